@@ -1,0 +1,109 @@
+//! Turns the requirement catalogues (`requirements/*.csv`) into a static table.
+//!
+//! The build fails on a duplicate id, an unknown level or way of observing, or a row of another shape: the catalogue
+//! is data that the whole product rests on, so a damaged one must not compile.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::{env, fs, path::Path};
+
+/// File stem, variant of `Catalogue`.
+const CATALOGUES: [(&str, &str); 7] = [
+    ("mpa", "Mpa"),
+    ("mpa-p2p", "MpaP2p"),
+    ("ddp", "Ddp"),
+    ("rdmap", "Rdmap"),
+    ("sdp", "Sdp"),
+    ("sdp-pm", "SdpPm"),
+    ("verbs", "Verbs"),
+];
+const COLUMNS: [&str; 7] = ["id", "section", "level", "role", "summary", "observe", "check"];
+const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];
+
+/// Id to the text of its class, from `requirements/classes/*.csv`; not every catalogue is classified.
+fn classes() -> BTreeMap<String, String> {
+    let mut classes = BTreeMap::new();
+    for (stem, _) in CATALOGUES {
+        let path = format!("requirements/classes/{stem}.csv");
+        println!("cargo::rerun-if-changed={path}");
+        if !Path::new(&path).exists() {
+            continue;
+        }
+        let mut reader = csv::Reader::from_path(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        assert_eq!(reader.headers().expect("headers").iter().collect::<Vec<_>>(), CLASS_COLUMNS, "{path}: columns");
+        for record in reader.records() {
+            let record = record.unwrap_or_else(|e| panic!("{path}: {e}"));
+            let (id, class, reason) = (&record[0], &record[1], &record[2]);
+            let class = match class {
+                "judgeable" => "Judgeable",
+                "permission" => "Permission",
+                "outside" => "Outside",
+                other => panic!("{path}: {id}: unknown class {other:?}"),
+            };
+            assert!(
+                class == "Judgeable" || !reason.is_empty(),
+                "{path}: {id}: a row that is not judgeable needs a reason"
+            );
+            let text = format!(
+                "Some(crate::requirement::Classified {{ class: crate::requirement::Class::{class}, reason: {reason:?} }})"
+            );
+            assert!(classes.insert(id.to_owned(), text).is_none(), "{path}: {id} stands twice");
+        }
+    }
+    classes
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let mut rows = String::new();
+    let mut ids = BTreeMap::new();
+    let mut classes = classes();
+    for (stem, variant) in CATALOGUES {
+        let path = format!("requirements/{stem}.csv");
+        println!("cargo::rerun-if-changed={path}");
+        let mut reader = csv::Reader::from_path(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        assert_eq!(reader.headers().expect("headers").iter().collect::<Vec<_>>(), COLUMNS, "{path}: columns");
+        for record in reader.records() {
+            let record = record.unwrap_or_else(|e| panic!("{path}: {e}"));
+            let [id, section, level, role, summary, observe, check] = [0, 1, 2, 3, 4, 5, 6].map(|i| &record[i]);
+            let level = match level {
+                "MUST" => "Must",
+                "MUST NOT" => "MustNot",
+                "REQUIRED" => "Required",
+                "must-lower" => "MustLower",
+                "SHOULD" => "Should",
+                "SHOULD NOT" => "ShouldNot",
+                "RECOMMENDED" => "Recommended",
+                "MAY" => "May",
+                "OPTIONAL" => "Optional",
+                other => panic!("{path}: {id}: unknown level {other:?}"),
+            };
+            let observe = match observe {
+                "wire" => "Wire",
+                "reaction" => "Reaction",
+                "upper" => "Upper",
+                "api" => "Api",
+                "local" => "Local",
+                "doc" => "Doc",
+                other => panic!("{path}: {id}: unknown way of observing {other:?}"),
+            };
+            let ordinal = ids.len();
+            let class = classes.remove(id).unwrap_or_else(|| "None".to_owned());
+            assert!(ids.insert(id.to_owned(), ordinal).is_none(), "{path}: duplicate id {id}");
+            writeln!(
+                rows,
+                "Requirement {{ id: {id:?}, catalogue: Catalogue::{variant}, section: {section:?}, level: Level::{level}, \
+                 role: {role:?}, summary: {summary:?}, observe: Observe::{observe}, check: {check:?}, classified: {class} }},"
+            )
+            .expect("write to a string");
+        }
+    }
+    assert!(classes.is_empty(), "classes of rows that no catalogue has: {:?}", classes.keys());
+    let by_id: String = ids.iter().map(|(id, ordinal)| format!("({id:?}, {ordinal}),\n")).collect();
+    let text = format!(
+        "static ROWS: [Requirement; {n}] = [\n{rows}];\n/// Sorted by id.\nstatic BY_ID: [(&str, u16); {n}] = [\n{by_id}];\n",
+        n = ids.len()
+    );
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    fs::write(Path::new(&out).join("catalogue.rs"), text).expect("write the table");
+}

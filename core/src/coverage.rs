@@ -1,0 +1,79 @@
+//! Which requirements the tests prove, counted while they run.
+//!
+//! A test that proves requirements makes a [`Proof`] and tells it each id together with the assertion that would fail if the
+//! id's rule did not hold. When the test has passed, and `WEFT_COVERAGE` names a folder, the ids are written there; a test
+//! that fails, or does not run, counts for nothing. `make coverage` collects the files.
+//!
+//! This is for tests; nothing in the product calls it.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::{env, fmt, process, thread};
+
+use crate::RequirementId;
+
+/// The folder that proofs are written to.
+pub const FOLDER_VARIABLE: &str = "WEFT_COVERAGE";
+/// Ids that one test may prove; a test that claims more checks none of them well.
+pub const MOST_IDS: usize = 8;
+
+/// What kind of thing a requirement is covered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// A rule of the monitor, shown by a stream that makes it fire and one that does not.
+    Rule,
+    /// A test of the endpoint's interface or behaviour.
+    Test,
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            By::Rule => "rule",
+            By::Test => "test",
+        })
+    }
+}
+
+/// The ids that one test proves.
+pub struct Proof {
+    by: By,
+    ids: Vec<RequirementId>,
+}
+
+impl Proof {
+    /// Begins; keep it until the end of the test.
+    #[must_use]
+    pub fn new(by: By) -> Self {
+        Proof { by, ids: Vec::new() }
+    }
+
+    /// `id` is proven when `assertion` does not panic.
+    ///
+    /// # Panics
+    /// When `assertion` does, or when it is one id too many.
+    pub fn shows(&mut self, id: RequirementId, assertion: impl FnOnce()) {
+        assertion();
+        self.ids.push(id);
+        assert!(self.ids.len() <= MOST_IDS, "a test proves at most {MOST_IDS} requirements");
+    }
+}
+
+impl Drop for Proof {
+    fn drop(&mut self) {
+        let Some(folder) = env::var_os(FOLDER_VARIABLE) else { return };
+        if thread::panicking() {
+            return;
+        }
+        let thread = thread::current();
+        let test = thread.name().unwrap_or("unnamed");
+        let lines: String = self.ids.iter().map(|id| format!("{},{id},{test}\n", self.by)).collect();
+        let file = Path::new(&folder).join(format!("{}.csv", process::id()));
+        let written =
+            OpenOptions::new().create(true).append(true).open(&file).and_then(|mut f| f.write_all(lines.as_bytes()));
+        if let Err(error) = written {
+            eprintln!("{}: {error}", file.display());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Ids of requirements: known ones only.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Catalogue, Level, Observe, Requirement};
+
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+
+/// The id of a requirement that the catalogues hold. Ordered as the catalogues are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequirementId(u16);
+
+/// An id that no catalogue holds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no requirement is called {0:?}; `weft requirements` lists them")]
+pub struct UnknownRequirement(pub String);
+
+impl RequirementId {
+    /// The row that this id names.
+    #[must_use]
+    pub fn row(self) -> &'static Requirement {
+        &ROWS[self.0 as usize]
+    }
+
+    /// The id as the catalogue writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.row().id
+    }
+}
+
+/// Every requirement, in the order of the catalogues.
+pub fn all() -> impl ExactSizeIterator<Item = (RequirementId, &'static Requirement)> {
+    ROWS.iter().enumerate().map(|(i, row)| (RequirementId(u16::try_from(i).unwrap_or(u16::MAX)), row))
+}
+
+/// Looks an id up; usable in constants. [`requirement!`](crate::requirement!) is the comfortable form.
+#[must_use]
+pub const fn by_name(id: &str) -> Option<RequirementId> {
+    let (mut low, mut high) = (0, BY_ID.len());
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        match compare(BY_ID[middle].0.as_bytes(), id.as_bytes()) {
+            0 => return Some(RequirementId(BY_ID[middle].1)),
+            1 => high = middle,
+            _ => low = middle + 1,
+        }
+    }
+    None
+}
+
+/// 0: equal, 1: `a` is greater, 2: `a` is less. `Ord` is not usable in constants.
+const fn compare(a: &[u8], b: &[u8]) -> u8 {
+    let mut i = 0;
+    while i < a.len() && i < b.len() {
+        if a[i] != b[i] {
+            return if a[i] > b[i] { 1 } else { 2 };
+        }
+        i += 1;
+    }
+    if a.len() == b.len() {
+        0
+    } else if a.len() > b.len() {
+        1
+    } else {
+        2
+    }
+}
+
+/// The [`RequirementId`] of a literal id; an id that no catalogue holds does not compile.
+#[macro_export]
+macro_rules! requirement {
+    ($id:literal) => {
+        const {
+            match $crate::requirement::by_name($id) {
+                Some(id) => id,
+                None => panic!(concat!("no requirement is called ", $id)),
+            }
+        }
+    };
+}
+
+impl FromStr for RequirementId {
+    type Err = UnknownRequirement;
+    fn from_str(id: &str) -> Result<Self, UnknownRequirement> {
+        by_name(id).ok_or_else(|| UnknownRequirement(id.to_owned()))
+    }
+}
+
+impl fmt::Display for RequirementId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for RequirementId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for RequirementId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for RequirementId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_found_by_its_id() {
+        for (id, row) in all() {
+            assert_eq!(row.id.parse::<RequirementId>(), Ok(id));
+        }
+        assert_eq!(requirement!("MPA-7.1.1-2").row().level, Level::Must);
+    }
+
+    #[test]
+    fn an_unknown_id_is_refused_with_its_name() {
+        let error = "MPA-7.1.1-999".parse::<RequirementId>().unwrap_err();
+        assert!(error.to_string().contains("MPA-7.1.1-999"), "{error}");
+        assert_eq!(by_name(""), None);
+        assert_eq!(by_name("ZZZ"), None);
+    }
+}

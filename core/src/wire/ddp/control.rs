@@ -1,0 +1,43 @@
+//! The DDP control octet: `T | L | Rsvd (4) | DV (2)` (RFC 5041 section 4.1).
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The first octet of every DDP segment, raw: every value can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(transparent)]
+pub struct Control(pub u8);
+
+impl Control {
+    /// DDP version that RFC 5041 has; 0 is the RDMA Consortium's.
+    pub const VERSION: u8 = 1;
+
+    /// Control octet of a well-formed segment.
+    #[must_use]
+    pub const fn new(tagged: bool, last: bool, version: u8) -> Self {
+        Control((tagged as u8) << 7 | (last as u8) << 6 | version & 3)
+    }
+
+    /// T: the segment is tagged.
+    #[must_use]
+    pub const fn tagged(self) -> bool {
+        self.0 & 0x80 != 0
+    }
+
+    /// L: the segment is the last of its message.
+    #[must_use]
+    pub const fn last(self) -> bool {
+        self.0 & 0x40 != 0
+    }
+
+    /// Rsvd: four bits, zero when sent, ignored when received.
+    #[must_use]
+    pub const fn reserved(self) -> u8 {
+        self.0 >> 2 & 0xf
+    }
+
+    /// DV: the DDP version.
+    #[must_use]
+    pub const fn version(self) -> u8 {
+        self.0 & 3
+    }
+}

@@ -1,0 +1,77 @@
+//! Either DDP header alone, without payload: what a Terminate copies back.
+
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::{Control, RawTagged, RawUntagged};
+
+/// A DDP header by its T bit, raw, owned. Version and reserved bits are as they were: nothing is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RawHeader {
+    /// T=1, 14 octets.
+    Tagged(RawTagged),
+    /// T=0, 18 octets.
+    Untagged(RawUntagged),
+}
+
+impl RawHeader {
+    /// Octets of the header whose first octet is `control`: 14 or 18 by its T bit.
+    #[must_use]
+    pub const fn len_of(control: Control) -> usize {
+        if control.tagged() { RawTagged::LEN } else { RawUntagged::LEN }
+    }
+
+    /// The header that `octets` begin with, and what follows it; `None` when they are too few.
+    #[must_use]
+    pub fn from_prefix(octets: &[u8]) -> Option<(Self, &[u8])> {
+        if Control(*octets.first()?).tagged() {
+            RawTagged::read_from_prefix(octets).ok().map(|(header, rest)| (RawHeader::Tagged(header), rest))
+        } else {
+            RawUntagged::read_from_prefix(octets).ok().map(|(header, rest)| (RawHeader::Untagged(header), rest))
+        }
+    }
+
+    /// The octets of the header. They say the variant again only where `control` has the T bit of the variant.
+    #[must_use]
+    pub fn as_octets(&self) -> &[u8] {
+        match self {
+            RawHeader::Tagged(header) => header.as_bytes(),
+            RawHeader::Untagged(header) => header.as_bytes(),
+        }
+    }
+
+    /// The DDP control octet.
+    #[must_use]
+    pub const fn control(&self) -> Control {
+        match self {
+            RawHeader::Tagged(header) => header.control,
+            RawHeader::Untagged(header) => header.control,
+        }
+    }
+
+    /// The RDMAP control octet.
+    #[must_use]
+    pub const fn ulp_control(&self) -> crate::wire::rdmap::Control {
+        match self {
+            RawHeader::Tagged(header) => header.ulp_control,
+            RawHeader::Untagged(header) => header.ulp_control,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_t_bit_decides_the_length() {
+        let octets = [0x80; 20];
+        let (header, rest) = RawHeader::from_prefix(&octets).unwrap();
+        assert_eq!((header.as_octets(), rest.len()), (&octets[..14], 6));
+        let octets = [0x7f; 20];
+        let (header, rest) = RawHeader::from_prefix(&octets).unwrap();
+        assert_eq!((header.as_octets(), rest.len()), (&octets[..18], 2));
+        assert_eq!(RawHeader::from_prefix(&[0x80; 13]), None);
+        assert_eq!(RawHeader::from_prefix(&[0; 17]), None);
+        assert_eq!(RawHeader::from_prefix(&[]), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! PmTime (section 7.3.1.4): how long a client may keep an answer.
+
+use std::time::Duration;
+
+/// The octet, every value of which has a meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PmTime(pub u8);
+
+/// What a PmTime allows from the receipt of the PMAccept on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cache {
+    /// 0: the answer serves for one connection and is not kept.
+    Once,
+    /// 1 to 127: so many times 250 ms; 128 to 254: so many seconds. Nothing lies between 31.75 s and 128 s.
+    For(Duration),
+    /// 255: the answer may be kept for ever.
+    Forever,
+}
+
+impl PmTime {
+    /// Only for one connection; also what all messages besides PMAccept carry.
+    pub const ONCE: PmTime = PmTime(0);
+
+    /// What the value allows.
+    #[must_use]
+    pub const fn cache(self) -> Cache {
+        match self.0 {
+            0 => Cache::Once,
+            units @ 1..=127 => Cache::For(Duration::from_millis(units as u64 * 250)),
+            seconds @ 128..=254 => Cache::For(Duration::from_secs(seconds as u64)),
+            255 => Cache::Forever,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 7.3.1.4: the edges of the four ranges.
+    #[test]
+    fn ranges() {
+        let millis = |value| match PmTime(value).cache() {
+            Cache::For(time) => Some(time.as_millis()),
+            Cache::Once | Cache::Forever => None,
+        };
+        assert_eq!([1, 127, 128, 254].map(millis), [Some(250), Some(31_750), Some(128_000), Some(254_000)]);
+        assert_eq!((PmTime::ONCE.cache(), PmTime(255).cache()), (Cache::Once, Cache::Forever));
+    }
+}

@@ -1,0 +1,68 @@
+//! Octet strings that were worked out, or captured, elsewhere: whole FPDUs and frames against this crate, writing and reading.
+//!
+//! None of them was made with this crate. They come from the figures of the RFCs, from an independent CRC32c and framing
+//! implementation, and from captures of other stacks.
+#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+
+mod captured;
+mod crc;
+mod framing;
+mod messages;
+mod startup;
+
+use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
+use weft_core::wire::mpa::{Fpdu, Framing, Layout, fpdu};
+use weft_core::wire::rdmap::{Control, Opcode};
+
+/// The octets that hexadecimal digits stand for; blanks are for the reader.
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits.chunks_exact(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
+}
+
+/// The FPDU of `ulpdu` at `position`, CRC on.
+fn framed(position: u64, markers: bool, ulpdu: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    fpdu::emit(position, &[ulpdu], Framing { markers, crc: true }, &mut out).unwrap();
+    out
+}
+
+/// Reads an FPDU that stands at `position`, checks CRC and markers, and gives its ULPDU.
+fn unframed(position: u64, markers: bool, octets: &[u8]) -> Vec<u8> {
+    let phase = Framing { markers, crc: true }.phase();
+    let header = usize::try_from(fpdu::header_position(position, phase) - position).unwrap();
+    let length = u16::from_be_bytes([octets[header], octets[header + 1]]);
+    let fpdu = Fpdu::new(octets, Layout::new(position, length, phase)).unwrap();
+    assert_eq!((fpdu.check_crc(), fpdu.check_markers()), (Ok(()), Ok(())));
+    fpdu.ulpdu().collect::<Vec<_>>().concat()
+}
+
+/// `expected` is what is written for `ulpdu` at `position`, and reads back as it.
+fn both_ways(position: u64, markers: bool, ulpdu: &[u8], expected: &[u8]) {
+    assert_eq!(framed(position, markers, ulpdu), expected);
+    assert_eq!(unframed(position, markers, expected), ulpdu);
+}
+
+/// As [`both_ways`] for a vector that only tells the CRC field of an FPDU without markers.
+fn crc_field(ulpdu: &[u8], field: &str) {
+    let octets = framed(0, false, ulpdu);
+    assert_eq!(octets[octets.len() - 4..], hex(field), "CRC field of {octets:02x?}");
+    assert_eq!(unframed(0, false, &octets), ulpdu);
+}
+
+/// A one-segment untagged ULPDU of version 1 with MO 0.
+fn untagged(opcode: Opcode, qn: u32, msn: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let ulp = UntaggedUlp { control: Control::new(opcode, 1), word: 0 };
+    Untagged { last: true, qn, msn, mo: 0 }.emit(1, ulp, &mut out);
+    out.extend_from_slice(payload);
+    out
+}
+
+/// A one-segment tagged ULPDU of version 1.
+fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Tagged { last: true, stag, tagged_offset }.emit(1, Control::new(opcode, 1), &mut out);
+    out.extend_from_slice(payload);
+    out
+}
