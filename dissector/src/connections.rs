@@ -1,0 +1,266 @@
+//! The connections of a capture: which are being read, which are over, and what is done when there are too many.
+//!
+//! **Memory.** A connection is handed out to its end, and all but [`Past`] of it forgotten, when
+//!
+//! * its ports are used again;
+//! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late repetitions change nothing;
+//! * more than [`MOST_OPEN`] are being read: those idle for longest go first;
+//! * all together keep more than [`MOST_OCTETS`]: those idle for longest go first, never the one that was just heard of.
+//!
+//! When one that is over is heard of again with octets that it did not have, it goes on under its number as one does whose
+//! beginning was not captured.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use crate::dissector::{Sink, Watch, of_segment};
+use crate::framing::{PeerView, Reader, Target};
+use crate::ip::Segment;
+use crate::tcp::{Afterwards, Half, Past, Place, Table};
+use crate::unit::{Ends, Unit};
+
+/// Closed connections that are kept for octets which were captured late.
+const LINGERING: usize = 1024;
+/// Connections that are read at the same time.
+const MOST_OPEN: usize = 8_192;
+/// Octets that they may keep together.
+const MOST_OCTETS: usize = 64 << 20;
+
+/// One direction of a connection.
+struct Direction {
+    ends: Ends,
+    half: Half,
+    reader: Reader,
+    fin: bool,
+}
+
+impl Direction {
+    fn new(src: SocketAddr, dst: SocketAddr) -> Self {
+        Direction { ends: Ends::new(src, dst), half: Half::default(), reader: Reader::default(), fin: false }
+    }
+
+    fn as_peer(&self) -> PeerView {
+        PeerView {
+            startup: self.reader.startup().copied(),
+            undecided: self.reader.is_undecided(&self.half),
+            held_back: self.half.has_octets() && !self.half.has_begun(),
+            begins_otherwise: self.reader.begins_otherwise(&self.half),
+            hello: self.reader.hello(&self.half),
+        }
+    }
+}
+
+/// A connection. Direction 0 is that of its first frame.
+struct Connection {
+    number: u32,
+    directions: [Direction; 2],
+    watch: Watch,
+    /// The latest frame of it.
+    heard: u64,
+    /// Octets of memory that its directions keep, as last counted.
+    memory: usize,
+    closed: bool,
+}
+
+impl Connection {
+    fn new(number: u32, first: SocketAddr, other: SocketAddr) -> Self {
+        let directions = [Direction::new(first, other), Direction::new(other, first)];
+        Connection { number, directions, watch: Watch::default(), heard: 0, memory: 0, closed: false }
+    }
+
+    fn direction_of(&self, segment: &Segment<'_>) -> usize {
+        usize::from(segment.src != self.directions[0].ends.src)
+    }
+
+    /// A SYN with another sequence number reuses the port pair.
+    fn is_replaced_by(&self, segment: &Segment<'_>) -> bool {
+        if !segment.syn {
+            return false;
+        }
+        let mine = self.direction_of(segment);
+        let (own, other) = (&self.directions[mine].half, &self.directions[1 - mine].half);
+        match own.isn() {
+            Some(isn) => isn != segment.seq,
+            None => own.has_octets() || (other.has_octets() && !segment.ack_flag),
+        }
+    }
+
+    /// Takes a segment in; says whether the connection is closed by it.
+    fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) -> bool {
+        let index = self.direction_of(segment);
+        self.heard = segment.frame;
+        self.watch.segment(index, segment);
+        self.directions[index].half.add(segment);
+        self.poll(index, sink);
+        self.directions[index].fin |= segment.fin;
+        let closes = !self.closed && (segment.rst || self.directions.iter().all(|direction| direction.fin));
+        self.closed |= closes;
+        closes
+    }
+
+    /// Reads on in the direction `index`, then in the other one as long as either finds what the other waits for.
+    fn poll(&mut self, mut index: usize, sink: &mut dyn Sink) {
+        loop {
+            self.poll_direction(index, sink);
+            let view = self.directions[index].as_peer();
+            if self.directions[1 - index].reader.knows(&view) {
+                return;
+            }
+            index = 1 - index;
+        }
+    }
+
+    fn poll_direction(&mut self, index: usize, sink: &mut dyn Sink) {
+        let peer = self.directions[1 - index].as_peer();
+        let Direction { ends, half, reader, .. } = &mut self.directions[index];
+        let mut hand = |unit: &Unit<'_>| self.watch.unit(unit, sink);
+        let mut target = Target { stream: self.number, direction: u8::from(index == 1), ends, sink: &mut hand };
+        reader.poll(half, &peer, &mut target);
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        for direction in &mut self.directions {
+            direction.half.finish();
+        }
+        // The first time each direction learns whether it has a start-up frame; what waits for the other goes on the second time.
+        for index in [0, 1, 0, 1] {
+            self.poll(index, sink);
+        }
+        for (index, direction) in self.directions.iter_mut().enumerate() {
+            let Direction { ends, half, reader, .. } = direction;
+            let mut hand = |unit: &Unit<'_>| self.watch.unit(unit, sink);
+            let mut target = Target { stream: self.number, direction: u8::from(index == 1), ends, sink: &mut hand };
+            reader.finish(half, &mut target);
+        }
+        self.watch.end(self.number, sink);
+    }
+
+    fn count_memory(&self) -> usize {
+        self.directions.iter().map(|direction| direction.half.memory() + direction.reader.memory()).sum()
+    }
+
+    fn past(&self) -> Past {
+        let [forth, back] = &self.directions;
+        Past {
+            number: self.number,
+            first: forth.ends.src,
+            isn: [forth.half.isn(), back.half.isn()],
+            end: [forth.half.end_seq(), back.half.end_seq()],
+        }
+    }
+}
+
+/// The connections that were seen.
+#[derive(Default)]
+pub(crate) struct Connections {
+    table: Table,
+    slots: Vec<Option<Box<Connection>>>,
+    free: Vec<usize>,
+    /// Numbers given away.
+    count: u32,
+    /// Octets that the open ones keep.
+    memory: usize,
+    /// Closed ones, oldest first: slot and number.
+    closed: VecDeque<(usize, u32)>,
+}
+
+impl Connections {
+    pub(crate) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) {
+        let (src, dst) = (segment.src, segment.dst);
+        let slot = match self.table.find(segment) {
+            Some(Place::Open(slot)) if self.is_replaced(slot, segment) => {
+                self.retire(slot, sink);
+                self.open_new(src, dst, sink)
+            }
+            Some(Place::Open(slot)) => slot,
+            Some(Place::Past(past)) => match past.sees(segment) {
+                Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
+                Afterwards::Another => self.open_new(src, dst, sink),
+                Afterwards::Continues => {
+                    let other = if past.first == src { dst } else { src };
+                    self.open(past.number, past.first, other, sink)
+                }
+            },
+            None => self.open_new(src, dst, sink),
+        };
+        let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
+        sink.packet(&of_segment(segment, connection.number));
+        let closes = connection.segment(segment, sink);
+        let memory = connection.count_memory();
+        let before = std::mem::replace(&mut connection.memory, memory);
+        self.memory = self.memory - before + memory;
+        if closes {
+            self.closed.push_back((slot, connection.number));
+            self.retire_closed(sink);
+        }
+        if self.memory > MOST_OCTETS {
+            self.retire_idle(slot, |all| all.memory <= MOST_OCTETS / 2, sink);
+        }
+    }
+
+    fn is_replaced(&self, slot: usize, segment: &Segment<'_>) -> bool {
+        matches!(self.slots.get(slot), Some(Some(connection)) if connection.is_replaced_by(segment))
+    }
+
+    fn open_new(&mut self, first: SocketAddr, other: SocketAddr, sink: &mut dyn Sink) -> usize {
+        let number = self.count;
+        self.count = self.count.saturating_add(1);
+        self.open(number, first, other, sink)
+    }
+
+    fn open(&mut self, number: u32, first: SocketAddr, other: SocketAddr, sink: &mut dyn Sink) -> usize {
+        if self.slots.len() - self.free.len() >= MOST_OPEN {
+            self.retire_idle(usize::MAX, |all| all.slots.len() - all.free.len() <= MOST_OPEN / 4 * 3, sink);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(Box::new(Connection::new(number, first, other)));
+        self.table.open(first, other, slot);
+        slot
+    }
+
+    /// Hands a connection out to its end.
+    fn retire(&mut self, slot: usize, sink: &mut dyn Sink) {
+        let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
+        self.free.push(slot);
+        self.memory -= connection.memory;
+        connection.finish(sink);
+        let Ends { src, dst, .. } = connection.directions[0].ends;
+        self.table.close(src, dst, connection.past());
+    }
+
+    fn retire_closed(&mut self, sink: &mut dyn Sink) {
+        while self.closed.len() > LINGERING {
+            let Some((slot, number)) = self.closed.pop_front() else { return };
+            // Its slot may have been given to another in the meantime.
+            if matches!(self.slots.get(slot), Some(Some(connection)) if connection.number == number) {
+                self.retire(slot, sink);
+            }
+        }
+    }
+
+    /// Retires connections other than `kept`, those idle for longest first, until it is `enough`.
+    fn retire_idle(&mut self, kept: usize, enough: impl Fn(&Self) -> bool, sink: &mut dyn Sink) {
+        let open = self.slots.iter().enumerate().filter_map(|(slot, it)| it.as_ref().map(|it| (it.heard, slot)));
+        let mut idle: Vec<(u64, usize)> = open.filter(|(_, slot)| *slot != kept).collect();
+        idle.sort_unstable();
+        for (_, slot) in idle {
+            if enough(self) {
+                return;
+            }
+            self.retire(slot, sink);
+        }
+    }
+
+    /// The capture ends: hands all connections out to their ends, by their numbers.
+    pub(crate) fn finish(&mut self, sink: &mut dyn Sink) {
+        let mut open: Vec<Box<Connection>> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
+        open.sort_by_key(|connection| connection.number);
+        for connection in &mut open {
+            connection.finish(sink);
+        }
+        *self = Connections { count: self.count, ..Connections::default() };
+    }
+}

@@ -1,0 +1,141 @@
+//! The whole way of a frame: IP, TCP, framing, units.
+
+use crate::connections::Connections;
+use crate::fact::Fact;
+use crate::finding::Finding;
+use crate::follow;
+use crate::grammar::portmap::{MESSAGE_LEN, PORT};
+use crate::ip::{Datagram, IpReader, Segment, Transport};
+use crate::packet::{Packet, TransportKind};
+use crate::part::Part;
+use crate::rules::{Findings, SegmentView, judge_end, judge_unit};
+use crate::source::Frame;
+use crate::unit::{Ends, Kind, Origin, Unit};
+
+/// Who is handed what the dissector finds.
+pub trait Sink {
+    /// A unit. Units of one direction come in stream order.
+    fn unit(&mut self, unit: &Unit<'_>);
+
+    /// A finding; it comes behind the unit that shows it, or at the end of the connection.
+    fn finding(&mut self, finding: &Finding) {
+        let _ = finding;
+    }
+
+    /// Something that became certain; it comes behind the unit that made it so, or at the end of the connection `stream`.
+    fn fact(&mut self, stream: u32, fact: &Fact) {
+        let _ = (stream, fact);
+    }
+
+    /// What a frame carried; it comes before the units that the frame completes. Frames without TCP or UDP have none.
+    fn packet(&mut self, packet: &Packet) {
+        let _ = packet;
+    }
+}
+
+/// The monitor of one connection: its books, and the rules that look into them.
+#[derive(Default)]
+pub(crate) struct Watch {
+    books: follow::Books,
+    /// Kept empty between units; here so that its memory is.
+    found: Vec<Finding>,
+}
+
+impl Watch {
+    /// Notes what a segment's flags tell.
+    pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+        self.books.segment(direction, segment);
+    }
+
+    /// Hands a unit on, and what its rules find.
+    pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
+        let view = SegmentView::of(unit);
+        self.books.unit(unit, view.as_ref());
+        sink.unit(unit);
+        if let Some(stream) = unit.stream {
+            self.books.facts().iter().for_each(|fact| sink.fact(stream, fact));
+        }
+        judge_unit(&self.books, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
+        self.hand_out(sink);
+    }
+
+    /// The connection ends.
+    pub(crate) fn end(&mut self, stream: u32, sink: &mut dyn Sink) {
+        judge_end(&self.books, &mut Findings::new(Some(stream), &mut self.found));
+        self.hand_out(sink);
+        self.books.last_facts().for_each(|fact| sink.fact(stream, &fact));
+    }
+
+    fn hand_out(&mut self, sink: &mut dyn Sink) {
+        for finding in self.found.drain(..) {
+            sink.finding(&finding);
+        }
+    }
+}
+
+pub(crate) fn of_segment(segment: &Segment<'_>, stream: u32) -> Packet {
+    let Segment { seq, syn, fin, rst, ack_flag: ack, .. } = *segment;
+    let transport = TransportKind::Tcp { stream, seq, syn, fin, rst, ack };
+    Packet { frame: segment.frame, src: segment.src, dst: segment.dst, payload_len: segment.wire_len, transport }
+}
+
+fn of_datagram(datagram: &Datagram<'_>) -> Packet {
+    let Datagram { frame, src, dst, wire_len: payload_len, .. } = *datagram;
+    Packet { frame, src, dst, payload_len, transport: TransportKind::Udp }
+}
+
+/// A datagram from or to the port mapper's port is a unit of its own.
+fn port_mapper(datagram: &Datagram<'_>, sink: &mut dyn Sink) {
+    if datagram.src.port() != PORT && datagram.dst.port() != PORT {
+        return;
+    }
+    let wire_len = datagram.wire_len as usize;
+    let cut = datagram.octets.len() < wire_len;
+    let (mut octets, mut known) = (Vec::new(), Vec::new());
+    let part = if cut {
+        octets.extend_from_slice(datagram.octets);
+        octets.resize(wire_len, 0);
+        known.resize(datagram.octets.len(), 1);
+        known.resize(wire_len, 0);
+        Part::with_known(&octets, &known)
+    } else {
+        Part::whole(datagram.octets)
+    };
+    sink.unit(&Unit {
+        stream: None,
+        direction: u8::from(datagram.src.port() == PORT),
+        ends: &Ends::new(datagram.src, datagram.dst),
+        frame: datagram.frame,
+        time: datagram.time,
+        incomplete: cut || wire_len < MESSAGE_LEN,
+        kind: Kind::PortMapper(part),
+        origin: Origin::Frame { frame: datagram.frame, offset: datagram.offset, len: datagram.octets.len() as u64 },
+        misread: None,
+    });
+}
+
+/// Reads frames, one after the other, and hands out units as soon as they are certain.
+#[derive(Default)]
+pub struct Dissector {
+    ip: IpReader,
+    connections: Connections,
+}
+
+impl Dissector {
+    /// Reads one frame.
+    pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
+        match self.ip.read(frame) {
+            Some(Transport::Tcp(segment)) => self.connections.segment(&segment, sink),
+            Some(Transport::Udp(datagram)) => {
+                sink.packet(&of_datagram(&datagram));
+                port_mapper(&datagram, sink);
+            }
+            None => {}
+        }
+    }
+
+    /// The capture ends: what was held back is handed out.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.connections.finish(sink);
+    }
+}

@@ -1,0 +1,195 @@
+//! What the monitor knows beyond single units: whole messages, operations, STags, and what a Terminate complains of.
+//!
+//! [`Sink::fact`](crate::Sink::fact) hands these out as soon as they are certain. They are facts, not verdicts; where
+//! octets are missing in the capture, the facts that rest on them are not told.
+
+use weft_core::wire::rdmap::{Opcode, TerminateError};
+
+/// A fact about a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// A message is complete.
+    Message(Message),
+    /// A Read or an atomic operation is answered.
+    Operation(Operation),
+    /// An STag is not used any more: it was invalidated, or the connection ended.
+    Stag(Stag),
+    /// A Terminate, and what it complains of.
+    Complaint(Complaint),
+}
+
+/// A DDP message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Its sender's direction: 0 or 1.
+    pub direction: u8,
+    /// RDMAP's opcode, of its last segment.
+    pub opcode: Opcode,
+    /// Queue and message sequence number; `None` for tagged messages.
+    pub queue: Option<(u32, u32)>,
+    /// Payload, in octets.
+    pub len: u64,
+    /// Segments.
+    pub segments: u32,
+    /// Frames of its first and last segment.
+    pub frames: (u64, u64),
+    /// When they were captured, in nanoseconds since 1970.
+    pub times: (u64, u64),
+}
+
+/// A Read or an atomic operation with its response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// The requester's direction.
+    pub direction: u8,
+    /// An atomic operation, not a Read?
+    pub atomic: bool,
+    /// Octets that were asked for; 8 for an atomic operation.
+    pub len: u32,
+    /// Operations of the requester that were without response right behind the request, this one too.
+    pub outstanding: u32,
+    /// The frame of the request, of the first and of the last octets of the response.
+    pub frames: (u64, u64, u64),
+    /// From the request to the last octets of the response, in nanoseconds as captured.
+    pub latency: u64,
+}
+
+/// The life of an STag on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stag {
+    /// The STag.
+    pub stag: u32,
+    /// The direction of the end whose buffer it names.
+    pub owner: u8,
+    /// The frame that named it first.
+    pub first: u64,
+    /// The frame of the first Read Request that advertised it as the place for a Response.
+    pub advertised: Option<u64>,
+    /// Tagged messages, and Reads and atomic operations, that used it.
+    pub uses: u64,
+    /// The frame of the latest use.
+    pub used: Option<u64>,
+    /// The frame of the Send that invalidated it.
+    pub invalidated: Option<u64>,
+}
+
+/// What a Terminate complains of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Complaint {
+    /// The direction of the one who terminates.
+    pub direction: u8,
+    /// The frame of the Terminate.
+    pub frame: u64,
+    /// Layer, type and code.
+    pub error: TerminateError,
+    /// The frame of the segment whose header it copies; `None` when it copies none, or one that was not seen.
+    pub target: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sink;
+    use crate::testing::{self, Wire, exchange};
+    use crate::unit::Unit;
+
+    fn facts(wire: &Wire) -> Vec<Fact> {
+        struct Collect(Vec<Fact>);
+        impl Sink for Collect {
+            fn unit(&mut self, _: &Unit<'_>) {}
+            fn fact(&mut self, stream: u32, fact: &Fact) {
+                assert_eq!(stream, 0);
+                self.0.push(*fact);
+            }
+        }
+        let mut found = Collect(Vec::new());
+        wire.feed(&mut found);
+        found.0
+    }
+
+    /// Opcode, queue and MSN, octets, segments.
+    type Shape = (Opcode, Option<(u32, u32)>, u64, u32);
+
+    fn messages(wire: &Wire) -> Vec<Shape> {
+        let each = |fact: Fact| match fact {
+            Fact::Message(message) => Some((message.opcode, message.queue, message.len, message.segments)),
+            _ => None,
+        };
+        facts(wire).into_iter().filter_map(each).collect()
+    }
+
+    const READ: &str = "4141 00000000 00000001 00000001 00000000
+        00000100 0000000000001000 00000008 00000200 0000000000002000";
+
+    #[test]
+    fn messages_are_told_whole() {
+        let wire = exchange(&[
+            (0, "0143 00000000 00000000 00000001 00000000 01020304"),
+            (0, "4143 00000000 00000000 00000001 00000004 05060708"),
+            (0, "8140 11223344 0000000000001000 01020304"),
+            (0, "c140 11223344 0000000000001004 0506"),
+        ]);
+        let expected = [(Opcode::SEND, Some((0, 1)), 8, 2), (Opcode::WRITE, None, 6, 2)];
+        assert_eq!(messages(&wire), expected);
+        // Of these, the first segment is not in the capture.
+        let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 01020304")]);
+        wire.lose(0, &testing::fpdu(&testing::hex("8140 11223344 0000000000001000 01020304")));
+        wire.say(0, "c140 11223344 0000000000001004 0506");
+        wire.say(0, "c140 11223344 0000000000002000 0506");
+        let expected = [(Opcode::SEND, Some((0, 1)), 4, 1), (Opcode::WRITE, None, 2, 1)];
+        assert_eq!(messages(&wire), expected);
+    }
+
+    #[test]
+    fn a_read_is_told_with_its_response() {
+        let wire = exchange(&[
+            (0, READ),
+            (1, "8142 00000100 0000000000001000 01020304"),
+            (1, "c142 00000100 0000000000001004 05060708"),
+        ]);
+        let operation = facts(&wire).into_iter().find_map(|fact| match fact {
+            Fact::Operation(operation) => Some(operation),
+            _ => None,
+        });
+        let operation = operation.unwrap();
+        assert_eq!((operation.direction, operation.atomic, operation.len, operation.outstanding), (0, false, 8, 1));
+        // SYN, SYN-ACK, Request and Reply come before.
+        assert_eq!(operation.frames, (5, 6, 7));
+        assert!(operation.latency > 0);
+    }
+
+    #[test]
+    fn the_life_of_an_stag() {
+        let wire = exchange(&[
+            (0, READ),
+            (1, "c142 00000100 0000000000001000 0102030405060708"),
+            (1, "4144 00000100 00000000 00000001 00000000 2a"),
+        ]);
+        let stags: Vec<Stag> = facts(&wire)
+            .into_iter()
+            .filter_map(|fact| match fact {
+                Fact::Stag(stag) => Some(stag),
+                _ => None,
+            })
+            .collect();
+        let sink =
+            Stag { stag: 0x100, owner: 0, first: 5, advertised: Some(5), uses: 1, used: Some(6), invalidated: Some(7) };
+        let source = Stag { stag: 0x200, owner: 1, advertised: None, used: Some(5), invalidated: None, ..sink };
+        assert_eq!(stags, [sink, source]);
+    }
+
+    #[test]
+    fn a_terminate_points_at_what_it_complains_of() {
+        let wire = exchange(&[
+            (0, "c140 11223344 0000000000001000 01"),
+            (0, "c140 deadbeef 0000000000002000 02"),
+            (1, "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000"),
+        ]);
+        let complaint = facts(&wire).into_iter().find_map(|fact| match fact {
+            Fact::Complaint(complaint) => Some(complaint),
+            _ => None,
+        });
+        let error = TerminateError::DDP_TAGGED_INVALID_STAG;
+        assert_eq!(complaint, Some(Complaint { direction: 1, frame: 7, error, target: Some(6) }));
+    }
+}

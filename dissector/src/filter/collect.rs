@@ -1,0 +1,342 @@
+//! Brings the wanted fields of units, frames and findings together: a grammar visitor that passes by all others.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use crate::finding::Finding;
+use crate::grammar::{self, Field, Group, Value, Visitor};
+use crate::output::json::kind_name;
+use crate::packet::{Packet, TransportKind};
+use crate::unit::{CrcStatus, Kind, Unit};
+
+use super::known::{Condition, Fact, GroupOf, Known, Source};
+use super::values::{Held, Slot, Values};
+
+/// The fields that someone asks for: a filter, and the columns of an output.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    slots: Vec<&'static Known>,
+    fields: Vec<(&'static Field, Slot, Option<Condition>)>,
+    groups: Vec<(GroupOf, Slot)>,
+    unit_facts: Vec<(Fact, Slot)>,
+    frame_facts: Vec<(Fact, Slot)>,
+    finding_facts: Vec<(Fact, Slot)>,
+    /// Must a unit be taken apart to tell?
+    walks: bool,
+}
+
+/// What is known of a frame itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FrameFacts {
+    /// Its number.
+    pub number: u64,
+    /// When it was captured, in nanoseconds since 1970.
+    pub time: u64,
+    /// When the first frame of the capture was.
+    pub origin: u64,
+    /// Its octets on the wire, and those captured.
+    pub len: Option<(u32, u32)>,
+    /// What it carried.
+    pub packet: Option<Packet>,
+}
+
+impl Wanted {
+    /// Asks for a field.
+    pub fn add(&mut self, known: &'static Known) -> Slot {
+        if let Some(at) = self.slots.iter().position(|slot| slot.name == known.name) {
+            return Slot(at as u16);
+        }
+        let slot = Slot(u16::try_from(self.slots.len()).unwrap_or(u16::MAX));
+        self.slots.push(known);
+        match known.source {
+            Source::Grammar(field) => self.fields.push((field, slot, None)),
+            Source::When(field, condition) => self.fields.push((field, slot, Some(condition))),
+            Source::Group(group) => {
+                self.groups.push((group, slot));
+                self.walks |= walks_for(group);
+            }
+            Source::Fact(fact) if is_of_finding(fact) => self.finding_facts.push((fact, slot)),
+            Source::Fact(fact) if is_of_unit(fact) => {
+                self.unit_facts.push((fact, slot));
+                self.walks |= matches!(fact, Fact::Payload | Fact::PayloadLen);
+            }
+            Source::Fact(fact) => self.frame_facts.push((fact, slot)),
+        }
+        self.walks |= !self.fields.is_empty();
+        slot
+    }
+
+    /// Does anything depend on findings?
+    #[must_use]
+    pub fn findings(&self) -> bool {
+        !self.finding_facts.is_empty() || self.groups.iter().any(|(group, _)| *group == GroupOf::Finding)
+    }
+
+    /// Adds what a unit tells of itself.
+    pub fn unit(&self, unit: &Unit<'_>, values: &mut Values) {
+        for (group, slot) in &self.groups {
+            if is_kind(*group, &unit.kind) {
+                values.add(*slot, Held::Present);
+            }
+        }
+        let payload = if self.walks {
+            let checked =
+                matches!(&unit.kind, Kind::Fpdu(fpdu) if matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Bad));
+            grammar::walk(
+                unit,
+                &mut Collector { wanted: self, values, checked, request: false, layer: None, etype: None },
+            )
+        } else {
+            None
+        };
+        for (fact, slot) in &self.unit_facts {
+            match (fact, &unit.kind) {
+                (Fact::Kind, kind) => values.add(*slot, Held::Word(kind_name(kind))),
+                (Fact::Direction, _) => values.add(*slot, Held::Number(u64::from(unit.direction))),
+                (Fact::Incomplete, _) if unit.incomplete => values.add(*slot, Held::Number(1)),
+                (Fact::Len, Kind::Streaming { len, .. } | Kind::Gap { len } | Kind::Unparsed { len }) => {
+                    values.add(*slot, Held::Number(*len));
+                }
+                (Fact::PayloadLen, _) => {
+                    if let Some(payload) = payload {
+                        values.add(*slot, Held::Number(payload.len() as u64));
+                    }
+                }
+                (Fact::Payload, _) => {
+                    if let Some(octets) = payload.and_then(|payload| payload.all()).filter(|octets| !octets.is_empty())
+                    {
+                        values.add_octets(*slot, octets);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds what the frame of a unit tells, where nothing but the unit is known of it.
+    pub fn frame_of(&self, unit: &Unit<'_>, origin: u64, values: &mut Values) {
+        self.frame_itself(&FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None }, values);
+        self.ends(unit.ends.src, unit.ends.dst, unit.stream, values);
+    }
+
+    /// Adds what a frame tells.
+    pub fn frame(&self, facts: &FrameFacts, values: &mut Values) {
+        self.frame_itself(facts, values);
+        let Some(packet) = &facts.packet else { return };
+        let stream = match packet.transport {
+            TransportKind::Tcp { stream, .. } => Some(stream),
+            TransportKind::Udp => None,
+        };
+        self.ends(packet.src, packet.dst, stream, values);
+        for (fact, slot) in &self.frame_facts {
+            let value = match (fact, packet.transport) {
+                (Fact::TcpLen, TransportKind::Tcp { .. }) => u64::from(packet.payload_len),
+                (Fact::UdpLength, TransportKind::Udp) => u64::from(packet.payload_len) + 8,
+                (Fact::TcpSeqRaw, TransportKind::Tcp { seq, .. }) => u64::from(seq),
+                (Fact::TcpSyn, TransportKind::Tcp { syn, .. }) => u64::from(syn),
+                (Fact::TcpFin, TransportKind::Tcp { fin, .. }) => u64::from(fin),
+                (Fact::TcpReset, TransportKind::Tcp { rst, .. }) => u64::from(rst),
+                (Fact::TcpAck, TransportKind::Tcp { ack, .. }) => u64::from(ack),
+                _ => continue,
+            };
+            values.add(*slot, Held::Number(value));
+        }
+    }
+
+    fn frame_itself(&self, facts: &FrameFacts, values: &mut Values) {
+        for (group, slot) in &self.groups {
+            if *group == GroupOf::Frame {
+                values.add(*slot, Held::Present);
+            }
+        }
+        for (fact, slot) in &self.frame_facts {
+            let value = match fact {
+                Fact::FrameNumber => Held::Number(facts.number),
+                Fact::FrameTimeEpoch => Held::Time(facts.time),
+                Fact::FrameTimeRelative => Held::Time(facts.time.saturating_sub(facts.origin)),
+                Fact::FrameLen => match facts.len {
+                    Some((wire, _)) => Held::Number(u64::from(wire)),
+                    None => continue,
+                },
+                Fact::FrameCapLen => match facts.len {
+                    Some((_, captured)) => Held::Number(u64::from(captured)),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            values.add(*slot, value);
+        }
+    }
+
+    fn ends(&self, src: SocketAddr, dst: SocketAddr, stream: Option<u32>, values: &mut Values) {
+        for (group, slot) in &self.groups {
+            let there = match group {
+                GroupOf::Ip => src.is_ipv4(),
+                GroupOf::Ipv6 => src.is_ipv6(),
+                GroupOf::Tcp => stream.is_some(),
+                GroupOf::Udp => stream.is_none(),
+                _ => false,
+            };
+            if there {
+                values.add(*slot, Held::Present);
+            }
+        }
+        let (v4, tcp) = (src.is_ipv4(), stream.is_some());
+        let address = |end: SocketAddr| Held::Address(end.ip());
+        let port = |end: SocketAddr| Held::Number(u64::from(end.port()));
+        for (fact, slot) in &self.frame_facts {
+            let (one, two) = match fact {
+                Fact::IpSrc if v4 => (address(src), None),
+                Fact::IpDst if v4 => (address(dst), None),
+                Fact::IpAddr if v4 => (address(src), Some(address(dst))),
+                Fact::Ipv6Src if !v4 => (address(src), None),
+                Fact::Ipv6Dst if !v4 => (address(dst), None),
+                Fact::Ipv6Addr if !v4 => (address(src), Some(address(dst))),
+                Fact::TcpSrcPort if tcp => (port(src), None),
+                Fact::TcpDstPort if tcp => (port(dst), None),
+                Fact::TcpPort if tcp => (port(src), Some(port(dst))),
+                Fact::UdpSrcPort if !tcp => (port(src), None),
+                Fact::UdpDstPort if !tcp => (port(dst), None),
+                Fact::UdpPort if !tcp => (port(src), Some(port(dst))),
+                Fact::TcpStream => match stream {
+                    Some(stream) => (Held::Number(u64::from(stream)), None),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            values.add(*slot, one);
+            if let Some(two) = two {
+                values.add(*slot, two);
+            }
+        }
+    }
+
+    /// Adds what a finding tells.
+    pub fn finding(&self, finding: &Finding, values: &mut Values) {
+        for (group, slot) in &self.groups {
+            if *group == GroupOf::Finding {
+                values.add(*slot, Held::Present);
+            }
+        }
+        for (fact, slot) in &self.finding_facts {
+            match fact {
+                Fact::FindingRequirement => values.add(*slot, Held::Word(finding.requirement.as_str())),
+                Fact::FindingSeverity => values.add(*slot, Held::Number(finding.severity as u64)),
+                Fact::FindingSummary => values.add(*slot, Held::Word(finding.requirement.row().summary)),
+                Fact::FindingExpected => values.add_octets(*slot, finding.expected.as_bytes()),
+                Fact::FindingFound => values.add_octets(*slot, finding.found.as_bytes()),
+                _ => {}
+            }
+        }
+    }
+
+    /// What the frame and the connection of a finding tell, where it stands alone.
+    pub fn frame_of_finding(&self, finding: &Finding, values: &mut Values) {
+        for (fact, slot) in &self.frame_facts {
+            match (fact, finding.stream) {
+                (Fact::FrameNumber, _) => values.add(*slot, Held::Number(finding.frame)),
+                (Fact::TcpStream, Some(stream)) => values.add(*slot, Held::Number(u64::from(stream))),
+                _ => {}
+            }
+        }
+        for (fact, slot) in &self.unit_facts {
+            match fact {
+                Fact::Kind => values.add(*slot, Held::Word("finding")),
+                Fact::Direction => values.add(*slot, Held::Number(u64::from(finding.direction))),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Is it known only when the unit is taken apart?
+fn walks_for(group: GroupOf) -> bool {
+    matches!(group, GroupOf::Ddp | GroupOf::Tagged | GroupOf::Untagged | GroupOf::ReadRequest | GroupOf::Terminate)
+}
+
+fn is_of_finding(fact: Fact) -> bool {
+    matches!(
+        fact,
+        Fact::FindingRequirement
+            | Fact::FindingSeverity
+            | Fact::FindingSummary
+            | Fact::FindingExpected
+            | Fact::FindingFound
+    )
+}
+
+fn is_of_unit(fact: Fact) -> bool {
+    matches!(fact, Fact::Kind | Fact::Direction | Fact::Incomplete | Fact::Len | Fact::PayloadLen | Fact::Payload)
+}
+
+fn is_kind(group: GroupOf, kind: &Kind<'_>) -> bool {
+    use weft_core::wire::mpa::StartupKind;
+    match (group, kind) {
+        (GroupOf::Mpa, Kind::Startup(..) | Kind::Fpdu(_))
+        | (GroupOf::Fpdu, Kind::Fpdu(_))
+        | (GroupOf::Sdp, Kind::Sdp(..))
+        | (GroupOf::PortMapper, Kind::PortMapper(_))
+        | (GroupOf::Request, Kind::Startup(StartupKind::Request, _))
+        | (GroupOf::Reply, Kind::Startup(StartupKind::Reply, _)) => true,
+        (GroupOf::Markers, Kind::Fpdu(fpdu)) => !fpdu.markers.is_empty(),
+        _ => false,
+    }
+}
+
+struct Collector<'w> {
+    wanted: &'w Wanted,
+    values: &'w mut Values,
+    checked: bool,
+    request: bool,
+    layer: Option<u64>,
+    etype: Option<u64>,
+}
+
+impl Visitor for Collector<'_> {
+    fn enter(&mut self, group: &'static Group, _: Range<usize>) {
+        use grammar::{ddp, mpa, rdmap};
+        self.request |= std::ptr::eq(group, &mpa::REQUEST);
+        for (wanted, slot) in &self.wanted.groups {
+            let (tagged, untagged) = (std::ptr::eq(group, &ddp::TAGGED), std::ptr::eq(group, &ddp::UNTAGGED));
+            let there = match wanted {
+                GroupOf::Ddp => tagged || untagged,
+                GroupOf::Tagged => tagged,
+                GroupOf::Untagged => untagged,
+                GroupOf::ReadRequest => std::ptr::eq(group, &rdmap::READ_REQUEST),
+                GroupOf::Terminate => std::ptr::eq(group, &rdmap::TERMINATE),
+                _ => false,
+            };
+            if there {
+                self.values.add(*slot, Held::Present);
+            }
+        }
+    }
+
+    #[inline]
+    fn field(&mut self, field: &'static Field, value: Value<'_>, _: Range<usize>) {
+        for (wanted, slot, condition) in &self.wanted.fields {
+            if !std::ptr::eq(*wanted, field) {
+                continue;
+            }
+            let there = match condition {
+                None => true,
+                Some(Condition::Request) => self.request,
+                Some(Condition::Reply) => !self.request,
+                Some(Condition::Checked) => self.checked,
+                Some(Condition::Terminated(layer, etype)) => {
+                    self.layer == Some(*layer) && (etype.is_none() || *etype == self.etype)
+                }
+            };
+            if there {
+                self.values.add_value(*slot, value);
+            }
+        }
+        if let Value::Uint(value) = value {
+            if std::ptr::eq(field, &grammar::rdmap::TERM_LAYER) {
+                self.layer = Some(value);
+            } else if std::ptr::eq(field, &grammar::rdmap::TERM_ETYPE) {
+                self.etype = Some(value);
+            }
+        }
+    }
+}

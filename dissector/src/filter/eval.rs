@@ -1,0 +1,332 @@
+//! A filter with its names looked up and its values read, ready to be asked of each unit or frame.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use memchr::memmem::Finder;
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::ast::{Expr, Item, Literal, LiteralKind, Relation, Test, What};
+use super::collect::Wanted;
+use super::error::FilterError;
+use super::known::{self, Kind, Known};
+use super::literal;
+use super::values::{Held, Slot, Values};
+
+/// Longest program that a regular expression may become, in octets.
+const LARGEST_REGEX: usize = 1 << 20;
+
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    All(Vec<Node>),
+    Any(Vec<Node>),
+    Not(Box<Node>),
+    Test(Slot, Check),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Check {
+    Present,
+    /// One occurrence is so.
+    Any(Predicate),
+    /// There are occurrences, and each is so.
+    Every(Predicate),
+    /// A relation to one occurrence of another field.
+    ToField(Relation, Slot),
+}
+
+/// What is asked of one value.
+#[derive(Debug, Clone)]
+pub(super) enum Predicate {
+    Number(Relation, u64),
+    Time(Relation, u64),
+    Octets(Relation, Vec<u8>),
+    Network(IpAddr, u8),
+    /// In one of these: numbers, nanoseconds, addresses.
+    Numbers(Vec<RangeInclusive<u64>>),
+    Times(Vec<RangeInclusive<u64>>),
+    Addresses(Vec<RangeInclusive<IpAddr>>),
+    OctetStrings(Vec<RangeInclusive<Vec<u8>>>),
+    Contains(Box<Finder<'static>>),
+    Matches(Box<Regex>),
+    Not(Box<Predicate>),
+    Either(Vec<Predicate>),
+}
+
+impl Node {
+    pub(super) fn holds(&self, values: &Values) -> bool {
+        match self {
+            Node::All(parts) => parts.iter().all(|part| part.holds(values)),
+            Node::Any(parts) => parts.iter().any(|part| part.holds(values)),
+            Node::Not(inner) => !inner.holds(values),
+            Node::Test(slot, check) => match check {
+                Check::Present => values.of(*slot).next().is_some(),
+                Check::Any(predicate) => values.of(*slot).any(|held| predicate.holds(held, values)),
+                Check::Every(predicate) => {
+                    let mut all = values.of(*slot).map(|held| predicate.holds(held, values));
+                    all.next().is_some_and(|first| first && all.all(|holds| holds))
+                }
+                Check::ToField(relation, other) => fields_relate(*relation, values, *slot, *other),
+            },
+        }
+    }
+}
+
+impl Predicate {
+    fn holds(&self, held: &Held, values: &Values) -> bool {
+        match (self, held) {
+            (Predicate::Not(inner), _) => !inner.holds(held, values),
+            (Predicate::Either(inner), _) => inner.iter().any(|one| one.holds(held, values)),
+            (Predicate::Number(relation, wanted), Held::Number(value)) => relate(*relation, value, wanted),
+            (Predicate::Time(relation, wanted), Held::Time(value)) => relate(*relation, value, wanted),
+            (Predicate::Octets(relation, wanted), _) => {
+                octets_of(held, values).is_some_and(|value| relate(*relation, value, wanted.as_slice()))
+            }
+            (Predicate::Network(network, prefix), Held::Address(address)) => literal::within(address, network, *prefix),
+            (Predicate::Numbers(ranges), Held::Number(value)) => ranges.iter().any(|range| range.contains(value)),
+            (Predicate::Times(ranges), Held::Time(value)) => ranges.iter().any(|range| range.contains(value)),
+            (Predicate::Addresses(ranges), Held::Address(value)) => ranges.iter().any(|range| range.contains(value)),
+            (Predicate::OctetStrings(ranges), _) => octets_of(held, values).is_some_and(|value| {
+                ranges.iter().any(|r| r.start().as_slice() <= value && value <= r.end().as_slice())
+            }),
+            (Predicate::Contains(finder), _) => octets_of(held, values).is_some_and(|o| finder.find(o).is_some()),
+            (Predicate::Matches(regex), _) => octets_of(held, values).is_some_and(|octets| regex.is_match(octets)),
+            _ => false,
+        }
+    }
+}
+
+fn octets_of<'v>(held: &'v Held, values: &'v Values) -> Option<&'v [u8]> {
+    match held {
+        Held::Octets(range) => Some(values.octets(range)),
+        Held::Word(word) => Some(word.as_bytes()),
+        _ => None,
+    }
+}
+
+fn relate<T: PartialOrd + ?Sized>(relation: Relation, value: &T, wanted: &T) -> bool {
+    match relation {
+        Relation::Equal | Relation::AllEqual => value == wanted,
+        Relation::NotEqual | Relation::AnyNotEqual => value != wanted,
+        Relation::Greater => value > wanted,
+        Relation::Less => value < wanted,
+        Relation::GreaterOrEqual => value >= wanted,
+        Relation::LessOrEqual => value <= wanted,
+    }
+}
+
+fn fields_relate(relation: Relation, values: &Values, slot: Slot, other: Slot) -> bool {
+    let pair = |a: &Held, b: &Held| match (a, b) {
+        (Held::Number(a), Held::Number(b)) | (Held::Time(a), Held::Time(b)) => relate(relation, a, b),
+        (Held::Address(a), Held::Address(b)) => relate(relation, a, b),
+        _ => match (octets_of(a, values), octets_of(b, values)) {
+            (Some(a), Some(b)) => relate(relation, a, b),
+            _ => false,
+        },
+    };
+    let there = values.of(slot).next().is_some() && values.of(other).next().is_some();
+    there
+        && match relation {
+            Relation::NotEqual | Relation::AllEqual => values.of(slot).all(|a| values.of(other).all(|b| pair(a, b))),
+            _ => values.of(slot).any(|a| values.of(other).any(|b| pair(a, b))),
+        }
+}
+
+/// Looks names up and reads values.
+pub(super) struct Compiler<'t, 'w> {
+    pub text: &'t str,
+    pub wanted: &'w mut Wanted,
+}
+
+impl Compiler<'_, '_> {
+    pub(super) fn compile(&mut self, expr: &Expr<'_>) -> Result<Node, FilterError> {
+        Ok(match expr {
+            Expr::All(parts) => Node::All(self.list(parts)?),
+            Expr::Any(parts) => Node::Any(self.list(parts)?),
+            Expr::Not(inner) => Node::Not(Box::new(self.compile(inner)?)),
+            Expr::Test(test) => {
+                let known = self.known(test)?;
+                let check = self.check(test, known)?;
+                Node::Test(self.wanted.add(known), check)
+            }
+        })
+    }
+
+    fn list(&mut self, parts: &[Expr<'_>]) -> Result<Vec<Node>, FilterError> {
+        parts.iter().map(|part| self.compile(part)).collect()
+    }
+
+    fn known(&self, test: &Test<'_>) -> Result<&'static Known, FilterError> {
+        known::known(test.name).ok_or_else(|| {
+            let hint = match known::nearest(test.name) {
+                Some(near) => format!("did you mean {near}?"),
+                None => "`weft dissect -G fields` lists all".to_owned(),
+            };
+            FilterError::new(self.text, &test.span, format!("{} is no field or protocol; {hint}", test.name))
+        })
+    }
+
+    fn check(&mut self, test: &Test<'_>, known: &'static Known) -> Result<Check, FilterError> {
+        let fault = |message: String| Err(FilterError::new(self.text, &test.span, message));
+        if known.kind == Kind::Presence && test.what != What::Present {
+            return fault(format!("{} is there or not; it has no value to compare", known.name));
+        }
+        Ok(match &test.what {
+            What::Present => Check::Present,
+            What::Compare(relation, literal) => match self.field_named(literal, known) {
+                Some(other) => self.beside_field(*relation, literal, known, other)?,
+                None => self.compare(*relation, literal, known)?,
+            },
+            What::In(items) => Check::Any(self.set(items, known)?),
+            What::NotIn(items) => Check::Every(Predicate::Not(Box::new(self.set(items, known)?))),
+            What::Contains(literal) => {
+                if !matches!(known.kind, Kind::Octets | Kind::Text) {
+                    return fault(format!("{} is neither octets nor words; contains cannot look into it", known.name));
+                }
+                let octets = literal::octets(self.text, literal, known)?;
+                Check::Any(Predicate::Contains(Box::new(Finder::new(&octets).into_owned())))
+            }
+            What::Matches(literal) => {
+                if !matches!(known.kind, Kind::Octets | Kind::Text) {
+                    return fault(format!("{} is neither octets nor words; matches cannot look into it", known.name));
+                }
+                Check::Any(Predicate::Matches(Box::new(self.regex(literal)?)))
+            }
+        })
+    }
+
+    /// A bare word may name another field, unless the values of this one have that name.
+    fn field_named(&self, literal: &Literal<'_>, known: &Known) -> Option<&'static Known> {
+        let LiteralKind::Word(word) = literal.kind else { return None };
+        let other = known::known(word).filter(|other| other.kind != Kind::Presence)?;
+        (literal::named(word, known).is_empty() && known.kind != Kind::Text).then_some(other)
+    }
+
+    fn beside_field(
+        &mut self,
+        relation: Relation,
+        literal: &Literal<'_>,
+        known: &Known,
+        other: &'static Known,
+    ) -> Result<Check, FilterError> {
+        if known.kind != other.kind {
+            let message = format!("{} and {} cannot be compared", known.name, other.name);
+            return Err(FilterError::new(self.text, &literal.span, message));
+        }
+        Ok(Check::ToField(relation, self.wanted.add(other)))
+    }
+
+    fn compare(&self, relation: Relation, literal: &Literal<'_>, known: &Known) -> Result<Check, FilterError> {
+        let ordered =
+            matches!(relation, Relation::Greater | Relation::Less | Relation::GreaterOrEqual | Relation::LessOrEqual);
+        let equal = match known.kind {
+            Kind::Number => {
+                let mut numbers = literal::numbers(self.text, literal, known)?;
+                if ordered {
+                    if numbers.len() != 1 {
+                        let message = format!("several values of {} have that name; give a number", known.name);
+                        return Err(FilterError::new(self.text, &literal.span, message));
+                    }
+                    return Ok(Check::Any(Predicate::Number(relation, numbers.remove(0))));
+                }
+                match numbers.as_slice() {
+                    [number] => Predicate::Number(Relation::Equal, *number),
+                    _ => Predicate::Numbers(numbers.into_iter().map(|number| number..=number).collect()),
+                }
+            }
+            Kind::Time => {
+                let time = literal::time(self.text, literal)?;
+                if ordered {
+                    return Ok(Check::Any(Predicate::Time(relation, time)));
+                }
+                Predicate::Time(Relation::Equal, time)
+            }
+            Kind::Octets | Kind::Text => {
+                let octets = literal::octets(self.text, literal, known)?;
+                literal::among_words(self.text, literal, known, &octets)?;
+                if ordered {
+                    return Ok(Check::Any(Predicate::Octets(relation, octets)));
+                }
+                Predicate::Octets(Relation::Equal, octets)
+            }
+            Kind::Ipv4 | Kind::Ipv6 | Kind::Address => {
+                if ordered {
+                    let message = "addresses have no order; compare with == or in, also with a network: 10.0.0.0/8";
+                    return Err(FilterError::new(self.text, &literal.span, message));
+                }
+                let (network, prefix) = literal::network(self.text, literal, known.kind)?;
+                Predicate::Network(network, prefix)
+            }
+            // Presence tests have no value; they were refused before.
+            Kind::Presence => return Ok(Check::Present),
+        };
+        Ok(match relation {
+            Relation::NotEqual => Check::Every(Predicate::Not(Box::new(equal))),
+            Relation::AnyNotEqual => Check::Any(Predicate::Not(Box::new(equal))),
+            Relation::AllEqual => Check::Every(equal),
+            _ => Check::Any(equal),
+        })
+    }
+
+    fn set(&self, items: &[Item<'_>], known: &Known) -> Result<Predicate, FilterError> {
+        let each = items.iter().map(|item| self.item(item, known)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Predicate::Either(each))
+    }
+
+    fn item(&self, item: &Item<'_>, known: &Known) -> Result<Predicate, FilterError> {
+        let (low, high) = match item {
+            Item::One(literal) => {
+                return Ok(match self.compare(Relation::Equal, literal, known)? {
+                    Check::Any(predicate) => predicate,
+                    _ => Predicate::Either(Vec::new()),
+                });
+            }
+            Item::Range(low, high) => (low, high),
+        };
+        let text = self.text;
+        let empty = || {
+            let span = low.span.start..high.span.end;
+            FilterError::new(text, &span, "this range is empty: its first end is behind its second")
+        };
+        Ok(match known.kind {
+            Kind::Number => {
+                let (a, b) = (literal::numbers(text, low, known)?, literal::numbers(text, high, known)?);
+                let (Some(a), Some(b)) = (a.first().copied(), b.last().copied()) else { return Err(empty()) };
+                Predicate::Numbers(vec![range(a, b).ok_or_else(empty)?])
+            }
+            Kind::Time => {
+                let (a, b) = (literal::time(text, low)?, literal::time(text, high)?);
+                Predicate::Times(vec![range(a, b).ok_or_else(empty)?])
+            }
+            Kind::Octets | Kind::Text | Kind::Presence => {
+                let (a, b) = (literal::octets(text, low, known)?, literal::octets(text, high, known)?);
+                Predicate::OctetStrings(vec![range(a, b).ok_or_else(empty)?])
+            }
+            Kind::Ipv4 | Kind::Ipv6 | Kind::Address => {
+                let a = literal::network(text, low, known.kind)?.0;
+                let b = literal::network(text, high, known.kind)?.0;
+                Predicate::Addresses(vec![range(a, b).ok_or_else(empty)?])
+            }
+        })
+    }
+
+    fn regex(&self, literal: &Literal<'_>) -> Result<Regex, FilterError> {
+        let LiteralKind::Str(pattern) = &literal.kind else {
+            let message = "a regular expression stands between quotation marks";
+            return Err(FilterError::new(self.text, &literal.span, message));
+        };
+        // Wireshark's expressions do not mind the case of letters either.
+        let pattern = String::from_utf8_lossy(pattern);
+        RegexBuilder::new(&pattern).case_insensitive(true).unicode(false).size_limit(LARGEST_REGEX).build().map_err(
+            |error| {
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                FilterError::new(self.text, &literal.span, format!("no regular expression: {why}"))
+            },
+        )
+    }
+}
+
+fn range<T: PartialOrd>(low: T, high: T) -> Option<RangeInclusive<T>> {
+    (low <= high).then_some(low..=high)
+}

@@ -1,0 +1,362 @@
+//! The fields and protocols that filters and `-e` know, and how Wireshark writes their values.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::grammar::{self, Base, Field};
+
+/// A field or protocol.
+#[derive(Debug)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is called for people.
+    pub label: &'static str,
+    /// Where it is specified; empty for what frames tell.
+    pub section: &'static str,
+    /// How its values are compared.
+    pub kind: Kind,
+    /// How its values are written.
+    pub show: Show,
+    /// Names of its values.
+    pub names: Option<fn(u64) -> Option<&'static str>>,
+    /// All words that it can be, where they are few.
+    pub words: &'static [&'static str],
+    pub(super) source: Source,
+}
+
+/// How values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// As numbers.
+    Number,
+    /// As octets.
+    Octets,
+    /// As words.
+    Text,
+    /// As addresses of IPv4.
+    Ipv4,
+    /// As addresses of IPv6.
+    Ipv6,
+    /// As addresses of either.
+    Address,
+    /// As seconds with a fraction.
+    Time,
+    /// It is there or not.
+    Presence,
+}
+
+/// How values are written: as tshark writes the field, where it has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// Decimal.
+    Dec,
+    /// `0x` and so many digits.
+    Hex(u8),
+    /// So many octets in hexadecimal, of a number.
+    HexOctets(u8),
+    /// The value's name.
+    Name,
+    /// As the value is: octets in hexadecimal, words, addresses, seconds.
+    Plain,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source {
+    Grammar(&'static Field),
+    /// The grammar's field, when what was told before it in the unit says so.
+    When(&'static Field, Condition),
+    Group(GroupOf),
+    Fact(Fact),
+}
+
+/// When a field goes by a narrower name of Wireshark's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Condition {
+    Request,
+    Reply,
+    /// Of a CRC that was compared.
+    Checked,
+    /// Of a Terminate: its layer, and its error type where that matters.
+    Terminated(u64, Option<u64>),
+}
+
+/// Which unit or header a presence test means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GroupOf {
+    Mpa,
+    Request,
+    Reply,
+    Fpdu,
+    Markers,
+    Ddp,
+    Tagged,
+    Untagged,
+    ReadRequest,
+    Terminate,
+    Sdp,
+    PortMapper,
+    Ip,
+    Ipv6,
+    Tcp,
+    Udp,
+    Frame,
+    Finding,
+}
+
+/// What frames, units and findings tell beside the grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fact {
+    FrameNumber,
+    FrameTimeEpoch,
+    FrameTimeRelative,
+    FrameLen,
+    FrameCapLen,
+    IpSrc,
+    IpDst,
+    IpAddr,
+    Ipv6Src,
+    Ipv6Dst,
+    Ipv6Addr,
+    TcpSrcPort,
+    TcpDstPort,
+    TcpPort,
+    TcpStream,
+    TcpSeqRaw,
+    TcpLen,
+    TcpSyn,
+    TcpFin,
+    TcpReset,
+    TcpAck,
+    UdpSrcPort,
+    UdpDstPort,
+    UdpPort,
+    UdpLength,
+    Kind,
+    Direction,
+    Incomplete,
+    Len,
+    PayloadLen,
+    Payload,
+    FindingRequirement,
+    FindingSeverity,
+    FindingSummary,
+    FindingExpected,
+    FindingFound,
+}
+
+type FactRow = (&'static str, &'static str, Kind, Show, Fact);
+
+static FACTS: &[FactRow] = &[
+    ("frame.number", "Frame number", Kind::Number, Show::Dec, Fact::FrameNumber),
+    ("frame.time_epoch", "Seconds since 1970", Kind::Time, Show::Plain, Fact::FrameTimeEpoch),
+    ("frame.time_relative", "Seconds since the first frame", Kind::Time, Show::Plain, Fact::FrameTimeRelative),
+    ("frame.len", "Octets on the wire", Kind::Number, Show::Dec, Fact::FrameLen),
+    ("frame.cap_len", "Octets captured", Kind::Number, Show::Dec, Fact::FrameCapLen),
+    ("ip.src", "Source address", Kind::Ipv4, Show::Plain, Fact::IpSrc),
+    ("ip.dst", "Destination address", Kind::Ipv4, Show::Plain, Fact::IpDst),
+    ("ip.addr", "Either address", Kind::Ipv4, Show::Plain, Fact::IpAddr),
+    ("ipv6.src", "Source address", Kind::Ipv6, Show::Plain, Fact::Ipv6Src),
+    ("ipv6.dst", "Destination address", Kind::Ipv6, Show::Plain, Fact::Ipv6Dst),
+    ("ipv6.addr", "Either address", Kind::Ipv6, Show::Plain, Fact::Ipv6Addr),
+    ("tcp.srcport", "Source port", Kind::Number, Show::Dec, Fact::TcpSrcPort),
+    ("tcp.dstport", "Destination port", Kind::Number, Show::Dec, Fact::TcpDstPort),
+    ("tcp.port", "Either port", Kind::Number, Show::Dec, Fact::TcpPort),
+    ("tcp.stream", "Number of the connection", Kind::Number, Show::Dec, Fact::TcpStream),
+    ("tcp.seq_raw", "Sequence number", Kind::Number, Show::Dec, Fact::TcpSeqRaw),
+    ("tcp.len", "Octets of the segment", Kind::Number, Show::Dec, Fact::TcpLen),
+    ("tcp.flags.syn", "SYN", Kind::Number, Show::Dec, Fact::TcpSyn),
+    ("tcp.flags.fin", "FIN", Kind::Number, Show::Dec, Fact::TcpFin),
+    ("tcp.flags.reset", "RST", Kind::Number, Show::Dec, Fact::TcpReset),
+    ("tcp.flags.ack", "ACK", Kind::Number, Show::Dec, Fact::TcpAck),
+    ("udp.srcport", "Source port", Kind::Number, Show::Dec, Fact::UdpSrcPort),
+    ("udp.dstport", "Destination port", Kind::Number, Show::Dec, Fact::UdpDstPort),
+    ("udp.port", "Either port", Kind::Number, Show::Dec, Fact::UdpPort),
+    ("udp.length", "Octets of the datagram with its header", Kind::Number, Show::Dec, Fact::UdpLength),
+    ("kind", "What the unit is: fpdu, mpa_request, sdp, gap, ...", Kind::Text, Show::Plain, Fact::Kind),
+    (
+        "direction",
+        "0: sent by the end that sent the first frame; 1: by the other",
+        Kind::Number,
+        Show::Dec,
+        Fact::Direction,
+    ),
+    ("incomplete", "1: octets of the unit are missing", Kind::Number, Show::Dec, Fact::Incomplete),
+    ("len", "Octets of a stretch without units", Kind::Number, Show::Dec, Fact::Len),
+    ("payload_len", "Octets of ULP payload", Kind::Number, Show::Dec, Fact::PayloadLen),
+    ("payload", "ULP payload", Kind::Octets, Show::Plain, Fact::Payload),
+    ("finding.requirement", "The requirement that is broken", Kind::Text, Show::Plain, Fact::FindingRequirement),
+    ("finding.severity", "note, warning or error, in this order", Kind::Number, Show::Name, Fact::FindingSeverity),
+    ("finding.summary", "What the requirement says", Kind::Text, Show::Plain, Fact::FindingSummary),
+    ("finding.expected", "What would have been right", Kind::Text, Show::Plain, Fact::FindingExpected),
+    ("finding.found", "What was there", Kind::Text, Show::Plain, Fact::FindingFound),
+];
+
+static GROUPS: &[(&str, &str, GroupOf)] = &[
+    ("frame", "Any frame", GroupOf::Frame),
+    ("ip", "IPv4", GroupOf::Ip),
+    ("ipv6", "IPv6", GroupOf::Ipv6),
+    ("tcp", "TCP", GroupOf::Tcp),
+    ("udp", "UDP", GroupOf::Udp),
+    ("iwarp_mpa", "MPA: a start-up frame or an FPDU", GroupOf::Mpa),
+    ("iwarp_mpa.req", "MPA Request Frame", GroupOf::Request),
+    ("iwarp_mpa.rep", "MPA Reply Frame", GroupOf::Reply),
+    ("iwarp_mpa.fpdu", "FPDU", GroupOf::Fpdu),
+    ("iwarp_mpa.markers", "An FPDU with markers", GroupOf::Markers),
+    ("iwarp_ddp_rdmap", "DDP and RDMAP", GroupOf::Ddp),
+    ("iwarp_ddp", "DDP header", GroupOf::Ddp),
+    ("iwarp_ddp.tagged", "DDP Tagged Segment", GroupOf::Tagged),
+    ("iwarp_ddp.untagged", "DDP Untagged Segment", GroupOf::Untagged),
+    ("iwarp_rdma", "RDMAP header", GroupOf::Ddp),
+    ("iwarp_rdma.rr", "Read Request", GroupOf::ReadRequest),
+    ("iwarp_rdma.terminate", "Terminate", GroupOf::Terminate),
+    ("iwarp_sdp", "SDP message", GroupOf::Sdp),
+    ("iwarp_pm", "SDP port mapper message", GroupOf::PortMapper),
+    ("finding", "A finding", GroupOf::Finding),
+];
+
+/// Wireshark's narrower names of fields of ours.
+static NARROWER: &[(&str, &str, Condition)] = &[
+    ("iwarp_mpa.key.req", "iwarp_mpa.key", Condition::Request),
+    ("iwarp_mpa.key.rep", "iwarp_mpa.key", Condition::Reply),
+    ("iwarp_mpa.crc_check", "iwarp_mpa.crc", Condition::Checked),
+    ("iwarp_rdma.term_etype_rdma", "iwarp_rdma.term_etype", Condition::Terminated(0, None)),
+    ("iwarp_rdma.term_etype_ddp", "iwarp_rdma.term_etype", Condition::Terminated(1, None)),
+    ("iwarp_rdma.term_etype_llp", "iwarp_rdma.term_etype", Condition::Terminated(2, None)),
+    ("iwarp_rdma.term_errcode_rdma", "iwarp_rdma.term_errcode", Condition::Terminated(0, None)),
+    ("iwarp_rdma.term_errcode_ddp_tagged", "iwarp_rdma.term_errcode", Condition::Terminated(1, Some(1))),
+    ("iwarp_rdma.term_errcode_ddp_untagged", "iwarp_rdma.term_errcode", Condition::Terminated(1, Some(2))),
+    ("iwarp_rdma.term_errcode_llp", "iwarp_rdma.term_errcode", Condition::Terminated(2, None)),
+];
+
+/// Where Wireshark writes a number otherwise than people are shown it.
+static WRITTEN: &[(&str, Show)] = &[
+    ("iwarp_ddp.rsvd", Show::Hex(2)),
+    ("iwarp_rdma.rsv", Show::Hex(2)),
+    ("iwarp_rdma.opcode", Show::Hex(2)),
+    ("iwarp_rdma.inval_stag", Show::Dec),
+    ("iwarp_rdma.term_layer", Show::Hex(2)),
+    ("iwarp_rdma.term_etype", Show::Hex(2)),
+    ("iwarp_rdma.term_ddp_seg_len", Show::HexOctets(2)),
+    ("iwarp_rdma.atomic.reserved", Show::Dec),
+    ("iwarp_rdma.atomic.remote_stag", Show::Dec),
+    ("iwarp_rdma.atomic.remote_tagged_offset", Show::Dec),
+    ("iwarp_rdma.atomic.add_data", Show::Dec),
+    ("iwarp_rdma.atomic.swap_data", Show::Dec),
+    ("iwarp_rdma.atomic.compare_data", Show::Dec),
+    ("iwarp_rdma.atomic.original_remote_data_value", Show::Dec),
+];
+
+static ALL: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
+    let fields = grammar::fields().map(|field| of_field(field.name, field, Source::Grammar(field)));
+    let narrower = NARROWER.iter().filter_map(|(name, field, condition)| {
+        let field = grammar::fields().find(|known| known.name == *field)?;
+        Some(of_field(name, field, Source::When(field, *condition)))
+    });
+    let groups = GROUPS.iter().map(|(name, label, group)| Known {
+        name,
+        label,
+        section: "",
+        kind: Kind::Presence,
+        show: Show::Plain,
+        names: None,
+        words: &[],
+        source: Source::Group(*group),
+    });
+    let facts = FACTS.iter().map(|(name, label, kind, show, fact)| Known {
+        name,
+        label,
+        section: "",
+        kind: *kind,
+        show: *show,
+        names: (*fact == Fact::FindingSeverity).then_some(severity_name as fn(u64) -> _),
+        words: if *fact == Fact::Kind { KINDS } else { &[] },
+        source: Source::Fact(*fact),
+    });
+    fields.chain(narrower).chain(groups).chain(facts).map(|known| (known.name, known)).collect()
+});
+
+fn of_field(name: &'static str, field: &'static Field, source: Source) -> Known {
+    let kind = match field.base {
+        Base::Dec | Base::Hex(_) | Base::Flag => Kind::Number,
+        Base::Octets => Kind::Octets,
+        Base::Text if field.name.ends_with("ipaddr") => Kind::Address,
+        Base::Text => Kind::Text,
+    };
+    let written = WRITTEN.iter().find(|(name, _)| *name == field.name).map(|(_, show)| *show);
+    let show = written.unwrap_or(match field.base {
+        Base::Dec | Base::Flag => Show::Dec,
+        Base::Hex(digits) => Show::Hex(digits),
+        Base::Octets | Base::Text => Show::Plain,
+    });
+    Known {
+        name,
+        label: field.label,
+        section: field.section,
+        kind,
+        show,
+        names: field.names,
+        words: words(field.name),
+        source,
+    }
+}
+
+/// What `kind` can be.
+static KINDS: &[&str] =
+    &["mpa_request", "mpa_reply", "fpdu", "sdp", "sdp_pm", "streaming", "gap", "unparsed", "finding"];
+
+/// The words of a field that has only a few.
+fn words(field: &str) -> &'static [&'static str] {
+    match field {
+        "crc_status" => &["good", "bad", "unchecked", "truncated", "absent"],
+        "marker_status" => &["none", "good", "bad_value", "misplaced"],
+        "iwarp_sdp.carrier" => &["streaming", "private_data", "send"],
+        _ => &[],
+    }
+}
+
+fn severity_name(severity: u64) -> Option<&'static str> {
+    ["note", "warning", "error"].get(usize::try_from(severity).ok()?).copied()
+}
+
+/// The field or protocol of that name.
+#[must_use]
+pub fn known(name: &str) -> Option<&'static Known> {
+    ALL.get(name)
+}
+
+/// All of them, by name.
+#[must_use]
+pub fn all() -> Vec<&'static Known> {
+    let mut all: Vec<_> = ALL.values().collect();
+    all.sort_by_key(|known| known.name);
+    all
+}
+
+/// The name that was most likely meant; `None` when nothing is near.
+#[must_use]
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let name: String = name.chars().take(80).collect::<String>().to_lowercase();
+    let likely = |known: &str| {
+        // A field named without its protocol is as good as a small slip.
+        if known.rsplit_once('.').is_some_and(|(_, last)| last == name) { 1 } else { distance(&name, known) }
+    };
+    let (slips, _, best) = ALL.keys().map(|known| (likely(known), known.len(), *known)).min()?;
+    (slips <= 2.max(name.chars().count() / 3)).then_some(best)
+}
+
+/// Letters to insert, remove or replace to come from one word to the other.
+pub(super) fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (above + 1).min(row[j] + 1).min(diagonal + usize::from(a != *b));
+            diagonal = above;
+        }
+    }
+    row[to.len()]
+}

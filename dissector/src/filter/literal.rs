@@ -1,0 +1,152 @@
+//! Values in filters, read as the field that they are compared with needs them.
+
+use std::net::IpAddr;
+
+use super::ast::{Literal, LiteralKind};
+use super::error::FilterError;
+use super::known::{Kind, Known, distance};
+
+/// Values whose names are searched.
+const NAMED: std::ops::RangeInclusive<u64> = 0..=255;
+
+/// The values of `known` that are called so; letters of either case will do.
+pub(super) fn named(word: &str, known: &Known) -> Vec<u64> {
+    let Some(names) = known.names else { return Vec::new() };
+    NAMED.filter(|value| names(*value).is_some_and(|name| name.eq_ignore_ascii_case(word))).collect()
+}
+
+/// The numbers that a literal means: one, unless it is a name that several values have.
+pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Result<Vec<u64>, FilterError> {
+    let word = match &literal.kind {
+        LiteralKind::Word(word) => {
+            if let Some(number) = number(word) {
+                return Ok(vec![number]);
+            }
+            (*word).to_owned()
+        }
+        LiteralKind::Str(octets) => String::from_utf8_lossy(octets).into_owned(),
+    };
+    let values = named(&word, known);
+    if !values.is_empty() {
+        return Ok(values);
+    }
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "yes" => return Ok(vec![1]),
+        "false" | "no" => return Ok(vec![0]),
+        _ => {}
+    }
+    let mut message = if word.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("{word} is no number below 2^64")
+    } else if word.starts_with('-') {
+        format!("{} is never negative", known.name)
+    } else {
+        format!("{} is a number, and {word:?} is none", known.name)
+    };
+    if let Some(names) = known.names {
+        let near = NAMED.filter_map(names).min_by_key(|name| distance(&word.to_lowercase(), &name.to_lowercase()));
+        if let Some(near) = near {
+            message.push_str(&format!(", nor the name of a value; the nearest is {near:?}"));
+        }
+    }
+    Err(FilterError::new(text, &literal.span, message))
+}
+
+fn number(word: &str) -> Option<u64> {
+    if let Some(digits) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    word.bytes().all(|b| b.is_ascii_digit()).then(|| word.parse().ok())?
+}
+
+/// Seconds with up to nine decimals, in nanoseconds.
+pub(super) fn time(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError> {
+    let fault = || FilterError::new(text, &literal.span, "expected seconds here, such as 1.5");
+    let LiteralKind::Word(word) = literal.kind else { return Err(fault()) };
+    let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
+    if fraction.len() > 9 || !(seconds.bytes().chain(fraction.bytes())).all(|b| b.is_ascii_digit()) {
+        return Err(fault());
+    }
+    let seconds: u64 = seconds.parse().map_err(|_| fault())?;
+    let fraction: u64 = format!("{fraction:0<9}").parse().map_err(|_| fault())?;
+    seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).ok_or_else(fault)
+}
+
+/// Octets: a string, or for fields of octets `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or `0xaabbcc`.
+pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &Known) -> Result<Vec<u8>, FilterError> {
+    let word = match &literal.kind {
+        LiteralKind::Str(octets) => return Ok(octets.clone()),
+        LiteralKind::Word(word) if known.kind == Kind::Text => return Ok(word.as_bytes().to_vec()),
+        LiteralKind::Word(word) => word,
+    };
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    let octets = match digits.find([':', '-', '.']) {
+        Some(_) => digits.split([':', '-', '.']).map(octet).collect::<Option<Vec<u8>>>(),
+        None if digits.len().is_multiple_of(2) && digits.is_ascii() => {
+            (0..digits.len()).step_by(2).map(|at| digits.get(at..at + 2).and_then(octet)).collect()
+        }
+        None => None,
+    };
+    octets.filter(|octets| !octets.is_empty()).ok_or_else(|| {
+        let message = format!("{} is octets: write them as 0a:1b:2c or as a string in quotation marks", known.name);
+        FilterError::new(text, &literal.span, message)
+    })
+}
+
+/// Refuses a word that the field can never be.
+pub(super) fn among_words(text: &str, literal: &Literal<'_>, known: &Known, octets: &[u8]) -> Result<(), FilterError> {
+    if known.words.is_empty() || known.words.iter().any(|word| word.as_bytes() == octets) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is never {:?}; it is one of {}",
+        known.name,
+        String::from_utf8_lossy(octets),
+        known.words.join(", ")
+    );
+    Err(FilterError::new(text, &literal.span, message))
+}
+
+fn octet(digits: &str) -> Option<u8> {
+    let digits_only = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    (digits_only && matches!(digits.len(), 1 | 2)).then(|| u8::from_str_radix(digits, 16).ok())?
+}
+
+/// An address, or a network with the length of its prefix.
+pub(super) fn network(text: &str, literal: &Literal<'_>, kind: Kind) -> Result<(IpAddr, u8), FilterError> {
+    let fault = |what: &str| FilterError::new(text, &literal.span, format!("expected {what} here"));
+    let what = match kind {
+        Kind::Ipv4 => "an IPv4 address or network such as 10.0.0.0/8",
+        Kind::Ipv6 => "an IPv6 address or network such as fd00::/8",
+        _ => "an address",
+    };
+    let word = match &literal.kind {
+        LiteralKind::Word(word) => (*word).to_owned(),
+        LiteralKind::Str(octets) => String::from_utf8_lossy(octets).into_owned(),
+    };
+    let (address, prefix) = word.split_once('/').map_or((word.as_str(), None), |(a, p)| (a, Some(p)));
+    let address: IpAddr = address.parse().map_err(|_| fault(what))?;
+    if (kind == Kind::Ipv4 && !address.is_ipv4()) || (kind == Kind::Ipv6 && !address.is_ipv6()) {
+        return Err(fault(what));
+    }
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let prefix = match prefix {
+        None => most,
+        Some(prefix) => prefix.parse().ok().filter(|prefix| *prefix <= most).ok_or_else(|| fault(what))?,
+    };
+    Ok((address, prefix))
+}
+
+/// Does `address` belong to the network?
+pub(super) fn within(address: &IpAddr, network: &IpAddr, prefix: u8) -> bool {
+    match (address, network) {
+        (IpAddr::V4(address), IpAddr::V4(network)) => {
+            let differing = address.to_bits() ^ network.to_bits();
+            differing.checked_shr(32 - u32::from(prefix.min(32))).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(address), IpAddr::V6(network)) => {
+            let differing = address.to_bits() ^ network.to_bits();
+            differing.checked_shr(128 - u32::from(prefix.min(128))).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,175 @@
+//! The values of the wanted fields, of one unit or one frame. Memory is kept from one to the next.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::ops::Range;
+
+use crate::grammar::Value;
+
+use super::known::{Known, Show};
+
+/// The place of a wanted field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot(pub(super) u16);
+
+/// One value; octets and words that are not fixed lie in the arena.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Held {
+    Number(u64),
+    Octets(Range<usize>),
+    Word(&'static str),
+    Address(IpAddr),
+    /// Nanoseconds.
+    Time(u64),
+    Present,
+}
+
+/// Values in the order in which they were met.
+#[derive(Debug, Clone, Default)]
+pub struct Values {
+    entries: Vec<(Slot, Held)>,
+    arena: Vec<u8>,
+}
+
+impl Values {
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.arena.clear();
+    }
+
+    /// Octets of memory that they hold, roughly.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.entries.len() * size_of::<(Slot, Held)>() + self.arena.len()
+    }
+
+    pub(crate) fn add(&mut self, slot: Slot, value: Held) {
+        self.entries.push((slot, value));
+    }
+
+    pub(super) fn add_octets(&mut self, slot: Slot, octets: &[u8]) {
+        let start = self.arena.len();
+        self.arena.extend_from_slice(octets);
+        self.entries.push((slot, Held::Octets(start..start + octets.len())));
+    }
+
+    /// As a grammar tells it. Empty octet strings do not count, as in tshark; markers count one by one.
+    pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
+        match value {
+            Value::Uint(value) => self.add(slot, Held::Number(value)),
+            Value::Octets([]) => {}
+            Value::Octets(octets) => self.add_octets(slot, octets),
+            Value::Text(word) => self.add(slot, Held::Word(word)),
+            Value::Address(address) => self.add(slot, Held::Address(address)),
+            Value::Pointers(markers) => {
+                for [_, _, high, low] in markers.iter().flatten() {
+                    self.add(slot, Held::Number(u64::from(u16::from_be_bytes([*high, *low]))));
+                }
+            }
+        }
+    }
+
+    /// Takes all values of `other` over, behind those that are here.
+    pub fn append(&mut self, other: &Values) {
+        let base = self.arena.len();
+        self.arena.extend_from_slice(&other.arena);
+        self.entries.extend(other.entries.iter().map(|(slot, held)| {
+            let held = match held {
+                Held::Octets(range) => Held::Octets(range.start + base..range.end + base),
+                other => other.clone(),
+            };
+            (*slot, held)
+        }));
+    }
+
+    pub(crate) fn of(&self, slot: Slot) -> impl Iterator<Item = &Held> {
+        self.entries.iter().filter(move |(at, _)| *at == slot).map(|(_, held)| held)
+    }
+
+    pub(super) fn octets(&self, range: &Range<usize>) -> &[u8] {
+        self.arena.get(range.clone()).unwrap_or(&[])
+    }
+
+    /// Appends each value of a slot as tshark writes it, with what `between` appends between two of them; gives how many.
+    pub fn write(&self, slot: Slot, known: &Known, out: &mut String, mut between: impl FnMut(&mut String)) -> usize {
+        let mut count = 0;
+        for held in self.of(slot) {
+            if count > 0 {
+                between(out);
+            }
+            self.write_one(held, known, out);
+            count += 1;
+        }
+        count
+    }
+
+    /// Appends the first or the last value of a slot; says whether there is one.
+    pub fn write_end(&self, slot: Slot, known: &Known, last: bool, out: &mut String) -> bool {
+        let held = if last { self.of(slot).last() } else { self.of(slot).next() };
+        if let Some(held) = held {
+            self.write_one(held, known, out);
+        }
+        held.is_some()
+    }
+
+    fn write_one(&self, held: &Held, known: &Known, out: &mut String) {
+        // Writing to a string cannot fail.
+        match held {
+            Held::Number(value) => write_number(*value, known, out),
+            Held::Octets(range) => match std::str::from_utf8(self.octets(range)) {
+                Ok(text) if known.kind == super::known::Kind::Text => out.push_str(text),
+                _ => hex(self.octets(range), out),
+            },
+            Held::Word(word) => out.push_str(word),
+            Held::Address(address) => {
+                let _ = write!(out, "{address}");
+            }
+            Held::Time(time) => {
+                let _ = write!(out, "{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
+            }
+            Held::Present => out.push_str(known.name),
+        }
+    }
+}
+
+/// Appends a number as tshark writes it.
+pub(crate) fn write_number(value: u64, known: &Known, out: &mut String) {
+    let _ = match known.show {
+        Show::Dec | Show::Plain => {
+            decimal(value, out);
+            Ok(())
+        }
+        Show::Hex(digits) => write!(out, "{value:#0width$x}", width = usize::from(digits) + 2),
+        Show::HexOctets(octets) => write!(out, "{value:0width$x}", width = 2 * usize::from(octets)),
+        Show::Name => match known.names.and_then(|names| names(value)) {
+            Some(name) => write!(out, "{name}"),
+            None => write!(out, "{value}"),
+        },
+    };
+}
+
+fn decimal(value: u64, out: &mut String) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut left = value;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
+/// Appends octets in hexadecimal, without separators.
+pub(crate) fn hex(octets: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 * octets.len());
+    for octet in octets {
+        out.push(char::from(DIGITS[usize::from(octet >> 4)]));
+        out.push(char::from(DIGITS[usize::from(octet & 15)]));
+    }
+}

@@ -1,0 +1,115 @@
+//! How a connection began and ended, and who had which role.
+
+use weft_core::wire::mpa::StartupKind;
+
+use super::startup::StartupSeen;
+use crate::ip::Segment;
+use crate::unit::{Carrier, Kind, Unit};
+
+/// The first unit of a direction that was no start-up frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Beginning {
+    /// The octets it begins with, as many as its unit shows.
+    pub head: Vec<u8>,
+    /// Its frame.
+    pub frame: u64,
+}
+
+/// Facts of a connection; index 0 and 1 are its directions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Connection {
+    /// Was the SYN of this direction captured?
+    pub syn: [bool; 2],
+    /// The frame of the first FIN.
+    pub fin: [Option<u64>; 2],
+    /// The frame of the first RST.
+    pub rst: [Option<u64>; 2],
+    /// The direction's own start-up frame.
+    pub startup: [Option<StartupSeen>; 2],
+    /// How the direction began, where it began with octets outside MPA, all of them captured.
+    pub beginning: [Option<Beginning>; 2],
+    /// Was an SDP Hello seen in streaming mode? Then start-up frames may be left out.
+    pub bare_sdp: bool,
+    /// When its last segment was captured, in nanoseconds since 1970.
+    pub last_time: u64,
+    units: [u64; 2],
+}
+
+impl Connection {
+    /// Notes what a segment's flags tell.
+    pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+        self.syn[direction] |= segment.syn;
+        self.last_time = segment.time;
+        if segment.fin {
+            self.fin[direction].get_or_insert(segment.frame);
+        }
+        if segment.rst {
+            self.rst[direction].get_or_insert(segment.frame);
+        }
+    }
+
+    /// Notes what a unit tells.
+    pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
+        let direction = usize::from(unit.direction);
+        let first = self.units[direction] == 0;
+        self.units[direction] += 1;
+        match &unit.kind {
+            Kind::Startup(kind, part) => self.startup[direction] = StartupSeen::of(*kind, *part, unit),
+            Kind::Streaming { head, .. } if first && !unit.incomplete => {
+                self.beginning[direction] = Some(Beginning { head: head.to_vec(), frame: unit.frame });
+            }
+            Kind::Sdp(Carrier::Streaming, ..) => self.bare_sdp = true,
+            _ => {}
+        }
+    }
+
+    /// The direction that sent the MPA Request; by the Reply, where no Request was found.
+    pub(crate) fn initiator(&self) -> Option<usize> {
+        let of = |kind: StartupKind| (0..2).find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
+        of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(|responder| 1 - responder))
+    }
+
+    /// Request and Reply, when both were found and sent by different ends.
+    pub(crate) fn pair(&self) -> Option<Pair<'_>> {
+        let initiator = self.initiator()?;
+        let (request, reply) = (self.startup[initiator].as_ref()?, self.startup[1 - initiator].as_ref()?);
+        let kinds = (request.kind, reply.kind) == (StartupKind::Request, StartupKind::Reply);
+        kinds.then_some(Pair { request, reply, initiator, responder: 1 - initiator })
+    }
+
+    /// The start-up frame of the end that receives what `direction` sends.
+    pub(crate) fn peer_startup(&self, direction: usize) -> Option<&StartupSeen> {
+        self.startup[1 - direction].as_ref()
+    }
+}
+
+/// Both start-up frames of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair<'c> {
+    /// The Request.
+    pub request: &'c StartupSeen,
+    /// The Reply.
+    pub reply: &'c StartupSeen,
+    /// The direction of the Request.
+    pub initiator: usize,
+    /// The direction of the Reply.
+    pub responder: usize,
+}
+
+impl Pair<'_> {
+    /// Was the connection accepted?
+    pub(crate) fn accepted(&self) -> bool {
+        !self.reply.rejects()
+    }
+
+    /// Did both ends agree on the manner of the RDMA Consortium (version 0, markers and CRC both ways)?
+    pub(crate) fn is_rdmac(&self) -> bool {
+        self.reply.revision == 0 && self.reply.wants_markers()
+    }
+
+    /// Did both ends agree on the peer-to-peer model of RFC 6581?
+    pub(crate) fn is_peer_to_peer(&self) -> bool {
+        let a = |frame: &StartupSeen| frame.words.is_some_and(|words| words.peer_to_peer);
+        self.accepted() && a(self.request) && a(self.reply)
+    }
+}

@@ -1,0 +1,387 @@
+//! Messages out of segments: which segment goes on with which message, by queue, MSN and MO, or by STag and TO.
+//!
+//! One message can be open for each queue and each of the two tagged kinds, which is more than a sender may have open; so
+//! memory is constant. After octets that the capture does not hold nothing is known of a direction: what is open is
+//! forgotten, and numbers are compared again only from the next message on. What fits nothing becomes a [`Remark`].
+
+use weft_core::wire::ddp::{RawTagged, RawUntagged, Segment};
+use weft_core::wire::rdmap::Opcode;
+
+use super::remark::{Remark, What};
+use crate::rules::{SegmentView, ULPDU_AT, queue_of};
+
+/// Where and when a segment is seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At {
+    /// 0 or 1.
+    pub direction: usize,
+    /// Frame.
+    pub frame: u64,
+    /// In nanoseconds since 1970.
+    pub time: u64,
+}
+
+/// What a segment is in its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Place {
+    /// The first one.
+    pub first: bool,
+    /// The message that it ends.
+    pub ended: Option<Ended>,
+}
+
+/// A message of which every segment was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Octets of payload.
+    pub len: u64,
+    /// Segments.
+    pub segments: u32,
+    /// Frame of the first segment.
+    pub frame: u64,
+    /// When that was captured.
+    pub time: u64,
+}
+
+/// A message that is not at its end.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    at: At,
+    latest: u64,
+    opcode: Opcode,
+    msn: u32,
+    stag: u32,
+    ulp: (u8, u32),
+    /// MO 0, or the TO of the first segment; offsets below count from here.
+    base: u64,
+    first: i64,
+    next: i64,
+    low: i64,
+    high: i64,
+    sum: u64,
+    /// Marks of all beginnings less those of all ends: what is left of a whole are its two edges.
+    tally: u64,
+    segments: u32,
+    /// May its first segments be among the octets that are missing?
+    partial: bool,
+    jump: Option<Jump>,
+}
+
+/// The first segment that was not where the payload before it ended.
+#[derive(Debug, Clone, Copy)]
+struct Jump {
+    frame: u64,
+    segment: u32,
+    expected: i64,
+    found: i64,
+}
+
+/// The message that ended last.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    msn: u32,
+    last_mo: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Channel {
+    /// Was the end of a message seen since octets were missing?
+    in_step: bool,
+    next_msn: Option<u32>,
+    /// MSNs from..to that were passed over.
+    skipped: Option<(u32, u32)>,
+    open: Option<Open>,
+    done: Option<Done>,
+}
+
+const WRITE: usize = 4;
+const RESPONSE: usize = 5;
+
+/// The messages of one direction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Messages {
+    /// Was everything seen from the first FPDU on?
+    whole: bool,
+    /// By QN, then Writes and Read Responses.
+    channels: [Channel; 6],
+}
+
+const QN: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 10;
+const MSN: std::ops::Range<usize> = ULPDU_AT + 10..ULPDU_AT + 14;
+const MO: std::ops::Range<usize> = ULPDU_AT + 14..ULPDU_AT + 18;
+const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
+const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
+
+impl Messages {
+    /// The direction begins, and the capture has it from its first octet.
+    pub(crate) fn begin(&mut self) {
+        *self = Messages { whole: true, ..Messages::default() };
+    }
+
+    /// Octets are missing, or cannot be believed.
+    pub(crate) fn lose(&mut self) {
+        *self = Messages::default();
+    }
+
+    /// Is every octet of the direction's FPDUs known?
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// A message that is open: its opcode, and the frame of its latest segment.
+    pub(crate) fn unfinished(&self) -> Option<(Opcode, u64)> {
+        self.channels.iter().filter_map(|channel| channel.open).map(|open| (open.opcode, open.latest)).next()
+    }
+
+    /// Takes a segment in. `sink` is where the next Read Response to this direction's peer belongs.
+    pub(crate) fn segment(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        sink: Option<(u32, u64)>,
+        remarks: &mut Vec<Remark>,
+    ) -> Place {
+        match view.segment {
+            Segment::Untagged(header, _) => self.untagged(at, header, view, remarks),
+            Segment::Tagged(header, _) => self.tagged(at, header, view, sink, remarks),
+        }
+    }
+
+    fn untagged(&mut self, at: At, header: &RawUntagged, view: &SegmentView<'_>, remarks: &mut Vec<Remark>) -> Place {
+        let opcode = view.opcode();
+        let (qn, msn, mo) = (header.qn.get(), header.msn.get(), header.mo.get());
+        let Some(queue) = queue_of(opcode) else { return Place::default() };
+        let whole = self.whole;
+        let channel = &mut self.channels[queue as usize];
+        let goes_on = |open: &Open| mo != 0 && i64::from(mo) == open.next;
+        if qn != queue {
+            if !channel.open.is_some_and(|open| open.msn == msn && goes_on(&open)) {
+                // It belongs to no queue that could be told; what the right one expects next is not known any more.
+                *channel = Channel::default();
+                self.whole = false;
+                return Place::default();
+            }
+            remarks.push(at.remark(What::QnChanged { from: queue, to: qn }, QN));
+        }
+        let mut place = Place::default();
+        match channel.open {
+            Some(open) if open.msn == msn => {}
+            Some(open) if goes_on(&open) => {
+                remarks.push(at.remark(What::MsnChanged { from: open.msn, to: msn }, MSN));
+            }
+            before => {
+                if let Some(open) = before {
+                    remarks.push(at.earlier(What::NotLast(open.opcode), open.latest));
+                } else if let Some(done) = channel.done
+                    && done.msn == msn
+                    && mo != 0
+                {
+                    let again = view.last();
+                    remarks.push(at.remark(What::AfterLast { last: done.last_mo, found: mo, again }, MO));
+                    return place;
+                }
+                channel.expect(at, opcode, queue, msn, whole, remarks);
+                let partial = mo != 0 && !(whole || channel.in_step);
+                channel.open = Some(Open { partial, ..Open::new(at, view, msn, 0, 0, i64::from(mo)) });
+                place.first = !partial;
+            }
+        }
+        let ulp = (view.header[1], header.ulp_word.get());
+        if let Some(open) = &mut channel.open {
+            open.add(at, view, i64::from(mo), ulp, remarks);
+            if view.last() {
+                place.ended = open.end(at, false, remarks);
+                channel.done = Some(Done { msn, last_mo: mo });
+                channel.in_step = true;
+                channel.open = None;
+            }
+        }
+        place
+    }
+
+    fn tagged(
+        &mut self,
+        at: At,
+        header: &RawTagged,
+        view: &SegmentView<'_>,
+        sink: Option<(u32, u64)>,
+        remarks: &mut Vec<Remark>,
+    ) -> Place {
+        let (stag, to) = (header.stag.get(), header.tagged_offset.get());
+        let (mut own, other) = match view.opcode() {
+            Opcode::WRITE => (WRITE, RESPONSE),
+            Opcode::READ_RESPONSE => (RESPONSE, WRITE),
+            _ => return Place::default(),
+        };
+        let goes_on = |open: &Open| open.sum > 0 && open.offset_of(to) == open.next;
+        if self.channels[own].open.is_none()
+            && self.channels[other].open.is_some_and(|open| open.stag == stag && goes_on(&open))
+            && sink != Some((stag, to))
+        {
+            own = other;
+        }
+        let whole = self.whole;
+        let channel = &mut self.channels[own];
+        let mut place = Place::default();
+        match channel.open {
+            Some(open) if open.stag == stag => {}
+            Some(open) if goes_on(&open) => {
+                let what = What::StagChanged { opcode: open.opcode, from: open.stag, to: stag };
+                remarks.push(at.remark(what, STAG));
+            }
+            before => {
+                if let Some(open) = before {
+                    remarks.push(at.earlier(What::NotLast(open.opcode), open.latest));
+                }
+                let partial = !(whole || channel.in_step);
+                channel.open = Some(Open { partial, ..Open::new(at, view, 0, stag, to, 0) });
+                place.first = !partial;
+            }
+        }
+        if let Some(open) = &mut channel.open {
+            let offset = open.offset_of(to);
+            open.add(at, view, offset, (view.header[1], 0), remarks);
+            if view.last() {
+                place.ended = open.end(at, true, remarks);
+                channel.in_step = true;
+                channel.open = None;
+            }
+        }
+        place
+    }
+}
+
+impl Channel {
+    /// Compares the MSN of a message that begins.
+    fn expect(&mut self, at: At, opcode: Opcode, queue: u32, msn: u32, whole: bool, remarks: &mut Vec<Remark>) {
+        let Some(expected) = self.next_msn.or(whole.then_some(1)) else {
+            self.next_msn = Some(msn.wrapping_add(1));
+            return;
+        };
+        if expected == msn {
+            self.next_msn = Some(msn.wrapping_add(1));
+            return;
+        }
+        let ahead = msn.wrapping_sub(expected) < 1 << 31;
+        let was_skipped = self.skipped.is_some_and(|(from, to)| msn.wrapping_sub(from) < to.wrapping_sub(from));
+        let what = if self.next_msn.is_none() {
+            What::MsnFirst { queue, found: msn }
+        } else if ahead {
+            What::MsnStep { queue, expected, found: msn }
+        } else if was_skipped {
+            What::MsnBack { opcode, queue, found: msn }
+        } else {
+            What::MsnAgain { queue, expected, found: msn }
+        };
+        remarks.push(at.remark(what, MSN));
+        if ahead {
+            self.skipped = Some((expected, msn));
+            self.next_msn = Some(msn.wrapping_add(1));
+        } else if self.next_msn.is_none() {
+            self.next_msn = Some(msn.wrapping_add(1));
+        }
+    }
+}
+
+impl Open {
+    fn new(at: At, view: &SegmentView<'_>, msn: u32, stag: u32, base: u64, first: i64) -> Self {
+        let word = match view.segment {
+            Segment::Untagged(header, _) => header.ulp_word.get(),
+            Segment::Tagged(..) => 0,
+        };
+        Open {
+            at,
+            latest: at.frame,
+            opcode: view.opcode(),
+            msn,
+            stag,
+            ulp: (view.header[1], word),
+            base,
+            first,
+            next: first,
+            low: first,
+            high: first,
+            sum: 0,
+            tally: 0,
+            segments: 0,
+            partial: false,
+            jump: None,
+        }
+    }
+
+    /// TO as an offset from the first segment.
+    fn offset_of(&self, to: u64) -> i64 {
+        to.wrapping_sub(self.base).cast_signed()
+    }
+
+    fn add(&mut self, at: At, view: &SegmentView<'_>, offset: i64, ulp: (u8, u32), remarks: &mut Vec<Remark>) {
+        if offset != self.next && self.jump.is_none() {
+            let segment = self.segments;
+            self.jump = Some(Jump { frame: at.frame, segment, expected: self.next, found: offset });
+        }
+        if ulp != self.ulp {
+            let tagged = view.header_len == RawTagged::LEN;
+            let what = What::UlpChanged { tagged, from: self.ulp, to: ulp };
+            remarks.push(at.remark(what, ULPDU_AT + 1..ULPDU_AT + if tagged { 2 } else { 6 }));
+        }
+        let end = offset.saturating_add(i64::from(view.payload_len));
+        self.next = end;
+        self.low = self.low.min(offset);
+        self.high = self.high.max(end);
+        self.sum += u64::from(view.payload_len);
+        self.tally = self.tally.wrapping_add(mark(offset)).wrapping_sub(mark(end));
+        self.segments = self.segments.saturating_add(1);
+        self.latest = at.frame;
+    }
+
+    /// The last segment is in: do the segments make a whole? `None` when not all of them are known.
+    fn end(&self, at: At, tagged: bool, remarks: &mut Vec<Remark>) -> Option<Ended> {
+        if self.partial {
+            return None;
+        }
+        let field = if tagged { TO } else { MO };
+        let mut remark = |what, frame, here: bool| {
+            remarks.push(if here { at.remark(what, field.clone()) } else { at.earlier(what, frame) });
+        };
+        let absolute = |offset: i64| self.base.wrapping_add(offset.cast_unsigned());
+        let edges = mark(self.low).wrapping_sub(mark(self.high));
+        let covers = self.tally == edges && i64::try_from(self.sum).is_ok_and(|sum| sum == self.high - self.low);
+        if !tagged && self.low != 0 {
+            let what = What::FirstOffset(u32::try_from(self.low).unwrap_or(u32::MAX));
+            remark(what, self.at.frame, self.segments == 1);
+        } else if let Some(jump) = self.jump {
+            let (expected, found) = (absolute(jump.expected), absolute(jump.found));
+            let missing = i64::try_from(self.sum).is_ok_and(|sum| sum < self.high - self.low);
+            let what = if covers {
+                What::Order { tagged, expected, found }
+            } else {
+                What::Offset { tagged, expected, found, missing }
+            };
+            remark(what, jump.frame, jump.segment + 1 == self.segments);
+        } else if self.first != 0 && covers {
+            remark(What::Order { tagged, expected: 0, found: absolute(self.first) }, self.at.frame, false);
+        }
+        if self.sum == 0 && self.segments > 1 {
+            remark(What::EmptySegments(self.segments), at.frame, true);
+        }
+        Some(Ended { len: self.sum, segments: self.segments, frame: self.at.frame, time: self.at.time })
+    }
+}
+
+/// A number that stands for an offset, so far from those of other offsets that sums of a few do not meet by chance.
+fn mark(offset: i64) -> u64 {
+    let mixed = offset.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+impl At {
+    /// A remark on octets `range` of the unit at hand.
+    pub(crate) fn remark(self, what: What, range: std::ops::Range<usize>) -> Remark {
+        Remark { what, direction: self.direction, frame: self.frame, range }
+    }
+
+    /// A remark on an earlier frame.
+    pub(crate) fn earlier(self, what: What, frame: u64) -> Remark {
+        Remark { what, direction: self.direction, frame, range: 0..0 }
+    }
+}

@@ -1,0 +1,77 @@
+//! What the monitor remembers of a connection: facts, one file a subject, that rules look at.
+//!
+//! These are books, not protocol machines: they never decide what should happen next, and share nothing with the endpoint.
+
+mod connection;
+mod message;
+mod mpa;
+mod opener;
+mod operation;
+mod reads;
+mod remark;
+mod stag;
+mod startup;
+mod stream;
+mod tcp;
+mod terminate;
+mod traffic;
+
+pub(crate) use connection::{Connection, Pair};
+pub(crate) use mpa::MpaBooks;
+pub(crate) use opener::Opener;
+pub(crate) use operation::Asked;
+pub(crate) use reads::Excess;
+pub(crate) use remark::{Remark, What};
+pub(crate) use startup::StartupSeen;
+pub(crate) use stream::{Behind, Ending, Stream};
+pub(crate) use terminate::TerminateSeen;
+pub(crate) use traffic::Traffic;
+
+use crate::fact::Fact;
+use crate::ip::Segment;
+use crate::rules::SegmentView;
+use crate::unit::Unit;
+
+/// All books of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    /// How it began and ended.
+    pub(crate) connection: Connection,
+    /// What MPA and TCP below it showed.
+    pub(crate) mpa: MpaBooks,
+    /// What its segments said.
+    pub(crate) traffic: Traffic,
+    /// What the unit that was taken in last made the books remark on; kept empty between units.
+    remarks: Vec<Remark>,
+}
+
+impl Books {
+    /// Notes what a segment's flags tell.
+    pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+        self.connection.segment(direction, segment);
+        self.mpa.segment(direction, segment);
+    }
+
+    /// Notes what a unit tells.
+    pub(crate) fn unit(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
+        self.remarks.clear();
+        self.connection.unit(unit);
+        self.mpa.unit(&self.connection, unit, view);
+        self.traffic.unit(unit, view, &self.connection, &mut self.remarks);
+    }
+
+    /// What became certain with the last unit.
+    pub(crate) fn facts(&self) -> &[Fact] {
+        &self.traffic.facts
+    }
+
+    /// What is told when the connection, or the capture, ends.
+    pub(crate) fn last_facts(&mut self) -> impl Iterator<Item = Fact> {
+        self.traffic.stags.drain().map(Fact::Stag)
+    }
+
+    /// What the last unit made the books remark on.
+    pub(crate) fn remarks(&self) -> &[Remark] {
+        &self.remarks
+    }
+}

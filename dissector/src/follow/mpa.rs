@@ -1,0 +1,73 @@
+//! The books of MPA: TCP below it, its start-up, its FPDUs.
+
+use super::connection::{Connection, Pair};
+use super::opener::Openers;
+use super::reads::{self, Reads};
+use super::stream::Stream;
+use super::tcp::{self, TcpFacts};
+use crate::ip::Segment;
+use crate::rules::SegmentView;
+use crate::unit::{Kind, Unit};
+use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
+
+/// Index 0 and 1 are the directions.
+#[derive(Debug, Default)]
+pub(crate) struct MpaBooks {
+    /// What TCP's headers told.
+    pub(crate) tcp: [TcpFacts; 2],
+    /// What the units of each direction were like.
+    pub(crate) streams: [Stream; 2],
+    /// Unanswered Read Requests.
+    pub(crate) reads: [Reads; 2],
+    /// The first messages.
+    pub(crate) openers: [Openers; 2],
+    /// DDP's and RDMAP's version by both start-up frames.
+    due_version: Option<u8>,
+}
+
+impl MpaBooks {
+    /// Notes what a segment's header tells.
+    pub(super) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+        self.tcp[direction].segment(segment);
+        if segment.ack_flag && !segment.rst {
+            self.tcp[1 - direction].acknowledged(segment.ack);
+        }
+    }
+
+    /// Notes what a unit tells; `connection` already knows it.
+    pub(super) fn unit(&mut self, connection: &Connection, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
+        let direction = usize::from(unit.direction);
+        let tcp = &self.tcp;
+        let stream = &mut self.streams[direction];
+        let (index, was_broken) = (stream.fpdus, stream.broken);
+        stream.unit(unit, view, self.due_version, || tcp::emss(&tcp[direction], &tcp[1 - direction]));
+        if let Kind::Startup(..) = unit.kind {
+            self.due_version = connection.pair().map(|pair| u8::from(!pair.is_rdmac()));
+            self.limit_reads(connection);
+        }
+        if let Some(view) = view
+            && (index < 2 || !connection.startup.iter().all(Option::is_none))
+        {
+            self.openers[direction].segment(index, unit, view, was_broken);
+        }
+        let is_ready_to_receive = index == 0
+            && self.openers[direction].first.is_some_and(|opener| opener.is_empty_read())
+            && connection.initiator() == Some(direction);
+        if unit.stream.is_some() && !matches!(unit.kind, Kind::Startup(..) | Kind::Sdp(..)) {
+            reads::unit(&mut self.reads, unit, view, is_ready_to_receive);
+        }
+    }
+
+    /// IRD and ORD of both start-up frames bound the Read Requests of both ends.
+    fn limit_reads(&mut self, connection: &Connection) {
+        let Some(pair) = connection.pair().filter(Pair::accepted) else { return };
+        let depth = |depth: u16| (depth != NOT_NEGOTIATED).then_some(u32::from(depth));
+        let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
+        self.reads[pair.initiator].ord.most = depth(request.ord);
+        self.reads[pair.initiator].ird.most = depth(reply.ird);
+        self.reads[pair.responder].ord.most = depth(reply.ord);
+        self.reads[pair.responder].ird.most = depth(request.ird);
+        debug_assert_eq!(pair.request.kind, StartupKind::Request);
+    }
+}

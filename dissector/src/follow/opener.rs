@@ -1,0 +1,106 @@
+//! The first messages of each direction: what a ready-to-receive message (RFC 6581) is judged by.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::{Opcode, ReadRequest};
+
+use super::stream::Ending;
+use crate::rules::SegmentView;
+use crate::unit::Unit;
+
+/// The first segment of a direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opener {
+    /// Its frame.
+    pub frame: u64,
+    /// RDMAP's opcode.
+    pub opcode: Opcode,
+    /// L.
+    pub last: bool,
+    /// Octets behind the DDP header.
+    pub payload_len: u32,
+    /// MSN of an untagged segment.
+    pub msn: u32,
+    /// STag and TO of a tagged segment; sink STag and TO of a Read Request.
+    pub place: (u32, u64),
+    /// RDMARDSZ of a Read Request.
+    pub read_size: Option<u32>,
+    /// What a Terminate says.
+    pub terminate: Option<Ending>,
+}
+
+impl Opener {
+    /// Reads a segment.
+    pub(crate) fn of(unit: &Unit<'_>, view: &SegmentView<'_>) -> Self {
+        let mut opener = Opener {
+            frame: unit.frame,
+            opcode: view.opcode(),
+            last: view.last(),
+            payload_len: view.payload_len,
+            msn: 0,
+            place: (0, 0),
+            read_size: None,
+            terminate: Ending::of(unit, view),
+        };
+        match &view.segment {
+            Segment::Tagged(header, _) => opener.place = (header.stag.get(), header.tagged_offset.get()),
+            Segment::Untagged(header, _) => {
+                opener.msn = header.msn.get();
+                if opener.opcode == Opcode::READ_REQUEST
+                    && let Some(request) = view.payload.get(0..28).and_then(|octets| ReadRequest::parse(octets).ok())
+                {
+                    opener.place = (request.sink_stag, request.sink_to);
+                    opener.read_size = Some(request.rdmardsz);
+                }
+            }
+        }
+        opener
+    }
+
+    /// No Terminate, and a Read Request only when its size was captured.
+    pub(crate) fn is_known(&self) -> bool {
+        self.opcode != Opcode::TERMINATE && (self.opcode != Opcode::READ_REQUEST || self.read_size.is_some())
+    }
+
+    /// A zero-length RDMA Write?
+    pub(crate) fn is_empty_write(&self) -> bool {
+        self.opcode == Opcode::WRITE && self.payload_len == 0
+    }
+
+    /// A zero-length RDMA Read?
+    pub(crate) fn is_empty_read(&self) -> bool {
+        self.opcode == Opcode::READ_REQUEST && self.read_size == Some(0)
+    }
+
+    /// A zero-length Send?
+    pub(crate) fn is_empty_send(&self) -> bool {
+        self.opcode == Opcode::SEND && self.payload_len == 0
+    }
+}
+
+/// The openers of one direction, as long as no octet before them is missing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Openers {
+    /// The first segment.
+    pub first: Option<Opener>,
+    /// The second.
+    pub second: Option<Opener>,
+    /// The first segment of the first Read Response.
+    pub response: Option<Opener>,
+}
+
+impl Openers {
+    /// Notes segment number `index` (from 0) of the direction; `broken`: something before it is not known.
+    pub(crate) fn segment(&mut self, index: u64, unit: &Unit<'_>, view: &SegmentView<'_>, broken: bool) {
+        if broken {
+            return;
+        }
+        match index {
+            0 => self.first = Some(Opener::of(unit, view)),
+            1 => self.second = Some(Opener::of(unit, view)),
+            _ => {}
+        }
+        if self.response.is_none() && view.opcode() == Opcode::READ_RESPONSE {
+            self.response = Some(Opener::of(unit, view));
+        }
+    }
+}

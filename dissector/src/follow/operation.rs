@@ -1,0 +1,387 @@
+//! Operations of two messages: Reads and atomics, each request with its response, and how many are without one.
+//!
+//! Responses come in the order of the requests, so a queue for each requester is enough. It is bounded by [`MOST`]; beyond it,
+//! and after octets that the capture does not hold, nothing is judged until a Response names the sink of a known request.
+
+use std::collections::VecDeque;
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawAtomicResponse, RawReadRequest, ReadRequest};
+use zerocopy::FromBytes;
+
+use super::message::{At, Place};
+use super::remark::{Remark, What};
+use crate::fact::Operation;
+use crate::rules::{SegmentView, ULPDU_AT};
+
+/// Requests without response that are kept for each requester.
+const MOST: usize = 4096;
+const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
+const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
+const IDENTIFIER: std::ops::Range<usize> = ULPDU_AT + 18..ULPDU_AT + 22;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// An RDMA Read.
+    Read(ReadRequest),
+    /// An atomic operation.
+    Atomic {
+        /// Its Request Identifier.
+        identifier: u32,
+        /// A FetchAdd?
+        fetch_add: bool,
+        /// Remote TO.
+        offset: u64,
+    },
+}
+
+impl Asked {
+    fn is_atomic(&self) -> bool {
+        matches!(self, Asked::Atomic { .. })
+    }
+
+    fn has_sink(&self, stag: u32, to: u64) -> bool {
+        matches!(self, Asked::Read(read) if read.sink_stag == stag && read.sink_to == to)
+    }
+}
+
+/// A request that has no whole response.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    /// What was asked for.
+    pub asked: Asked,
+    /// MSN on queue 1.
+    pub msn: u32,
+    /// Its frame.
+    pub frame: u64,
+    time: u64,
+    outstanding: u32,
+    /// Octets of the response that were seen.
+    pub answered: u64,
+    /// The frame of the first of them.
+    begun: Option<u64>,
+    segments: u32,
+}
+
+/// More requests without response than were agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Overrun {
+    /// The frame of the request that was too many.
+    pub frame: u64,
+    /// How many there were.
+    pub outstanding: u32,
+    /// How many there may be.
+    pub limit: u32,
+    /// Are there atomic operations among them?
+    pub atomics: bool,
+}
+
+/// The operations of one requester.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Operations {
+    requests: VecDeque<Request>,
+    /// The position in `requests` of the one whose Response is on its way.
+    current: Option<usize>,
+    /// Is every request, and every response, known?
+    certain: bool,
+    /// Responses that came before any request, and the frame of the first of them.
+    early: u64,
+    early_frame: Option<(u64, Opcode)>,
+    /// The first overrun that no later look has explained away.
+    overrun: Option<Overrun>,
+    /// How many requests may be without response.
+    limit: Option<u32>,
+}
+
+impl Operations {
+    /// Both directions are captured from their first octet.
+    pub(crate) fn begin(&mut self) {
+        self.certain = true;
+    }
+
+    /// Octets of either direction are missing.
+    pub(crate) fn lose(&mut self) {
+        *self = Operations { limit: self.limit, ..Operations::default() };
+    }
+
+    /// At most this many requests may be without response.
+    pub(crate) fn limit(&mut self, limit: u32) {
+        self.limit = Some(limit);
+    }
+
+    /// Requests without whole response, oldest first; none when they are not all known.
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Request> {
+        self.requests.iter().filter(|_| self.certain)
+    }
+
+    /// The Read Request with `msn`.
+    pub(crate) fn request(&self, msn: u32) -> Option<&Request> {
+        self.requests.iter().find(|request| request.msn == msn)
+    }
+
+    /// The first response that no request asked for.
+    pub(crate) fn unsolicited(&self) -> Option<(u64, Opcode)> {
+        self.early_frame.filter(|_| self.certain && self.early > 0)
+    }
+
+    /// The first overrun.
+    pub(crate) fn overrun(&self) -> Option<Overrun> {
+        self.overrun.filter(|_| self.certain)
+    }
+
+    /// Is `stag`, `to` the sink of a Read without response?
+    pub(crate) fn awaits(&self, stag: u32, to: u64) -> bool {
+        self.requests.iter().any(|request| request.asked.has_sink(stag, to))
+    }
+
+    /// Is no request without response?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Where the next Read Response belongs.
+    pub(crate) fn next_sink(&self) -> Option<(u32, u64)> {
+        if self.current.is_some() {
+            return None;
+        }
+        self.requests.iter().find_map(|request| match request.asked {
+            Asked::Read(read) => Some((read.sink_stag, read.sink_to)),
+            Asked::Atomic { .. } => None,
+        })
+    }
+
+    /// The requester sends a request.
+    pub(crate) fn requested(&mut self, at: At, view: &SegmentView<'_>) {
+        let asked = match view.opcode() {
+            Opcode::READ_REQUEST => view
+                .payload
+                .get(0..RawReadRequest::LEN)
+                .filter(|_| view.payload_len as usize == RawReadRequest::LEN)
+                .and_then(|octets| ReadRequest::parse(octets).ok())
+                .map(Asked::Read),
+            _ => view
+                .payload
+                .get(0..RawAtomicRequest::LEN)
+                .filter(|_| view.payload_len as usize == RawAtomicRequest::LEN)
+                .and_then(|octets| RawAtomicRequest::ref_from_bytes(octets).ok())
+                .map(|raw| Asked::Atomic {
+                    identifier: raw.request_identifier.get(),
+                    fetch_add: raw.opcode() == AtomicOpcode::FETCH_ADD,
+                    offset: raw.remote_tagged_offset.get(),
+                }),
+        };
+        let (Some(asked), Segment::Untagged(header, _)) = (asked, view.segment) else { return self.lose() };
+        if self.early > 0 {
+            // Its response was seen first: the capture has the directions out of step.
+            self.early -= 1;
+            return;
+        }
+        if self.requests.len() >= MOST {
+            return self.lose();
+        }
+        let outstanding = u32::try_from(self.requests.len() + 1).unwrap_or(u32::MAX);
+        let msn = header.msn.get();
+        self.requests.push_back(Request {
+            asked,
+            msn,
+            frame: at.frame,
+            time: at.time,
+            outstanding,
+            answered: 0,
+            begun: None,
+            segments: 0,
+        });
+        // The zero-length Read that ends the start-up may be sent whatever was agreed on (RFC 6581 section 9.1).
+        let is_ready_to_receive = msn == 1 && matches!(asked, Asked::Read(read) if read.rdmardsz == 0);
+        if let Some(limit) = self.limit
+            && outstanding > limit
+            && !is_ready_to_receive
+            && self.overrun.is_none()
+        {
+            let atomics = self.requests.iter().any(|request| request.asked.is_atomic());
+            self.overrun = Some(Overrun { frame: at.frame, outstanding, limit, atomics });
+        }
+    }
+
+    /// A segment of a Read Response to this requester.
+    pub(crate) fn read_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        place: Place,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let Segment::Tagged(header, _) = view.segment else { return None };
+        let (stag, to) = (header.stag.get(), header.tagged_offset.get());
+        let index = if place.first {
+            if let Some(unended) = self.current.take() {
+                // Its Response had no last segment; the books of messages say so.
+                self.requests.remove(unended);
+            }
+            self.begin_response(at, view, (stag, to), remarks)?
+        } else {
+            self.current.filter(|index| *index < self.requests.len())?
+        };
+        let request = &mut self.requests[index];
+        let Asked::Read(read) = request.asked else { return None };
+        if !place.first && stag != read.sink_stag && self.certain {
+            let what = What::SinkStag { expected: read.sink_stag, found: stag, later: true };
+            remarks.push(at.remark(what, STAG));
+        }
+        request.begun.get_or_insert(at.frame);
+        request.answered += u64::from(view.payload_len);
+        request.segments = request.segments.saturating_add(1);
+        if !view.last() {
+            self.current = Some(index);
+            return None;
+        }
+        let request = *request;
+        let wrong = request.answered != u64::from(read.rdmardsz) || read.rdmardsz == 0 && request.segments > 1;
+        if wrong && self.certain {
+            let what =
+                What::ResponseLength { expected: read.rdmardsz, found: request.answered, segments: request.segments };
+            remarks.push(at.remark(what, 0..ULPDU_AT));
+        }
+        self.current = None;
+        self.complete(index, at)
+    }
+
+    /// Which request a Response begins to answer.
+    fn begin_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        (stag, to): (u32, u64),
+        remarks: &mut Vec<Remark>,
+    ) -> Option<usize> {
+        let exact = self.requests.iter().position(|request| request.asked.has_sink(stag, to));
+        if !self.certain {
+            // What came before the request that this one names was answered where the capture has a hole.
+            self.requests.drain(..exact?);
+            self.certain = true;
+            return Some(0);
+        }
+        let Some(oldest) = self.requests.front() else {
+            self.early(at, view.opcode());
+            return None;
+        };
+        let earlier_atomic = oldest.asked.is_atomic();
+        if let Some(index) = exact.filter(|index| *index > 0) {
+            if view.payload_len == 0 && matches!(oldest.asked, Asked::Read(read) if read.rdmardsz == 0) {
+                // STag and TO of a zero-length Response say nothing.
+                return Some(0);
+            }
+            let what = What::ResponseOrder { atomic: false, earlier_atomic };
+            remarks.push(at.remark(what, STAG.start..TO.end));
+            return Some(index);
+        }
+        if exact.is_none() {
+            let first_read = self.requests.iter().position(|request| !request.asked.is_atomic());
+            let Some(index) = first_read else {
+                self.early(at, view.opcode());
+                return None;
+            };
+            if index > 0 {
+                remarks.push(at.remark(What::ResponseOrder { atomic: false, earlier_atomic }, STAG.start..TO.end));
+            }
+            let Asked::Read(read) = self.requests[index].asked else { return None };
+            if view.payload_len == 0 && read.rdmardsz == 0 {
+                return Some(index);
+            }
+            if read.sink_stag != stag {
+                let what = What::SinkStag { expected: read.sink_stag, found: stag, later: false };
+                remarks.push(at.remark(what, STAG));
+            }
+            if read.sink_to != to {
+                remarks.push(at.remark(What::SinkOffset { expected: read.sink_to, found: to }, TO));
+            }
+            return Some(index);
+        }
+        Some(0)
+    }
+
+    /// An Atomic Response to this requester.
+    pub(crate) fn atomic_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let octets = view.payload.get(0..RawAtomicResponse::LEN)?;
+        let found = RawAtomicResponse::ref_from_bytes(octets).ok()?.original_request_identifier.get();
+        let of = |request: &Request| match request.asked {
+            Asked::Atomic { identifier, .. } => Some(identifier),
+            Asked::Read(_) => None,
+        };
+        let exact = self.requests.iter().position(|request| of(request) == Some(found));
+        let index = if self.certain {
+            let Some(oldest) = self.requests.front() else {
+                self.early(at, view.opcode());
+                return None;
+            };
+            let earlier_atomic = oldest.asked.is_atomic();
+            let any = self.requests.iter().position(|request| request.asked.is_atomic());
+            let Some(index) = exact.or(any) else {
+                self.early(at, view.opcode());
+                return None;
+            };
+            if index > 0 && self.current != Some(0) {
+                remarks.push(at.remark(What::ResponseOrder { atomic: true, earlier_atomic }, IDENTIFIER));
+            }
+            if exact.is_none()
+                && let Some(expected) = of(&self.requests[index])
+            {
+                remarks.push(at.remark(What::Identifier { expected, found }, IDENTIFIER));
+            }
+            index
+        } else {
+            self.requests.drain(..exact?);
+            self.certain = true;
+            0
+        };
+        if let Asked::Atomic { fetch_add, offset, .. } = self.requests[index].asked
+            && offset % 8 != 0
+        {
+            remarks.push(at.remark(What::MisalignedAnswered { fetch_add, offset }, 0..0));
+        }
+        self.requests[index].begun = Some(at.frame);
+        self.complete(index, at)
+    }
+
+    fn early(&mut self, at: At, opcode: Opcode) {
+        self.early += 1;
+        self.early_frame.get_or_insert((at.frame, opcode));
+    }
+
+    fn complete(&mut self, index: usize, at: At) -> Option<Operation> {
+        let request = self.requests.remove(index)?;
+        if let Some(current) = &mut self.current
+            && *current > index
+        {
+            *current -= 1;
+        }
+        if let Some(overrun) = &mut self.overrun
+            && at.frame < overrun.frame
+            && request.frame < overrun.frame
+        {
+            // It was answered before the request that seemed too many; the capture handed it out late.
+            overrun.outstanding -= 1;
+            if overrun.outstanding <= overrun.limit {
+                self.overrun = None;
+            }
+        }
+        let len = match request.asked {
+            Asked::Read(read) => read.rdmardsz,
+            Asked::Atomic { .. } => 8,
+        };
+        Some(Operation {
+            direction: u8::from(at.direction == 0),
+            atomic: request.asked.is_atomic(),
+            len,
+            outstanding: request.outstanding,
+            frames: (request.frame, request.begun.unwrap_or(at.frame), at.frame),
+            latency: at.time.saturating_sub(request.time),
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! How many Read Requests of each end are unanswered at a time, against what the ends agreed on (RFC 6581 section 9.1).
+//!
+//! Units of the two directions do not come in the order of the capture: octets that wait for a retransmission hold responses
+//! back. So an excess is only suspected at first, and holds when no earlier response turns up. A direction with missing
+//! octets ends the count for good. Memory: a few numbers.
+
+use weft_core::wire::rdmap::Opcode;
+
+use crate::rules::SegmentView;
+use crate::unit::{Kind, Unit};
+
+/// More unanswered requests than a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Excess {
+    /// The frame of the request that is one too many.
+    pub frame: u64,
+    /// How many were unanswered then.
+    pub outstanding: u32,
+}
+
+/// What is suspected of one limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limit {
+    /// The greatest number that is right; `None`: not negotiated, or not known yet.
+    pub most: Option<u32>,
+    excess: Option<Excess>,
+}
+
+impl Limit {
+    fn requested(&mut self, frame: u64, outstanding: u32) {
+        if self.excess.is_none() && self.most.is_some_and(|most| outstanding > most) {
+            self.excess = Some(Excess { frame, outstanding });
+        }
+    }
+
+    fn answered(&mut self, frame: u64) {
+        if let (Some(excess), Some(most)) = (&mut self.excess, self.most)
+            && frame < excess.frame
+        {
+            excess.outstanding -= 1;
+            if excess.outstanding <= most {
+                self.excess = None;
+            }
+        }
+    }
+}
+
+/// Read Requests of one end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reads {
+    /// Requests less responses; below zero where the responses were read first.
+    outstanding: i64,
+    lost: bool,
+    /// Its own ORD, by its own frame.
+    pub ord: Limit,
+    /// The peer's IRD, by the peer's frame.
+    pub ird: Limit,
+}
+
+impl Reads {
+    /// Requests that the end may not have sent, for certain: over its own ORD, over the peer's IRD.
+    pub(crate) fn excess(&self) -> [Option<Excess>; 2] {
+        if self.lost { [None, None] } else { [self.ord.excess, self.ird.excess] }
+    }
+}
+
+/// Notes a unit; `reads` are those of direction 0 and 1.
+pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&SegmentView<'_>>, is_ready_to_receive: bool) {
+    let direction = usize::from(unit.direction);
+    let lost = matches!(unit.kind, Kind::Gap { .. } | Kind::Unparsed { .. }) || unit.incomplete;
+    let Some(view) = view.filter(|_| !lost) else {
+        if lost || matches!(unit.kind, Kind::Fpdu(_)) {
+            reads.iter_mut().for_each(|reads| reads.lost = true);
+        }
+        return;
+    };
+    match view.opcode() {
+        Opcode::READ_REQUEST if !is_ready_to_receive => {
+            let own = &mut reads[direction];
+            own.outstanding += 1;
+            let outstanding = u32::try_from(own.outstanding).unwrap_or(0);
+            own.ord.requested(unit.frame, outstanding);
+            own.ird.requested(unit.frame, outstanding);
+        }
+        Opcode::READ_RESPONSE if view.last() => {
+            let other = &mut reads[1 - direction];
+            other.outstanding -= 1;
+            other.ord.answered(unit.frame);
+            other.ird.answered(unit.frame);
+        }
+        _ => {}
+    }
+}

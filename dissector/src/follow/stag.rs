@@ -1,0 +1,101 @@
+//! The life of STags: first seen, advertised in a Read Request, used, invalidated.
+//!
+//! What a ULP says of STags in its own messages is not read. At most [`MOST`] STags are followed on a connection; those that
+//! come later are not.
+
+use std::collections::HashMap;
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, ReadRequest};
+use zerocopy::FromBytes;
+
+use super::message::{At, Place};
+use crate::fact::Stag;
+use crate::rules::SegmentView;
+
+/// STags that are followed on a connection.
+const MOST: usize = 4096;
+/// STags of each owner whose order of appearance is kept.
+const MOST_IN_ORDER: usize = 64;
+
+/// The STags of a connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stags {
+    known: HashMap<(u8, u32), Stag>,
+    /// Which STag each owner advertised when, each once.
+    in_order: [Vec<(u32, u64)>; 2],
+}
+
+impl Stags {
+    /// The different STags that direction `owner` advertised in Read Requests, in that order with their frames; not more than
+    /// the first few.
+    pub(crate) fn advertised(&self, owner: usize) -> &[(u32, u64)] {
+        &self.in_order[owner]
+    }
+
+    /// Takes a segment in; gives an STag whose life it ends.
+    pub(crate) fn segment(&mut self, at: At, view: &SegmentView<'_>, place: Place) -> Option<Stag> {
+        let (own, peer) = (u8::from(at.direction == 1), u8::from(at.direction == 0));
+        match (view.opcode(), view.segment) {
+            // The STag of a zero-length message need not be one.
+            (Opcode::WRITE | Opcode::READ_RESPONSE, Segment::Tagged(header, _))
+                if place.first && view.payload_len > 0 =>
+            {
+                self.used(peer, header.stag.get(), at.frame);
+            }
+            (Opcode::READ_REQUEST, Segment::Untagged(..)) => {
+                let request = ReadRequest::parse(view.payload.all()?).ok().filter(|request| request.rdmardsz > 0)?;
+                self.used(peer, request.src_stag, at.frame);
+                if let Some(stag) = self.life(own, request.sink_stag, at.frame)
+                    && stag.advertised.is_none()
+                {
+                    stag.advertised = Some(at.frame);
+                    let order = &mut self.in_order[at.direction];
+                    if order.len() < MOST_IN_ORDER {
+                        order.push((request.sink_stag, at.frame));
+                    }
+                }
+            }
+            (Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
+                let raw = RawAtomicRequest::ref_from_bytes(view.payload.all()?).ok()?;
+                self.used(peer, raw.remote_stag.get(), at.frame);
+            }
+            (opcode, Segment::Untagged(header, _)) if opcode.invalidates() && view.last() => {
+                let named = header.ulp_word.get();
+                self.life(peer, named, at.frame)?.invalidated = Some(at.frame);
+                return self.known.remove(&(peer, named));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Every STag that was not invalidated.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Stag> {
+        let mut all: Vec<Stag> = self.known.drain().map(|(_, stag)| stag).collect();
+        all.sort_unstable_by_key(|stag| (stag.first, stag.owner, stag.stag));
+        all.into_iter()
+    }
+
+    fn used(&mut self, owner: u8, stag: u32, frame: u64) {
+        if let Some(life) = self.life(owner, stag, frame) {
+            life.uses += 1;
+            life.used = Some(frame);
+        }
+    }
+
+    fn life(&mut self, owner: u8, stag: u32, frame: u64) -> Option<&mut Stag> {
+        if self.known.len() >= MOST && !self.known.contains_key(&(owner, stag)) {
+            return None;
+        }
+        Some(self.known.entry((owner, stag)).or_insert(Stag {
+            stag,
+            owner,
+            first: frame,
+            advertised: None,
+            uses: 0,
+            used: None,
+            invalidated: None,
+        }))
+    }
+}

@@ -1,0 +1,149 @@
+//! What TCP's headers tell of each end: options of the SYN, where segments begin, what came behind a FIN.
+//!
+//! Memory: the acknowledgements of the first segments, and the boundaries of the last [`BOUNDARIES`] segments of each direction. Congestion, windows and acknowledgements are
+//! not followed.
+
+use std::collections::VecDeque;
+
+use crate::ip::Segment;
+use crate::tcp::half::ORIGIN;
+
+/// Segments whose boundaries are remembered, to compare retransmissions with.
+const BOUNDARIES: usize = 64;
+/// Segments whose acknowledgements are remembered: those of the start-up.
+const FIRST_ACKS: usize = 8;
+/// Octets of the timestamps option with its padding, which every segment carries once agreed on (RFC 7323).
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// What one end's segments told.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TcpFacts {
+    /// The MSS option of its SYN: what it is willing to receive.
+    pub mss: Option<u16>,
+    timestamps: bool,
+    /// The frame of a SYN that has options, but no SACK-permitted.
+    pub no_sack: Option<u64>,
+    /// The first frame with payload whose IPv4 packet may be fragmented.
+    pub may_fragment: Option<u64>,
+    /// The first frame that carries octets behind its FIN.
+    pub behind_fin: Option<u64>,
+    /// The first retransmission that begins or ends where no segment did.
+    pub resegmented: Option<u64>,
+    /// Did octets pass that were not captured, or not by then?
+    pub missed: bool,
+    /// The first segments with payload: frame, and what it acknowledged.
+    acks: Vec<(u64, u32)>,
+    isn: Option<u32>,
+    fin: Option<u32>,
+    next: Option<u32>,
+    sent: VecDeque<(u32, u32)>,
+}
+
+/// Is `a` before `b`?
+fn before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() < 0
+}
+
+impl TcpFacts {
+    /// Notes a segment that this end sent.
+    pub(crate) fn segment(&mut self, segment: &Segment<'_>) {
+        if segment.syn {
+            self.options(segment);
+        }
+        let start = segment.seq.wrapping_add(u32::from(segment.syn));
+        let end = start.wrapping_add(segment.wire_len);
+        if segment.syn {
+            self.next = Some(start);
+            self.isn = Some(segment.seq);
+        }
+        self.missed |= self.sent_up_to().is_some_and(|sent| before(sent, start)) && !segment.rst;
+        if segment.wire_len > 0 && !segment.rst {
+            if segment.may_fragment {
+                self.may_fragment.get_or_insert(segment.frame);
+            }
+            if self.fin.is_some_and(|fin| before(fin, end)) {
+                self.behind_fin.get_or_insert(segment.frame);
+            }
+            if segment.ack_flag && self.acks.len() < FIRST_ACKS {
+                self.acks.push((segment.frame, segment.ack));
+            }
+            self.boundaries(start, end, segment);
+        }
+        if segment.fin {
+            self.fin.get_or_insert(end);
+        }
+    }
+
+    /// Notes that the peer acknowledges octets up to `ack`.
+    pub(crate) fn acknowledged(&mut self, ack: u32) {
+        self.missed |= self.sent_up_to().is_some_and(|sent| before(sent, ack));
+    }
+
+    /// The sequence number behind all that was captured; a FIN has one of its own.
+    fn sent_up_to(&self) -> Option<u32> {
+        self.next.map(|next| next.wrapping_add(u32::from(self.fin.is_some())))
+    }
+
+    /// Did this end have the peer's octets before stream position `position` when it sent `frame`, one of its first? `None`: not
+    /// known.
+    pub(crate) fn had_received(&self, frame: u64, peer: &TcpFacts, position: u64) -> Option<bool> {
+        let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
+        let end = peer.isn?.wrapping_add(1).wrapping_add((position.checked_sub(ORIGIN)? & 0xffff_ffff) as u32);
+        Some(!before(*ack, end))
+    }
+
+    fn boundaries(&mut self, start: u32, end: u32, segment: &Segment<'_>) {
+        if self.next.is_some_and(|next| before(start, next)) {
+            // A keep-alive repeats one octet.
+            if segment.wire_len > 1 && self.resegmented.is_none() && self.is_cut_anew(start, end) {
+                self.resegmented = Some(segment.frame);
+            }
+            return;
+        }
+        if self.sent.len() == BOUNDARIES {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((start, end));
+        self.next = Some(end);
+    }
+
+    /// Do `start..end` repeat octets of known segments, from or to elsewhere than where those begin and end?
+    fn is_cut_anew(&self, start: u32, end: u32) -> bool {
+        let known = |at: u32| self.sent.iter().any(|(from, to)| !before(at, *from) && before(at, *to));
+        let whole = known(start) && known(end.wrapping_sub(1));
+        whole && !(self.sent.iter().any(|(from, _)| *from == start) && self.sent.iter().any(|(_, to)| *to == end))
+    }
+
+    fn options(&mut self, segment: &Segment<'_>) {
+        let mut options = segment.options;
+        let mut sack = false;
+        while let [kind, rest @ ..] = options {
+            options = match (kind, rest) {
+                (0, _) => break,
+                (1, rest) => rest,
+                (kind, [length, ..]) if *length >= 2 => {
+                    let Some(value) = rest.get(1..usize::from(*length) - 1) else { break };
+                    match (kind, value) {
+                        (2, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
+                        (4, []) => sack = true,
+                        (8, value) if value.len() == 8 => self.timestamps = true,
+                        _ => {}
+                    }
+                    &rest[usize::from(*length) - 1..]
+                }
+                _ => break,
+            };
+        }
+        // An MSS that was read shows that the options are in the capture.
+        if self.mss.is_some() && !sack {
+            self.no_sack.get_or_insert(segment.frame);
+        }
+    }
+}
+
+/// The payload of a full segment from the one end, by the options of both SYNs; `None` when they do not tell. `facts` are
+/// those of the sender and of the receiver.
+pub(crate) fn emss(sender: &TcpFacts, receiver: &TcpFacts) -> Option<u32> {
+    let timestamps = if sender.timestamps && receiver.timestamps { TIMESTAMPS_LEN } else { 0 };
+    u32::from(receiver.mss?).checked_sub(timestamps)
+}

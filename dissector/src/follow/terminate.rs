@@ -1,0 +1,178 @@
+//! Terminates, and the segments that they complain of.
+//!
+//! The headers of the latest [`MOST`] segments of each direction are kept; a Terminate that copies an older one has no target
+//! that is known.
+
+use std::collections::VecDeque;
+
+use weft_core::wire::ddp::RawHeader;
+use weft_core::wire::rdmap::{HeaderControl, Opcode, RawTerminate, RawTerminateParts, TerminateError};
+use zerocopy::FromBytes;
+
+use crate::rules::SegmentView;
+use crate::unit::Unit;
+
+/// Headers that are kept for each direction.
+const MOST: usize = 256;
+/// Octets of the longest header.
+const LONGEST: usize = 18;
+
+/// A segment that was seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Logged {
+    header: [u8; LONGEST],
+    header_len: u8,
+    /// Its number in its direction.
+    pub number: u64,
+    /// Octets of the whole segment.
+    pub ulpdu_len: u32,
+    /// Its frame.
+    pub frame: u64,
+}
+
+impl Logged {
+    /// Its DDP header.
+    pub(crate) fn header(&self) -> &[u8] {
+        &self.header[..usize::from(self.header_len)]
+    }
+
+    /// Its opcode.
+    pub(crate) fn opcode(&self) -> Opcode {
+        Opcode(self.header[1] & 0xf)
+    }
+
+    /// MSN of an untagged segment.
+    pub(crate) fn msn(&self) -> Option<u32> {
+        (usize::from(self.header_len) == LONGEST)
+            .then(|| u32::from_be_bytes([self.header[10], self.header[11], self.header[12], self.header[13]]))
+    }
+}
+
+/// The latest segments of one direction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log {
+    kept: VecDeque<Logged>,
+    count: u64,
+    /// Were there segments that are not kept?
+    incomplete: bool,
+}
+
+impl Log {
+    pub(crate) fn lose(&mut self) {
+        self.incomplete = true;
+    }
+
+    /// Takes a segment in; gives its number.
+    pub(crate) fn add(&mut self, unit: &Unit<'_>, view: &SegmentView<'_>) -> u64 {
+        let mut header = [0; LONGEST];
+        header[..view.header_len].copy_from_slice(view.header);
+        if self.kept.len() >= MOST {
+            self.kept.pop_front();
+            self.incomplete = true;
+        }
+        let number = self.count;
+        self.count += 1;
+        let header_len = if view.header_len == LONGEST { 18 } else { 14 };
+        let ulpdu_len = u32::from(header_len) + view.payload_len;
+        self.kept.push_back(Logged { header, header_len, number, ulpdu_len, frame: unit.frame });
+        number
+    }
+
+    /// The latest segment with `header`; one of `length` octets is preferred.
+    fn find(&self, header: &[u8], length: Option<u16>) -> Option<Logged> {
+        let mut same = self.kept.iter().rev().filter(|logged| logged.header() == header);
+        let latest = same.next()?;
+        let fits = |logged: &&Logged| length.is_some_and(|length| u32::from(length) == logged.ulpdu_len);
+        Some(*std::iter::once(latest).chain(same).find(fits).unwrap_or(latest))
+    }
+}
+
+/// What the copied header of a Terminate names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target {
+    /// No header is copied.
+    None,
+    /// This segment.
+    Found(Logged),
+    /// One with these octets, so many of them, as header, which was not seen before the Terminate.
+    Unseen([u8; LONGEST], usize),
+    /// One whose header was not captured.
+    Unknown,
+}
+
+/// A Terminate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TerminateSeen {
+    /// Its frame.
+    pub frame: u64,
+    /// MSN and MO: with the frame they tell it from a second Terminate.
+    numbers: [u8; 8],
+    /// Layer, type and code.
+    pub error: TerminateError,
+    /// M, D, R and five reserved bits.
+    pub control: HeaderControl,
+    /// DDP Segment Length, where it is there.
+    pub segment_length: Option<u16>,
+    /// What it complains of.
+    pub target: Target,
+    /// The opcode in the copied header.
+    pub opcode: Option<Opcode>,
+}
+
+impl TerminateSeen {
+    /// Reads a Terminate whose other direction is in `log`; `None` when its fixed part is not there.
+    pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>, log: &Log) -> Option<Self> {
+        let (fixed, _) = RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok()?;
+        let control = fixed.header_control;
+        let captured = view.payload.all().and_then(|octets| octets.get(RawTerminate::LEN..));
+        let parts = captured.map(|octets| RawTerminateParts::split(control, octets));
+        let segment_length =
+            parts.and_then(|parts| <[u8; 2]>::try_from(parts.segment_length).ok()).map(u16::from_be_bytes);
+        let copied = parts.and_then(|parts| RawHeader::from_prefix(parts.ddp_header).map(|_| parts.ddp_header));
+        let target = match copied {
+            _ if !control.d() => Target::None,
+            None => Target::Unknown,
+            Some(header) => log.find(header, segment_length).map_or_else(
+                || {
+                    let mut copy = [0; LONGEST];
+                    copy[..header.len()].copy_from_slice(header);
+                    Target::Unseen(copy, header.len())
+                },
+                Target::Found,
+            ),
+        };
+        let opcode = copied.map(|header| Opcode(header[1] & 0xf));
+        let numbers = *view.header.get(10..)?.first_chunk()?;
+        Some(TerminateSeen {
+            frame: unit.frame,
+            numbers,
+            error: fixed.error(),
+            control,
+            segment_length,
+            target,
+            opcode,
+        })
+    }
+
+    /// Is it `unit`, which is a Terminate of its direction?
+    pub(crate) fn is(&self, unit: &Unit<'_>) -> bool {
+        let header = SegmentView::of(unit).and_then(|view| view.header.get(10..18));
+        self.frame == unit.frame && header == Some(&self.numbers[..])
+    }
+
+    /// Now that all of `log` is there: does it copy a header that no segment ever had?
+    pub(crate) fn is_made_up(&self, log: &Log) -> bool {
+        match &self.target {
+            Target::Unseen(header, len) => !log.incomplete && log.find(&header[..*len], None).is_none(),
+            Target::None | Target::Found(_) | Target::Unknown => false,
+        }
+    }
+
+    /// The segment that it names.
+    pub(crate) fn target(&self) -> Option<Logged> {
+        match self.target {
+            Target::Found(logged) => Some(logged),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! DDP and RDMAP of a connection: its messages, operations, STags, Terminates, and the first fault of each direction.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::mpa::startup::{FLAG_C, FLAG_S, HEADER_LEN};
+use weft_core::wire::rdmap::Opcode;
+
+use super::connection::Connection;
+use super::message::{At, Messages, Place};
+use super::operation::Operations;
+use super::remark::{Remark, What};
+use super::stag::Stags;
+use super::terminate::{Log, TerminateSeen};
+use crate::fact::{Complaint, Fact, Message};
+use crate::part::Part;
+use crate::rules::{SegmentView, is_trusted, queue_of};
+use crate::unit::{CrcStatus, Fpdu, Kind, Unit};
+
+/// IRD and ORD value that stands for "not negotiated" (RFC 6581 section 9.1).
+const NOT_NEGOTIATED: u16 = 0x3fff;
+
+/// The first segment of a direction that its receiver cannot take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Its frame.
+    pub frame: u64,
+    /// Its number among the segments of the direction.
+    pub number: u64,
+}
+
+/// What is known of one direction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Side {
+    /// Its messages.
+    pub messages: Messages,
+    /// What it asked for.
+    pub operations: Operations,
+    /// Its first Terminate.
+    pub terminate: Option<TerminateSeen>,
+    /// Its first segment that DDP or RDMAP cannot take.
+    pub fault: Option<Fault>,
+    /// The frame of its first FPDU with a bad CRC.
+    pub bad_crc: Option<u64>,
+    /// The frame of its first and of its latest FPDU that can be believed.
+    pub fpdus: Option<(u64, u64)>,
+    /// Its first FPDU whose octets no CRC guards: its frame, and whether it has a CRC field.
+    pub unguarded: Option<(u64, bool)>,
+    /// Were octets of it missing, or not to be believed, ever?
+    pub lost: bool,
+    /// Are octets that are no FPDU the first thing in it that cannot be understood?
+    pub strayed: bool,
+    /// Its latest segments.
+    pub log: Log,
+    began: bool,
+}
+
+/// What is known of both.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Traffic {
+    /// By direction.
+    pub sides: [Side; 2],
+    /// The STags of both.
+    pub stags: Stags,
+    /// DV of the first segment of either direction that has one that may be right.
+    pub version: Option<u8>,
+    /// Revision, and C, of each direction's start-up frame.
+    startups: [Option<(u8, bool)>; 2],
+    replied: Option<u8>,
+    /// IRD and ORD of each direction's start-up frame, where they were negotiated.
+    depths: [Option<(u16, u16)>; 2],
+    /// What became certain with the last unit; kept empty between units.
+    pub facts: Vec<Fact>,
+}
+
+impl Traffic {
+    /// Is every octet of both directions known, from the first on?
+    pub(crate) fn is_whole(&self) -> bool {
+        self.sides.iter().all(|side| !side.lost && (side.messages.is_whole() || !side.began))
+    }
+
+    /// The Terminate that `unit` is, when it is the first of its direction.
+    pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateSeen> {
+        self.sides[usize::from(unit.direction)].terminate.as_ref().filter(|seen| seen.is(unit))
+    }
+
+    /// Do both start-up frames say that there are no CRCs?
+    pub(crate) fn crc_is_off(&self) -> bool {
+        self.startups.iter().all(|frame| matches!(frame, Some((_, false))))
+    }
+
+    /// The version that the segments should have instead of `version`; `None` when it may be right.
+    ///
+    /// RFC 5041 and RFC 5040 have version 1; peers whose Reply has revision 0 have version 0 (RFC 5044 Appendix C, which is
+    /// informative: their 1 is not wrong here).
+    pub(crate) fn wrong_version(&self, version: u8) -> Option<u8> {
+        match (version, self.replied) {
+            (1, _) | (0, Some(0) | None) => None,
+            (_, Some(0)) => Some(0),
+            _ => Some(1),
+        }
+    }
+
+    /// Takes a unit in.
+    pub(crate) fn unit(
+        &mut self,
+        unit: &Unit<'_>,
+        view: Option<&SegmentView<'_>>,
+        connection: &Connection,
+        remarks: &mut Vec<Remark>,
+    ) {
+        self.facts.clear();
+        let direction = usize::from(unit.direction);
+        match &unit.kind {
+            Kind::Startup(kind, part) => {
+                if let Some(header) = part.get(0..HEADER_LEN) {
+                    self.startups[direction] = Some((header[17], header[16] & FLAG_C != 0));
+                    if *kind == StartupKind::Reply {
+                        self.replied = Some(header[17]);
+                    }
+                }
+                self.depth(direction, *part);
+                self.sides[direction].begin();
+                if self.sides.iter().all(|side| side.began && !side.lost) {
+                    self.sides.iter_mut().for_each(|side| side.operations.begin());
+                }
+            }
+            Kind::Fpdu(fpdu) => {
+                let first = !self.sides[direction].began;
+                if first && connection.syn == [true; 2] && self.sides.iter().all(|side| !side.lost) {
+                    self.sides[direction].begin();
+                    self.sides.iter_mut().for_each(|side| side.operations.begin());
+                }
+                self.sides[direction].began = true;
+                self.fpdu(unit, fpdu, view, remarks);
+            }
+            Kind::Unparsed { .. } => {
+                let side = &mut self.sides[direction];
+                side.strayed = side.began && !side.lost && !unit.incomplete;
+                self.lose(direction);
+            }
+            Kind::Gap { .. } => self.lose(direction),
+            Kind::Streaming { .. } | Kind::Sdp(..) | Kind::PortMapper(_) => {}
+        }
+    }
+
+    /// IRD and ORD of a start-up frame; what each side may have under way is the other's IRD.
+    fn depth(&mut self, direction: usize, part: Part<'_>) {
+        let Some(header) = part.get(0..HEADER_LEN) else { return };
+        if header[16] & FLAG_S == 0 || header[17] < 2 {
+            return;
+        }
+        let Some(&[a, b, c, d]) = part.get(HEADER_LEN..HEADER_LEN + 4) else { return };
+        let (ird, ord) = (u16::from_be_bytes([a, b]) & 0x3fff, u16::from_be_bytes([c, d]) & 0x3fff);
+        self.depths[direction] = Some((ird, ord));
+        // Without an enhanced frame of the other side nothing was agreed on.
+        let [Some(_), Some(_)] = self.depths else { return };
+        for requester in 0..2 {
+            let limit = self.depths[1 - requester].map(|(ird, _)| ird).filter(|ird| *ird != NOT_NEGOTIATED);
+            if let Some(limit) = limit {
+                self.sides[requester].operations.limit(u32::from(limit));
+            }
+        }
+    }
+
+    fn lose(&mut self, direction: usize) {
+        let side = &mut self.sides[direction];
+        side.lost = true;
+        side.messages.lose();
+        side.log.lose();
+        self.sides.iter_mut().for_each(|side| side.operations.lose());
+    }
+
+    fn fpdu(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, view: Option<&SegmentView<'_>>, remarks: &mut Vec<Remark>) {
+        let direction = usize::from(unit.direction);
+        let at = At { direction, frame: unit.frame, time: unit.time };
+        let side = &mut self.sides[direction];
+        if matches!(fpdu.crc_status, CrcStatus::Unchecked | CrcStatus::Absent) {
+            side.unguarded.get_or_insert((unit.frame, fpdu.crc_status == CrcStatus::Unchecked));
+        }
+        let Some(view) = view else {
+            if fpdu.crc_status == CrcStatus::Bad {
+                side.bad_crc.get_or_insert(unit.frame);
+            } else if is_trusted(fpdu) && !unit.incomplete {
+                // Too short for a header.
+                if side.messages.unfinished().is_some() {
+                    remarks.push(at.remark(What::Headless, 0..2));
+                }
+                side.fault.get_or_insert(Fault { frame: unit.frame, number: u64::MAX });
+            }
+            return self.lose(direction);
+        };
+        side.fpdus = Some((side.fpdus.map_or(unit.frame, |(first, _)| first), unit.frame));
+        if self.version.is_none() && self.wrong_version(view.header[0] & 3).is_none() {
+            self.version = Some(view.header[0] & 3);
+        }
+        let version = self.version.unwrap_or(1);
+        let side = &mut self.sides[direction];
+        let versions_fit = view.header[0] & 3 == version || view.header[1] >> 6 == version;
+        if !versions_fit && side.messages.unfinished().is_some() {
+            remarks.push(at.remark(What::Headless, 2..4));
+            side.fault.get_or_insert(Fault { frame: unit.frame, number: u64::MAX });
+            return self.lose(direction);
+        }
+        let number = side.log.add(unit, view);
+        if side.terminate.is_some() {
+            remarks.push(at.remark(What::AfterTerminate(view.opcode()), 3..4));
+        }
+        let before = remarks.len();
+        let sink = self.sides[1 - direction].operations.next_sink();
+        let place = self.sides[direction].messages.segment(at, view, sink, remarks);
+        if breaks_header(view, version) || remarks[before..].iter().any(is_fault) {
+            self.sides[direction].fault.get_or_insert(Fault { frame: unit.frame, number });
+        }
+        self.message(at, view, place);
+        self.operation(at, unit, view, place, remarks);
+        if let Some(stag) = self.stags.segment(at, view, place) {
+            self.facts.push(Fact::Stag(stag));
+        }
+    }
+
+    fn message(&mut self, at: At, view: &SegmentView<'_>, place: Place) {
+        let Some(ended) = place.ended else { return };
+        let queue = match view.segment {
+            Segment::Tagged(..) => None,
+            Segment::Untagged(header, _) => Some((header.qn.get(), header.msn.get())),
+        };
+        self.facts.push(Fact::Message(Message {
+            direction: u8::from(at.direction == 1),
+            opcode: view.opcode(),
+            queue,
+            len: ended.len,
+            segments: ended.segments,
+            frames: (ended.frame, at.frame),
+            times: (ended.time, at.time),
+        }));
+    }
+
+    fn operation(&mut self, at: At, unit: &Unit<'_>, view: &SegmentView<'_>, place: Place, remarks: &mut Vec<Remark>) {
+        let [forth, back] = &mut self.sides;
+        let (own, peer) = if at.direction == 0 { (forth, back) } else { (back, forth) };
+        let done = match (view.opcode(), view.segment) {
+            (Opcode::READ_REQUEST | Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
+                own.operations.requested(at, view);
+                None
+            }
+            (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
+                let (stag, to) = (header.stag.get(), header.tagged_offset.get());
+                if place.first && peer.operations.is_idle() && own.operations.awaits(stag, to) {
+                    remarks.push(at.remark(What::SameDirection, 3..4));
+                    None
+                } else {
+                    peer.operations.read_response(at, view, place, remarks)
+                }
+            }
+            (Opcode::ATOMIC_RESPONSE, Segment::Untagged(..)) => peer.operations.atomic_response(at, view, remarks),
+            (Opcode::TERMINATE, Segment::Untagged(..)) if own.terminate.is_none() => {
+                own.terminate = TerminateSeen::read(unit, view, &peer.log);
+                if let Some(seen) = &own.terminate {
+                    let direction = u8::from(at.direction == 1);
+                    let target = seen.target().map(|logged| logged.frame);
+                    let complaint = Complaint { direction, frame: at.frame, error: seen.error, target };
+                    self.facts.push(Fact::Complaint(complaint));
+                }
+                None
+            }
+            _ => None,
+        };
+        self.facts.extend(done.map(Fact::Operation));
+    }
+}
+
+impl Side {
+    fn begin(&mut self) {
+        if !self.began {
+            self.began = true;
+            self.messages.begin();
+        }
+    }
+}
+
+/// Does a fixed field of the header make the segment one that no receiver can take?
+fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
+    let opcode = view.opcode();
+    let tagged = view.segment.control().tagged();
+    let queue = match view.segment {
+        Segment::Untagged(header, _) => Some(header.qn.get()),
+        Segment::Tagged(..) => None,
+    };
+    view.header[0] & 3 != version
+        || view.header[1] >> 6 != version
+        || opcode.is_tagged().is_some_and(|should| should != tagged)
+        || opcode.is_tagged().is_none()
+        || queue.is_some() && queue != queue_of(opcode)
+}
+
+/// Is it one that a receiver must notice? An MSN that is far ahead, or other octets of RDMAP, may pass.
+fn is_fault(remark: &Remark) -> bool {
+    matches!(
+        remark.what,
+        What::FirstOffset(_)
+            | What::Offset { tagged: false, .. }
+            | What::MsnFirst { .. }
+            | What::MsnStep { .. }
+            | What::MsnAgain { .. }
+            | What::MsnChanged { .. }
+            | What::QnChanged { .. }
+    )
+}

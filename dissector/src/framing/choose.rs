@@ -1,0 +1,221 @@
+//! How is the FPDU laid out that begins here? As RFC 5044 says, or as one of the departures that real senders have made.
+//!
+//! Known departures: markers that stand elsewhere (a sender that does not count its CRC fields, a constant shift), FPDUPTR in
+//! little-endian order or counted from the marker in front, markers left out although asked for, the CRC field left out.
+
+use weft_core::crc;
+use weft_core::marker::INTERVAL;
+use weft_core::wire::ddp::Control as DdpControl;
+use weft_core::wire::mpa::Layout;
+use weft_core::wire::mpa::fpdu::{Piece, header_position};
+use weft_core::wire::rdmap::Control as RdmapControl;
+
+use crate::tcp::{Half, Later};
+
+use super::Reader;
+
+/// Do these octets look like `ULPDU_Length` and the two control octets of a DDP segment that carries RDMAP?
+pub(super) fn plausible(head: &[u8]) -> bool {
+    let &[high, low, ddp, rdmap, ..] = head else { return false };
+    let (ulpdu_length, ddp, rdmap) = (u16::from_be_bytes([high, low]), DdpControl(ddp), RdmapControl(rdmap));
+    ddp.reserved() == 0
+        && ddp.version() <= 1
+        && rdmap.version() == ddp.version()
+        && rdmap.reserved() == 0
+        && rdmap.opcode().is_tagged() == Some(ddp.tagged())
+        && ulpdu_length >= if ddp.tagged() { 14 } else { 18 }
+}
+
+/// Is the CRC of the FPDU whose octets these are good?
+pub(super) fn crc_good(octets: &[u8]) -> bool {
+    octets
+        .split_last_chunk::<{ crc::CRC_LEN }>()
+        .is_some_and(|(covered, field)| crc::crc32c(covered) == crc::from_octets(*field))
+}
+
+/// How an FPDU is laid out.
+pub(super) struct Chosen {
+    pub(super) layout: Layout,
+    /// Whether its CRC is good, where that was looked at.
+    pub(super) crc_good: Option<bool>,
+}
+
+impl Chosen {
+    fn new(layout: Layout, crc_good: Option<bool>) -> Option<Self> {
+        Some(Chosen { layout, crc_good })
+    }
+}
+
+/// What the markers of a layout are like.
+pub(super) struct Markers {
+    /// Each captured one is exactly right.
+    pub(super) right: bool,
+    /// How many were captured.
+    pub(super) seen: usize,
+}
+
+/// Compares the captured markers with what RFC 5044 4.3 wants.
+pub(super) fn check_markers(half: &Half, layout: &Layout) -> Result<Markers, Later> {
+    let mut found = Markers { right: true, seen: 0 };
+    if layout.phase().is_none() {
+        return Ok(found);
+    }
+    for piece in layout.pieces() {
+        let Piece::Marker { position, fpduptr } = piece else { continue };
+        let Some(octets) = half.octets(position, position + 4)? else { continue };
+        found.seen += 1;
+        if octets != weft_core::marker::to_octets(fpduptr) {
+            found.right = false;
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Are there markers, all captured, right or wrong only in ways that real senders have been (byte order, origin)?
+fn markers_recognised(half: &Half, layout: &Layout) -> Result<bool, Later> {
+    let mut any = false;
+    for piece in layout.pieces() {
+        let Piece::Marker { position, fpduptr } = piece else { continue };
+        let Some(&[0, 0, a, b]) = half.octets(position, position + 4)? else { return Ok(false) };
+        any = true;
+        let from_marker = (layout.has_leading_marker() && position != layout.start)
+            .then_some(((position - layout.start) & 0xffff) as u16);
+        let found = [u16::from_be_bytes([a, b]), u16::from_le_bytes([a, b])];
+        if !found.iter().any(|value| *value == fpduptr || Some(*value) == from_marker) {
+            return Ok(false);
+        }
+    }
+    Ok(any)
+}
+
+/// Value of `ULPDU_Length` and the first four octets of an FPDU.
+pub(super) struct Header {
+    pub(super) ulpdu_length: Option<u16>,
+    pub(super) plausible: Option<bool>,
+}
+
+/// The header of an FPDU that starts at `start`.
+pub(super) fn header_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Header, Later> {
+    let at = header_position(start, phase);
+    let length = half.octets(at, at + 2)?.map(|octets| u16::from_be_bytes([octets[0], octets[1]]));
+    Ok(Header { ulpdu_length: length, plausible: half.octets(at, at + 4)?.map(plausible) })
+}
+
+impl Reader {
+    /// The layout of the FPDU at `start`; `None` when framing is lost there.
+    pub(super) fn choose(&mut self, half: &Half, start: u64) -> Result<Option<Chosen>, Later> {
+        let header = header_at(half, start, self.phase)?;
+        let Some(ulpdu_length) = header.ulpdu_length else { return Ok(None) };
+        let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
+        let whole = half.octets(start, rfc.end)?;
+        let crc_on = self.settings.crc == Some(true);
+        let within = rfc.end <= half.end();
+        match whole {
+            Some(octets) if crc_on && crc_good(octets) => {
+                return Ok(Chosen::new(self.place_markers(half, rfc)?, Some(true)));
+            }
+            Some(_) if crc_on => {}
+            Some(_) if check_markers(half, &rfc)?.right && self.may_end_at(half, rfc.end, self.phase)? => {
+                return Ok(Chosen::new(rfc, None));
+            }
+            Some(_) => {}
+            None if within => {
+                let believed = header.plausible.is_none_or(|p| p) || self.may_end_at(half, rfc.end, self.phase)?;
+                return Ok(if believed { Chosen::new(rfc, None) } else { None });
+            }
+            None => {}
+        }
+        // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not confirmed.
+        let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
+        if let Some(departed) = self.departure(half, start, confirmed)? {
+            return Ok(Chosen::new(departed, crc_on.then_some(true)));
+        }
+        let plausible = header.plausible == Some(true);
+        let stands = if within { confirmed || (!crc_on && plausible) } else { plausible };
+        // All its octets are there and CRC is on: then its CRC was found bad.
+        Ok(if stands { Chosen::new(rfc, (crc_on && whole.is_some()).then_some(false)) } else { None })
+    }
+
+    pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {
+        let layout = Layout::new(start, ulpdu_length, phase);
+        if crc_field { layout } else { layout.without_crc_field() }
+    }
+
+    /// The CRC is good, so the length is right; are the markers where they belong?
+    fn place_markers(&self, half: &Half, rfc: Layout) -> Result<Layout, Later> {
+        if rfc.phase().is_none() || check_markers(half, &rfc)?.right || markers_recognised(half, &rfc)? {
+            return Ok(rfc);
+        }
+        for phase in self.other_phases() {
+            let other = Layout::new(rfc.start, rfc.ulpdu_length, Some(phase));
+            if other.end == rfc.end
+                && other.has_leading_marker() == rfc.has_leading_marker()
+                && markers_recognised(half, &other)?
+            {
+                return Ok(other);
+            }
+        }
+        Ok(rfc)
+    }
+
+    /// Other phases than the due one; first that of a sender which does not count its CRC fields.
+    fn other_phases(&self) -> impl Iterator<Item = u16> + use<> {
+        let due = u64::from(self.phase.unwrap_or(0));
+        let drifted = 4 * self.fpdus % INTERVAL;
+        let shifts = std::iter::once(drifted)
+            .filter(|shift| *shift > 0)
+            .chain((4..INTERVAL).step_by(4).filter(move |shift| *shift != drifted));
+        let has_markers = self.phase.is_some();
+        shifts.filter(move |_| has_markers).map(move |shift| ((due + shift) % INTERVAL) as u16)
+    }
+
+    /// What real senders did wrong. `markers_only`: the length is confirmed, so only markers may stand elsewhere.
+    fn departure(&mut self, half: &Half, start: u64, markers_only: bool) -> Result<Option<Layout>, Later> {
+        let crc_on = self.settings.crc == Some(true);
+        let without_field = self.crc_field && !crc_on && !markers_only;
+        for crc_field in std::iter::once(self.crc_field).chain(without_field.then_some(false)) {
+            let phases = self.phase.into_iter().chain(self.other_phases()).map(Some);
+            for phase in phases.chain((!markers_only).then_some(None)) {
+                let header = header_at(half, start, phase)?;
+                let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { continue };
+                let layout = self.layout(start, ulpdu_length, phase, crc_field);
+                let Some(octets) = half.octets(start, layout.end)? else { continue };
+                if phase.is_some() && !markers_recognised(half, &layout)? {
+                    continue;
+                }
+                // Without markers of its own the question behind it is asked with those that are due.
+                let follows = phase.or(self.phase);
+                if if crc_on { crc_good(octets) } else { self.may_end_at(half, layout.end, follows)? } {
+                    self.crc_field = crc_field;
+                    return Ok(Some(layout));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// May an FPDU end at `position`? At the end of data, before missing octets, a plausible header, or a good FPDU.
+    pub(super) fn may_end_at(&self, half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
+        if half.is_end(position)? {
+            return Ok(position == half.end());
+        }
+        let Some(head) = half.octets(position, position + 4)? else { return Ok(true) };
+        if plausible(head) {
+            return Ok(true);
+        }
+        if header_position(position, phase) != position
+            && half.octets(position + 4, position + 8)?.is_some_and(plausible)
+        {
+            return Ok(true);
+        }
+        if self.settings.crc != Some(true) {
+            return Ok(false);
+        }
+        let row = self.chain_up_to(half, position, phase.map(|p| vec![p]), 1);
+        match row.more {
+            Some(later) if row.count == 0 => Err(later),
+            _ => Ok(row.count == 1),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Handing units out: brings the octets of a unit together without its markers, borrowing where they lie in one piece.
+
+use std::ops::Range;
+
+use weft_core::crc::CRC_LEN;
+use weft_core::wire::mpa::fpdu::Piece;
+
+use crate::part::Part;
+use crate::tcp::Half;
+use crate::unit::{CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, StreamOrigin, Unit};
+
+use super::choose::{Chosen, check_markers, crc_good};
+use super::{Hello, Reader};
+
+/// Who gets the units of a direction.
+pub(crate) struct Target<'t> {
+    /// Number of the connection.
+    pub stream: u32,
+    /// 0 or 1.
+    pub direction: u8,
+    /// Sender and receiver.
+    pub ends: &'t Ends,
+    /// Called with each unit.
+    pub sink: &'t mut dyn FnMut(&Unit<'_>),
+}
+
+impl Target<'_> {
+    pub(super) fn unit(
+        &mut self,
+        half: &Half,
+        start: u64,
+        (frame, time): (u64, u64),
+        incomplete: bool,
+        kind: Kind<'_>,
+    ) {
+        self.misread(half, start, (frame, time), incomplete, kind, None);
+    }
+
+    pub(super) fn misread(
+        &mut self,
+        half: &Half,
+        start: u64,
+        (frame, time): (u64, u64),
+        incomplete: bool,
+        kind: Kind<'_>,
+        misread: Option<Misread>,
+    ) {
+        (self.sink)(&Unit {
+            stream: Some(self.stream),
+            direction: self.direction,
+            ends: self.ends,
+            frame,
+            time,
+            incomplete,
+            kind,
+            origin: Origin::Stream(StreamOrigin { half, start }),
+            misread,
+        });
+    }
+}
+
+/// Room for octets that do not lie in one piece; kept from unit to unit.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    octets: Vec<u8>,
+    known: Vec<u8>,
+}
+
+impl Scratch {
+    /// Octets of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        self.octets.capacity() + self.known.capacity()
+    }
+
+    /// The octets of `ranges` as one part.
+    pub(super) fn part<'a>(&'a mut self, half: &'a Half, mut ranges: impl Iterator<Item = Range<u64>>) -> Part<'a> {
+        let first = ranges.next().unwrap_or(0..0);
+        let second = ranges.next();
+        if second.is_none()
+            && let Ok(Some(octets)) = half.octets(first.start, first.end)
+        {
+            return Part::whole(octets);
+        }
+        self.octets.clear();
+        self.known.clear();
+        for range in std::iter::once(first).chain(second).chain(ranges) {
+            for stretch in half.stretches(range.start, range.end) {
+                let captured = if stretch.captured { half.octets(stretch.start, stretch.end) } else { Ok(None) };
+                let len = self.octets.len() + usize::try_from(stretch.end - stretch.start).unwrap_or(0);
+                if let Ok(Some(octets)) = captured {
+                    self.octets.extend_from_slice(octets);
+                }
+                self.octets.resize(len, 0);
+                self.known.resize(len, u8::from(stretch.captured));
+            }
+        }
+        Part::with_known(&self.octets, &self.known)
+    }
+}
+
+impl Reader {
+    /// Hands the chosen FPDU out.
+    pub(super) fn emit_fpdu(&mut self, half: &Half, chosen: &Chosen, out: &mut Target<'_>) {
+        let layout = &chosen.layout;
+        self.fpdus += 1;
+        let stop = layout.end.min(half.end());
+        let whole = half.octets(layout.start, layout.end).ok().flatten();
+        let mut markers = Vec::new();
+        if layout.phase().is_some() {
+            for piece in layout.pieces() {
+                if let Piece::Marker { position, .. } = piece {
+                    let octets = half.octets(position, position + 4).ok().flatten();
+                    markers.push(octets.and_then(|octets| octets.first_chunk().copied()));
+                }
+            }
+        }
+        let marker_status = if layout.phase() != self.phase {
+            MarkerStatus::Misplaced
+        } else if self.phase.is_none() {
+            MarkerStatus::None
+        } else if check_markers(half, layout).is_ok_and(|markers| markers.right) {
+            MarkerStatus::Good
+        } else {
+            MarkerStatus::BadValue
+        };
+        let has_field = layout.end > layout.crc;
+        let crc_status = if !has_field {
+            CrcStatus::Absent
+        } else if self.settings.crc != Some(true) {
+            CrcStatus::Unchecked
+        } else {
+            match whole {
+                None => CrcStatus::Truncated,
+                Some(octets) if chosen.crc_good.unwrap_or_else(|| crc_good(octets)) => CrcStatus::Good,
+                Some(_) => CrcStatus::Bad,
+            }
+        };
+        let field = half.octets(layout.crc, layout.crc + CRC_LEN as u64).ok().flatten().filter(|_| has_field);
+        let bodies = layout.pieces().filter_map(|piece| match piece {
+            Piece::Body(range) => Some(range),
+            Piece::Marker { .. } => None,
+        });
+        let body = self.scratch.part(half, bodies);
+        let fpdu = Fpdu {
+            layout: *layout,
+            body,
+            markers: &markers,
+            marker_status,
+            crc: field.and_then(|octets| octets.first_chunk().copied()),
+            crc_status,
+        };
+        let frame = half.frame_of(layout.start, stop);
+        out.unit(half, layout.start, frame, whole.is_none(), Kind::Fpdu(fpdu));
+        if let Some(hello) = self.sdp {
+            self.collector.segment(half, &fpdu, hello.order, layout.start, frame, out);
+        }
+    }
+
+    /// Hands the SDP Hello at the start of the direction out: it is a unit of its own.
+    pub(super) fn emit_hello(&mut self, half: &mut Half, hello: Hello, out: &mut Target<'_>) {
+        let (start, end) = (half.consumed(), half.consumed() + super::startup::HELLO_LEN);
+        let part = self.scratch.part(half, std::iter::once(start..end));
+        let frame = half.frame_of(start, end);
+        out.unit(half, start, frame, !part.is_whole(), Kind::Sdp(hello.carrier, hello.order, part));
+        half.consume(end);
+    }
+}

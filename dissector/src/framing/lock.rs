@@ -1,0 +1,164 @@
+//! Where do FPDUs begin when no start-up frame tells? Where CRC32c proves two of them in a row.
+
+use weft_core::marker::INTERVAL;
+use weft_core::wire::mpa::Layout;
+
+use crate::tcp::{Half, Later};
+
+use super::Reader;
+use super::choose::{check_markers, crc_good, header_at, plausible};
+
+/// FPDUs of a row that are looked at to tell settings apart.
+const LONGEST_ROW: u32 = 64;
+
+/// FPDUs in a row that prove themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// How many.
+    pub(super) count: u32,
+    /// The marker phases that are still possible; `None` without markers.
+    pub(super) phases: Option<Vec<u16>>,
+    /// The row stopped only because octets are not there yet.
+    pub(super) more: Option<Later>,
+}
+
+/// What a search for a lock came to.
+pub(super) struct Lock {
+    /// Was one found, at `to`?
+    pub(super) found: bool,
+    /// There is none before this position.
+    pub(super) to: u64,
+    /// What is missing to decide at `to`.
+    pub(super) later: Option<Later>,
+}
+
+impl Reader {
+    /// The first position in `from..to` from which two FPDUs in a row are proven; else how far there can be none.
+    pub(super) fn lock(&mut self, half: &Half, from: u64, to: u64) -> Lock {
+        if self.settings.crc == Some(false) {
+            return Lock { found: false, to, later: None };
+        }
+        let captured: Vec<_> = half.stretches(from, to).filter(|stretch| stretch.captured).collect();
+        for stretch in captured {
+            let octets = half.contiguous(stretch.start);
+            let within = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX).min(octets.len());
+            for (index, head) in octets[..within].windows(4).enumerate() {
+                if !plausible(head) {
+                    continue;
+                }
+                let header = stretch.start + index as u64;
+                match self.try_lock(half, from, header) {
+                    Ok(Some(start)) => return Lock { found: true, to: start, later: None },
+                    Ok(None) => {}
+                    // A marker may stand in front of the header.
+                    Err(later) => {
+                        let to = header.saturating_sub(4).max(from);
+                        return Lock { found: false, to, later: Some(later) };
+                    }
+                }
+            }
+        }
+        let to = if half.is_finished() { to } else { to.saturating_sub(8).max(from) };
+        Lock { found: false, to, later: None }
+    }
+
+    fn try_lock(&mut self, half: &Half, from: u64, header: u64) -> Result<Option<u64>, Later> {
+        let mut tries = Vec::new();
+        let residue = |position: u64| (position % INTERVAL) as u16;
+        if self.settings.markers != Some(true) {
+            tries.push((header, None));
+        }
+        if self.settings.markers != Some(false) {
+            tries.push((header, Some((4..INTERVAL).step_by(4).map(|i| residue(header + i)).collect())));
+            if header >= from + 4 && half.octets(header - 4, header)? == Some(&[0; 4]) {
+                tries.push((header - 4, Some(vec![residue(header - 4)])));
+            }
+        }
+        let rows: Vec<_> = tries.into_iter().map(|(at, phases)| (at, self.chain(half, at, phases))).collect();
+        if let Some(later) = rows.iter().filter(|(_, row)| row.count < 2).find_map(|(_, row)| row.more) {
+            return Err(later);
+        }
+        let proven: Vec<_> = rows.iter().filter(|(_, row)| row.count >= 2).collect();
+        let ambiguous =
+            proven.len() > 1 || proven.iter().any(|(_, row)| row.phases.as_ref().is_some_and(|p| p.len() > 1));
+        if ambiguous && let Some(later) = proven.iter().find_map(|(_, row)| row.more) {
+            return Err(later);
+        }
+        let Some((at, row)) = proven.into_iter().rev().max_by_key(|(_, row)| row.count) else { return Ok(None) };
+        self.origin = *at;
+        let relative = |phase: &u16| (u64::from(*phase) + INTERVAL - self.zero % INTERVAL) % INTERVAL;
+        self.phase = row.phases.as_ref().and_then(|phases| phases.iter().copied().min_by_key(relative));
+        self.settings.crc = Some(true);
+        self.settings.markers = Some(row.phases.is_some());
+        Ok(Some(*at))
+    }
+
+    /// FPDUs in a row from `start` with good CRCs and right markers, under any of `phases`.
+    pub(super) fn chain(&self, half: &Half, start: u64, phases: Option<Vec<u16>>) -> Row {
+        self.chain_up_to(half, start, phases, LONGEST_ROW)
+    }
+
+    pub(super) fn chain_up_to(&self, half: &Half, start: u64, phases: Option<Vec<u16>>, most: u32) -> Row {
+        let mut row = Row { count: 0, phases, more: None };
+        let mut at = start;
+        while row.count < most {
+            let step = match half.is_end(at) {
+                Ok(true) => return row,
+                Ok(false) => self.next_in_row(half, at, row.phases.as_deref()),
+                Err(later) => Err(later),
+            };
+            match step {
+                Ok(Some((end, phases))) => {
+                    row.count += 1;
+                    row.phases = phases;
+                    at = end;
+                }
+                Ok(None) => return row,
+                Err(later) => {
+                    row.more = Some(later);
+                    return row;
+                }
+            }
+        }
+        row
+    }
+
+    /// The end of the good FPDU at `at` and the phases that it leaves possible; `None` when it is not good.
+    #[allow(clippy::type_complexity)]
+    fn next_in_row(
+        &self,
+        half: &Half,
+        at: u64,
+        phases: Option<&[u16]>,
+    ) -> Result<Option<(u64, Option<Vec<u16>>)>, Later> {
+        let Some(phases) = phases else {
+            return Ok(self.good_fpdu(half, at, None)?.map(|end| (end, None)));
+        };
+        let mut kept = Vec::new();
+        let mut found = None;
+        let mut sums: Vec<(u64, u64, bool)> = Vec::new();
+        for phase in phases {
+            let Some(ulpdu_length) = header_at(half, at, Some(*phase))?.ulpdu_length else { continue };
+            let layout = Layout::new(at, ulpdu_length, Some(*phase));
+            let good = match sums.iter().find(|(header, end, _)| (*header, *end) == (layout.header, layout.end)) {
+                Some((_, _, good)) => *good,
+                None => {
+                    let good = half.octets(at, layout.end)?.is_some_and(crc_good);
+                    sums.push((layout.header, layout.end, good));
+                    good
+                }
+            };
+            if good && check_markers(half, &layout)?.right {
+                kept.push(*phase);
+                found = Some(layout.end);
+            }
+        }
+        Ok(found.map(|end| (end, Some(kept))))
+    }
+
+    fn good_fpdu(&self, half: &Half, at: u64, phase: Option<u16>) -> Result<Option<u64>, Later> {
+        let Some(ulpdu_length) = header_at(half, at, phase)?.ulpdu_length else { return Ok(None) };
+        let layout = Layout::new(at, ulpdu_length, phase);
+        Ok(half.octets(at, layout.end)?.is_some_and(crc_good).then_some(layout.end))
+    }
+}

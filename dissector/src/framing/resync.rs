@@ -1,0 +1,68 @@
+//! Where do FPDUs go on after framing was lost? At the first one that proves itself: by its CRC, its markers, or the segment
+//! that it fills.
+
+use crate::tcp::{Half, Later};
+
+use super::Reader;
+use super::choose::{check_markers, crc_good, header_at};
+
+impl Reader {
+    /// The position of the first proven FPDU behind what is read; `None` when there is none in what is settled.
+    pub(super) fn resync(&mut self, half: &mut Half) -> Result<Option<u64>, Later> {
+        // The first octet is where framing was lost, so it is no place to go on; octets passed since were all looked at.
+        let from = half.consumed() + u64::from(self.passed.is_empty());
+        let captured: Vec<_> = half.stretches(from, half.settled()).filter(|stretch| stretch.captured).collect();
+        for stretch in captured {
+            let mut at = stretch.start + (self.origin.wrapping_sub(stretch.start)) % 4;
+            while at + 4 <= stretch.end {
+                match self.is_proven(half, at) {
+                    Ok(true) => return Ok(Some(at)),
+                    Ok(false) => {}
+                    Err(_) if half.is_finished() => {}
+                    Err(later) => {
+                        // What lies before cannot be it; the rest waits for more.
+                        if at > half.consumed() {
+                            self.passed.absorb(half, half.consumed(), at);
+                            half.consume(at);
+                        }
+                        return Err(later);
+                    }
+                }
+                at += 4;
+            }
+        }
+        if half.is_finished() {
+            return Ok(None);
+        }
+        let to = half.settled().saturating_sub(8);
+        if to > half.consumed() + 1 {
+            let to = to - to.wrapping_sub(self.origin) % 4;
+            if to > half.consumed() {
+                self.passed.absorb(half, half.consumed(), to);
+                half.consume(to);
+            }
+        }
+        Err(Later::NEXT)
+    }
+
+    fn is_proven(&self, half: &Half, at: u64) -> Result<bool, Later> {
+        let header = header_at(half, at, self.phase)?;
+        let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(false) };
+        let layout = self.layout(at, ulpdu_length, self.phase, self.crc_field);
+        let whole = half.octets(at, layout.end)?;
+        if layout.end > half.end() {
+            return Ok(false);
+        }
+        if let Some(octets) = whole
+            && self.settings.crc == Some(true)
+        {
+            return Ok(crc_good(octets));
+        }
+        let markers = check_markers(half, &layout)?;
+        if markers.seen > 0 {
+            return Ok(markers.right);
+        }
+        Ok(half.segment_starts_at(at)
+            && (half.segment_ends_at(layout.end) || self.may_end_at(half, layout.end, self.phase)?))
+    }
+}

@@ -1,0 +1,256 @@
+//! Finding a direction's own start-up frame, at its first octet or behind streaming data.
+
+use memchr::memmem;
+use weft_core::wire::mpa::startup::{
+    ENHANCED_LEN, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION,
+};
+use weft_core::wire::mpa::{RawStartup, StartupKind};
+use weft_core::wire::sdp::FieldOrder;
+use zerocopy::FromBytes;
+
+use crate::tcp::{Half, Later};
+use crate::unit::{Carrier, Kind};
+
+use super::emit::Target;
+use super::settings::negotiate;
+use super::{Hello, PeerView, Reader, State, WAIT};
+
+/// What both keys have in common: "MPA ID Re".
+const KEY_START: &[u8] = b"MPA ID Re";
+/// Octets of an SDP Hello in streaming mode.
+pub(super) const HELLO_LEN: u64 = 32;
+
+/// A start-up frame that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OwnStartup {
+    /// Request or Reply.
+    pub kind: StartupKind,
+    /// Its 20 octets.
+    pub header: RawStartup,
+}
+
+impl OwnStartup {
+    /// M.
+    #[must_use]
+    pub(crate) fn wants_markers(&self) -> bool {
+        self.header.flags & FLAG_M != 0
+    }
+
+    /// C.
+    #[must_use]
+    pub(crate) fn wants_crc(&self) -> bool {
+        self.header.flags & FLAG_C != 0
+    }
+
+    /// R.
+    #[must_use]
+    pub(crate) fn rejects(&self) -> bool {
+        self.header.flags & FLAG_R != 0
+    }
+}
+
+/// Do `octets` begin with an SDP Hello: MID 0, Len 32, MSeq 0, MSeqAck 0? Tells the order of its fields.
+fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
+    let octets = octets.get(..HELLO_LEN as usize)?;
+    if octets[4..16] != [0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0] {
+        return None;
+    }
+    if octets[3] == 0 {
+        return Some(FieldOrder::Figure);
+    }
+    FieldOrder::of_hello(octets)
+}
+
+/// The SDP Hello with which the octets begin that are not read.
+pub(super) fn streaming_hello(half: &Half) -> Option<Hello> {
+    let order = hello_order(half.contiguous(half.consumed()));
+    order.map(|order| Hello { carrier: Carrier::Streaming, order })
+}
+
+/// The SDP Hello in the private data of a Request at the start of the octets that are not read.
+pub(super) fn private_hello(half: &Half) -> Option<Hello> {
+    let octets = half.contiguous(half.consumed());
+    let (header, private) = RawStartup::ref_from_prefix(octets).ok()?;
+    if StartupKind::of_key(&header.key) != Some(StartupKind::Request) {
+        return None;
+    }
+    let order = hello_order(private.get(private_at(header)..)?);
+    order.map(|order| Hello { carrier: Carrier::PrivateData, order })
+}
+
+/// Octets of the private data that RFC 6581 takes for itself.
+fn private_at(header: &RawStartup) -> usize {
+    if header.revision >= 2 && header.flags & FLAG_S != 0 { ENHANCED_LEN } else { 0 }
+}
+
+impl Reader {
+    /// No own start-up frame yet: look for one, then for FPDUs that prove themselves.
+    pub(super) fn search(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
+        if !half.has_begun() {
+            if !half.starts_with_syn() && half.weight() < WAIT && !half.is_finished() {
+                return Err(Later::NEXT);
+            }
+            half.begin();
+            self.zero = half.consumed();
+            self.searched = self.zero;
+        }
+        if half.consumed() == self.zero && self.hello.is_none() {
+            self.hello = streaming_hello(half);
+            self.sdp = self.hello.or(peer.hello);
+        }
+        if let Some((at, kind)) = self.find_key(half)? {
+            return self.take_startup(half, at, kind, peer, out);
+        }
+        self.keyless = half.is_finished();
+        self.begin_bare(half, peer, out)?;
+        if self.state != State::Searching {
+            return Ok(());
+        }
+        let unread = half.end().saturating_sub(half.consumed());
+        let wait = if half.is_finished() { peer.undecided } else { peer.held_back && unread < WAIT as u64 };
+        if wait || self.blocked.is_some_and(|later| half.still_awaits(&later)) {
+            // The peer's frame tells what a lock may look like.
+            return Err(Later::NEXT);
+        }
+        self.settings = negotiate(None, peer.startup.as_ref());
+        let lock = self.lock(half, half.consumed(), half.settled());
+        self.blocked = lock.later;
+        if lock.found {
+            self.passed.absorb(half, half.consumed(), lock.to);
+            half.consume(lock.to);
+            self.passed.unread(half, out);
+            self.state = State::InStep;
+            return Ok(());
+        }
+        // What cannot begin a lock any more passes by; a key that is cut off at the end must stay.
+        let keep = half.settled().saturating_sub(if half.is_finished() { 0 } else { KEY_LEN as u64 + 4 });
+        let to = lock.to.min(keep);
+        if to <= half.consumed() {
+            return Err(Later::NEXT);
+        }
+        if self.hello.is_some() && half.consumed() == self.zero {
+            // The Hello's octets stay until it is known what they begin.
+            return Err(Later::NEXT);
+        }
+        self.passed.absorb(half, half.consumed(), to);
+        half.consume(to);
+        Ok(())
+    }
+
+    /// The first key from `searched` on, with its 20 octets there.
+    fn find_key(&mut self, half: &Half) -> Result<Option<(u64, StartupKind)>, Later> {
+        let from = self.searched.max(half.consumed());
+        let captured: Vec<(u64, u64)> = half
+            .stretches(from, half.settled())
+            .filter(|stretch| stretch.captured)
+            .map(|stretch| (stretch.start, stretch.end))
+            .collect();
+        for (start, end) in captured {
+            let octets = half.contiguous(start);
+            let octets = &octets[..octets.len().min(usize::try_from(end - start).unwrap_or(usize::MAX))];
+            for index in memmem::find_iter(octets, KEY_START) {
+                let at = start + index as u64;
+                let Ok((raw, _)) = RawStartup::ref_from_prefix(&octets[index..]) else {
+                    if end == half.settled() && !half.is_finished() {
+                        return Err(Later::NEXT);
+                    }
+                    continue;
+                };
+                let Some(kind) = StartupKind::of_key(&raw.key) else { continue };
+                let sane = raw.revision <= MAX_REVISION && raw.pd_length.get() <= MAX_PD_LENGTH;
+                if sane || at == self.zero {
+                    return Ok(Some((at, kind)));
+                }
+            }
+        }
+        self.searched = half.settled().saturating_sub(KEY_LEN as u64 - 1).max(from);
+        Ok(None)
+    }
+
+    fn take_startup(
+        &mut self,
+        half: &mut Half,
+        at: u64,
+        kind: StartupKind,
+        peer: &PeerView,
+        out: &mut Target<'_>,
+    ) -> Result<(), Later> {
+        let Some(octets) = half.octets(at, at + HEADER_LEN as u64)? else { return Err(Later::NEXT) };
+        let Ok(header) = RawStartup::read_from_bytes(octets) else { return Err(Later::NEXT) };
+        let full = at + HEADER_LEN as u64 + u64::from(header.pd_length.get());
+        half.octets(at, full)?;
+        let end = full.min(half.end());
+        if let Some(hello) = self.hello
+            && at - half.consumed() >= HELLO_LEN
+            && half.consumed() == self.zero
+        {
+            self.emit_hello(half, hello, out);
+        }
+        self.passed.absorb(half, half.consumed(), at);
+        self.passed.streaming(half, out);
+        half.consume(at);
+        let (frame, time) = half.frame_of(at, end);
+        self.startup = Some(OwnStartup { kind, header });
+        let part = self.scratch.part(half, std::iter::once(at..end));
+        let incomplete = end < full || !part.is_whole();
+        out.unit(half, at, (frame, time), incomplete, Kind::Startup(kind, part));
+        let skip = HEADER_LEN + private_at(&header);
+        let private = part.from(skip);
+        if kind == StartupKind::Request && self.hello.is_none() {
+            let order = private.all().and_then(hello_order);
+            self.hello = order.map(|order| Hello { carrier: Carrier::PrivateData, order });
+            self.sdp = self.hello.or(peer.hello);
+        }
+        if let Some(Hello { carrier: Carrier::PrivateData, order }) = self.sdp
+            && let Some(&[a, b, c, d]) = private.get(4..8)
+        {
+            let length = u32::from_be_bytes([a, b, c, d]) as usize;
+            if (16..=private.len()).contains(&length) {
+                let message = private.up_to(length);
+                let kind = Kind::Sdp(Carrier::PrivateData, order, message);
+                out.unit(half, at + skip as u64, (frame, time), !message.is_whole(), kind);
+            }
+        }
+        half.consume(end);
+        self.origin = end;
+        self.state = State::Starting;
+        Ok(())
+    }
+
+    /// SDP without start-up frames: a Hello in one direction, and neither has a key.
+    fn begin_bare(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
+        let streaming = |hello: Option<Hello>| hello.is_some_and(|hello| hello.carrier == Carrier::Streaming);
+        if peer.startup.is_some() || !(streaming(self.hello) || streaming(peer.hello)) || half.consumed() != self.zero {
+            return Ok(());
+        }
+        let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
+        let here = half.contiguous(self.zero + skip).len() >= KEY_LEN;
+        let decided = half.is_finished() && !peer.undecided
+            || (here || self.hello.is_some()) && (peer.begins_otherwise || half.is_finished());
+        if !decided {
+            return Err(Later::NEXT);
+        }
+        if let Some(hello) = self.hello {
+            self.emit_hello(half, hello, out);
+        }
+        self.origin = self.zero + skip;
+        self.state = State::Starting;
+        Ok(())
+    }
+
+    /// Is this direction known to begin with something else than a start-up frame (behind a Hello, if it has one)?
+    #[must_use]
+    pub(crate) fn begins_otherwise(&self, half: &Half) -> bool {
+        let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
+        self.startup.is_none() && (self.zero != 0) && {
+            let octets = half.contiguous(self.zero + skip);
+            half.consumed() > self.zero || octets.len() >= KEY_LEN && StartupKind::of_key(&octets[..KEY_LEN]).is_none()
+        }
+    }
+
+    /// May a start-up frame of this direction still be found?
+    #[must_use]
+    pub(crate) fn is_undecided(&self, half: &Half) -> bool {
+        self.state == State::Searching && !(half.is_finished() && (self.keyless || !half.has_octets()))
+    }
+}

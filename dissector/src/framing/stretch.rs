@@ -1,0 +1,111 @@
+//! Octets that passed by without being part of a start-up frame or FPDU: what is kept of them until their unit is handed out.
+
+use crate::tcp::Half;
+use crate::unit::{Kind, Misread, STREAMING_HEAD};
+
+use super::emit::Target;
+
+/// A captured or missing piece.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    start: u64,
+    end: u64,
+    captured: bool,
+    /// The latest frame of its octets, and when it was captured.
+    latest: (u64, u64),
+    /// The frame of its first octet.
+    first: (u64, u64),
+}
+
+/// Pieces that are kept apart; what comes after goes into the last one of its kind. A bound for captures full of holes.
+const MOST_PIECES: usize = 4096;
+
+/// The octets that passed since the last unit.
+#[derive(Debug, Default)]
+pub(super) struct Passed {
+    pieces: Vec<Piece>,
+    hasher: crc32fast::Hasher,
+    head: Vec<u8>,
+    /// What explains that the first of them are in no unit.
+    misread: Option<Misread>,
+}
+
+impl Passed {
+    /// Takes `start..end` in, whose octets `half` still holds.
+    pub(super) fn absorb(&mut self, half: &Half, start: u64, end: u64) {
+        for stretch in half.stretches(start, end) {
+            let latest = half.frame_of(stretch.start, stretch.end);
+            if stretch.captured
+                && let Ok(Some(octets)) = half.octets(stretch.start, stretch.end)
+            {
+                self.hasher.update(octets);
+                let room = STREAMING_HEAD - self.head.len();
+                self.head.extend_from_slice(&octets[..octets.len().min(room)]);
+            }
+            let full = self.pieces.len() >= MOST_PIECES;
+            match self.pieces.last_mut() {
+                Some(last) if last.captured == stretch.captured || full => {
+                    last.end = stretch.end;
+                    last.latest = last.latest.max(latest);
+                }
+                _ => self.pieces.push(Piece {
+                    start: stretch.start,
+                    end: stretch.end,
+                    captured: stretch.captured,
+                    latest,
+                    first: half.frame_of(stretch.start, stretch.start + 1),
+                }),
+            }
+        }
+    }
+
+    /// Says why the octets that come are in no FPDU.
+    pub(super) fn explain(&mut self, misread: Option<Misread>) {
+        self.misread = misread;
+    }
+
+    /// Octets of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        self.pieces.capacity() * size_of::<Piece>() + self.head.capacity()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Hands everything out as one streaming unit.
+    pub(super) fn streaming(&mut self, half: &Half, out: &mut Target<'_>) {
+        if let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) {
+            let missing = self.pieces.iter().any(|piece| !piece.captured);
+            let latest = self.pieces.iter().map(|p| p.latest).max().unwrap_or_default();
+            let crc32 = (!missing).then(|| self.hasher.clone().finalize());
+            let kind = Kind::Streaming { len: last.end - first.start, crc32, head: &self.head };
+            out.unit(half, first.start, latest, missing, kind);
+        }
+        self.clear();
+    }
+
+    /// Hands everything out as octets that nobody could read, and gaps.
+    pub(super) fn unread(&mut self, half: &Half, out: &mut Target<'_>) {
+        let mut misread = self.misread.take();
+        for piece in &self.pieces {
+            let len = piece.end - piece.start;
+            if piece.captured {
+                let kind = Kind::Unparsed { len };
+                out.misread(half, piece.start, piece.latest, false, kind, misread.take());
+            } else {
+                let behind = half.frame_of(piece.end, piece.end + 1);
+                let next = self.pieces.iter().find(|p| p.start == piece.end).map_or(behind, |p| p.first);
+                out.unit(half, piece.start, next, false, Kind::Gap { len });
+            }
+        }
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.pieces.clear();
+        self.hasher.reset();
+        self.head.clear();
+        self.misread = None;
+    }
+}

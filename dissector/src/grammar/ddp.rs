@@ -1,0 +1,60 @@
+//! DDP segments (RFC 5041 section 4), with the parts of their headers that RDMAP uses.
+
+use weft_core::wire::rdmap::Opcode;
+
+use crate::part::Part;
+
+use super::field::{Base, Field, Group, Visitor, fields};
+use super::{Reader, rdmap};
+
+/// A tagged header.
+pub static TAGGED: Group = Group { name: "iwarp_ddp", label: "DDP Tagged Segment", section: "RFC 5041 4.2" };
+/// An untagged header.
+pub static UNTAGGED: Group = Group { name: "iwarp_ddp", label: "DDP Untagged Segment", section: "RFC 5041 4.3" };
+
+fields! {
+    TAGGED_FLAG: "iwarp_ddp.tagged_flag", "T (tagged)", Base::Flag, "RFC 5041 4.1", mask 0x80;
+    LAST_FLAG: "iwarp_ddp.last_flag", "L (last)", Base::Flag, "RFC 5041 4.1", mask 0x40;
+    RSVD: "iwarp_ddp.rsvd", "Rsvd", Base::Hex(1), "RFC 5041 4.1", mask 0x3c;
+    DV: "iwarp_ddp.dv", "DV (version)", Base::Dec, "RFC 5041 4.1", mask 0x03;
+    STAG: "iwarp_ddp.stag", "STag", Base::Hex(8), "RFC 5041 4.2";
+    TAGGED_OFFSET: "iwarp_ddp.tagged_offset", "TO", Base::Hex(16), "RFC 5041 4.2";
+    QN: "iwarp_ddp.qn", "QN", Base::Dec, "RFC 5041 4.3", names queue_name;
+    MSN: "iwarp_ddp.msn", "MSN", Base::Dec, "RFC 5041 4.3";
+    MO: "iwarp_ddp.mo", "MO", Base::Dec, "RFC 5041 4.3";
+}
+
+fn queue_name(queue: u64) -> Option<&'static str> {
+    match queue {
+        0 => Some("Sends"),
+        1 => Some("Read and Atomic Requests"),
+        2 => Some("Terminate"),
+        3 => Some("Atomic Responses"),
+        _ => None,
+    }
+}
+
+/// A whole ULPDU; gives its ULP payload, unless missing octets leave open where that begins.
+pub(super) fn segment<'a, V: Visitor>(reader: &mut Reader<'a, '_, V>) -> Option<Part<'a>> {
+    let first = reader.rest().get(0..1)?[0];
+    let tagged = first & 0x80 != 0;
+    reader.enter(if tagged { &TAGGED } else { &UNTAGGED }, if tagged { 14 } else { 18 });
+    reader.bits(1, &[&TAGGED_FLAG, &LAST_FLAG, &RSVD, &DV]);
+    let Some(opcode) = rdmap::control(reader) else {
+        reader.leave();
+        return None;
+    };
+    if tagged {
+        reader.u32(&STAG);
+        reader.u64(&TAGGED_OFFSET);
+        reader.leave();
+        return Some(reader.rest());
+    }
+    rdmap::ulp_word(opcode, reader);
+    reader.u32(&QN);
+    reader.u32(&MSN);
+    reader.u32(&MO);
+    reader.leave();
+    let known = rdmap::message(Opcode(opcode), reader);
+    known.then(|| reader.rest())
+}

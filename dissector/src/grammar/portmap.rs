@@ -1,0 +1,56 @@
+//! The port mapper's message (draft-pinkerton-iwarp-sdp-01, section 7.3): 48 octets in a UDP datagram.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::Reader;
+use super::field::{Base, Field, Group, Value, Visitor, fields};
+
+/// UDP port of the port mapper.
+pub const PORT: u16 = 3935;
+/// Octets of the message.
+pub const MESSAGE_LEN: usize = 48;
+
+/// A port mapper message.
+pub static MESSAGE: Group = Group { name: "iwarp_pm", label: "SDP Port Mapper", section: "SDP 7.3" };
+
+fields! {
+    VER: "iwarp_pm.ver", "Ver", Base::Dec, "SDP 7.3", mask 0xc0;
+    MT: "iwarp_pm.mt", "MT", Base::Dec, "SDP 7.3", mask 0x30, names type_name;
+    IPV: "iwarp_pm.ipv", "IPV", Base::Dec, "SDP 7.3", mask 0x0f;
+    PMTIME: "iwarp_pm.pmtime", "PmTime", Base::Dec, "SDP 7.3";
+    RESERVED: "iwarp_pm.reserved", "Reserved", Base::Hex(4), "SDP 7.3";
+    APPORT: "iwarp_pm.apport", "ApPort", Base::Dec, "SDP 7.3";
+    CPPORT: "iwarp_pm.cpport", "CpPort", Base::Dec, "SDP 7.3";
+    ASSOCHANDLE: "iwarp_pm.assochandle", "AssocHandle", Base::Hex(16), "SDP 7.3";
+    CPIPADDR: "iwarp_pm.cpipaddr", "CpIPAddr", Base::Text, "SDP 7.3";
+    APIPADDR: "iwarp_pm.apipaddr", "ApIPAddr", Base::Text, "SDP 7.3";
+    EXTRA_LEN: "iwarp_pm.extra_len", "Octets behind the message", Base::Dec, "SDP 7.3";
+}
+
+fn type_name(message_type: u64) -> Option<&'static str> {
+    ["PMReq", "PMAccept", "PMAck", "PMDeny"].get(usize::try_from(message_type).ok()?).copied()
+}
+
+/// One datagram.
+pub(super) fn message<V: Visitor>(reader: &mut Reader<'_, '_, V>) {
+    let all = reader.left();
+    reader.enter(&MESSAGE, MESSAGE_LEN);
+    let version = reader.bits(1, &[&VER, &MT, &IPV]).map_or(0, |octet| octet & 0xf);
+    reader.u8(&PMTIME);
+    reader.u16(&RESERVED);
+    reader.u16(&APPORT);
+    reader.u16(&CPPORT);
+    reader.u64(&ASSOCHANDLE);
+    for field in [&CPIPADDR, &APIPADDR] {
+        if let Some(octets) = reader.rest().get(0..16).and_then(<[u8]>::first_chunk::<16>) {
+            let address = match version {
+                4 => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
+                _ => IpAddr::V6(Ipv6Addr::from(*octets)),
+            };
+            reader.derived(field, Value::Address(address), 16);
+        }
+        reader.skip(16);
+    }
+    reader.derived(&EXTRA_LEN, Value::Uint(all.saturating_sub(MESSAGE_LEN) as u64), 0);
+    reader.leave();
+}

@@ -1,0 +1,154 @@
+//! The way of a grammar over octets: reads a field with nom, tells it, goes on.
+
+use std::ops::Range;
+
+use nom::IResult;
+use nom::bytes::complete::take;
+use nom::number::complete::{be_u8, be_u16, be_u32, be_u64};
+
+use crate::part::Part;
+
+use super::field::{Field, Group, Value, Visitor};
+
+/// A place in the octets of a unit.
+pub struct Reader<'a, 'v, V> {
+    part: Part<'a>,
+    /// Unit coordinate of the part's first octet.
+    base: usize,
+    at: usize,
+    visitor: &'v mut V,
+}
+
+impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
+    /// A reader at the first octet of `part`, which stands at `base` of the unit.
+    pub fn new(part: Part<'a>, base: usize, visitor: &'v mut V) -> Self {
+        Reader { part, base, at: 0, visitor }
+    }
+
+    /// The octets that are not read.
+    pub fn rest(&self) -> Part<'a> {
+        self.part.from(self.at)
+    }
+
+    /// Who is told.
+    pub fn visitor(&mut self) -> &mut V {
+        self.visitor
+    }
+
+    /// Octets that are not read.
+    pub fn left(&self) -> usize {
+        self.part.len() - self.at.min(self.part.len())
+    }
+
+    /// Unit coordinate of the next octet.
+    pub fn position(&self) -> usize {
+        self.base + self.at
+    }
+
+    /// A header of `len` octets begins here.
+    pub fn enter(&mut self, group: &'static Group, len: usize) {
+        let at = self.position();
+        self.visitor.enter(group, at..at + len.min(self.left()));
+    }
+
+    /// The header ends.
+    pub fn leave(&mut self) {
+        self.visitor.leave();
+    }
+
+    /// Applies a parser to the octets here; moves on by `len` whether they were captured or not.
+    fn parse<O>(
+        &mut self,
+        len: usize,
+        parser: impl FnOnce(&'a [u8]) -> IResult<&'a [u8], O, nom::error::Error<&'a [u8]>>,
+    ) -> (Option<O>, Range<usize>) {
+        let range = self.at..self.at + len;
+        self.at += len;
+        let value = self.part.get(range.clone()).and_then(|octets| parser(octets).ok()).map(|(_, value)| value);
+        (value, self.base + range.start..self.base + range.end)
+    }
+
+    fn tell(&mut self, field: &'static Field, (value, at): (Option<u64>, Range<usize>)) -> Option<u64> {
+        if let Some(value) = value {
+            self.visitor.field(field, Value::Uint(value), at);
+        }
+        value
+    }
+
+    /// An octet that is a field.
+    pub fn u8(&mut self, field: &'static Field) -> Option<u64> {
+        let (value, at) = self.parse(1, be_u8);
+        self.tell(field, (value.map(u64::from), at))
+    }
+
+    /// Two octets that are a field.
+    pub fn u16(&mut self, field: &'static Field) -> Option<u64> {
+        let (value, at) = self.parse(2, be_u16);
+        self.tell(field, (value.map(u64::from), at))
+    }
+
+    /// Four octets that are a field.
+    pub fn u32(&mut self, field: &'static Field) -> Option<u64> {
+        let (value, at) = self.parse(4, be_u32);
+        self.tell(field, (value.map(u64::from), at))
+    }
+
+    /// Eight octets that are a field.
+    pub fn u64(&mut self, field: &'static Field) -> Option<u64> {
+        let (value, at) = self.parse(8, be_u64);
+        self.tell(field, (value, at))
+    }
+
+    /// `len` octets that are one field.
+    pub fn octets(&mut self, field: &'static Field, len: usize) -> Option<&'a [u8]> {
+        let (value, at) = self.parse(len, take(len));
+        if let Some(octets) = value {
+            self.visitor.field(field, Value::Octets(octets), at);
+        }
+        value
+    }
+
+    /// `len` (1, 2 or 4) octets that hold several fields, each in the bits of its mask.
+    pub fn bits(&mut self, len: usize, fields: &[&'static Field]) -> Option<u64> {
+        let (value, at) = match len {
+            1 => widen(self.parse(1, be_u8)),
+            2 => widen(self.parse(2, be_u16)),
+            _ => widen(self.parse(4, be_u32)),
+        };
+        let word = value?;
+        for field in fields {
+            let value = (word & field.mask) >> field.mask.trailing_zeros().min(63);
+            self.visitor.field(field, Value::Uint(value), at.clone());
+        }
+        Some(word)
+    }
+
+    /// Tells a field whose value the grammar worked out itself from the `len` octets behind here.
+    pub fn derived(&mut self, field: &'static Field, value: Value<'_>, len: usize) {
+        let at = self.position();
+        self.visitor.field(field, value, at..at + len);
+    }
+
+    /// The number that the octets `range`, counted from the next one, hold; at most eight. Does not move on.
+    pub fn uint_at(&mut self, field: &'static Field, range: Range<usize>) -> Option<u64> {
+        let octets = self.rest().get(range.clone())?;
+        let value = octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
+        self.tell_at(field, Value::Uint(value), range);
+        Some(value)
+    }
+
+    /// Tells a field of the octets `range`, counted from the next one.
+    pub fn tell_at(&mut self, field: &'static Field, value: Value<'_>, range: Range<usize>) {
+        let at = self.position();
+        self.visitor.field(field, value, at + range.start..at + range.end);
+    }
+
+    /// Passes octets that are no field.
+    pub fn skip(&mut self, len: usize) {
+        self.at += len;
+    }
+}
+
+fn widen<T: Into<u64>>((value, at): (Option<T>, Range<usize>)) -> (Option<u64>, Range<usize>) {
+    (value.map(Into::into), at)
+}

@@ -1,0 +1,105 @@
+//! IP fragments that wait for the rest of their packet. The first octets to arrive win.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+/// Packets that may wait at once; the oldest gives way. 256 of 65,535 octets, twice (octets and what is known): 32 MiB.
+const MOST_WAITING: usize = 256;
+const LONGEST: usize = 65535;
+
+/// What fragments of one packet have in common (RFC 791, RFC 8200 section 4.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) src: IpAddr,
+    pub(super) dst: IpAddr,
+    pub(super) identification: u32,
+    pub(super) protocol: u8,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Octet {
+    Absent,
+    /// On the wire, but cut off by the snap length.
+    Cut,
+    Captured,
+}
+
+#[derive(Default)]
+struct Packet {
+    octets: Vec<u8>,
+    state: Vec<Octet>,
+    /// Octets that are not absent.
+    there: usize,
+    total: Option<usize>,
+}
+
+impl Packet {
+    fn add(&mut self, offset: usize, octets: &[u8], wire_len: usize, more: bool) {
+        let end = offset + wire_len;
+        if !more {
+            self.total = Some(end);
+        }
+        if self.octets.len() < end {
+            self.octets.resize(end, 0);
+            self.state.resize(end, Octet::Absent);
+        }
+        for i in 0..wire_len {
+            let at = offset + i;
+            if self.state[at] == Octet::Absent {
+                self.state[at] = Octet::Cut;
+                self.there += 1;
+                if let Some(octet) = octets.get(i) {
+                    self.octets[at] = *octet;
+                    self.state[at] = Octet::Captured;
+                }
+            }
+        }
+    }
+
+    /// Length of the packet once no octet of it is absent.
+    fn complete(&self) -> Option<usize> {
+        let total = self.total.filter(|total| *total <= self.state.len())?;
+        // Octets behind the end that the last fragment tells do not count.
+        let complete = self.there >= total && !self.state[..total].contains(&Octet::Absent);
+        complete.then_some(total)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Fragments {
+    waiting: HashMap<Key, Packet>,
+    order: VecDeque<Key>,
+    whole: Vec<u8>,
+}
+
+impl Fragments {
+    /// Adds a fragment; gives the whole payload (captured octets, length on the wire) when it was the last one missing.
+    pub(super) fn add(
+        &mut self,
+        key: Key,
+        offset: usize,
+        octets: &[u8],
+        wire_len: usize,
+        more: bool,
+    ) -> Option<(&[u8], usize)> {
+        if offset + wire_len > LONGEST {
+            return None;
+        }
+        if !self.waiting.contains_key(&key) {
+            if self.waiting.len() >= MOST_WAITING
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.waiting.remove(&oldest);
+            }
+            self.order.push_back(key);
+        }
+        let packet = self.waiting.entry(key).or_default();
+        packet.add(offset, octets, wire_len, more);
+        let total = packet.complete()?;
+        let captured = packet.state[..total].iter().position(|s| *s == Octet::Cut).unwrap_or(total);
+        let packet = self.waiting.remove(&key)?;
+        self.order.retain(|k| *k != key);
+        self.whole = packet.octets;
+        Some((&self.whole[..captured], total))
+    }
+}

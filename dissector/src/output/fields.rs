@@ -1,0 +1,181 @@
+//! Columns of field values, as tshark's `-T fields` writes them.
+
+use std::io::{self, Write};
+
+use crate::filter::{Known, Slot, Values};
+
+/// Which of a field's values a column shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occurrence {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// All, joined.
+    All,
+}
+
+/// How columns are written; the default is tshark's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// A first line with the names of the fields.
+    pub header: bool,
+    /// Between columns.
+    pub separator: char,
+    /// Between values of one column.
+    pub aggregator: char,
+    /// Which values.
+    pub occurrence: Occurrence,
+    /// Around each column that is not empty.
+    pub quote: Option<char>,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Columns { header: false, separator: '\t', aggregator: ',', occurrence: Occurrence::All, quote: None }
+    }
+}
+
+impl Columns {
+    /// Applies one setting in tshark's spelling: `header=y`, `separator=/s`, `occurrence=f`, `aggregator=;`, `quote=d`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn set(&mut self, setting: &str) -> Result<(), String> {
+        let Some((name, value)) = setting.split_once('=') else {
+            return Err(format!("{setting:?} is no setting; write name=value, such as header=y"));
+        };
+        let character = || match value {
+            "/t" => Ok('\t'),
+            "/s" => Ok(' '),
+            _ => match value.chars().collect::<Vec<_>>().as_slice() {
+                [one] => Ok(*one),
+                _ => Err(format!("{name} is one character, /t or /s, not {value:?}")),
+            },
+        };
+        match (name, value) {
+            ("header", "y") => self.header = true,
+            ("header", "n") => self.header = false,
+            ("separator", _) => self.separator = character()?,
+            ("aggregator", _) => self.aggregator = character()?,
+            ("occurrence", "f") => self.occurrence = Occurrence::First,
+            ("occurrence", "l") => self.occurrence = Occurrence::Last,
+            ("occurrence", "a") => self.occurrence = Occurrence::All,
+            ("quote", "d") => self.quote = Some('"'),
+            ("quote", "s") => self.quote = Some('\''),
+            ("quote", "n") => self.quote = None,
+            ("header" | "occurrence" | "quote", _) => {
+                let letters = match name {
+                    "header" => "y or n",
+                    "occurrence" => "f, l or a",
+                    _ => "d, s or n",
+                };
+                return Err(format!("{name} is {letters}, not {value:?}"));
+            }
+            _ => return Err(format!("{name:?} is none of header, separator, aggregator, occurrence, quote")),
+        }
+        Ok(())
+    }
+}
+
+/// Writes a line a frame.
+pub struct FieldsWriter {
+    fields: Vec<(Slot, &'static Known)>,
+    columns: Columns,
+    line: String,
+}
+
+impl FieldsWriter {
+    /// A writer of these fields.
+    #[must_use]
+    pub fn new(fields: Vec<(Slot, &'static Known)>, columns: Columns) -> Self {
+        FieldsWriter { fields, columns, line: String::new() }
+    }
+
+    /// Writes the header, when one is wanted.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn header(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.columns.header {
+            return Ok(());
+        }
+        let names: Vec<_> = self.fields.iter().map(|(_, known)| known.name).collect();
+        writeln!(out, "{}", names.join(&self.columns.separator.to_string()))
+    }
+
+    /// Writes the line of a frame.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn record(&mut self, values: &Values, out: &mut dyn Write) -> io::Result<()> {
+        let FieldsWriter { fields, columns, line } = self;
+        line.clear();
+        for (index, (slot, known)) in fields.iter().enumerate() {
+            if index > 0 {
+                line.push(columns.separator);
+            }
+            let before = line.len();
+            if let Some(quote) = columns.quote {
+                line.push(quote);
+            }
+            let any = match columns.occurrence {
+                Occurrence::All => values.write(*slot, known, line, |line| line.push(columns.aggregator)) > 0,
+                Occurrence::First => values.write_end(*slot, known, false, line),
+                Occurrence::Last => values.write_end(*slot, known, true, line),
+            };
+            match columns.quote {
+                Some(quote) if any => line.push(quote),
+                // tshark leaves empty columns without quotes.
+                _ if !any => line.truncate(before),
+                _ => {}
+            }
+        }
+        line.push('\n');
+        out.write_all(line.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::values::Held;
+    use crate::filter::{Wanted, known};
+
+    fn line(settings: &[&str], opcodes: &[u64]) -> String {
+        let mut columns = Columns::default();
+        for setting in settings {
+            columns.set(setting).unwrap();
+        }
+        let mut wanted = Wanted::default();
+        let fields: Vec<_> = ["frame.number", "iwarp_rdma.opcode", "iwarp_mpa.pad"]
+            .map(|name| known(name).unwrap())
+            .map(|known| (wanted.add(known), known))
+            .into();
+        let mut values = Values::default();
+        values.add(fields[0].0, Held::Number(7));
+        for opcode in opcodes {
+            values.add(fields[1].0, Held::Number(*opcode));
+        }
+        let (mut writer, mut out) = (FieldsWriter::new(fields, columns), Vec::new());
+        writer.header(&mut out).unwrap();
+        writer.record(&values, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_tsharks() {
+        assert_eq!(line(&[], &[0, 3]), "7\t0x00,0x03\t\n");
+        assert_eq!(line(&["occurrence=f"], &[0, 3]), "7\t0x00\t\n");
+        assert_eq!(line(&["occurrence=l", "separator=;"], &[0, 3]), "7;0x03;\n");
+        assert_eq!(line(&["quote=d", "aggregator=/s"], &[0, 3]), "\"7\"\t\"0x00 0x03\"\t\n");
+        assert_eq!(line(&["header=y", "separator=/s"], &[]), "frame.number iwarp_rdma.opcode iwarp_mpa.pad\n7  \n");
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_are_refused() {
+        for setting in ["header", "header=x", "separator=ab", "occurrence=x", "quote=x", "colour=red"] {
+            assert!(Columns::default().set(setting).is_err(), "{setting}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Units, findings and wanted fields gathered by frame: what tshark's manners need, one record a frame in the order of frames.
+//!
+//! A unit may be certain only when later frames were read, so records wait in a window of [`WINDOW`] frames or
+//! [`MOST_HELD`] octets, whichever is full first. A unit that comes later still makes a record of its own, behind those of later frames.
+
+use std::collections::VecDeque;
+
+use crate::filter::{FrameFacts, Values, Wanted};
+use crate::finding::Finding;
+use crate::packet::Packet;
+use crate::source::Frame;
+use crate::tree::tree;
+use crate::unit::Unit;
+
+use super::layers::{Layer, layers};
+use super::text;
+
+/// Frames that wait at most.
+pub const WINDOW: usize = 4096;
+/// Octets that waiting frames hold at most.
+pub const MOST_HELD: usize = 32 << 20;
+
+/// What records keep of each frame and unit, beside the wanted fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// The frame's octets.
+    pub octets: bool,
+    /// Each unit's summary.
+    pub summaries: bool,
+    /// Each unit's fields, as lines.
+    pub trees: bool,
+    /// Each unit's layers.
+    pub layers: bool,
+    /// Findings.
+    pub findings: bool,
+}
+
+/// A frame with all that was found in it.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// What is known of the frame.
+    pub facts: FrameFacts,
+    /// Its link type.
+    pub link_type: u16,
+    /// The wanted fields.
+    pub values: Values,
+    /// Its octets, when they are kept.
+    pub octets: Vec<u8>,
+    /// Its units, as far as they are kept.
+    pub units: Vec<UnitKept>,
+    /// Findings at it.
+    pub findings: Vec<Finding>,
+}
+
+/// What is kept of a unit.
+#[derive(Debug, Default)]
+pub struct UnitKept {
+    /// In a few words.
+    pub summary: String,
+    /// Its fields, as lines.
+    pub tree: String,
+    /// Its layers.
+    pub layers: Vec<Layer>,
+}
+
+/// The records that wait.
+pub struct Frames {
+    wanted: Wanted,
+    keep: Keep,
+    origin: Option<u64>,
+    waiting: VecDeque<Record>,
+    late: Vec<Record>,
+    used: Vec<Record>,
+    held: usize,
+    ended: bool,
+}
+
+impl Frames {
+    /// Gathers what is wanted.
+    #[must_use]
+    pub fn new(wanted: Wanted, keep: Keep) -> Self {
+        let (waiting, late, used) = (VecDeque::new(), Vec::new(), Vec::new());
+        Frames { wanted, keep, origin: None, waiting, late, used, held: 0, ended: false }
+    }
+
+    /// A frame begins; its packet and units follow.
+    pub fn begin(&mut self, frame: &Frame<'_>) {
+        let origin = *self.origin.get_or_insert(frame.time);
+        let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
+        let len = Some((frame.wire_len, captured));
+        let facts = FrameFacts { number: frame.number, time: frame.time, origin, len, packet: None };
+        let mut record = self.fresh(facts, frame.link_type);
+        if self.keep.octets {
+            record.octets.extend_from_slice(frame.octets);
+            self.held += frame.octets.len();
+        }
+        self.waiting.push_back(record);
+    }
+
+    /// What the frame that began last carried.
+    pub fn packet(&mut self, packet: &Packet) {
+        if let Some(record) = self.waiting.back_mut() {
+            record.facts.packet = Some(*packet);
+        }
+    }
+
+    /// The frame that began last is read.
+    pub fn end(&mut self) {
+        if let Some(record) = self.waiting.back_mut() {
+            self.wanted.frame(&record.facts, &mut record.values);
+        }
+    }
+
+    /// A unit.
+    pub fn unit(&mut self, unit: &Unit<'_>) {
+        let keep = self.keep;
+        let kept = (keep.summaries || keep.trees || keep.layers).then(|| UnitKept {
+            summary: if keep.summaries { text::summary(unit) } else { String::new() },
+            tree: if keep.trees { text::tree_lines(&tree(unit)) } else { String::new() },
+            layers: if keep.layers { layers(unit) } else { Vec::new() },
+        });
+        if let Some(kept) = &kept {
+            // A guess that is near enough to keep the window within its bounds.
+            self.held += kept.summary.len() + kept.tree.len() + kept.layers.len() * 2048;
+        }
+        match find(&mut self.waiting, unit.frame) {
+            Some(record) => {
+                self.wanted.unit(unit, &mut record.values);
+                record.units.extend(kept);
+            }
+            // Octets missing at the end of data belong to no frame.
+            None if unit.frame == 0 => {}
+            None => {
+                let origin = self.origin.unwrap_or(unit.time);
+                let facts = FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None };
+                let mut record = self.fresh(facts, 0);
+                self.wanted.unit(unit, &mut record.values);
+                self.wanted.frame_of(unit, origin, &mut record.values);
+                record.units.extend(kept);
+                self.late.push(record);
+            }
+        }
+    }
+
+    /// A finding.
+    pub fn finding(&mut self, finding: &Finding) {
+        let kept = self.keep.findings.then(|| finding.clone());
+        if let Some(record) = find(&mut self.waiting, finding.frame) {
+            self.wanted.finding(finding, &mut record.values);
+            record.findings.extend(kept);
+        } else if self.keep.findings || self.wanted.findings() {
+            let facts = FrameFacts { number: finding.frame, ..FrameFacts::default() };
+            let mut record = self.fresh(facts, 0);
+            self.wanted.finding(finding, &mut record.values);
+            self.wanted.frame_of_finding(finding, &mut record.values);
+            record.findings.extend(kept);
+            self.late.push(record);
+        }
+    }
+
+    /// The capture ended: everything may leave.
+    pub fn finish(&mut self) {
+        self.ended = true;
+    }
+
+    /// The next record that waited long enough. Hand it back to [`Frames::recycle`].
+    pub fn ready(&mut self) -> Option<Record> {
+        if let Some(late) = self.late.pop() {
+            return Some(late);
+        }
+        if !self.ended && self.waiting.len() <= WINDOW && self.held <= MOST_HELD {
+            return None;
+        }
+        // The frame that is being read stays, whatever it holds.
+        if !self.ended && self.waiting.len() < 2 {
+            return None;
+        }
+        let record = self.waiting.pop_front()?;
+        let units = record.units.iter().map(|kept| kept.summary.len() + kept.tree.len() + kept.layers.len() * 2048);
+        self.held = self.held.saturating_sub(record.octets.len() + units.sum::<usize>());
+        Some(record)
+    }
+
+    fn fresh(&mut self, facts: FrameFacts, link_type: u16) -> Record {
+        let mut record = self.used.pop().unwrap_or_default();
+        record.values.clear();
+        record.units.clear();
+        record.findings.clear();
+        record.octets.clear();
+        record.facts = facts;
+        record.link_type = link_type;
+        record
+    }
+
+    /// Takes a record's memory back.
+    pub fn recycle(&mut self, record: Record) {
+        if self.used.len() < 64 {
+            self.used.push(record);
+        }
+    }
+}
+
+fn find(waiting: &mut VecDeque<Record>, frame: u64) -> Option<&mut Record> {
+    let last = waiting.back()?.facts.number;
+    // Nearly always the last one; numbers have no holes but for frames of unknown interfaces.
+    let back = usize::try_from(last.checked_sub(frame)?).ok()?;
+    let index = waiting.len().checked_sub(back + 1).filter(|index| waiting[*index].facts.number == frame);
+    let index = match index {
+        Some(index) => index,
+        None => waiting.binary_search_by_key(&frame, |record| record.facts.number).ok()?,
+    };
+    waiting.get_mut(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::known;
+    use crate::{Dissector, Sink};
+
+    fn begin(frames: &mut Frames, number: u64) {
+        frames.begin(&Frame { number, time: number, link_type: 1, octets: &[0; 60], wire_len: 60 });
+        frames.end();
+    }
+
+    struct Units<'f>(&'f mut Frames);
+
+    impl Sink for Units<'_> {
+        fn unit(&mut self, unit: &Unit<'_>) {
+            self.0.unit(unit);
+        }
+    }
+
+    /// A port mapper datagram of frame `number`.
+    fn unit(frames: &mut Frames, number: u64) {
+        let mut octets = Vec::new();
+        let header = etherparse::PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(3935, 1);
+        header.write(&mut octets, &[0x40; 48]).unwrap();
+        let wire_len = u32::try_from(octets.len()).unwrap();
+        let frame = Frame { number, time: number, link_type: 101, octets: &octets, wire_len };
+        Dissector::default().frame(&frame, &mut Units(frames));
+    }
+
+    /// Numbers and message types of the records that are ready.
+    fn ready(frames: &mut Frames, slots: [crate::filter::Slot; 2]) -> Vec<(u64, usize)> {
+        let mut found = Vec::new();
+        while let Some(record) = frames.ready() {
+            let count = record.values.of(slots[1]).count();
+            assert!(record.values.of(slots[0]).count() == 1, "every record knows its frame once");
+            found.push((record.facts.number, count));
+            frames.recycle(record);
+        }
+        found
+    }
+
+    fn frames() -> (Frames, [crate::filter::Slot; 2]) {
+        let mut wanted = Wanted::default();
+        let slots = ["frame.number", "iwarp_pm.mt"].map(|name| wanted.add(known(name).unwrap()));
+        (Frames::new(wanted, Keep::default()), slots)
+    }
+
+    #[test]
+    fn units_that_come_late_join_their_frame_and_frames_leave_in_order() {
+        let (mut frames, slots) = frames();
+        (1..=4).for_each(|number| begin(&mut frames, number));
+        unit(&mut frames, 2);
+        unit(&mut frames, 4);
+        unit(&mut frames, 2);
+        assert_eq!(ready(&mut frames, slots), []);
+        frames.finish();
+        assert_eq!(ready(&mut frames, slots), [(1, 0), (2, 2), (3, 0), (4, 1)]);
+    }
+
+    #[test]
+    fn units_behind_the_window_make_records_of_their_own() {
+        let (mut frames, slots) = frames();
+        (1..=WINDOW as u64 + 2).for_each(|number| begin(&mut frames, number));
+        assert_eq!(ready(&mut frames, slots), [(1, 0), (2, 0)]);
+        unit(&mut frames, 1);
+        assert_eq!(ready(&mut frames, slots), [(1, 1)]);
+    }
+
+    #[test]
+    fn frame_numbers_may_have_holes() {
+        let (mut frames, slots) = frames();
+        [1, 3, 7].into_iter().for_each(|number| begin(&mut frames, number));
+        unit(&mut frames, 3);
+        unit(&mut frames, 1);
+        unit(&mut frames, 0);
+        frames.finish();
+        assert_eq!(ready(&mut frames, slots), [(1, 1), (3, 1), (7, 0)]);
+    }
+}

@@ -1,0 +1,208 @@
+//! JSON Lines: one object a unit.
+//!
+//! Keys of every unit: `stream`, `direction` (0: sent by the end that sent the connection's first frame; 1: by the other),
+//! `src`, `dst`, `frame`, `time` (when that frame was captured, in nanoseconds since 1970), `kind`; `incomplete` 1 where
+//! octets are missing. A finding has `stream`, `direction`, `frame` and `time` too; its `time` is null where its frame was
+//! read more than [`REMEMBERED`] frames before. Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings
+//! lower-case hex. Units of one direction come in stream order; between directions the order means nothing. Field names are Wireshark's where Wireshark has the
+//! field. Keys may be added in later versions; none changes its meaning.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use weft_core::wire::mpa::StartupKind;
+
+use crate::finding::Finding;
+use crate::grammar::{self, Field, Value, Visitor};
+use crate::unit::{Kind, Unit};
+
+/// Frames whose times are remembered for findings.
+pub const REMEMBERED: usize = 1 << 16;
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// Writes units; keeps its buffer from one to the next.
+#[derive(Default)]
+pub struct JsonWriter {
+    line: Vec<u8>,
+    /// Number and time of the latest frames, each at its number modulo [`REMEMBERED`].
+    times: Vec<(u64, u64)>,
+}
+
+impl JsonWriter {
+    /// Takes note of when a frame was captured, for the findings at it.
+    pub fn frame(&mut self, number: u64, time: u64) {
+        let at = (number % REMEMBERED as u64) as usize;
+        if self.times.len() <= at {
+            self.times.resize(at + 1, (0, 0));
+        }
+        self.times[at] = (number, time);
+    }
+
+    fn time_of(&self, number: u64) -> Option<u64> {
+        let (there, time) = self.times.get((number % REMEMBERED as u64) as usize)?;
+        (*there == number && number != 0).then_some(*time)
+    }
+
+    /// Writes the object of `unit` and a line feed.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn write(&mut self, unit: &Unit<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.line.clear();
+        self.unit(unit);
+        out.write_all(&self.line)
+    }
+
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.line.extend_from_slice(b"{\"stream\":");
+        match unit.stream {
+            Some(stream) => self.uint(u64::from(stream)),
+            None => self.line.extend_from_slice(b"null"),
+        }
+        self.line.extend_from_slice(if unit.direction == 0 { b",\"direction\":0" } else { b",\"direction\":1" });
+        self.line.extend_from_slice(b",\"src\":\"");
+        self.line.extend_from_slice(unit.ends.src_text.as_bytes());
+        self.line.extend_from_slice(b"\",\"dst\":\"");
+        self.line.extend_from_slice(unit.ends.dst_text.as_bytes());
+        self.line.extend_from_slice(b"\",\"frame\":");
+        self.uint(unit.frame);
+        self.number("time", unit.time);
+        self.line.extend_from_slice(b",\"kind\":\"");
+        self.line.extend_from_slice(kind_name(&unit.kind).as_bytes());
+        self.line.push(b'"');
+        if unit.incomplete {
+            self.line.extend_from_slice(b",\"incomplete\":1");
+        }
+        match &unit.kind {
+            Kind::Streaming { len, crc32, .. } => {
+                self.number("len", *len);
+                if let Some(crc32) = crc32 {
+                    self.number("payload_crc32", u64::from(*crc32));
+                }
+            }
+            Kind::Gap { len } | Kind::Unparsed { len } => self.number("len", *len),
+            _ => {}
+        }
+        if let Some(payload) = grammar::walk(unit, self) {
+            self.number("payload_len", payload.len() as u64);
+            if let Some(octets) = payload.all() {
+                self.number("payload_crc32", u64::from(crc32fast::hash(octets)));
+            }
+        }
+        self.line.extend_from_slice(b"}\n");
+    }
+
+    fn key(&mut self, name: &str) {
+        self.line.extend_from_slice(b",\"");
+        self.line.extend_from_slice(name.as_bytes());
+        self.line.extend_from_slice(b"\":");
+    }
+
+    fn number(&mut self, name: &str, value: u64) {
+        self.key(name);
+        self.uint(value);
+    }
+
+    fn uint(&mut self, value: u64) {
+        let mut digits = [0u8; 20];
+        let mut at = digits.len();
+        let mut left = value;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        self.line.extend_from_slice(&digits[at..]);
+    }
+}
+
+/// The name of a unit's kind in JSON.
+#[must_use]
+pub fn kind_name(kind: &Kind<'_>) -> &'static str {
+    match kind {
+        Kind::Startup(StartupKind::Request, _) => "mpa_request",
+        Kind::Startup(StartupKind::Reply, _) => "mpa_reply",
+        Kind::Fpdu(_) => "fpdu",
+        Kind::Sdp(..) => "sdp",
+        Kind::PortMapper(_) => "sdp_pm",
+        Kind::Streaming { .. } => "streaming",
+        Kind::Gap { .. } => "gap",
+        Kind::Unparsed { .. } => "unparsed",
+    }
+}
+
+impl Visitor for JsonWriter {
+    fn field(&mut self, field: &'static Field, value: Value<'_>, _: Range<usize>) {
+        self.key(field.name);
+        match value {
+            Value::Uint(value) => self.uint(value),
+            Value::Octets(octets) => {
+                self.line.push(b'"');
+                for octet in octets {
+                    self.line.extend_from_slice(&[HEX[usize::from(octet >> 4)], HEX[usize::from(octet & 15)]]);
+                }
+                self.line.push(b'"');
+            }
+            Value::Text(text) => {
+                self.line.push(b'"');
+                self.line.extend_from_slice(text.as_bytes());
+                self.line.push(b'"');
+            }
+            Value::Address(address) => {
+                self.line.push(b'"');
+                self.line.extend_from_slice(address.to_string().as_bytes());
+                self.line.push(b'"');
+            }
+            Value::Pointers(markers) => {
+                self.line.push(b'[');
+                for (i, marker) in markers.iter().enumerate() {
+                    if i > 0 {
+                        self.line.push(b',');
+                    }
+                    match marker {
+                        Some([_, _, high, low]) => self.uint(u64::from(u16::from_be_bytes([*high, *low]))),
+                        None => self.line.extend_from_slice(b"null"),
+                    }
+                }
+                self.line.push(b']');
+            }
+        }
+    }
+}
+
+impl JsonWriter {
+    /// Writes the object of a finding (kind `finding`) and a line feed.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn finding(&mut self, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+        self.finding_of(None, finding, out)
+    }
+
+    /// The same, with the name of the capture (`file`) where there are several.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn finding_of(&mut self, file: Option<&str>, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+        let row = finding.requirement.row();
+        let octets: Vec<_> = finding
+            .located
+            .iter()
+            .map(|l| serde_json::json!({"frame": l.frame, "offset": l.offset, "len": l.len}))
+            .collect();
+        let mut object = serde_json::json!({
+            "stream": finding.stream, "frame": finding.frame, "time": self.time_of(finding.frame), "kind": "finding", "severity": finding.severity,
+            "requirement": finding.requirement, "level": row.level.to_string(), "summary": row.summary,
+            "section": row.section, "direction": finding.direction, "expected": finding.expected,
+            "found": finding.found, "octets": octets,
+        });
+        if let Some(file) = file {
+            object["file"] = file.into();
+        }
+        writeln!(out, "{object}")
+    }
+}

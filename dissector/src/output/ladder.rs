@@ -1,0 +1,260 @@
+//! Sequence diagrams: two lifelines, an arrow for each thing sent, time running down. Unicode for terminals, SVG for pages.
+//!
+//! ```text
+//!              10.1.0.2:35696                     10.1.0.1:7174
+//!        ms          │                                  │
+//!     0.000      3   ├─ SYN ───────────────────────────▶│
+//!    31.772      8   │◀───────────── MPA Reply  Rev 1 C ┤
+//!    31.772          │ ▌error MPA-4.1-3: ...            │
+//! ```
+//!
+//! The model knows nothing of captures, so that whoever tells a story of two ends can draw it. Colours of the SVG are CSS variables
+//! (`--weft-wrong`, `--weft-stimulus`, `--weft-good`, `--weft-faint`) of the page that holds it, with defaults that can be read on
+//! light and dark; text and lines take the page's text colour.
+
+use std::fmt::Write as _;
+
+use super::pdml::escaped;
+
+/// A diagram.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ladder {
+    /// What it shows, for people who cannot see it.
+    pub title: String,
+    /// The two ends.
+    pub participants: [String; 2],
+    /// From top to bottom.
+    pub rows: Vec<Row>,
+    /// Rows that were left out at the end.
+    pub more: u64,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Nanoseconds since the beginning.
+    pub time: u64,
+    /// The frame of the capture, where there is one.
+    pub frame: Option<u64>,
+    /// What is drawn.
+    pub what: What,
+    /// What it says.
+    pub label: String,
+    /// In which tone.
+    pub tone: Tone,
+}
+
+/// What a row draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// An arrow from the participant of that index, 0 or 1, to the other.
+    Arrow {
+        /// Who sends.
+        from: u8,
+        /// Not octets but a sign of the transport: opening, closing.
+        dashed: bool,
+    },
+    /// A remark between the lifelines.
+    Note,
+}
+
+/// How loudly a row speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    /// As usual.
+    #[default]
+    Plain,
+    /// Of less weight.
+    Faint,
+    /// As it should be.
+    Good,
+    /// Worth a look: a warning, a stimulus.
+    Notable,
+    /// Wrong.
+    Wrong,
+}
+
+const MOST_LABEL: usize = 76;
+
+impl Ladder {
+    /// Lines for a terminal of so many columns; at least 60 are used.
+    #[must_use]
+    pub fn text(&self, columns: usize) -> String {
+        let inner = columns.max(60) - 22;
+        let mut out = String::new();
+        let [left, right] = &self.participants;
+        let gap = (inner + 10).saturating_sub(left.chars().count() + right.chars().count());
+        let _ = writeln!(out, "{:12}{left}{:gap$}{right}", "", "");
+        let _ = writeln!(out, "{:>10} {:>6}  │{:inner$}│", "ms", "frame", "");
+        for row in &self.rows {
+            let frame = row.frame.map_or_else(String::new, |frame| frame.to_string());
+            let _ = write!(out, "{:>10} {frame:>6}  ", milliseconds(row.time));
+            match row.what {
+                What::Arrow { from, dashed } => {
+                    let label = cut(&row.label, inner - 6);
+                    let line = if dashed { "╌" } else { "─" };
+                    let rest = line.repeat(inner - 4 - label.chars().count());
+                    let _ = if from == 0 {
+                        writeln!(out, "├{line} {label} {rest}▶│")
+                    } else {
+                        writeln!(out, "│◀{rest} {label} {line}┤")
+                    };
+                }
+                What::Note => {
+                    let label = cut(&row.label, inner - 4);
+                    let mark = if row.tone == Tone::Wrong { '█' } else { '▌' };
+                    let pad = inner - 3 - label.chars().count();
+                    let _ = writeln!(out, "│ {mark} {label}{:pad$}│", "");
+                }
+            }
+        }
+        if self.more > 0 {
+            let _ = writeln!(out, "{:19}│{:^inner$}│", "", format!("and {} more", self.more));
+        }
+        out
+    }
+
+    /// One `<svg>` element.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let rows = u32::try_from(self.rows.len()).unwrap_or(u32::MAX / ROW - 4);
+        let height = TOP + ROW * (rows + 1 + u32::from(self.more > 0));
+        let mut svg = format!(
+            "<svg class=\"ladder\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+             aria-label=\"{}\" font-family=\"ui-monospace, monospace\" font-size=\"12\" fill=\"currentColor\">",
+            escaped(&self.title)
+        );
+        for (x, name) in [(LEFT, &self.participants[0]), (RIGHT, &self.participants[1])] {
+            text(&mut svg, x, 20, "middle", "font-weight:bold", name);
+            line(&mut svg, (x, 28), (x, height - ROW / 2), &format!("stroke:{}", colour(Tone::Faint)));
+        }
+        text(&mut svg, LEFT - 60, 20, "end", &format!("fill:{}", colour(Tone::Faint)), "ms");
+        for (index, row) in (1..).zip(&self.rows) {
+            row.svg(TOP + ROW * index - ROW / 2, &mut svg);
+        }
+        if self.more > 0 {
+            let more = format!("and {} more", self.more);
+            text(&mut svg, LEFT + 8, height - 6, "start", &format!("fill:{}", colour(Tone::Faint)), &more);
+        }
+        svg.push_str("</svg>");
+        svg
+    }
+}
+
+const WIDTH: u32 = 820;
+const LEFT: u32 = 150;
+const RIGHT: u32 = 710;
+const TOP: u32 = 40;
+const ROW: u32 = 30;
+
+impl Row {
+    fn svg(&self, y: u32, svg: &mut String) {
+        let (colour, faint) = (colour(self.tone), colour(Tone::Faint));
+        let frame = self.frame.map_or_else(String::new, |frame| format!(", frame {frame}"));
+        let _ = write!(svg, "<g><title>{}{frame}</title>", escaped(&self.label));
+        text(svg, LEFT - 60, y + 4, "end", &format!("fill:{faint}"), &milliseconds(self.time));
+        if let Some(frame) = self.frame {
+            text(svg, LEFT - 10, y + 4, "end", &format!("fill:{faint}"), &frame.to_string());
+        }
+        let middle = u32::midpoint(LEFT, RIGHT);
+        match self.what {
+            What::Arrow { from, dashed } => {
+                let (start, end) = if from == 0 { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
+                let dash = if dashed { ";stroke-dasharray:5 3" } else { "" };
+                line(svg, (start, y + 6), (end, y + 6), &format!("stroke:{colour};stroke-width:1.5{dash}"));
+                let back = if end > start { end - 8 } else { end + 8 };
+                let (top, tip, bottom) = (y + 2, y + 6, y + 10);
+                let _ = write!(
+                    svg,
+                    "<polygon points=\"{end},{tip} {back},{top} {back},{bottom}\" style=\"fill:{colour}\"/>"
+                );
+                text(svg, middle, y, "middle", &format!("fill:{colour}"), &self.label);
+            }
+            What::Note => {
+                let (x, width) = (LEFT + 12, RIGHT - LEFT - 24);
+                let top = y - 10;
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{x}\" y=\"{top}\" width=\"{width}\" height=\"22\" rx=\"4\" style=\"fill:none;stroke:{colour}\"/>"
+                );
+                text(svg, middle, y + 5, "middle", &format!("fill:{colour}"), &self.label);
+            }
+        }
+        svg.push_str("</g>");
+    }
+}
+
+fn colour(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "currentColor",
+        Tone::Faint => "var(--weft-faint,#888)",
+        Tone::Good => "var(--weft-good,#2f9e57)",
+        Tone::Notable => "var(--weft-stimulus,#c2670a)",
+        Tone::Wrong => "var(--weft-wrong,#d43a3a)",
+    }
+}
+
+fn line(svg: &mut String, (x1, y1): (u32, u32), (x2, y2): (u32, u32), style: &str) {
+    let _ = write!(svg, "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" style=\"{style}\"/>");
+}
+
+fn text(svg: &mut String, x: u32, y: u32, anchor: &str, style: &str, label: &str) {
+    let label = escaped(&cut(label, MOST_LABEL));
+    let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" style=\"{style}\">{label}</text>");
+}
+
+/// The beginning of a label, without characters that would break a row.
+fn cut(label: &str, most: usize) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    if label.chars().count() <= most {
+        return label.chars().map(clean).collect();
+    }
+    let mut cut: String = label.chars().take(most.saturating_sub(1)).map(clean).collect();
+    cut.push('…');
+    cut
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ladder() -> Ladder {
+        let row = |time, what, label: &str, tone| Row { time, frame: Some(3), what, label: label.to_owned(), tone };
+        Ladder {
+            title: "a & b".to_owned(),
+            participants: ["10.0.0.1:4000".to_owned(), "10.0.0.2:4210".to_owned()],
+            rows: vec![
+                row(0, What::Arrow { from: 0, dashed: true }, "SYN", Tone::Faint),
+                row(1_234_567, What::Arrow { from: 1, dashed: false }, "MPA Reply <R>", Tone::Plain),
+                row(1_234_567, What::Note, &"long ".repeat(40), Tone::Wrong),
+            ],
+            more: 2,
+        }
+    }
+
+    #[test]
+    fn every_line_is_as_wide_as_asked_for() {
+        let text = ladder().text(70);
+        insta::assert_snapshot!(text);
+        let widths: Vec<_> = text.lines().skip(1).map(|line| line.chars().count()).collect();
+        assert_eq!(widths, [69; 5]);
+        assert!(ladder().text(0).lines().skip(1).all(|line| line.chars().count() == 59));
+    }
+
+    #[test]
+    fn the_svg_is_one_element_with_its_texts_escaped() {
+        let svg = ladder().svg();
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"));
+        assert!(svg.contains("MPA Reply &lt;R&gt;") && svg.contains("aria-label=\"a &amp; b\""));
+        for element in ["g", "text", "title"] {
+            let count = |text: &str| svg.matches(text).count();
+            assert_eq!(count(&format!("<{element}")), count(&format!("</{element}>")));
+        }
+        assert_eq!(svg.matches("<polygon").count(), 2);
+        assert!(!svg.contains("script") && !svg.contains("href"));
+    }
+}

@@ -1,0 +1,135 @@
+//! A unit as layers of fields whose values are written as tshark writes them, with their octets and place in the frame: what
+//! `-T json` and `-T pdml` show.
+
+use std::ops::Range;
+
+use crate::filter::known;
+use crate::filter::values::{hex, write_number};
+use crate::grammar::rdmap::TerminateNames;
+use crate::grammar::{self, Field, Group, Value, Visitor};
+use crate::tree::shown;
+use crate::unit::Unit;
+
+/// A header or message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// Its name in filters.
+    pub name: &'static str,
+    /// Its name for people.
+    pub label: &'static str,
+    /// Where it begins in the frame, where it does.
+    pub position: Option<u32>,
+    /// Its octets in the frame.
+    pub size: u64,
+    /// Its fields.
+    pub fields: Vec<Shown>,
+}
+
+/// A field and its values; markers have several, all others one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Its name.
+    pub name: &'static str,
+    /// Label and value for people.
+    pub line: String,
+    /// Values as tshark writes them.
+    pub values: Vec<String>,
+    /// Its octets in hexadecimal, where it has whole octets of its own.
+    pub octets: String,
+    /// Where it stands in the frame.
+    pub position: Option<u32>,
+    /// Its octets.
+    pub size: u64,
+}
+
+/// The layers of `unit`. Positions count octets of the unit's frame; what other frames hold has none.
+#[must_use]
+pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
+    let mut builder = Builder { unit, layers: Vec::new(), names: TerminateNames::default() };
+    let payload = grammar::walk(unit, &mut builder);
+    let mut layers = builder.layers;
+    if let Some(payload) = payload.filter(|payload| !payload.is_empty()) {
+        let octets = payload.raw().0;
+        let end = unit.octets_len();
+        let (position, size) = place(unit, &(end.saturating_sub(octets.len())..end));
+        let mut value = String::new();
+        hex(octets, &mut value);
+        let label = grammar::payload_label(unit);
+        layers.push(Layer { name: "payload", label, position, size, fields: Vec::new() });
+        if let Some(layer) = layers.last_mut() {
+            let line = format!("{label}: {} octets", octets.len());
+            layer.fields.push(Shown {
+                name: "payload",
+                line,
+                values: vec![value.clone()],
+                octets: value,
+                position,
+                size,
+            });
+        }
+    }
+    layers
+}
+
+struct Builder<'u, 'a> {
+    unit: &'u Unit<'a>,
+    layers: Vec<Layer>,
+    names: TerminateNames,
+}
+
+/// Where octets of the unit begin in its frame, and how many octets they are.
+fn place(unit: &Unit<'_>, at: &Range<usize>) -> (Option<u32>, u64) {
+    if at.is_empty() {
+        return (None, 0);
+    }
+    let located = unit.locate(at.clone());
+    let first = located.iter().find(|l| l.frame == unit.frame && l.offset.is_some());
+    (first.and_then(|l| l.offset), (at.end - at.start) as u64)
+}
+
+impl Visitor for Builder<'_, '_> {
+    fn enter(&mut self, group: &'static Group, at: Range<usize>) {
+        let (position, size) = place(self.unit, &at);
+        self.layers.push(Layer { name: group.name, label: group.label, position, size, fields: Vec::new() });
+    }
+
+    fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>) {
+        let mut line = format!("{}: {}", field.label, shown(field, value));
+        if let Some(name) = self.names.name(field, value) {
+            line.push_str(" (");
+            line.push_str(name);
+            line.push(')');
+        }
+        let mut octets = String::new();
+        let values = match value {
+            Value::Uint(value) => {
+                let mut text = String::new();
+                match known(field.name) {
+                    Some(known) => write_number(value, known, &mut text),
+                    None => text = value.to_string(),
+                }
+                if field.mask == 0 && (1..=8).contains(&at.len()) {
+                    hex(&value.to_be_bytes()[8 - at.len()..], &mut octets);
+                }
+                vec![text]
+            }
+            // As in tshark, what has no octets has no value.
+            Value::Octets([]) => Vec::new(),
+            Value::Octets(value) => {
+                hex(value, &mut octets);
+                vec![octets.clone()]
+            }
+            Value::Text(word) => vec![word.to_owned()],
+            Value::Address(address) => vec![address.to_string()],
+            Value::Pointers(markers) => markers
+                .iter()
+                .flatten()
+                .map(|[_, _, high, low]| u16::from_be_bytes([*high, *low]).to_string())
+                .collect(),
+        };
+        let (position, size) = place(self.unit, &at);
+        if let Some(layer) = self.layers.last_mut() {
+            layer.fields.push(Shown { name: field.name, line, values, octets, position, size });
+        }
+    }
+}

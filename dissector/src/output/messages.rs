@@ -1,0 +1,132 @@
+//! DDP messages put together from the FPDUs of one connection, for people to read.
+//!
+//! Segments are joined in stream order; what was lost between them is not missed here. Only the first [`MOST_KEPT`]
+//! octets of a message are kept.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::unit::{Kind, Unit};
+
+/// Octets of a message that are kept.
+pub const MOST_KEPT: usize = 1 << 20;
+/// Messages of a direction that may be open at a time; a real sender has a few.
+const MOST_OPEN: usize = 64;
+
+/// Where a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A buffer of the peer, from this offset on.
+    Tagged {
+        /// Steering tag.
+        stag: u32,
+        /// Offset of its first octet.
+        offset: u64,
+    },
+    /// A queue of the peer.
+    Untagged {
+        /// Queue number.
+        queue: u32,
+        /// Message sequence number.
+        msn: u32,
+    },
+}
+
+/// A whole message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// 0 or 1.
+    pub direction: u8,
+    /// Of its last segment.
+    pub opcode: Opcode,
+    /// Where it goes.
+    pub place: Place,
+    /// Its first octets, behind the DDP headers.
+    pub octets: Vec<u8>,
+    /// All of them.
+    pub len: u64,
+    /// Frames of its first and its last segment.
+    pub frames: (u64, u64),
+    /// When the last one was captured, in nanoseconds since 1970.
+    pub time: u64,
+    /// Segments with a bad CRC, or with octets that were not captured.
+    pub doubtful: u32,
+}
+
+/// Puts messages together.
+#[derive(Debug, Default)]
+pub struct Messages {
+    open: Vec<Message>,
+}
+
+impl Messages {
+    /// Takes a unit; gives the message that it completes.
+    pub fn unit(&mut self, unit: &Unit<'_>) -> Option<Message> {
+        let Kind::Fpdu(fpdu) = &unit.kind else { return None };
+        let ulpdu = fpdu.ulpdu();
+        let (opcode, place, last, payload) = match Segment::parse(ulpdu.raw().0).ok()? {
+            Segment::Tagged(header, payload) => {
+                let place = Place::Tagged { stag: header.stag.get(), offset: header.tagged_offset.get() };
+                (header.ulp_control.opcode(), place, header.control.last(), payload)
+            }
+            Segment::Untagged(header, payload) => {
+                let place = Place::Untagged { queue: header.qn.get(), msn: header.msn.get() };
+                (header.ulp_control.opcode(), place, header.control.last(), payload)
+            }
+        };
+        let index = self.open.iter().position(|open| open.direction == unit.direction && belongs(open, place));
+        let mut message = match index {
+            Some(index) => self.open.swap_remove(index),
+            None => Message {
+                direction: unit.direction,
+                opcode,
+                place,
+                octets: Vec::new(),
+                len: 0,
+                frames: (unit.frame, unit.frame),
+                time: unit.time,
+                doubtful: 0,
+            },
+        };
+        let room = MOST_KEPT.saturating_sub(message.octets.len()).min(payload.len());
+        message.octets.extend_from_slice(&payload[..room]);
+        message.len += payload.len() as u64;
+        message.frames.1 = unit.frame;
+        message.time = unit.time;
+        message.opcode = opcode;
+        message.doubtful += u32::from(fpdu.crc_status == crate::unit::CrcStatus::Bad || unit.incomplete);
+        if last {
+            return Some(message);
+        }
+        if self.open.len() == MOST_OPEN {
+            self.open.remove(0);
+        }
+        self.open.push(message);
+        None
+    }
+}
+
+fn belongs(open: &Message, place: Place) -> bool {
+    match (open.place, place) {
+        (Place::Untagged { .. }, Place::Untagged { .. }) => open.place == place,
+        (Place::Tagged { stag, offset }, Place::Tagged { stag: other, offset: at }) => {
+            stag == other && at == offset.wrapping_add(open.len)
+        }
+        _ => false,
+    }
+}
+
+impl std::fmt::Display for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.opcode)?;
+        match self.place {
+            Place::Tagged { stag, offset } => write!(f, "  STag {stag:#010x} TO {offset:#x}")?,
+            Place::Untagged { queue, msn } => write!(f, "  QN {queue} MSN {msn}")?,
+        }
+        write!(f, "  {} octets", self.len)?;
+        if self.doubtful > 0 {
+            write!(f, "  {} segments bad or cut", self.doubtful)?;
+        }
+        Ok(())
+    }
+}

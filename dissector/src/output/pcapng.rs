@@ -1,0 +1,231 @@
+//! Writes pcapng captures (draft-ietf-opsawg-pcapng): one section, any interfaces, nanoseconds, comments at packets.
+
+use std::io::{self, Write};
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+const OPT_COMMENT: u16 = 1;
+const SHB_OS: u16 = 3;
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_DESCRIPTION: u16 = 3;
+const IF_TSRESOL: u16 = 9;
+const EPB_FLAGS: u16 = 2;
+
+/// Longest option value that is written, in octets; the format could hold 65,535.
+const MAX_OPTION: usize = 32 * 1024;
+
+/// An interface.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Interface<'a> {
+    /// As <https://www.tcpdump.org/linktypes.html> numbers it.
+    pub link_type: u16,
+    /// Octets kept of each frame; 0: all.
+    pub snap_len: u32,
+    /// Its name, where it has one.
+    pub name: Option<&'a str>,
+    /// More about it.
+    pub description: Option<&'a str>,
+}
+
+/// Which way a packet went, seen from the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Received.
+    Inbound,
+    /// Sent.
+    Outbound,
+}
+
+/// A packet.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketBlock<'a> {
+    /// As [`Writer::interface`] gave it.
+    pub interface: u32,
+    /// Nanoseconds since 1970.
+    pub time: u64,
+    /// What was captured of it.
+    pub octets: &'a [u8],
+    /// Its octets on the wire.
+    pub wire_len: u32,
+    /// Which way it went, where that is known.
+    pub way: Option<Way>,
+    /// Comments, in this order.
+    pub comments: &'a [String],
+}
+
+/// Writes one section.
+pub struct Writer<W> {
+    out: W,
+    body: Vec<u8>,
+    interfaces: u32,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins the section: with a comment, the name of the operating system and that of this program.
+    ///
+    /// # Errors
+    /// What `out` gives; so do the other methods.
+    pub fn new(out: W, comment: Option<&str>) -> io::Result<Self> {
+        let mut writer = Writer { out, body: Vec::new(), interfaces: 0 };
+        writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
+        writer.body.extend(1u16.to_le_bytes());
+        writer.body.extend(0u16.to_le_bytes());
+        // The length of the section is not told; readers go on to the next section header or the end.
+        writer.body.extend(u64::MAX.to_le_bytes());
+        if let Some(comment) = comment {
+            writer.option(OPT_COMMENT, comment.as_bytes());
+        }
+        writer.option(SHB_OS, std::env::consts::OS.as_bytes());
+        writer.option(SHB_USERAPPL, concat!("weft ", env!("CARGO_PKG_VERSION")).as_bytes());
+        writer.block(SECTION_HEADER)?;
+        Ok(writer)
+    }
+
+    /// Describes an interface; gives its number.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn interface(&mut self, interface: &Interface<'_>) -> io::Result<u32> {
+        self.body.extend(interface.link_type.to_le_bytes());
+        self.body.extend(0u16.to_le_bytes());
+        self.body.extend(interface.snap_len.to_le_bytes());
+        for (code, text) in [(IF_NAME, interface.name), (IF_DESCRIPTION, interface.description)] {
+            if let Some(text) = text {
+                self.option(code, text.as_bytes());
+            }
+        }
+        self.option(IF_TSRESOL, &[9]);
+        self.block(INTERFACE)?;
+        self.interfaces += 1;
+        Ok(self.interfaces - 1)
+    }
+
+    /// Writes a packet.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn packet(&mut self, packet: &PacketBlock<'_>) -> io::Result<()> {
+        let captured = u32::try_from(packet.octets.len()).unwrap_or(u32::MAX);
+        for word in
+            [packet.interface, (packet.time >> 32) as u32, packet.time as u32, captured, packet.wire_len.max(captured)]
+        {
+            self.body.extend(word.to_le_bytes());
+        }
+        self.body.extend(packet.octets);
+        self.pad();
+        if let Some(way) = packet.way {
+            let flags: u32 = if way == Way::Inbound { 1 } else { 2 };
+            self.option(EPB_FLAGS, &flags.to_le_bytes());
+        }
+        for comment in packet.comments {
+            self.option(OPT_COMMENT, comment.as_bytes());
+        }
+        self.block(ENHANCED_PACKET)
+    }
+
+    /// Flushes; gives the output back.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// Writes the body that was put together as a block: type, total length, body, total length.
+    fn block(&mut self, kind: u32) -> io::Result<()> {
+        // The end of the options.
+        self.body.extend([0; 4]);
+        let total = u32::try_from(self.body.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
+        self.out.write_all(&kind.to_le_bytes())?;
+        self.out.write_all(&total)?;
+        self.out.write_all(&self.body)?;
+        self.out.write_all(&total)?;
+        self.body.clear();
+        Ok(())
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let mut end = value.len().min(MAX_OPTION);
+        // Do not cut a character.
+        while end < value.len() && value[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        self.body.extend(code.to_le_bytes());
+        self.body.extend(u16::try_from(end).unwrap_or(u16::MAX).to_le_bytes());
+        self.body.extend(&value[..end]);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        while !self.body.len().is_multiple_of(4) {
+            self.body.push(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Capture;
+
+    fn written() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), Some("section")).unwrap();
+        let ethernet =
+            writer.interface(&Interface { link_type: 1, name: Some("tester"), ..Interface::default() }).unwrap();
+        let raw = writer.interface(&Interface { link_type: 101, ..Interface::default() }).unwrap();
+        let comments = ["hello".to_owned(), "again".to_owned()];
+        let packet = PacketBlock {
+            interface: ethernet,
+            time: (1 << 40) + 7,
+            octets: &[1, 2, 3],
+            wire_len: 60,
+            way: Some(Way::Outbound),
+            comments: &comments,
+        };
+        writer.packet(&packet).unwrap();
+        writer.packet(&PacketBlock { interface: raw, time: u64::MAX, way: None, comments: &[], ..packet }).unwrap();
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn blocks_are_whole_and_hold_their_comments() {
+        let capture = written();
+        let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+        let (mut at, mut kinds) = (0, Vec::new());
+        while at < capture.len() {
+            let total = word(at + 4) as usize;
+            assert_eq!((total % 4, word(at + total - 4) as usize), (0, total));
+            kinds.push(word(at));
+            at += total;
+        }
+        assert_eq!(kinds, [SECTION_HEADER, INTERFACE, INTERFACE, ENHANCED_PACKET, ENHANCED_PACKET]);
+        let count = |text: &[u8]| capture.windows(text.len()).filter(|window| *window == text).count();
+        assert_eq!((count(b"hello"), count(b"again"), count(b"section"), count(b"tester")), (1, 1, 1, 1));
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut capture = Capture::from_reader(Box::new(io::Cursor::new(written()))).unwrap();
+        let mut frames = Vec::new();
+        while let Some(frame) = capture.next_frame() {
+            frames.push((frame.time, frame.link_type, frame.octets.to_vec(), frame.wire_len));
+        }
+        assert_eq!(capture.note(), None);
+        assert_eq!(frames, [((1 << 40) + 7, 1, vec![1, 2, 3], 60), (u64::MAX, 101, vec![1, 2, 3], 60)]);
+    }
+
+    #[test]
+    fn long_comments_are_cut_between_characters() {
+        let mut writer = Writer { out: Vec::new(), body: Vec::new(), interfaces: 0 };
+        writer.option(OPT_COMMENT, "ü".repeat(MAX_OPTION).as_bytes());
+        assert_eq!(writer.body.len(), 4 + MAX_OPTION);
+        writer.body.clear();
+        writer.option(OPT_COMMENT, format!("x{}", "ü".repeat(MAX_OPTION)).as_bytes());
+        assert_eq!(u16::from_le_bytes([writer.body[2], writer.body[3]]), 32 * 1024 - 1);
+    }
+}

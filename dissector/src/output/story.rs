@@ -1,0 +1,139 @@
+//! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong with them.
+
+use crate::dissector::Sink;
+use crate::finding::Finding;
+use crate::packet::{Packet, TransportKind};
+use crate::unit::{Carrier, CrcStatus, Kind, Unit};
+use weft_core::requirement::Severity;
+
+use super::ladder::{Ladder, Row, Tone, What};
+use super::messages::Messages;
+use super::text::summary;
+
+/// Collects the rows of one connection.
+#[derive(Debug, Default)]
+pub struct Story {
+    stream: u32,
+    most: usize,
+    ends: Option<[String; 2]>,
+    first: Option<std::net::SocketAddr>,
+    origin: u64,
+    now: u64,
+    messages: Messages,
+    rows: Vec<Row>,
+    left_out: u64,
+    seen: [Option<u32>; 2],
+}
+
+impl Story {
+    /// The story of connection `stream`, with at most so many rows.
+    #[must_use]
+    pub fn new(stream: u32, most: usize) -> Self {
+        Story { stream, most, ..Story::default() }
+    }
+
+    /// The diagram; `None` when the connection was not seen.
+    #[must_use]
+    pub fn ladder(mut self) -> Option<Ladder> {
+        let participants = self.ends?;
+        self.rows.sort_by_key(|row| (row.time, row.frame));
+        let title = format!("What {} and {} sent, in order", participants[0], participants[1]);
+        Some(Ladder { title, participants, rows: self.rows, more: self.left_out })
+    }
+
+    /// Time of the frame that is being read, and whether it is the first; call it before the frame is dissected.
+    pub fn at(&mut self, time: u64) {
+        self.now = time;
+    }
+
+    fn row(&mut self, time: u64, frame: u64, what: What, label: String, tone: Tone) {
+        if self.rows.len() == self.most {
+            self.left_out += 1;
+            return;
+        }
+        let time = time.saturating_sub(self.origin);
+        self.rows.push(Row { time, frame: (frame > 0).then_some(frame), what, label, tone });
+    }
+}
+
+impl Sink for Story {
+    fn packet(&mut self, packet: &Packet) {
+        let TransportKind::Tcp { stream, seq, syn, fin, rst, ack } = packet.transport else { return };
+        if stream != self.stream {
+            return;
+        }
+        if self.ends.is_none() {
+            self.ends = Some([packet.src.to_string(), packet.dst.to_string()]);
+            self.first = Some(packet.src);
+            self.origin = self.now;
+        }
+        let from = u8::from(self.first != Some(packet.src));
+        let label = match (syn, fin, rst) {
+            (_, _, true) => "RST",
+            (true, _, _) if ack => "SYN ACK",
+            (true, _, _) => "SYN",
+            (_, true, _) => "FIN",
+            _ => return,
+        };
+        // A retransmitted SYN or FIN tells nothing new.
+        let key = seq ^ u32::from(syn);
+        if self.seen[usize::from(from)].replace(key) == Some(key) {
+            return;
+        }
+        let tone = if rst { Tone::Notable } else { Tone::Faint };
+        self.row(self.now, packet.frame, What::Arrow { from, dashed: true }, label.to_owned(), tone);
+    }
+
+    fn unit(&mut self, unit: &Unit<'_>) {
+        if unit.stream != Some(self.stream) {
+            return;
+        }
+        let arrow = What::Arrow { from: unit.direction, dashed: false };
+        match &unit.kind {
+            Kind::Fpdu(fpdu) => {
+                if fpdu.crc_status == CrcStatus::Bad {
+                    self.row(unit.time, unit.frame, arrow, summary(unit), Tone::Wrong);
+                }
+                if let Some(message) = self.messages.unit(unit) {
+                    let tone = if message.doubtful > 0 { Tone::Wrong } else { Tone::Plain };
+                    let tone = if message.opcode.name() == "Terminate" { Tone::Notable } else { tone };
+                    // A message of one bad segment was drawn just now.
+                    if message.frames.0 != message.frames.1 || fpdu.crc_status != CrcStatus::Bad {
+                        self.row(message.time, message.frames.1, arrow, message.to_string(), tone);
+                    }
+                }
+            }
+            Kind::Gap { .. } | Kind::Unparsed { .. } => {
+                let note = format!("from {}: {}", unit.ends.src_text, summary(unit));
+                let time = if unit.frame == 0 { self.now } else { unit.time };
+                self.row(time, unit.frame, What::Note, note, Tone::Notable);
+            }
+            Kind::Sdp(carrier, ..) => {
+                // The message says more than the Send that carried it.
+                let sent = self.rows.last().is_some_and(|row| row.what == arrow && row.frame == Some(unit.frame));
+                if *carrier == Carrier::Send && sent {
+                    self.rows.pop();
+                }
+                self.row(unit.time, unit.frame, arrow, summary(unit), Tone::Plain);
+            }
+            Kind::Startup(..) | Kind::PortMapper(_) | Kind::Streaming { .. } => {
+                self.row(unit.time, unit.frame, arrow, summary(unit), Tone::Plain);
+            }
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        if finding.stream != Some(self.stream) {
+            return;
+        }
+        let tone = match finding.severity {
+            Severity::Error => Tone::Wrong,
+            Severity::Warning => Tone::Notable,
+            Severity::Note => Tone::Faint,
+        };
+        let label = format!("{} {}: {}", finding.severity, finding.requirement, finding.found);
+        let time =
+            self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time + self.origin);
+        self.row(time.unwrap_or(self.now), finding.frame, What::Note, label, tone);
+    }
+}

@@ -1,0 +1,330 @@
+//! Lines for people: one a unit, one a finding, and the tree of a unit's fields.
+
+use std::fmt::Write as _;
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::startup::{
+    ENHANCED_LEN, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY,
+};
+use weft_core::wire::mpa::{RawStartup, StartupKind};
+use weft_core::wire::portmap::RawMessage;
+use weft_core::wire::rdmap::{Opcode, TerminateError};
+use weft_core::wire::sdp::{FieldOrder, RawBsdh, RawHeader};
+use zerocopy::FromBytes;
+
+use crate::finding::Finding;
+use crate::grammar::rdmap::error_name;
+use crate::output::frames::Record;
+use crate::packet::{Packet, TransportKind};
+use crate::part::Part;
+use crate::tree::Node;
+use crate::unit::{Carrier, CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
+
+/// The queue that Terminates come on (RFC 5040 section 5.4).
+const TERMINATE_QUEUE: u32 = 2;
+
+/// What a unit is, in a few words and without its addresses.
+#[must_use]
+pub fn summary(unit: &Unit<'_>) -> String {
+    let mut line = match &unit.kind {
+        Kind::Startup(kind, part) => {
+            let name = if *kind == StartupKind::Request { "MPA Request" } else { "MPA Reply" };
+            let mut line = name.to_owned();
+            if let Ok((raw, _)) = RawStartup::ref_from_prefix(part.raw().0) {
+                let _ = write!(line, "  Rev {}", raw.revision);
+                for (flag, letter) in [(FLAG_M, 'M'), (FLAG_C, 'C'), (FLAG_R, 'R'), (FLAG_S, 'S')] {
+                    if raw.flags & flag != 0 {
+                        let _ = write!(line, " {letter}");
+                    }
+                }
+                let _ = write!(line, "  PD_Length {}", raw.pd_length.get());
+                line.push_str(&enhanced(raw, part));
+            }
+            line
+        }
+        Kind::Fpdu(fpdu) => fpdu_summary(fpdu),
+        Kind::Sdp(carrier, order, part) => sdp_summary(*carrier, *order, part),
+        Kind::PortMapper(part) => portmap_summary(part),
+        Kind::Streaming { len, .. } => format!("streaming data  {}{}", counted(*len, "octet"), near_key(unit)),
+        Kind::Gap { len } => format!("not captured  {len} octets"),
+        Kind::Unparsed { len } => format!("no FPDU found  {len} octets"),
+    };
+    if unit.incomplete {
+        line.push_str("  [incomplete]");
+    }
+    line
+}
+
+/// So many of something.
+#[must_use]
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What an enhanced start-up frame (RFC 6581) says in front of the private data, each flag beside its word.
+fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
+    let length = usize::from(raw.pd_length.get());
+    if raw.revision < 2 || raw.flags & FLAG_S == 0 || length < ENHANCED_LEN {
+        return String::new();
+    }
+    let Some(&[a, b, c, d]) = part.get(HEADER_LEN..HEADER_LEN + ENHANCED_LEN) else { return String::new() };
+    let word = |octets: [u8; 2], high: char, low: char| {
+        let word = u16::from_be_bytes(octets);
+        let mut text = (word & 0x3fff).to_string();
+        for (mask, letter) in [(0x8000, high), (0x4000, low)] {
+            if word & mask != 0 {
+                text.push(' ');
+                text.push(letter);
+            }
+        }
+        text
+    };
+    let (ird, ord) = (word([a, b], 'A', 'B'), word([c, d], 'C', 'D'));
+    let private = match length - ENHANCED_LEN {
+        0 => String::new(),
+        private => format!("  private data {}", counted(private as u64, "octet")),
+    };
+    format!("  IRD {ird}  ORD {ord}{private}")
+}
+
+/// Octets of a key that may be wrong before what begins with it is not likened to it any more.
+const MOST_WRONG: usize = 6;
+
+/// Says where a direction begins with something that is nearly a start-up frame's key.
+fn near_key(unit: &Unit<'_>) -> String {
+    let Kind::Streaming { head, .. } = &unit.kind else { return String::new() };
+    let Some(key) = head.get(..KEY_LEN) else { return String::new() };
+    let wrong = |of: [u8; KEY_LEN]| -> Vec<String> {
+        (0..KEY_LEN).filter(|at| key[*at] != of[*at]).map(|at| at.to_string()).collect()
+    };
+    let (request, reply) = (wrong(REQUEST_KEY), wrong(REPLY_KEY));
+    let as_request = match request.len().cmp(&reply.len()) {
+        std::cmp::Ordering::Less => true,
+        std::cmp::Ordering::Equal => unit.direction == 0,
+        std::cmp::Ordering::Greater => false,
+    };
+    let (name, wrong) = if as_request { ("Request", request) } else { ("Reply", reply) };
+    match wrong.len() {
+        1..=MOST_WRONG => {
+            let s = if wrong.len() == 1 { "" } else { "s" };
+            format!(", begins like an MPA {name} with key octet{s} {} wrong", wrong.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+fn sdp_summary(carrier: Carrier, order: FieldOrder, part: &Part<'_>) -> String {
+    let Some((bsdh, _)) = RawBsdh::read(part.raw().0, order) else {
+        return format!("SDP message of {} octets, too short for its header", part.len());
+    };
+    let mut line =
+        format!("SDP {}  MSeq {} MSeqAck {} Bufs {} Len {}", bsdh.mid(), bsdh.mseq, bsdh.mseq_ack, bsdh.bufs, bsdh.len);
+    if carrier != Carrier::Send {
+        let _ = write!(line, "  in {}", if carrier == Carrier::Streaming { "streaming mode" } else { "private data" });
+    }
+    line
+}
+
+fn portmap_summary(part: &Part<'_>) -> String {
+    let Ok((raw, _)) = RawMessage::ref_from_prefix(part.raw().0) else {
+        return format!("SDP port mapper datagram of {} octets, too short", part.len());
+    };
+    let name = ["PMReq", "PMAccept", "PMAck", "PMDeny"][usize::from(raw.ver_mt_ipv >> 4 & 3)];
+    format!(
+        "SDP port mapper {name}  ApPort {} CpPort {} AssocHandle {:#x}",
+        raw.ap_port,
+        raw.cp_port,
+        raw.assoc_handle.get()
+    )
+}
+
+fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
+    let mut line = match Segment::parse(fpdu.ulpdu().raw().0) {
+        Ok(Segment::Tagged(header, payload)) => format!(
+            "{}  STag {:#010x} TO {:#x}  {} octets{}",
+            header.ulp_control.opcode(),
+            header.stag.get(),
+            header.tagged_offset.get(),
+            payload.len(),
+            if header.control.last() { "" } else { "  more follow" }
+        ),
+        Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode() == Opcode::TERMINATE => {
+            let mut line = String::from("Terminate");
+            if let Some(&[kind, code]) = payload.get(..2) {
+                let _ = write!(line, "  {}", error_name(TerminateError::new(kind >> 4, kind, code)));
+            }
+            if header.qn.get() != TERMINATE_QUEUE {
+                let _ = write!(line, "  QN {}", header.qn.get());
+            }
+            line
+        }
+        Ok(Segment::Untagged(header, payload)) => format!(
+            "{}  QN {} MSN {} MO {}  {} octets{}",
+            header.ulp_control.opcode(),
+            header.qn.get(),
+            header.msn.get(),
+            header.mo.get(),
+            payload.len(),
+            if header.control.last() { "" } else { "  more follow" }
+        ),
+        Err(_) => format!("FPDU of {} octets, too short for a DDP segment", fpdu.layout.ulpdu_length),
+    };
+    match fpdu.crc_status {
+        CrcStatus::Good | CrcStatus::Unchecked => {}
+        CrcStatus::Bad => line.push_str("  CRC BAD"),
+        CrcStatus::Truncated => line.push_str("  CRC not checked: octets missing"),
+        CrcStatus::Absent => line.push_str("  CRC field absent"),
+    }
+    match fpdu.marker_status {
+        MarkerStatus::None | MarkerStatus::Good => {}
+        MarkerStatus::BadValue => line.push_str("  MARKER WRONG"),
+        MarkerStatus::Misplaced => line.push_str("  MARKERS MISPLACED"),
+    }
+    line
+}
+
+/// A unit as one line: frame, time since `origin` (nanoseconds since 1970), stream, addresses, summary.
+#[must_use]
+pub fn unit_line(unit: &Unit<'_>, origin: u64) -> String {
+    let ends = (&unit.ends.src_text, &unit.ends.dst_text);
+    line((unit.frame, unit.time.saturating_sub(origin)), unit.stream, ends, &summary(unit))
+}
+
+/// What TCP did to a connection, as a line of the same shape as [`unit_line`].
+#[must_use]
+pub fn event_line(packet: &Packet, time: u64, origin: u64, what: &str) -> String {
+    let stream = match packet.transport {
+        TransportKind::Tcp { stream, .. } => Some(stream),
+        TransportKind::Udp => None,
+    };
+    line((packet.frame, time.saturating_sub(origin)), stream, (&packet.src, &packet.dst), what)
+}
+
+fn line<E: std::fmt::Display>(
+    (frame, since): (u64, u64),
+    stream: Option<u32>,
+    (src, dst): (E, E),
+    what: &str,
+) -> String {
+    let stream = stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
+    format!(
+        "{frame:>6} {:>6}.{:06} {stream:>3} {src} → {dst}  {what}",
+        since / 1_000_000_000,
+        since % 1_000_000_000 / 1_000,
+    )
+}
+
+/// A frame as one line: number, time since the first frame, addresses, and its units' summaries or what TCP and UDP tell.
+#[must_use]
+pub fn frame_line(record: &Record) -> String {
+    let facts = &record.facts;
+    let since = facts.time.saturating_sub(facts.origin);
+    let mut line = format!("{:>6} {:>6}.{:06}", facts.number, since / 1_000_000_000, since % 1_000_000_000 / 1_000);
+    if let Some(Packet { src, dst, .. }) = facts.packet {
+        let _ = write!(line, " {src} → {dst} ");
+    }
+    if record.units.is_empty() {
+        line.push(' ');
+        line.push_str(&facts.packet.as_ref().map_or_else(|| "neither TCP nor UDP".to_owned(), packet_summary));
+    }
+    for (index, unit) in record.units.iter().enumerate() {
+        line.push_str(if index == 0 { " " } else { " | " });
+        line.push_str(&unit.summary);
+    }
+    line
+}
+
+fn packet_summary(packet: &Packet) -> String {
+    let octets = packet.payload_len;
+    let TransportKind::Tcp { syn, fin, rst, ack, .. } = packet.transport else {
+        return format!("UDP  {octets} octets");
+    };
+    let flags: Vec<_> = [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")]
+        .into_iter()
+        .filter_map(|(set, name)| set.then_some(name))
+        .collect();
+    format!("TCP {}  {octets} octets", flags.join(" "))
+}
+
+/// A finding as the lines that stand below its unit.
+#[must_use]
+pub fn finding_lines(finding: &Finding) -> String {
+    let row = finding.requirement.row();
+    let stream = finding.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
+    format!(
+        "       frame {} stream {stream}  {} {}  {} ({})\n              expected {}; found {}",
+        finding.frame, finding.severity, finding.requirement, row.summary, row.level, finding.expected, finding.found
+    )
+}
+
+/// The fields of a tree, one a line, indented.
+#[must_use]
+pub fn tree_lines(nodes: &[Node]) -> String {
+    fn add(nodes: &[Node], depth: usize, out: &mut String) {
+        for node in nodes {
+            let _ = match node.value.as_str() {
+                "" => writeln!(out, "{:indent$}{}", "", node.label, indent = 8 + 4 * depth),
+                value => writeln!(out, "{:indent$}{}: {value}", "", node.label, indent = 8 + 4 * depth),
+            };
+            add(&node.children, depth + 1, out);
+        }
+    }
+    let mut out = String::new();
+    add(nodes, 0, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sink;
+    use crate::testing::{self, Wire, exchange};
+
+    /// The lines of all units.
+    fn lines(wire: &Wire) -> Vec<String> {
+        struct Lines(Vec<String>);
+        impl Sink for Lines {
+            fn unit(&mut self, unit: &Unit<'_>) {
+                self.0.push(summary(unit));
+            }
+        }
+        let mut lines = Lines(Vec::new());
+        wire.feed(&mut lines);
+        lines.0
+    }
+
+    #[test]
+    fn a_terminate_names_its_error() {
+        let wire = exchange(&[(1, "4147 00000000 00000002 00000001 00000000 11000000")]);
+        assert_eq!(lines(&wire).last().unwrap(), "Terminate  DDP / Tagged Buffer Error / Invalid STag");
+        let wire = exchange(&[(1, "4147 00000000 00000001 00000001 00000000 f1770000")]);
+        assert_eq!(lines(&wire).last().unwrap(), "Terminate  reserved  QN 1");
+    }
+
+    #[test]
+    fn a_wrong_key_is_likened_to_the_right_one() {
+        let mut wire = Wire::connected();
+        let mut request = testing::request();
+        request[3] ^= 0x20;
+        wire.send(0, &request);
+        wire.fin(0);
+        let expected =
+            format!("streaming data  {} octets, begins like an MPA Request with key octet 3 wrong", request.len());
+        assert_eq!(lines(&wire), [expected]);
+    }
+
+    #[test]
+    fn an_enhanced_request_tells_ird_and_ord_with_the_flags_beside_them() {
+        let mut wire = Wire::connected();
+        let mut request = b"MPA ID Req Frame\x50\x02\x00\x06".to_vec();
+        request.extend_from_slice(&[0xc0, 0x04, 0x40, 0x02, 1, 2]);
+        wire.send(0, &request);
+        let expected = "MPA Request  Rev 2 C S  PD_Length 6  IRD 4 A B  ORD 2 D  private data 2 octets";
+        assert_eq!(lines(&wire), [expected]);
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!((counted(1, "FPDU"), counted(0, "FPDU")), ("1 FPDU".to_owned(), "0 FPDUs".to_owned()));
+    }
+}

@@ -1,0 +1,121 @@
+//! A stretch of octets of which some may not have been captured.
+
+use std::ops::Range;
+
+/// Octets of one unit, brought together; those that were not captured read as zero and are known to be missing.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    octets: &'a [u8],
+    /// One octet per octet, 0 where it is missing; `None` when nothing is.
+    known: Option<&'a [u8]>,
+}
+
+impl<'a> Part<'a> {
+    /// Octets that are all there.
+    #[must_use]
+    pub fn whole(octets: &'a [u8]) -> Self {
+        Part { octets, known: None }
+    }
+
+    /// Octets with a map of the same length that has 0 for each one that is missing.
+    #[must_use]
+    pub fn with_known(octets: &'a [u8], known: &'a [u8]) -> Self {
+        debug_assert_eq!(octets.len(), known.len());
+        Part { octets, known: known.contains(&0).then_some(known) }
+    }
+
+    /// How many octets, missing ones too.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.octets.len()
+    }
+
+    /// Nothing at all?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+    }
+
+    /// Is no octet missing?
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.known.is_none()
+    }
+
+    /// All octets, when none is missing.
+    #[must_use]
+    pub fn all(&self) -> Option<&'a [u8]> {
+        self.is_whole().then_some(self.octets)
+    }
+
+    /// The octets of `range`, when it lies inside and none of them is missing.
+    #[must_use]
+    pub fn get(&self, range: Range<usize>) -> Option<&'a [u8]> {
+        let octets = self.octets.get(range.clone())?;
+        match self.known {
+            Some(known) if known[range].contains(&0) => None,
+            _ => Some(octets),
+        }
+    }
+
+    /// The part from `start` on; nothing when that is behind the end.
+    #[must_use]
+    pub fn from(&self, start: usize) -> Part<'a> {
+        let start = start.min(self.octets.len());
+        Part { octets: &self.octets[start..], known: self.known.map(|k| &k[start..]).filter(|k| k.contains(&0)) }
+    }
+
+    /// The part before `end`; all of it when that is behind the end.
+    #[must_use]
+    pub fn up_to(&self, end: usize) -> Part<'a> {
+        let end = end.min(self.octets.len());
+        Part { octets: &self.octets[..end], known: self.known.map(|k| &k[..end]).filter(|k| k.contains(&0)) }
+    }
+
+    /// Octets with zeros for missing ones, and the map of what is known (empty when everything is).
+    #[must_use]
+    pub fn raw(&self) -> (&'a [u8], &'a [u8]) {
+        (self.octets, self.known.unwrap_or(&[]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_missing_octet_shows_only_where_it_is() {
+        let part = Part::with_known(b"ab\0d", &[1, 1, 0, 1]);
+        assert_eq!((part.len(), part.is_whole(), part.all()), (4, false, None));
+        assert_eq!(
+            (part.get(0..2), part.get(1..3), part.get(3..4), part.get(3..5)),
+            (Some(&b"ab"[..]), None, Some(&b"d"[..]), None)
+        );
+        assert_eq!(part.up_to(2).all(), Some(&b"ab"[..]));
+        assert_eq!(part.from(3).all(), Some(&b"d"[..]));
+        assert_eq!(part.raw(), (&b"ab\0d"[..], &[1, 1, 0, 1][..]));
+    }
+
+    #[test]
+    fn with_nothing_missing_it_is_whole() {
+        let part = Part::with_known(b"ab", &[1, 1]);
+        assert_eq!((part.all(), part.raw()), (Some(&b"ab"[..]), (&b"ab"[..], &[][..])));
+        assert!(part.from(9).is_empty() && !part.up_to(9).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_parts_agree_with_slices(octets: Vec<(u8, bool)>, a in 0usize..40, b in 0usize..40, c in 0usize..40) {
+            let (values, known): (Vec<u8>, Vec<u8>) = octets.iter().map(|(octet, there)| (*octet, u8::from(*there))).unzip();
+            let part = Part::with_known(&values, &known);
+            let (from, to) = (a.min(values.len()), (a + b).min(values.len()).max(a.min(values.len())));
+            let inner = part.up_to(a + b).from(a);
+            prop_assert_eq!(inner.len(), to - from);
+            prop_assert_eq!(inner.is_whole(), !known[from..to].contains(&0));
+            let expected = (c <= inner.len()).then(|| &values[from..from + c]).filter(|_| !known[from..from + c].contains(&0));
+            prop_assert_eq!(inner.get(0..c), expected);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The digest that RFC 5041 section 3 wants below DDP.
+
+use weft_core::requirement;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+
+pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], judge: Judge::End(digest) };
+
+/// MPA lets peers agree on no CRC; DDP asks for a digest without exception. So it is worth a note, once a direction.
+fn digest(books: &Books, findings: &mut Findings<'_>) {
+    for (direction, side) in books.traffic.sides.iter().enumerate() {
+        let Some((frame, has_field)) = side.unguarded else { continue };
+        if has_field && !books.traffic.crc_is_off() {
+            // Nobody saw the start-up frames: there may well be CRCs.
+            continue;
+        }
+        let expected = "a digest at least as strong as CRC32c over each DDP segment";
+        let found = if has_field { "CRC switched off by both sides" } else { "FPDUs without CRC field" };
+        findings.note().in_frame(requirement!("DDP-3-7"), direction, frame, expected, found.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, proves};
+
+    fn with_flags(flags: u8) -> Wire {
+        let mut wire = Wire::connected();
+        for (direction, mut frame) in [testing::request(), testing::reply()].into_iter().enumerate() {
+            frame[16] = flags;
+            wire.send(direction, &frame);
+        }
+        wire.say(0, "4143 00000000 00000000 00000001 00000000 2a");
+        wire
+    }
+
+    #[test]
+    fn ddp_wants_a_digest() {
+        proves(requirement!("DDP-3-7"), &with_flags(0), &with_flags(0x40));
+    }
+}

@@ -1,0 +1,145 @@
+//! The first two octets of a segment: T, L, Rsvd, DV, and what DDP carries for RDMAP.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::ddp::Segment;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+pub(super) static FIXED_FIELDS: Rule = Rule {
+    requirements: &[
+        requirement!("DDP-4.1-1"),
+        requirement!("DDP-4.1-2"),
+        requirement!("DDP-4.1-3"),
+        requirement!("DDP-4.1-10"),
+        requirement!("DDP-4.1-12"),
+        requirement!("DDP-4.2-2"),
+        requirement!("DDP-4.3-2"),
+        requirement!("DDP-5.2-9"),
+    ],
+    judge: Judge::Header(fixed_fields),
+};
+
+pub(super) static VERSION: Rule = Rule { requirements: &[requirement!("DDP-4.1-13")], judge: Judge::Segment(version) };
+
+const CONTROL: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 1;
+
+fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let (octet, opcode) = (view.header[0], view.opcode());
+    let control = view.segment.control();
+    let mut wrong = 0;
+    if control.reserved() != 0 {
+        wrong += 1;
+        let found = format!("Rsvd {:#06b}", control.reserved());
+        findings.at(requirement!("DDP-4.1-10"), unit, CONTROL, "Rsvd of zero", found);
+    }
+    if let Some(expected) = books.traffic.wrong_version(control.version()) {
+        wrong += 1;
+        let (expected, found) = (format!("DV {expected}"), format!("DV {}", control.version()));
+        findings.at(requirement!("DDP-4.1-12"), unit, CONTROL, &expected, found);
+    }
+    if let Some(should) = opcode.is_tagged()
+        && should != control.tagged()
+    {
+        wrong += 1;
+        let (id, expected) = if should {
+            (requirement!("DDP-4.1-2"), "T=1: it goes to a Tagged Buffer")
+        } else {
+            (requirement!("DDP-4.1-3"), "T=0: it goes to an Untagged Buffer")
+        };
+        findings.at(id, unit, CONTROL, expected, format!("T={} in {opcode}", u8::from(control.tagged())));
+    }
+    if wrong > 1 {
+        let expected = "T, L, four bits of Rsvd and two of DV, from the most significant bit on";
+        findings.at(requirement!("DDP-4.1-1"), unit, CONTROL, expected, format!("{octet:#010b}"));
+    }
+    let second = view.segment.ulp_control();
+    let fits = second.version() == control.version() && second.reserved() == 0;
+    let handed_on = |findings: &mut Findings<'_>, id: RequirementId, range, expected| {
+        findings.at(id, unit, range, expected, format!("{:02x?}", &view.header[1..view.header_len.min(6)]));
+    };
+    match &view.segment {
+        Segment::Tagged(..) => {
+            if !fits || opcode.is_tagged() != Some(true) {
+                let expected = "the control octet of an RDMA Write or Read Response";
+                let range = ULPDU_AT + 1..ULPDU_AT + 2;
+                let found = format!("{:#04x}", view.header[1]);
+                findings.at(requirement!("DDP-4.2-2"), unit, range, expected, found);
+            }
+            if view.payload_len == 0 && (wrong > 0 || !fits) {
+                let expected = "a valid first and second octet, without payload too";
+                let found = format!("{octet:#04x} {:#04x}", view.header[1]);
+                findings.at(requirement!("DDP-5.2-9"), unit, ULPDU_AT..ULPDU_AT + 2, expected, found);
+            }
+        }
+        Segment::Untagged(header, _) => {
+            let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
+            if !fits || opcode.is_tagged() != Some(false) || word {
+                let expected = "RDMAP's control octet, and zero where it names no STag";
+                handed_on(findings, requirement!("DDP-4.3-2"), ULPDU_AT + 1..ULPDU_AT + 6, expected);
+            }
+        }
+    }
+}
+
+fn version(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let found = view.header[0] & 3;
+    if let Some(first) = books.traffic.version
+        && first != found
+    {
+        let (expected, found) = (format!("DV {first} as in the segments before"), format!("DV {found}"));
+        findings.at(requirement!("DDP-4.1-13"), unit, CONTROL, &expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{Wire, exchange, proves};
+
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
+    const WRITE: &str = "c140 11223344 0000000000001000 2a";
+
+    fn one(ulpdu: &str) -> Wire {
+        exchange(&[(0, ulpdu)])
+    }
+
+    #[test]
+    fn bits_of_the_first_octet() {
+        // 0x41 with its bits the other way round.
+        let mirrored = one("8243 00000000 00000000 00000001 00000000 2a");
+        proves(requirement!("DDP-4.1-1"), &mirrored, &one(SEND));
+        proves(requirement!("DDP-4.1-2"), &one("4140 11223344 0000000000001000 2a2a2a2a"), &one(WRITE));
+        proves(requirement!("DDP-4.1-3"), &one("c143 00000000 00000000 00000001 00000000 2a"), &one(SEND));
+        proves(requirement!("DDP-4.1-10"), &one("4543 00000000 00000000 00000001 00000000 2a"), &one(SEND));
+        proves(requirement!("DDP-4.1-12"), &one("4203 00000000 00000000 00000001 00000000 2a"), &one(SEND));
+        let second = "4143 00000000 00000000 00000002 00000000 2a";
+        let changed = exchange(&[(0, SEND), (1, "4003 00000000 00000000 00000001 00000000 2a")]);
+        proves(requirement!("DDP-4.1-13"), &changed, &exchange(&[(0, SEND), (0, second)]));
+    }
+
+    #[test]
+    fn octets_of_rdmap() {
+        proves(requirement!("DDP-4.2-2"), &one("c150 11223344 0000000000001000 2a"), &one(WRITE));
+        proves(requirement!("DDP-4.3-2"), &one("4143 00000007 00000000 00000001 00000000 2a"), &one(SEND));
+        proves(
+            requirement!("DDP-5.2-9"),
+            &one("c550 00000000 0000000000000000"),
+            &one("c140 00000000 0000000000000000"),
+        );
+    }
+
+    /// The capture begins behind the start-up frames: the peers may have agreed on version 0.
+    #[test]
+    fn version_0_in_mid_stream_may_be_agreed_on() {
+        let mut wire = Wire::connected();
+        wire.lose(0, &crate::testing::request());
+        for msn in 1..9 {
+            wire.say(0, &format!("4003 00000000 00000000 {msn:08x} 00000000 2a"));
+        }
+        assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("DDP-4.1-12")));
+    }
+}

@@ -1,0 +1,90 @@
+//! FPDUs that are too short for a DDP segment.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, ULPDU_AT, is_trusted};
+use crate::unit::{Fpdu, Unit};
+
+pub(super) static HEADER: Rule = Rule {
+    requirements: &[
+        requirement!("DDP-4.2-1"),
+        requirement!("DDP-4.3-1"),
+        requirement!("DDP-4.4-1"),
+        requirement!("RDMAP-3.1-1"),
+        requirement!("RDMAP-3.1-5"),
+    ],
+    judge: Judge::Fpdu(header),
+};
+
+pub(super) static MULPDU: Rule = Rule { requirements: &[requirement!("DDP-5.2-12")], judge: Judge::Fpdu(fits_mulpdu) };
+
+fn fits_mulpdu(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    let length = fpdu.layout.ulpdu_length;
+    let room = books.mpa.streams[usize::from(unit.direction)].room;
+    if let Some(room) = room.filter(|room| length > room.mulpdu)
+        && is_trusted(fpdu)
+    {
+        let expected = format!("a segment of at most {} octets, the MULPDU by EMSS {}", room.mulpdu, room.emss);
+        findings.at(requirement!("DDP-5.2-12"), unit, 0..ULPDU_AT, &expected, format!("{length} octets"));
+    }
+}
+
+fn header(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    let len = usize::from(fpdu.layout.ulpdu_length);
+    if len >= 18 || !is_trusted(fpdu) {
+        return;
+    }
+    let Some(first) = fpdu.ulpdu().get(0..1.min(len)) else { return };
+    let tagged = first.first().is_some_and(|octet| octet & 0x80 != 0);
+    let needed = if tagged { 14 } else { 18 };
+    if len >= needed {
+        return;
+    }
+    let (expected, all): (_, &[RequirementId]) = match (len, tagged) {
+        (0, _) => ("a DDP segment", &[]),
+        (_, true) => {
+            ("at least 14 octets, a tagged DDP header", &[requirement!("DDP-4.2-1"), requirement!("RDMAP-3.1-5")])
+        }
+        (_, false) => {
+            ("at least 18 octets, an untagged DDP header", &[requirement!("DDP-4.3-1"), requirement!("RDMAP-3.1-5")])
+        }
+    };
+    let found = format!("a ULPDU of {len} octets");
+    findings.each(all, unit, 0..ULPDU_AT + len, expected, &found);
+    let always = [requirement!("DDP-4.4-1"), requirement!("RDMAP-3.1-1")];
+    findings.each(&always, unit, 0..ULPDU_AT + len, expected, &found);
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, exchange, proves};
+
+    /// EMSS 536 brings a MULPDU of 530 (RFC 5044 section 4.5), 516 octets of which a Write fills.
+    #[test]
+    fn a_segment_fits_the_mulpdu() {
+        let writes = |len: usize| {
+            let mut wire = Wire::connected_with_mss(536);
+            wire.send(0, &testing::request());
+            wire.send(1, &testing::reply());
+            wire.say(0, &format!("c140 11223344 0000000000001000 {}", "2a".repeat(len)));
+            wire
+        };
+        proves(requirement!("DDP-5.2-12"), &writes(517), &writes(516));
+    }
+
+    #[test]
+    fn a_segment_has_its_header() {
+        let tagged = exchange(&[(0, "c140 11223344 0000000000001000")]);
+        let untagged = exchange(&[(0, "4143 00000000 00000000 00000001 00000000")]);
+        proves(requirement!("DDP-4.2-1"), &exchange(&[(0, "c140 11223344 00000000000010")]), &tagged);
+        proves(requirement!("DDP-4.3-1"), &exchange(&[(0, "4143 00000000 00000000 00000001 000000")]), &untagged);
+        proves(requirement!("DDP-4.4-1"), &exchange(&[(0, "")]), &untagged);
+        proves(requirement!("RDMAP-3.1-1"), &exchange(&[(0, "4143")]), &untagged);
+        // Fourteen octets: one octet of RsvdULP would be enough for them, but T is 0.
+        proves(requirement!("RDMAP-3.1-5"), &exchange(&[(0, "4143 00000000 00000001 00000000")]), &tagged);
+    }
+}

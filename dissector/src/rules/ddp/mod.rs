@@ -1,0 +1,30 @@
+//! Rules of RFC 5041.
+
+mod digest;
+mod header;
+mod length;
+mod message;
+mod stream;
+mod terminate;
+
+use super::Rule;
+
+/// Every rule of RFC 5041.
+pub(super) static RULES: &[&Rule] = &[
+    &digest::DIGEST,
+    &header::FIXED_FIELDS,
+    &header::VERSION,
+    &length::HEADER,
+    &length::MULPDU,
+    &message::OFFSETS,
+    &message::LAST,
+    &message::NUMBERS,
+    &message::CONSTANT,
+    &message::RESPONSE,
+    &stream::STRAY,
+    &stream::TEARDOWN,
+    &stream::ERRORS,
+    &terminate::REPORT,
+    &terminate::STAG,
+    &terminate::ONE_MORE,
+];

@@ -1,0 +1,185 @@
+//! How a DDP stream begins, ends, and meets errors.
+
+use weft_core::requirement;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Kind, Unit};
+
+pub(super) static STRAY: Rule =
+    Rule { requirements: &[requirement!("DDP-6.1-2"), requirement!("RDMAP-6.1-3")], judge: Judge::Other(stray) };
+
+pub(super) static TEARDOWN: Rule = Rule {
+    requirements: &[requirement!("DDP-6.2.1-1"), requirement!("DDP-6.2.1-6"), requirement!("DDP-6.2.1-8")],
+    judge: Judge::End(teardown),
+};
+
+pub(super) static ERRORS: Rule =
+    Rule { requirements: &[requirement!("DDP-6.2.2-3"), requirement!("DDP-7-1")], judge: Judge::End(errors) };
+
+/// Octets that are no FPDU, with every octet before them captured and understood.
+fn stray(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Kind::Unparsed { len } = unit.kind else { return };
+    if !books.traffic.sides[usize::from(unit.direction)].strayed {
+        return;
+    }
+    let found = format!("{len} octets that are none");
+    let direction = usize::from(unit.direction);
+    findings.in_frame(requirement!("DDP-6.1-2"), direction, unit.frame, "FPDUs from the first one on", found.clone());
+    let expected = "nothing but RDMA messages once the stream is in RDMA mode";
+    findings.in_frame(requirement!("RDMAP-6.1-3"), direction, unit.frame, expected, found);
+}
+
+fn teardown(books: &Books, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&books.connection, &books.traffic);
+    let terminated = traffic.sides.iter().any(|side| side.terminate.is_some());
+    for direction in 0..2 {
+        let (own, peer) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
+        let reset = connection.rst.iter().any(Option::is_some);
+        if let Some(fin) = connection.fin[direction]
+            && let Some((opcode, latest)) = own.messages.unfinished()
+            && latest <= fin
+            && !terminated
+            && !reset
+        {
+            let expected = "all segments of each message before the close";
+            let found = format!("a close in the middle of a message ({opcode})");
+            findings.in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found);
+        }
+        let Some(peer_fin) = connection.fin[1 - direction] else { continue };
+        let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
+        let Some(ended) = ended.filter(|ended| *ended > peer_fin) else { continue };
+        if traffic.is_whole()
+            && !terminated
+            && let Some(read) = peer.operations.unanswered().next()
+            && read.frame < peer_fin
+        {
+            let expected = "requests served although the other half is closed";
+            let found = format!("a close, and no response to the request of frame {}", read.frame);
+            findings.in_frame(requirement!("DDP-6.2.1-6"), direction, ended, expected, found);
+        }
+        if connection.rst[direction] == Some(ended) && !terminated && own.fpdus.is_some() {
+            // Whether the ULP asked for a graceful end is not on the wire.
+            let expected = "a graceful close of this half too, unless the ULP aborts";
+            let found = "a reset behind the other side's FIN".to_owned();
+            findings.note().in_frame(requirement!("DDP-6.2.1-8"), direction, ended, expected, found);
+        }
+    }
+}
+
+/// An error that the receiver must have noticed, and a close without a word about it.
+fn errors(books: &Books, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&books.connection, &books.traffic);
+    for direction in 0..2 {
+        let (own, receiver) = (&traffic.sides[direction], &traffic.sides[1 - direction]);
+        let closed = [connection.fin[1 - direction], connection.rst[1 - direction]].into_iter().flatten().min();
+        let closed = closed.filter(|_| !receiver.lost);
+        if let Some(fault) = own.fault
+            && let Some(closed) = closed.filter(|closed| *closed > fault.frame)
+            && receiver.terminate.is_none()
+        {
+            let found = format!("a close without Terminate behind the error of frame {}", fault.frame);
+            let expected = "one more message, the Terminate";
+            findings.in_frame(requirement!("DDP-6.2.2-3"), 1 - direction, closed, expected, found);
+        }
+        // A Responder may not send before it has a first FPDU that is right.
+        let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < *bad)) else { continue };
+        match &receiver.terminate {
+            None => {
+                if let Some(closed) = closed.filter(|closed| *closed > bad) {
+                    let found = format!("a close without Terminate behind the bad CRC of frame {bad}");
+                    let expected = "a Terminate of layer 2 about the CRC";
+                    findings.in_frame(requirement!("DDP-7-1"), 1 - direction, closed, expected, found);
+                }
+            }
+            Some(seen) => {
+                let about_earlier = seen.frame < bad || seen.target().is_some_and(|target| target.frame < bad);
+                if seen.error.layer.0 != 2 && !about_earlier {
+                    let found = format!("{} behind the bad CRC of frame {bad}", seen.error);
+                    let expected = "a Terminate of layer 2 about the CRC";
+                    findings.in_frame(requirement!("DDP-7-1"), 1 - direction, seen.frame, expected, found);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, exchange, proves};
+
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
+    const READ: &str = "4141 00000000 00000001 00000001 00000000
+        00000100 0000000000001000 00000004 00000200 0000000000002000";
+
+    fn then(begin: &[(usize, &str)], end: impl FnOnce(&mut Wire)) -> Wire {
+        let mut wire = exchange(begin);
+        end(&mut wire);
+        wire
+    }
+
+    #[test]
+    fn nothing_but_fpdus_behind_the_startup() {
+        let stray = || then(&[(0, SEND)], |wire| wire.send(0, &[0xee; 64]));
+        let second = "4143 00000000 00000000 00000002 00000000 2a";
+        let clean = exchange(&[(0, SEND), (0, second)]);
+        proves(requirement!("DDP-6.1-2"), &stray(), &clean);
+        proves(requirement!("RDMAP-6.1-3"), &then(&[(0, SEND)], |wire| wire.send(0, &testing::request())), &clean);
+        let mut lost = exchange(&[(0, SEND)]);
+        lost.lose(0, &testing::fpdu(&testing::hex(second)));
+        lost.send(0, &[0xee; 64]);
+        assert!(lost.findings().iter().all(|finding| finding.requirement != requirement!("DDP-6.1-2")));
+    }
+
+    #[test]
+    fn graceful_teardown() {
+        let part = "0143 00000000 00000000 00000001 00000000 2a";
+        proves(
+            requirement!("DDP-6.2.1-1"),
+            &then(&[(0, part)], |wire| wire.fin(0)),
+            &then(&[(0, SEND)], |wire| wire.fin(0)),
+        );
+        let half_closed = |answer: bool| {
+            then(&[(0, READ)], |wire| {
+                wire.fin(0);
+                if answer {
+                    wire.say(1, "c142 00000100 0000000000001000 01020304");
+                }
+                wire.fin(1);
+            })
+        };
+        proves(requirement!("DDP-6.2.1-6"), &half_closed(false), &half_closed(true));
+        let ends = |reset: bool| {
+            then(&[(0, SEND), (1, SEND)], |wire| {
+                wire.fin(0);
+                if reset { wire.rst(1) } else { wire.fin(1) }
+            })
+        };
+        proves(requirement!("DDP-6.2.1-8"), &ends(true), &ends(false));
+    }
+
+    #[test]
+    fn errors_are_answered() {
+        // QN 9 does not exist.
+        let bad = "4143 00000000 00000009 00000001 00000000 2a";
+        let report = "4147 00000000 00000002 00000001 00000000 1201c000 0013 4143 00000000 00000009 00000001 00000000";
+        let silent = then(&[(0, bad)], |wire| wire.fin(1));
+        let told = then(&[(0, bad), (1, report)], |wire| wire.fin(1));
+        proves(requirement!("DDP-6.2.2-3"), &silent, &told);
+
+        let bad_crc = |report: &str| {
+            then(&[(0, SEND)], |wire| {
+                let mut octets = testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000 2a"));
+                octets[20] ^= 1;
+                wire.send(0, &octets);
+                wire.say(1, report);
+                wire.fin(1);
+            })
+        };
+        let of_mpa = bad_crc("4147 00000000 00000002 00000001 00000000 20020000");
+        let of_rdmap = bad_crc("4147 00000000 00000002 00000001 00000000 02ff0000");
+        proves(requirement!("DDP-7-1"), &of_rdmap, &of_mpa);
+    }
+}

@@ -1,0 +1,93 @@
+//! Terminates that report an error of DDP.
+
+use weft_core::requirement;
+use weft_core::wire::ddp::RawTagged;
+use weft_core::wire::rdmap::ErrorLayer;
+
+use crate::follow::{Books, Remark, What};
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+const TERMINATE: u16 = 1 << 7;
+
+pub(super) static REPORT: Rule = Rule {
+    requirements: &[requirement!("DDP-7.1-17"), requirement!("DDP-7.2-1"), requirement!("DDP-7.2-14")],
+    judge: Judge::Opcode(TERMINATE, report),
+};
+
+pub(super) static STAG: Rule =
+    Rule { requirements: &[requirement!("DDP-4.2-5")], judge: Judge::Opcode(TERMINATE, stag) };
+
+pub(super) static ONE_MORE: Rule = Rule { requirements: &[requirement!("DDP-7.1-19")], judge: Judge::Remark(one_more) };
+
+fn report(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.error.layer == ErrorLayer::DDP) else {
+        return;
+    };
+    let at = ULPDU_AT + 18;
+    if !seen.control.m() || !seen.control.d() {
+        let expected = "the length and the DDP header of the segment (M=1, D=1)";
+        let found = format!("M={}, D={}", u8::from(seen.control.m()), u8::from(seen.control.d()));
+        findings.at(requirement!("DDP-7.1-17"), unit, at + 2..at + 3, expected, found);
+    }
+    if seen.error.error_type == 3 {
+        let found = format!("{:?}", seen.error);
+        findings.at(requirement!("DDP-7.2-14"), unit, at..at + 2, "type 3 left to the LLP", found);
+    } else if !seen.error.is_assigned() {
+        let found = format!("{:?}", seen.error);
+        findings.at(requirement!("DDP-7.2-1"), unit, at..at + 2, "a type and code of RFC 5041 section 7.2", found);
+    }
+}
+
+/// The receiver says that it knows no such STag, or not on this stream.
+fn stag(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = books.traffic.terminate_at(unit) else { return };
+    let unknown = seen.error.layer == ErrorLayer::DDP && seen.error.error_type == 1 && matches!(seen.error.code, 0 | 2);
+    if let Some(target) = seen.target().filter(|target| unknown && target.header().len() == RawTagged::LEN) {
+        let (sender, header) = (usize::from(unit.direction == 0), target.header());
+        let found = format!(
+            "STag {:#010x}, refused in frame {}",
+            u32::from_be_bytes([header[2], header[3], header[4], header[5]]),
+            seen.frame
+        );
+        let expected = "an STag that is valid on this stream";
+        findings.in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
+    }
+}
+
+fn one_more(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+    let What::AfterTerminate(opcode) = remark.what else { return };
+    let terminate = books.traffic.sides[remark.direction].terminate;
+    if terminate.is_some_and(|seen| seen.error.layer == ErrorLayer::DDP) {
+        let expected = "one message behind the error, the Terminate";
+        let ids = [requirement!("DDP-7.1-19")];
+        findings.remarked(&ids, unit, remark, expected, &format!("{opcode} behind it"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{Wire, exchange, proves};
+
+    const WRITE: &str = "c140 deadbeef 0000000000002000 2a";
+
+    /// A Write is refused with what stands behind the DDP header of a Terminate.
+    fn refused(report: &str) -> Wire {
+        exchange(&[(0, WRITE), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
+    }
+
+    #[test]
+    fn errors_of_ddp() {
+        let right = || refused("1101c000 000f c140 deadbeef 0000000000002000");
+        proves(requirement!("DDP-7.1-17"), &refused("11010000"), &right());
+        proves(requirement!("DDP-7.2-1"), &refused("1109c000 000f c140 deadbeef 0000000000002000"), &right());
+        proves(requirement!("DDP-7.2-14"), &refused("1301c000 000f c140 deadbeef 0000000000002000"), &right());
+        let unknown = refused("1100c000 000f c140 deadbeef 0000000000002000");
+        proves(requirement!("DDP-4.2-5"), &unknown, &right());
+        let mut more = right();
+        more.say(1, "4143 00000000 00000000 00000001 00000000 2a");
+        proves(requirement!("DDP-7.1-19"), &more, &right());
+    }
+}

@@ -1,0 +1,123 @@
+//! The monitor's rules: each judges units, or a connection at its end, against requirements of the catalogue.
+//!
+//! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table of its protocol. It never fires on what
+//! the capture does not hold: octets that were lost or cut off, and what an FPDU with a bad CRC says. Each id that it judges
+//! has a test with a stream that makes it fire and one, as close as possible, that does not (`testing::proves`).
+
+mod ddp;
+mod findings;
+mod mpa;
+mod p2p;
+mod rdmap;
+mod view;
+
+pub(crate) use findings::Findings;
+pub(crate) use view::{SegmentView, ULPDU_AT, is_trusted, queue_of};
+
+use std::sync::LazyLock;
+
+use weft_core::RequirementId;
+
+use crate::follow::{Books, Remark};
+use crate::unit::{Fpdu, Kind, Unit};
+
+/// One rule.
+pub struct Rule {
+    /// The requirements that it judges.
+    pub requirements: &'static [RequirementId],
+    /// When and how.
+    pub(crate) judge: Judge,
+}
+
+/// When a rule looks, and at what. The books of the connection already know the unit.
+#[derive(Clone, Copy)]
+pub(crate) enum Judge {
+    /// At each start-up frame.
+    Startup(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
+    /// At each FPDU, whatever its state.
+    Fpdu(fn(&Books, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
+    /// At each DDP segment whose header was captured and whose FPDU can be trusted.
+    Segment(fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
+    /// At each such segment of which a bit or a field besides STag, TO, MSN, MO and payload is out of the ordinary
+    /// ([`SegmentView::is_ordinary`]).
+    Header(fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
+    /// At each such segment whose opcode has its bit in the mask (bit 0: RDMA Write).
+    Opcode(u16, fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
+    /// At each thing that the books remark on while they take a unit in.
+    Remark(fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>)),
+    /// At every other unit.
+    Other(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
+    /// When the connection or the capture ends.
+    End(fn(&Books, &mut Findings<'_>)),
+}
+
+/// Every rule.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES].into_iter().flatten().copied()
+}
+
+type OnUnit = fn(&Books, &Unit<'_>, &mut Findings<'_>);
+type OnFpdu = fn(&Books, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>);
+type OnSegment = fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>);
+type OnRemark = fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>);
+
+/// The rules by what they look at, so that a unit meets only those that it concerns.
+#[derive(Default)]
+struct Tables {
+    startup: Vec<OnUnit>,
+    fpdu: Vec<OnFpdu>,
+    segment: Vec<OnSegment>,
+    header: Vec<OnSegment>,
+    opcode: [Vec<OnSegment>; 16],
+    remark: Vec<OnRemark>,
+    other: Vec<OnUnit>,
+    end: Vec<fn(&Books, &mut Findings<'_>)>,
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let mut tables = Tables::default();
+    for rule in rules() {
+        match rule.judge {
+            Judge::Startup(judge) => tables.startup.push(judge),
+            Judge::Fpdu(judge) => tables.fpdu.push(judge),
+            Judge::Segment(judge) => tables.segment.push(judge),
+            Judge::Header(judge) => tables.header.push(judge),
+            Judge::Opcode(mask, judge) => {
+                let concerned = tables.opcode.iter_mut().enumerate().filter(|(opcode, _)| mask >> opcode & 1 == 1);
+                concerned.for_each(|(_, table)| table.push(judge));
+            }
+            Judge::Remark(judge) => tables.remark.push(judge),
+            Judge::Other(judge) => tables.other.push(judge),
+            Judge::End(judge) => tables.end.push(judge),
+        }
+    }
+    tables
+});
+
+/// Lets every rule that is concerned look at `unit`; `view` is its segment, when it is one that rules may believe.
+pub(crate) fn judge_unit(books: &Books, unit: &Unit<'_>, view: Option<&SegmentView<'_>>, findings: &mut Findings<'_>) {
+    let tables = &*TABLES;
+    match &unit.kind {
+        Kind::Startup(..) => tables.startup.iter().for_each(|judge| judge(books, unit, findings)),
+        Kind::Fpdu(fpdu) => {
+            tables.fpdu.iter().for_each(|judge| judge(books, unit, fpdu, findings));
+            if let Some(view) = view {
+                tables.segment.iter().for_each(|judge| judge(books, unit, view, findings));
+                if !view.is_ordinary() {
+                    tables.header.iter().for_each(|judge| judge(books, unit, view, findings));
+                }
+                let concerned = &tables.opcode[usize::from(view.opcode().0 & 0xf)];
+                concerned.iter().for_each(|judge| judge(books, unit, view, findings));
+            }
+        }
+        _ => tables.other.iter().for_each(|judge| judge(books, unit, findings)),
+    }
+    for remark in books.remarks() {
+        tables.remark.iter().for_each(|judge| judge(books, unit, remark, findings));
+    }
+}
+
+/// Lets the rules look that judge a connection as a whole.
+pub(crate) fn judge_end(books: &Books, findings: &mut Findings<'_>) {
+    TABLES.end.iter().for_each(|judge| judge(books, findings));
+}

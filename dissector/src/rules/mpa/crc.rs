@@ -1,0 +1,274 @@
+//! CRC32c of FPDUs; where it is wrong, what it was taken of instead.
+
+use weft_core::requirement;
+use weft_core::wire::mpa::fpdu::Piece;
+use weft_core::{RequirementId, crc};
+
+use crate::follow::{Books, Pair, StartupSeen};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{CrcStatus, Fpdu, Unit};
+
+pub(super) static CRC_IS_RIGHT: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-4.1-6"),
+        requirement!("MPA-4.3-1"),
+        requirement!("MPA-4.3-8"),
+        requirement!("MPA-4.4-1"),
+        requirement!("MPA-4.4-9"),
+        requirement!("MPA-4.4-14"),
+        requirement!("MPA-4.4-15"),
+        requirement!("MPA-4.4-16"),
+        requirement!("MPA-4.4-17"),
+        requirement!("MPA-4.4-18"),
+        requirement!("MPA-4.4-21"),
+        requirement!("MPA-4.4-22"),
+        requirement!("MPA-7.1.1-12"),
+        requirement!("MPA-B.1-1"),
+        requirement!("MPA-C.1-8"),
+        requirement!("MPA-C.2.5-2"),
+    ],
+    judge: Judge::Fpdu(crc_is_right),
+};
+
+/// RFC 5044 Figure 5 up to the CRC field: a Send of 24 zero octets behind the first marker.
+const FIGURE_5: [u8; 48] = figure(&[0, 0, 0, 0, 0, 0x2a, 0x41, 0x43], 19, 1, None);
+/// RFC 5044 Figure 6: the same with MSN 2, and a marker within.
+const FIGURE_6: [u8; 48] = figure(&[0, 0x2a, 0x41, 0x43], 15, 2, Some((20, 0x14)));
+
+const fn figure(head: &[u8], msn_at: usize, msn: u8, marker: Option<(usize, u8)>) -> [u8; 48] {
+    let mut octets = [0; 48];
+    let mut i = 0;
+    while i < head.len() {
+        octets[i] = head[i];
+        i += 1;
+    }
+    octets[msn_at] = msn;
+    if let Some((at, pointer)) = marker {
+        octets[at + 3] = pointer;
+    }
+    octets
+}
+
+fn crc_is_right(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    if fpdu.crc_status != CrcStatus::Bad {
+        return;
+    }
+    let layout = &fpdu.layout;
+    let (Some(octets), Some(field)) = (unit.stream_octets(layout.start, layout.crc), fpdu.crc) else { return };
+    let direction = usize::from(unit.direction);
+    let at = fpdu.body.len()..fpdu.body.len() + crc::CRC_LEN;
+    let right = crc::to_octets(crc::crc32c(octets));
+    let expected = format!("CRC32c {}", hex(right));
+    findings.at(requirement!("MPA-4.1-6"), unit, at.clone(), &expected, hex(field));
+    let mut also = |id: RequirementId, found: &str| {
+        findings.at(id, unit, at.clone(), &expected, format!("{}: {found}", hex(field)));
+    };
+    for (id, what) in explain(fpdu, octets, field) {
+        also(id, what);
+    }
+    match octets {
+        octets if *octets == FIGURE_5 => also(requirement!("MPA-4.4-21"), "another CRC than Figure 5"),
+        octets if *octets == FIGURE_6 => also(requirement!("MPA-4.4-22"), "another CRC than Figure 6"),
+        _ => {}
+    }
+    let none = field == [0; 4];
+    if none {
+        also(requirement!("MPA-4.4-1"), "no CRC was generated");
+        if books.connection.startup.iter().flatten().any(StartupSeen::wants_crc) {
+            also(requirement!("MPA-7.1.1-12"), "no CRC was generated, though a start-up frame has C=1");
+        }
+        if books.connection.peer_startup(direction).is_some_and(StartupSeen::wants_crc) {
+            also(requirement!("MPA-4.4-9"), "no CRC was generated, though the peer sent C=1");
+        }
+    }
+    if books.mpa.streams[direction].bad_crcs == 1 {
+        let mut notes = findings.note();
+        notes.at(requirement!("MPA-B.1-1"), unit, at.clone(), "each record protected by its CRC32c", hex(field));
+        if let Some(pair) = books.connection.pair().filter(Pair::is_rdmac) {
+            let found = || format!("{}, towards a peer in the manner of the RDMA Consortium", hex(field));
+            notes.at(requirement!("MPA-C.1-8"), unit, at.clone(), &expected, found());
+            if pair.initiator == direction && pair.request.revision > 0 {
+                notes.at(requirement!("MPA-C.2.5-2"), unit, at.clone(), &expected, found());
+            }
+        }
+    }
+}
+
+/// What the field is the CRC of.
+fn explain(fpdu: &Fpdu<'_>, octets: &[u8], field: [u8; 4]) -> Vec<(RequirementId, &'static str)> {
+    let is = |octets: &[u8]| crc::to_octets(crc::crc32c(octets)) == field;
+    let mut swapped = field;
+    swapped.reverse();
+    let mut found = Vec::new();
+    if crc::to_octets(crc::crc32c(octets)) == swapped {
+        found.push((requirement!("MPA-4.4-18"), "the right value, most significant octet first"));
+    }
+    let (other, plain) = (crc32fast::hash(octets), !crc::crc32c(octets));
+    if [other.to_le_bytes(), other.to_be_bytes()].contains(&field) {
+        found.push((requirement!("MPA-4.4-14"), "the CRC-32 of Ethernet"));
+    } else if plain.to_le_bytes() == field {
+        found.push((requirement!("MPA-4.4-14"), "CRC32c without the final complement"));
+    }
+    let leading = fpdu.layout.has_leading_marker();
+    if leading && is(&octets[4..]) {
+        found.push((requirement!("MPA-4.4-17"), "taken without the marker in front"));
+        found.push((requirement!("MPA-4.3-8"), "taken without the marker in front"));
+    }
+    let last_is_marker = fpdu.layout.pieces().last().is_some_and(|piece| matches!(piece, Piece::Marker { .. }));
+    if last_is_marker && !octets.is_empty() && is(&octets[..octets.len() - 4]) {
+        found.push((requirement!("MPA-4.4-16"), "taken without the marker behind PAD"));
+    }
+    if let Some(body) = fpdu.body.all() {
+        let within = fpdu.markers.len() > usize::from(leading);
+        if within && is(body) {
+            found.push((requirement!("MPA-4.3-1"), "taken without the markers"));
+        }
+        let front = if leading { &octets[4..] } else { octets };
+        let pad = fpdu.pad().len();
+        if front.len() > 2 + pad && (is(&front[2..]) || pad > 0 && is(&octets[..octets.len() - pad])) {
+            found.push((requirement!("MPA-4.4-15"), "taken without ULPDU_Length or PAD"));
+        } else if within && is(body) {
+            found.push((requirement!("MPA-4.4-15"), "taken without embedded markers"));
+        }
+    }
+    found
+}
+
+fn hex(octets: [u8; 4]) -> String {
+    octets.map(|octet| format!("{octet:02x}")).join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Marked, Wire, proves};
+
+    const SEND: &str = "0013 4143 00000000 00000000 00000001 00000000 2a 000000";
+
+    /// A Send whose CRC field is what `field` makes of the octets before it.
+    fn send(field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
+        let mut wire = Wire::started();
+        append(&mut wire, 0, &testing::hex(SEND), field);
+        wire
+    }
+
+    /// Sends an FPDU whose CRC field is what `field` makes of it, and a good one behind.
+    fn append(wire: &mut Wire, direction: usize, covered: &[u8], field: impl Fn(&[u8]) -> [u8; 4]) {
+        wire.send(direction, &[covered, &field(covered)].concat());
+        wire.send(direction, &testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000")));
+    }
+
+    fn right(octets: &[u8]) -> [u8; 4] {
+        *testing::with_crc(octets.to_vec()).last_chunk().unwrap()
+    }
+
+    fn reversed(octets: &[u8]) -> [u8; 4] {
+        let mut field = right(octets);
+        field.reverse();
+        field
+    }
+
+    #[test]
+    fn a_wrong_crc_is_found() {
+        proves(requirement!("MPA-4.1-6"), &send(|_| [1, 2, 3, 4]), &send(right));
+        proves(requirement!("MPA-B.1-1"), &send(|_| [1, 2, 3, 4]), &send(right));
+    }
+
+    #[test]
+    fn what_the_field_holds_instead_is_told() {
+        proves(requirement!("MPA-4.4-18"), &send(reversed), &send(right));
+        let ethernet = send(|octets| crc32fast::hash(octets).to_le_bytes());
+        proves(requirement!("MPA-4.4-14"), &ethernet, &send(right));
+        proves(requirement!("MPA-4.4-15"), &send(|octets| right(&octets[2..])), &send(right));
+        proves(requirement!("MPA-4.4-15"), &send(|octets| right(&octets[..octets.len() - 3])), &send(right));
+    }
+
+    #[test]
+    fn a_sender_without_crc_is_found() {
+        let zero = send(|_| [0; 4]);
+        proves(requirement!("MPA-4.4-1"), &zero, &send(right));
+        proves(requirement!("MPA-4.4-9"), &zero, &send(right));
+        let only_own_c = |field: fn(&[u8]) -> [u8; 4]| {
+            let mut wire = Wire::started_as(&testing::startup_frame(0x40, 1, &[]), &testing::reply_frame(0, 1, &[]));
+            append(&mut wire, 0, &testing::hex(SEND), field);
+            wire
+        };
+        proves(requirement!("MPA-7.1.1-12"), &only_own_c(|_| [0; 4]), &only_own_c(right));
+        proves(requirement!("MPA-4.4-9"), &zero, &only_own_c(|_| [0; 4]));
+    }
+
+    /// Sends of such lengths, markers due; the CRC of FPDU `index` is what `field` makes of it.
+    fn marked(ulpdus: &[usize], index: usize, field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
+        let mut wire = Wire::started_with_markers();
+        let mut sender = Marked::default();
+        for (i, len) in ulpdus.iter().enumerate() {
+            let mut octets = sender.fpdu(&testing::send_of(u32::try_from(i + 1).unwrap(), *len));
+            if i == index {
+                let (covered, _) = octets.split_at(octets.len() - 4);
+                octets = [covered, &field(covered)].concat();
+            }
+            wire.send(0, &octets);
+        }
+        wire
+    }
+
+    /// Without its markers: those at 512, as the first FPDU starts with one.
+    fn without(octets: &[u8], markers: &[usize]) -> Vec<u8> {
+        let mut kept = octets.to_vec();
+        for at in markers.iter().rev() {
+            kept.drain(*at..at + 4);
+        }
+        kept
+    }
+
+    #[test]
+    fn markers_are_covered() {
+        let ulpdus = [600, 30];
+        let good = marked(&ulpdus, 9, right);
+        proves(requirement!("MPA-4.3-1"), &marked(&ulpdus, 0, |o| right(&without(o, &[0, 512]))), &good);
+        proves(requirement!("MPA-4.4-17"), &marked(&ulpdus, 0, |o| right(&o[4..])), &good);
+        // 478 octets of ULPDU: marker, length, ULPDU and CRC end at 488; 19 more put a marker between PAD and CRC at 512.
+        let ulpdus = [478, 19, 30];
+        let good = marked(&ulpdus, 9, right);
+        proves(requirement!("MPA-4.4-16"), &marked(&ulpdus, 1, |o| right(&o[..o.len() - 4])), &good);
+        // 502 octets of ULPDU end at 512: the next FPDU begins with a marker.
+        let ulpdus = [502, 30, 30];
+        let good = marked(&ulpdus, 9, right);
+        proves(requirement!("MPA-4.3-8"), &marked(&ulpdus, 1, |o| right(&o[4..])), &good);
+    }
+
+    #[test]
+    fn figures_5_and_6() {
+        let figure_5 = |field: &str| {
+            let mut wire = Wire::started_with_markers();
+            let head = "00000000 002a 4143 00000000 00000000 00000001 00000000";
+            wire.send(0, &[testing::hex(head), vec![0; 24], testing::hex(field)].concat());
+            wire
+        };
+        proves(requirement!("MPA-4.4-21"), &figure_5("52239984"), &figure_5("52239983"));
+        let figure_6 = |field: &str| {
+            let mut wire = Wire::started_with_markers();
+            // Up to 0x1EC.
+            wire.send(0, &Marked::default().fpdu(&testing::send_of(1, 0x1ec - 10)));
+            let head = "002a 4143 00000000 00000000 00000002 00000000 00000014";
+            wire.send(0, &[testing::hex(head), vec![0; 24], testing::hex(field)].concat());
+            wire.send(0, &testing::fpdu(&testing::send_of(3, 30)));
+            wire
+        };
+        proves(requirement!("MPA-4.4-22"), &figure_6("84925899"), &figure_6("84925898"));
+    }
+
+    #[test]
+    fn a_peer_of_the_rdma_consortium_wants_crc() {
+        let rdmac = |field: fn(&[u8]) -> [u8; 4]| {
+            let mut wire = Wire::started_as(&testing::startup_frame(0x40, 1, &[]), &testing::reply_frame(0xc0, 0, &[]));
+            let octets = Marked::default().fpdu(&testing::hex("4003 00000000 00000000 00000001 00000000 2a2b"));
+            let covered = octets[..octets.len() - 4].to_vec();
+            wire.send(0, &[covered.as_slice(), &field(&covered)].concat());
+            wire
+        };
+        proves(requirement!("MPA-C.1-8"), &rdmac(|_| [9; 4]), &rdmac(right));
+        proves(requirement!("MPA-C.2.5-2"), &rdmac(|_| [9; 4]), &rdmac(right));
+    }
+}

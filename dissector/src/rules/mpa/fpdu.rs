@@ -1,0 +1,156 @@
+//! FPDUs: their padding, their CRC field, the one ULPDU of each.
+
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
+
+pub(super) static PAD_IS_ZERO: Rule =
+    Rule { requirements: &[requirement!("MPA-4.1-3"), requirement!("MPA-2-5")], judge: Judge::Fpdu(pad_is_zero) };
+
+pub(super) static CRC_FIELD_IS_THERE: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-4.4-13"),
+        requirement!("MPA-4.1-8"),
+        requirement!("MPA-4.1-9"),
+        requirement!("MPA-7.1.1-13"),
+    ],
+    judge: Judge::Fpdu(crc_field_is_there),
+};
+
+pub(super) static ONE_ULPDU: Rule = Rule { requirements: &[requirement!("MPA-3-7")], judge: Judge::Fpdu(one_ulpdu) };
+
+fn pad_is_zero(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    // A bad CRC means that the octets are not those sent; misplaced markers that they may not be the pad.
+    if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked)
+        || !matches!(fpdu.marker_status, MarkerStatus::None | MarkerStatus::Good)
+    {
+        return;
+    }
+    let Some(pad) = fpdu.pad().all() else { return };
+    if pad.iter().any(|octet| *octet != 0) {
+        let start = fpdu.body.len() - pad.len();
+        let found = pad.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ");
+        findings.at(requirement!("MPA-2-5"), unit, start..fpdu.body.len(), "1 to 3 zero octets", found.clone());
+        findings.at(requirement!("MPA-4.1-3"), unit, start..fpdu.body.len(), "PAD octets of zero", found);
+    }
+}
+
+/// A sender that leaves the field out does so in every FPDU; the first shows it.
+fn crc_field_is_there(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    if fpdu.crc_status != CrcStatus::Absent || books.mpa.streams[usize::from(unit.direction)].no_field != 1 {
+        return;
+    }
+    let whole = 0..fpdu.body.len();
+    let overhead = 2 + fpdu.pad().len();
+    let none = || "no CRC field".to_owned();
+    findings.at(requirement!("MPA-4.4-13"), unit, whole.clone(), "a CRC field in every FPDU", none());
+    findings.at(requirement!("MPA-4.1-8"), unit, whole.clone(), "4 octets of CRC field with any value", none());
+    findings.at(requirement!("MPA-7.1.1-13"), unit, whole.clone(), "the CRC field, used or not", none());
+    let found = format!("{overhead} octets besides the ULPDU");
+    findings.at(requirement!("MPA-4.1-9"), unit, whole, "at least 6 octets besides the ULPDU", found);
+}
+
+/// Octets of ULPDU of the messages whose length is fixed.
+fn fixed_len(opcode: Opcode) -> Option<usize> {
+    match opcode {
+        Opcode::READ_REQUEST => Some(46),
+        Opcode::ATOMIC_REQUEST => Some(70),
+        Opcode::ATOMIC_RESPONSE => Some(30),
+        Opcode::IMMEDIATE | Opcode::IMMEDIATE_SE => Some(26),
+        _ => None,
+    }
+}
+
+/// The ULPDU is one DDP segment: it has room for a header, and no second segment stands behind a message of fixed length.
+fn one_ulpdu(_: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    let length = usize::from(fpdu.layout.ulpdu_length);
+    if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked) || length > 70 + 70 {
+        return;
+    }
+    let Some(octets) = fpdu.ulpdu().all() else { return };
+    let id = requirement!("MPA-3-7");
+    let header = if octets.first().is_some_and(|octet| octet & 0x80 != 0) { 14 } else { 18 };
+    if length < header {
+        let expected = format!("one ULPDU: a DDP segment of at least {header} octets");
+        findings.at(id, unit, 0..2 + length, &expected, format!("ULPDU_Length {length}"));
+        return;
+    }
+    let Some(fixed) = fixed_len(Opcode(octets[1] & 0xf)) else { return };
+    if let Some(&[ddp, rdmap, ..]) = octets.get(fixed..).filter(|rest| rest.len() >= 14)
+        && ddp & 0x3f == octets[0] & 0x3f
+        && rdmap & 0xf0 == octets[1] & 0xf0
+        && Opcode(rdmap & 0xf).is_tagged() == Some(ddp & 0x80 != 0)
+    {
+        let found = format!("a second DDP segment behind the first {fixed} octets");
+        findings.at(id, unit, 2 + fixed..2 + length, "one ULPDU in an FPDU", found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, proves};
+
+    /// An untagged Send of one octet has 19 octets of ULPDU and three of PAD.
+    fn send_with_pad(pad: [u8; 3]) -> Wire {
+        let mut wire = Wire::started();
+        let mut octets = testing::hex("0013 4143 00000000 00000000 00000001 00000000 2a");
+        octets.extend_from_slice(&pad);
+        wire.send(0, &testing::with_crc(octets));
+        wire
+    }
+
+    #[test]
+    fn pad_octets_are_zero() {
+        proves(requirement!("MPA-4.1-3"), &send_with_pad([0, 1, 0]), &send_with_pad([0, 0, 0]));
+        proves(requirement!("MPA-2-5"), &send_with_pad([0, 0, 1]), &send_with_pad([0, 0, 0]));
+    }
+
+    /// Three Sends without CRC in use, the field written or left out.
+    fn without_crc(field: &[u8]) -> Wire {
+        let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
+        for msn in 1..4 {
+            let mut octets = testing::hex(&format!("0014 4143 00000000 00000000 {msn:08x} 00000000 2a2b 0000"));
+            octets.extend_from_slice(field);
+            wire.send(0, &octets);
+        }
+        wire
+    }
+
+    #[test]
+    fn the_crc_field_stays_when_crc_is_off() {
+        let (bad, good) = (without_crc(&[]), without_crc(&[0; 4]));
+        proves(requirement!("MPA-4.4-13"), &bad, &good);
+        proves(requirement!("MPA-4.1-8"), &bad, &good);
+        proves(requirement!("MPA-4.1-9"), &bad, &good);
+        proves(requirement!("MPA-7.1.1-13"), &bad, &good);
+    }
+
+    #[test]
+    fn an_fpdu_has_one_ulpdu() {
+        let read =
+            "4141 00000000 00000001 00000001 00000000 00000100 0000000000001000 00000040 00000200 0000000000002000";
+        let one = |ulpdu: &[u8]| {
+            let mut wire = Wire::started();
+            wire.send(0, &testing::fpdu(ulpdu));
+            wire
+        };
+        let write = testing::hex("c140 11223344 0000000000001000");
+        let two = [testing::hex(read), write].concat();
+        proves(requirement!("MPA-3-7"), &one(&two), &one(&testing::hex(read)));
+        proves(requirement!("MPA-3-7"), &one(&[]), &one(&testing::hex(read)));
+    }
+
+    #[test]
+    fn a_damaged_fpdu_says_nothing_of_its_pad() {
+        let mut wire = Wire::started();
+        let mut octets = testing::with_crc(testing::hex("0013 4143 00000000 00000000 00000001 00000000 2a 000000"));
+        octets[22] = 1;
+        wire.send(0, &octets);
+        assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("MPA-4.1-3")));
+    }
+}

@@ -1,0 +1,119 @@
+//! FPDU follows FPDU: what stands where one was due.
+
+use weft_core::requirement;
+
+use crate::follow::{Behind, Books};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Kind, Misread, Unit};
+
+pub(super) static FRAMING_HOLDS: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-4.1-1"),
+        requirement!("MPA-4.1-2"),
+        requirement!("MPA-4.1-5"),
+        requirement!("MPA-2-5"),
+        requirement!("MPA-4.4-13"),
+        requirement!("MPA-4.1-6"),
+    ],
+    judge: Judge::Other(framing_holds),
+};
+
+/// Octets without FPDU count when nothing before them is missing, and only once behind what was good.
+fn framing_holds(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Kind::Unparsed { len } = &unit.kind else { return };
+    let direction = usize::from(unit.direction);
+    let Some(misread) = unit.misread else { return };
+    let stream = &books.mpa.streams[direction];
+    // The books know this unit already; a direction broken before says nothing more.
+    let first = stream.behind == Some(Behind::Unparsed { frame: unit.frame, len: *len });
+    if !(first || stream.fpdus > 0) {
+        return;
+    }
+    let frame = unit.frame;
+    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, frame, expected, found);
+    match misread {
+        Misread::MarkerNotAskedFor => {}
+        Misread::LengthSwapped => {
+            found(requirement!("MPA-4.1-1"), "ULPDU_Length in network byte order", "little-endian".to_owned());
+        }
+        Misread::LengthCounts(more) => found(
+            requirement!("MPA-4.1-2"),
+            "ULPDU_Length counts only the ULPDU",
+            format!("{more} octets more than the ULPDU has"),
+        ),
+        Misread::Pad(pad) => {
+            let expected = "PAD up to a multiple of four octets";
+            found(requirement!("MPA-4.1-5"), expected, format!("{pad} PAD octets"));
+            found(requirement!("MPA-2-5"), "PAD only as needed, 1 to 3 octets", format!("{pad} PAD octets"));
+        }
+        Misread::NoCrcField => {
+            let expected = "a CRC field at the end of each FPDU";
+            found(requirement!("MPA-4.4-13"), expected, "the next FPDU where the CRC field belongs".to_owned());
+            found(requirement!("MPA-4.1-6"), "CRC32c of the FPDU", "no CRC field".to_owned());
+        }
+        Misread::Unexplained => {
+            let expected = "ULPDU_Length, ULPDU, PAD, CRC, one FPDU behind the other";
+            found(requirement!("MPA-4.1-1"), expected, format!("{len} octets that are no FPDU"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves, with_crc};
+
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
+    const NEXT: &str = "4143 00000000 00000000 00000002 00000000 2b2c2d2e";
+
+    /// The octets, and a good FPDU behind them.
+    fn then_good(octets: &[u8]) -> Wire {
+        let mut wire = Wire::started();
+        wire.send(0, octets);
+        wire.send(0, &fpdu(&testing::hex(NEXT)));
+        wire.send(0, &fpdu(&testing::hex(NEXT)));
+        wire
+    }
+
+    fn good() -> Wire {
+        then_good(&fpdu(&testing::hex(SEND)))
+    }
+
+    #[test]
+    fn what_is_no_fpdu_is_found() {
+        let stray = then_good(&[fpdu(&testing::hex(SEND)), vec![0xab; 12]].concat());
+        proves(requirement!("MPA-4.1-1"), &stray, &good());
+        let swapped = with_crc(testing::hex("1300 4143 00000000 00000000 00000001 00000000 2a 000000"));
+        let many = |first: &[u8]| {
+            let mut wire = then_good(first);
+            // As many octets as the length says when it is read in network byte order, and more.
+            (0..200).for_each(|_| wire.send(0, &fpdu(&testing::send_of(3, 34))));
+            wire
+        };
+        proves(requirement!("MPA-4.1-1"), &many(&swapped), &many(&fpdu(&testing::hex(SEND))));
+    }
+
+    #[test]
+    fn a_length_that_counts_itself_and_the_crc_is_found() {
+        let counted = with_crc(testing::hex("0019 4143 00000000 00000000 00000001 00000000 2a 000000"));
+        proves(requirement!("MPA-4.1-2"), &then_good(&counted), &good());
+    }
+
+    #[test]
+    fn a_pad_of_another_length_is_found() {
+        let none = with_crc(testing::hex("0013 4143 00000000 00000000 00000001 00000000 2a"));
+        let four_too_many = with_crc(testing::hex("0014 4143 00000000 00000000 00000001 00000000 2a2b 0000 00000000"));
+        proves(requirement!("MPA-4.1-5"), &then_good(&none), &good());
+        proves(requirement!("MPA-2-5"), &then_good(&four_too_many), &good());
+    }
+
+    #[test]
+    fn a_lost_segment_is_no_breach() {
+        let mut wire = Wire::started();
+        wire.send(0, &fpdu(&testing::hex(SEND)));
+        wire.lose(0, &fpdu(&testing::hex(SEND)));
+        wire.send(0, &[0xab; 12]);
+        assert_eq!(wire.errors(), []);
+    }
+}

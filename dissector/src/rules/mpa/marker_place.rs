@@ -1,0 +1,227 @@
+//! Where markers stand: at every multiple of 512 octets behind the start-up frame, towards a peer that asked for them.
+
+use weft_core::marker::INTERVAL;
+use weft_core::requirement;
+
+use crate::follow::{Books, StartupSeen, Stream};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Fpdu, MarkerStatus, Unit};
+
+pub(super) static WHERE_DUE: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-2-3"),
+        requirement!("MPA-4.3-3"),
+        requirement!("MPA-4.3-4"),
+        requirement!("MPA-4.3-10"),
+        requirement!("MPA-4.3-12"),
+        requirement!("MPA-7.1.1-6"),
+        requirement!("MPA-7.1.1-7"),
+        requirement!("MPA-7.1.1-9"),
+        requirement!("MPA-7.1.2-21"),
+        requirement!("MPA-C.2-2"),
+        requirement!("MPA-C.2.3-1"),
+        requirement!("MPA-C.2.5-2"),
+        requirement!("MPA-C.3-1"),
+    ],
+    judge: Judge::Fpdu(where_due),
+};
+
+pub(super) static NOT_ASKED_FOR: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-1.2-5"),
+        requirement!("MPA-7.1.1-8"),
+        requirement!("MPA-7.1.2-21"),
+        requirement!("MPA-C.2-2"),
+        requirement!("MPA-C.3-1"),
+    ],
+    judge: Judge::Other(not_asked_for),
+};
+
+/// Misplaced markers are told for each FPDU; what follows from them once.
+fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    if fpdu.marker_status != MarkerStatus::Misplaced {
+        return;
+    }
+    let direction = usize::from(unit.direction);
+    let stream = &books.mpa.streams[direction];
+    let pair = books.connection.pair();
+    // How far the marker places are from the due ones shows in the distance to the phase that should be.
+    let body = fpdu.body.len() + 4;
+    let octets = body..body + 4 * fpdu.markers.len();
+    let first_fpdu = stream.fpdus == 1 && !stream.broken;
+    let expected = "a marker at every multiple of 512 octets behind the start-up frame";
+    let Some(phase) = fpdu.layout.phase() else {
+        findings.at(requirement!("MPA-4.3-4"), unit, 0..2, expected, "no markers in this FPDU".to_owned());
+        // A sender that has sent markers makes them; here it missed some, as those that do not count their CRC fields do.
+        if stream.unmarked > 1
+            || stream.marked
+            || books.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
+        {
+            return;
+        }
+        let none = || "an FPDU without its markers".to_owned();
+        findings.at(requirement!("MPA-4.3-3"), unit, 0..2, "markers, as the peer sent M=1", none());
+        findings.at(requirement!("MPA-7.1.1-9"), unit, 0..2, "markers as in section 4.3, as the peer sent M=1", none());
+        if let Some(pair) = pair {
+            let (id, what) = if pair.initiator == direction {
+                (requirement!("MPA-7.1.1-7"), "markers, as the Reply has M=1")
+            } else {
+                (requirement!("MPA-7.1.1-6"), "markers, as the Request has M=1")
+            };
+            findings.at(id, unit, 0..2, what, none());
+        }
+        if first_fpdu {
+            let first = "00 00 00 00, then ULPDU_Length";
+            findings.at(requirement!("MPA-4.3-10"), unit, 0..2, "the first marker before the first FPDU", none());
+            findings.at(requirement!("MPA-7.1.2-21"), unit, 0..2, first, none());
+        }
+        informative(books, unit, direction, findings);
+        return;
+    };
+    let found = || match stream.interval {
+        Some(interval) if interval != INTERVAL => {
+            format!("the first marker here stands {interval} octets behind the last")
+        }
+        _ => format!("markers shifted by {} octets against the last right ones", u64::from(phase) % INTERVAL),
+    };
+    findings.at(requirement!("MPA-4.3-4"), unit, octets.clone(), expected, found());
+    let counted = "markers where (SeqNum - SeqStart) mod 512 is 0";
+    findings.at(requirement!("MPA-4.3-12"), unit, octets.clone(), counted, found());
+    if stream.interval.is_some_and(|interval| interval != INTERVAL) {
+        findings.at(requirement!("MPA-2-3"), unit, octets.clone(), "512 octets from marker to marker", found());
+    }
+    if stream.misplaced == 1 && books.connection.peer_startup(direction).is_some_and(StartupSeen::wants_markers) {
+        let id = requirement!("MPA-7.1.1-9");
+        findings.at(id, unit, octets.clone(), "markers as in section 4.3, as the peer sent M=1", found());
+        informative(books, unit, direction, findings);
+    }
+    if first_fpdu {
+        let id = requirement!("MPA-4.3-10");
+        findings.at(id, unit, octets, "the first marker directly before the first FPDU", found());
+    }
+}
+
+/// Appendix C of RFC 5044 says once more when markers are due.
+fn informative(books: &Books, unit: &Unit<'_>, direction: usize, findings: &mut Findings<'_>) {
+    let Some(pair) = books.connection.pair() else { return };
+    let mut notes = findings.note();
+    let found = || "markers missing or elsewhere".to_owned();
+    if pair.is_rdmac() {
+        let expected = "markers both ways with a peer of the RDMA Consortium";
+        notes.at(requirement!("MPA-C.2.3-1"), unit, 0..2, expected, found());
+        if pair.initiator == direction && pair.request.revision > 0 {
+            notes.at(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, as the Reply has Rev 0", found());
+        }
+    } else {
+        let expected = "markers in each direction as its receiver declared";
+        notes.at(requirement!("MPA-C.2-2"), unit, 0..2, expected, found());
+        notes.at(requirement!("MPA-C.3-1"), unit, 0..2, expected, found());
+    }
+}
+
+/// Where no FPDU could be read, a marker in front of one explains it, though the receiver sent M=0.
+fn not_asked_for(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    if !Stream::is_marker_not_asked_for(unit) {
+        return;
+    }
+    let direction = usize::from(unit.direction);
+    let declined = books.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers());
+    let stream = &books.mpa.streams[direction];
+    if !declined || stream.fpdus > 0 {
+        return;
+    }
+    let found = || "00 00 00 00 in front of the first FPDU".to_owned();
+    let frame = unit.frame;
+    let none = "no markers, as the peer sent M=0";
+    findings.in_frame(requirement!("MPA-7.1.1-8"), direction, frame, none, found());
+    findings.in_frame(requirement!("MPA-1.2-5"), direction, frame, none, found());
+    findings.in_frame(requirement!("MPA-7.1.2-21"), direction, frame, "ULPDU_Length first", found());
+    let mut notes = findings.note();
+    let expected = "markers in each direction as its receiver declared";
+    notes.in_frame(requirement!("MPA-C.2-2"), direction, frame, expected, found());
+    notes.in_frame(requirement!("MPA-C.3-1"), direction, frame, expected, found());
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Marked, Wire, proves};
+
+    /// `count` Sends of `len` octets of ULPDU from `direction`, from a sender whose markers are `sender`'s.
+    fn sends(frames: [u8; 2], direction: usize, mut sender: Marked, len: usize, count: u32) -> Wire {
+        let mut wire =
+            Wire::started_as(&testing::startup_frame(frames[0], 1, &[]), &testing::reply_frame(frames[1], 1, &[]));
+        if direction == 1 {
+            // The Initiator begins.
+            let octets = if frames[1] & 0x80 == 0 {
+                testing::fpdu(&testing::send_of(1, 30))
+            } else {
+                Marked::default().fpdu(&testing::send_of(1, 30))
+            };
+            wire.send(0, &octets);
+        }
+        for msn in 1..=count {
+            wire.send(direction, &sender.fpdu(&testing::send_of(msn, len)));
+        }
+        wire
+    }
+
+    const MARKERS: [u8; 2] = [0xc0, 0xc0];
+    const NO_MARKERS: [u8; 2] = [0x40, 0x40];
+
+    #[test]
+    fn markers_recur_every_512_octets() {
+        let good = sends(MARKERS, 0, Marked::default(), 600, 4);
+        let drifting = sends(MARKERS, 0, Marked { crc_counts: false, ..Marked::default() }, 600, 4);
+        proves(requirement!("MPA-2-3"), &drifting, &good);
+        proves(requirement!("MPA-4.3-4"), &drifting, &good);
+        proves(requirement!("MPA-4.3-12"), &drifting, &good);
+        proves(requirement!("MPA-7.1.1-9"), &drifting, &good);
+        let shifted = sends(MARKERS, 0, Marked { shift: 64, ..Marked::default() }, 600, 4);
+        proves(requirement!("MPA-4.3-10"), &shifted, &good);
+        proves(requirement!("MPA-2-3"), &drifting, &shifted);
+    }
+
+    #[test]
+    fn markers_asked_for_are_sent() {
+        let none = Marked { none: true, ..Marked::default() };
+        let good = sends(MARKERS, 0, Marked::default(), 600, 2);
+        let bad = sends(MARKERS, 0, none.clone(), 600, 2);
+        proves(requirement!("MPA-4.3-3"), &bad, &good);
+        proves(requirement!("MPA-7.1.1-7"), &bad, &good);
+        proves(requirement!("MPA-7.1.2-21"), &bad, &good);
+        let good = sends([0xc0, 0x40], 1, Marked::default(), 600, 2);
+        proves(requirement!("MPA-7.1.1-6"), &sends([0xc0, 0x40], 1, none, 600, 2), &good);
+    }
+
+    #[test]
+    fn markers_not_asked_for_are_left_out() {
+        let bad = sends(NO_MARKERS, 0, Marked::default(), 30, 3);
+        let good = sends(NO_MARKERS, 0, Marked { none: true, ..Marked::default() }, 30, 3);
+        proves(requirement!("MPA-7.1.1-8"), &bad, &good);
+        proves(requirement!("MPA-1.2-5"), &bad, &good);
+        proves(requirement!("MPA-7.1.2-21"), &bad, &good);
+        proves(requirement!("MPA-C.3-1"), &bad, &good);
+        let one_way = [0xc0, 0x40];
+        let bad = sends(one_way, 1, Marked { none: true, ..Marked::default() }, 600, 2);
+        proves(requirement!("MPA-C.2-2"), &bad, &sends(one_way, 1, Marked::default(), 600, 2));
+    }
+
+    #[test]
+    fn the_rdma_consortium_has_markers_both_ways() {
+        let rdmac = |sender: Marked| {
+            let mut wire = Wire::started_as(&testing::startup_frame(0x40, 1, &[]), &testing::reply_frame(0xc0, 0, &[]));
+            let mut sender = sender;
+            for msn in 1..3 {
+                let mut ulpdu = testing::send_of(msn, 30);
+                (ulpdu[0], ulpdu[1]) = (0x40, 0x03);
+                wire.send(0, &sender.fpdu(&ulpdu));
+            }
+            wire
+        };
+        let (bad, good) = (rdmac(Marked { none: true, ..Marked::default() }), rdmac(Marked::default()));
+        proves(requirement!("MPA-C.2.3-1"), &bad, &good);
+        proves(requirement!("MPA-C.2.5-2"), &bad, &good);
+    }
+}

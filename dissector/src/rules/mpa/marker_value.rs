@@ -1,0 +1,213 @@
+//! What markers say: RESERVED of zero, and the distance back to `ULPDU_Length` of the FPDU that they stand in.
+
+use weft_core::wire::mpa::fpdu::Piece;
+use weft_core::{RequirementId, requirement};
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Fpdu, MarkerStatus, Unit};
+
+pub(super) static POINTS_TO_HEADER: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-4.2-1"),
+        requirement!("MPA-4.2-2"),
+        requirement!("MPA-4.2-4"),
+        requirement!("MPA-4.2-5"),
+        requirement!("MPA-4.3-5"),
+        requirement!("MPA-4.3-7"),
+        requirement!("MPA-4.3-11"),
+        requirement!("MPA-4.3-13"),
+        requirement!("MPA-4.3-14"),
+        requirement!("MPA-4.3-15"),
+        requirement!("MPA-4.3-16"),
+    ],
+    judge: Judge::Fpdu(points_to_header),
+};
+
+/// A marker as it should be and as it is.
+struct Marker {
+    /// The due FPDUPTR.
+    due: u16,
+    reserved: u16,
+    /// FPDUPTR, in the byte order that makes sense of it.
+    value: u16,
+    little_endian: bool,
+}
+
+impl Marker {
+    fn new(octets: [u8; 4], due: u16, from_leading: Option<u16>) -> Self {
+        let [a, b, c, d] = octets;
+        let (big, little) = (u16::from_be_bytes([c, d]), u16::from_le_bytes([c, d]));
+        let sensible = |value: u16| value == due || Some(value) == from_leading;
+        let little_endian = !sensible(big) && sensible(little);
+        let value = if little_endian { little } else { big };
+        Marker { due, reserved: u16::from_be_bytes([a, b]), value, little_endian }
+    }
+
+    /// The requirements on one marker that it breaks. `first`: it is the direction's very first.
+    fn breaches(&self, leading: bool, first: bool) -> Vec<RequirementId> {
+        let mut ids = Vec::new();
+        let mut add = |is: bool, id: RequirementId| {
+            if is {
+                ids.push(id);
+            }
+        };
+        let wrong = self.value != self.due;
+        let low_bits = wrong && self.value & 3 != 0;
+        add(self.little_endian, requirement!("MPA-4.2-1"));
+        add(self.reserved != 0, requirement!("MPA-4.2-2"));
+        add(low_bits, requirement!("MPA-4.2-5"));
+        // Beside its low bits, which a receiver takes as zero.
+        let wrong = self.value & !3 != self.due & !3;
+        add(wrong && leading, requirement!("MPA-4.3-15"));
+        add(wrong && leading && first, requirement!("MPA-4.3-11"));
+        add(wrong && !leading && self.value == 0, requirement!("MPA-4.3-7"));
+        let distance = wrong && !leading && self.value != 0;
+        add(distance, requirement!("MPA-4.2-4"));
+        add(distance, requirement!("MPA-4.3-5"));
+        add(distance && self.value > self.due + 4, requirement!("MPA-4.3-14"));
+        add((wrong || self.little_endian) && self.due == 12, requirement!("MPA-4.3-16"));
+        ids
+    }
+}
+
+fn points_to_header(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    if !matches!(fpdu.marker_status, MarkerStatus::BadValue | MarkerStatus::Misplaced) || fpdu.layout.phase().is_none()
+    {
+        return;
+    }
+    let stream = &books.mpa.streams[usize::from(unit.direction)];
+    let layout = &fpdu.layout;
+    let behind_crc = fpdu.body.len() + 4;
+    let mut inner: Option<u16> = None;
+    let mut differ = false;
+    let due = layout.pieces().filter_map(|piece| match piece {
+        Piece::Marker { position, fpduptr } => Some((position, fpduptr)),
+        Piece::Body(_) => None,
+    });
+    for (index, (position, fpduptr)) in due.enumerate() {
+        let Some(octets) = fpdu.markers.get(index).copied().flatten() else { continue };
+        let leading = position < layout.header;
+        let from_leading = (layout.has_leading_marker() && !leading).then_some(fpduptr.wrapping_add(4));
+        let marker = Marker::new(octets, fpduptr, from_leading);
+        let first = leading && stream.fpdus == 1 && !stream.broken;
+        let at = behind_crc + 4 * index..behind_crc + 4 * index + 4;
+        for id in marker.breaches(leading, first) {
+            let expected = format!("00 00 {:02x} {:02x} (FPDUPTR {fpduptr})", fpduptr >> 8, fpduptr & 0xff);
+            let order = if marker.little_endian { ", little-endian" } else { "" };
+            let [a, b, c, d] = octets;
+            let found = format!("{a:02x} {b:02x} {c:02x} {d:02x} (FPDUPTR {}{order})", marker.value);
+            findings.at(id, unit, at.clone(), &expected, found);
+        }
+        if !leading {
+            let origin = marker.value.wrapping_sub(fpduptr);
+            differ |= inner.is_some_and(|before| before != origin);
+            inner = Some(origin);
+        }
+    }
+    if differ {
+        let at = behind_crc..behind_crc + 4 * fpdu.markers.len();
+        let found = "pointers to different octets".to_owned();
+        findings.at(requirement!("MPA-4.3-13"), unit, at, "all markers of an FPDU point to its ULPDU_Length", found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Marked, Wire, proves};
+
+    /// Sends of such lengths; `change` makes marker number n of the direction from the right one.
+    fn sends(ulpdus: &[usize], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Wire {
+        let mut wire = Wire::started_with_markers();
+        let mut sender = Marked::default();
+        for (msn, len) in (1..).zip(ulpdus) {
+            wire.send(0, &sender.fpdu_with(&testing::send_of(msn, *len), &change));
+        }
+        wire
+    }
+
+    fn right(_: usize, marker: [u8; 4]) -> [u8; 4] {
+        marker
+    }
+
+    /// Marker `index` gets another pointer.
+    fn pointer(index: usize, to: impl Fn(u16) -> u16) -> impl Fn(usize, [u8; 4]) -> [u8; 4] {
+        move |i, marker| {
+            if i != index {
+                return marker;
+            }
+            let [high, low] = to(u16::from_be_bytes([marker[2], marker[3]])).to_be_bytes();
+            [marker[0], marker[1], high, low]
+        }
+    }
+
+    #[test]
+    fn the_two_halves_of_a_marker() {
+        let good = sends(&[600, 30], right);
+        let swapped = sends(&[600, 30], |_, [a, b, c, d]| [a, b, d, c]);
+        proves(requirement!("MPA-4.2-1"), &swapped, &good);
+        proves(requirement!("MPA-4.2-2"), &sends(&[600, 30], |_, m| [0, 1, m[2], m[3]]), &good);
+        proves(requirement!("MPA-4.2-5"), &sends(&[600, 30], pointer(1, |p| p | 1)), &good);
+    }
+
+    #[test]
+    fn a_marker_points_to_its_fpdu() {
+        let good = sends(&[600, 30], right);
+        // Counted from the marker in front: 512 in place of 508.
+        let from_marker = sends(&[600, 30], pointer(1, |p| p + 4));
+        proves(requirement!("MPA-4.2-4"), &from_marker, &good);
+        proves(requirement!("MPA-4.3-5"), &from_marker, &good);
+        proves(requirement!("MPA-4.3-7"), &sends(&[600, 30], pointer(1, |_| 0)), &good);
+        // The second of two small FPDUs has the marker, which points to the first.
+        let small = sends(&[470, 40, 30], right);
+        proves(requirement!("MPA-4.3-14"), &sends(&[470, 40, 30], pointer(1, |p| p + 480)), &small);
+        let long = sends(&[1300, 30], right);
+        proves(requirement!("MPA-4.3-13"), &sends(&[1300, 30], pointer(2, |p| p - 512)), &long);
+    }
+
+    #[test]
+    fn a_marker_between_fpdus_is_zero() {
+        let good = sends(&[502, 30, 30], right);
+        proves(requirement!("MPA-4.3-15"), &sends(&[502, 30, 30], pointer(1, |_| 508)), &good);
+        proves(requirement!("MPA-4.3-11"), &sends(&[502, 30, 30], pointer(0, |_| 4)), &good);
+        proves(
+            requirement!("MPA-4.3-11"),
+            &sends(&[502, 30, 30], pointer(0, |_| 4)),
+            &sends(&[502, 30, 30], pointer(1, |_| 508)),
+        );
+    }
+
+    /// A sender of the field: its host's byte order, and CRC fields that it does not count. Sixteen FPDUs of 1052 octets.
+    #[test]
+    fn drifting_little_endian_markers() {
+        let sends = |crc_counts: bool, swap: bool| {
+            let frame = testing::startup_frame(0x80, 1, &[]);
+            let mut wire = Wire::started_as(&frame, &testing::reply_frame(0x80, 1, &[]));
+            let mut sender = Marked { crc_counts, ..Marked::default() };
+            for msn in 1..17 {
+                let ulpdu = testing::send_of(msn, 1036);
+                wire.send(
+                    0,
+                    &sender.fpdu_with(&ulpdu, |_, [a, b, c, d]| if swap { [a, b, d, c] } else { [a, b, c, d] }),
+                );
+            }
+            wire
+        };
+        let (both, good) = (sends(false, true), sends(true, false));
+        proves(requirement!("MPA-4.2-1"), &both, &good);
+        proves(requirement!("MPA-4.3-4"), &both, &good);
+        proves(requirement!("MPA-4.3-12"), &both, &good);
+        proves(requirement!("MPA-2-3"), &both, &good);
+        proves(requirement!("MPA-4.2-1"), &sends(true, true), &sends(false, false));
+    }
+
+    /// RFC 5044 Figure 4: the header at octet 500, the marker at 512.
+    #[test]
+    fn figure_4() {
+        // 4 octets of marker, 2 + 490 of body, 4 of CRC.
+        let good = sends(&[490, 40, 30], right);
+        proves(requirement!("MPA-4.3-16"), &sends(&[490, 40, 30], pointer(1, |_| 8)), &good);
+    }
+}

@@ -1,0 +1,64 @@
+//! Rules of RFC 5044.
+//!
+//! | file | what it judges |
+//! | --- | --- |
+//! | [`startup`], [`frame`], [`rdmac`] | start-up frames: keys, each field, the manner of the RDMA Consortium |
+//! | [`order`], [`switch`] | who may send what when; where streaming mode ends |
+//! | [`fpdu`], [`layout`], [`crc`] | FPDUs |
+//! | [`marker_place`], [`marker_value`] | markers |
+//! | [`size`], [`segments`] | FPDUs against TCP segments |
+//! | [`version`], [`terminate`] | what DDP and RDMAP tell of MPA |
+
+mod crc;
+mod fpdu;
+mod frame;
+mod layout;
+mod marker_place;
+mod marker_value;
+mod order;
+mod rdmac;
+mod segments;
+mod size;
+mod startup;
+mod switch;
+mod terminate;
+mod version;
+
+use super::Rule;
+
+/// Every rule of RFC 5044.
+pub(super) static RULES: &[&Rule] = &[
+    &fpdu::PAD_IS_ZERO,
+    &fpdu::ONE_ULPDU,
+    &fpdu::CRC_FIELD_IS_THERE,
+    &layout::FRAMING_HOLDS,
+    &crc::CRC_IS_RIGHT,
+    &marker_place::WHERE_DUE,
+    &marker_place::NOT_ASKED_FOR,
+    &marker_value::POINTS_TO_HEADER,
+    &size::FITS_SEGMENT,
+    &size::FILLS_SEGMENT,
+    &version::AS_NEGOTIATED,
+    &version::SAME_BOTH_WAYS,
+    &startup::WRONG_KEY_IS_CLOSED,
+    &startup::KEY_IS_RIGHT,
+    &frame::FIELDS,
+    &frame::CRC_BY_DEFAULT,
+    &frame::REVISION_IS_MEANT,
+    &rdmac::CONSORTIUM_FRAMES,
+    &rdmac::CONSORTIUM_ANSWERS,
+    &order::REQUEST_COMES_FIRST,
+    &order::NO_FPDU_BEFORE_BOTH,
+    &order::INITIATOR_BEGINS,
+    &order::REQUEST_IS_ANSWERED,
+    &order::NOTHING_BEHIND_REJECTION,
+    &switch::FRAME_ENDS_STREAMING,
+    &switch::FRAME_IS_PLAIN,
+    &switch::FRAME_IS_WHOLE,
+    &terminate::ERROR_IS_KNOWN,
+    &terminate::ENDS_CONNECTION,
+    &terminate::MARKERS_AS_DECLARED,
+    &segments::WHOLE_FPDUS,
+    &segments::HALF_ENDS_WHOLE,
+    &segments::TCP_MANNERS,
+];

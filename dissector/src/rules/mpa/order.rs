@@ -1,0 +1,336 @@
+//! Who may send what when (RFC 5044 section 7.1.2). Judged at the end, by the order of frames in the capture.
+
+use weft_core::requirement;
+use weft_core::wire::mpa::StartupKind;
+
+use crate::follow::{Behind, Books, Pair};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Kind, Unit};
+
+pub(super) static REQUEST_COMES_FIRST: Rule = Rule {
+    requirements: &[requirement!("MPA-7.1.2-12"), requirement!("MPA-7.1.2-3")],
+    judge: Judge::End(request_comes_first),
+};
+
+pub(super) static NO_FPDU_BEFORE_BOTH: Rule = Rule {
+    requirements: &[requirement!("MPA-7.1.2-11"), requirement!("MPA-7.1.2-1")],
+    judge: Judge::End(no_fpdu_before_both),
+};
+
+pub(super) static INITIATOR_BEGINS: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-7.1.2-17"),
+        requirement!("MPA-7.1.3-2"),
+        requirement!("P2P-3-4"),
+        requirement!("P2P-mail.5-1"),
+    ],
+    judge: Judge::End(initiator_begins),
+};
+
+pub(super) static REQUEST_IS_ANSWERED: Rule = Rule {
+    requirements: &[requirement!("MPA-7.1.2-5"), requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")],
+    judge: Judge::End(request_is_answered),
+};
+
+pub(super) static NOTHING_BEHIND_REJECTION: Rule = Rule {
+    requirements: &[requirement!("MPA-7.1.1-17"), requirement!("P2P-9.1-22")],
+    judge: Judge::Other(nothing_behind_rejection),
+};
+
+/// Is direction `direction` in the capture from its first octet on, without a hole?
+fn is_complete(books: &Books, direction: usize) -> bool {
+    books.connection.syn[direction] && !books.mpa.streams[direction].broken && !books.mpa.tcp[direction].missed
+}
+
+fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
+    let connection = &books.connection;
+    let Some(responder) = (0..2).find(|d| connection.startup[*d].is_some_and(|s| s.kind == StartupKind::Reply)) else {
+        return;
+    };
+    let Some(reply) = connection.startup[responder] else { return };
+    let initiator = 1 - responder;
+    let request = connection.startup[initiator].map(|request| request.frame);
+    // A Request that never came shows only where no octet of that direction is missing.
+    let silent = connection.beginning[initiator].is_none() && books.mpa.streams[initiator].behind.is_none();
+    if request.is_none() && !(is_complete(books, initiator) && silent && is_complete(books, responder)) {
+        return;
+    }
+    let told = || request.map_or("no Request".to_owned(), |frame| format!("the Request in frame {frame}"));
+    // Frames may stand in the capture in another order than that of the wire; what was acknowledged tells.
+    let tcp = &books.mpa.tcp;
+    let end = connection.startup[initiator].map_or(0, |request| request.end);
+    let had = |frame: u64| request.is_some() && tcp[responder].had_received(frame, &tcp[initiator], end) == Some(true);
+    if request.is_none_or(|frame| reply.frame < frame) && !had(reply.frame) {
+        let expected = "a Reply only behind a Request";
+        findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.frame, expected, told());
+    }
+    if let Some(first) = books.mpa.streams[responder].first
+        && request.is_none_or(|frame| first < frame)
+        && !had(first)
+    {
+        let expected = "no FPDU from the Responder before a Request";
+        findings.in_frame(requirement!("MPA-7.1.2-3"), responder, first, expected, told());
+    }
+}
+
+fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
+    let connection = &books.connection;
+    if connection.bare_sdp {
+        return;
+    }
+    let none = connection.startup.iter().all(Option::is_none);
+    if none && connection.syn == [true; 2] {
+        // No start-up frames at all, though the capture has the connection from its beginning.
+        for (direction, stream) in books.mpa.streams.iter().enumerate() {
+            let Some(first) = stream.first.filter(|_| stream.behind == Some(Behind::Fpdu)) else {
+                continue;
+            };
+            let found = || "FPDUs without any start-up frame".to_owned();
+            let expected = "no FPDU before both start-up frames";
+            findings.in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found());
+            if direction == 0 {
+                findings.in_frame(requirement!("MPA-7.1.2-1"), direction, first, "a valid Request first", found());
+            }
+        }
+        return;
+    }
+    if let Some(initiator) = connection.initiator()
+        && connection.startup[1 - initiator].is_none()
+        && connection.beginning[1 - initiator].is_none()
+        && is_complete(books, 1 - initiator)
+        && let Some(first) = books.mpa.streams[initiator].first
+    {
+        let expected = "no FPDU before both start-up frames";
+        let found = "an FPDU, and there is no Reply".to_owned();
+        findings.in_frame(requirement!("MPA-7.1.2-11"), initiator, first, expected, found);
+    }
+    let Some(pair) = connection.pair() else { return };
+    let both = pair.request.frame.max(pair.reply.frame);
+    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+        let Some(first) = stream.first.filter(|first| *first < both) else { continue };
+        let (tcp, other) = (&books.mpa.tcp, books.connection.peer_startup(direction).map_or(0, |frame| frame.end));
+        if tcp[direction].had_received(first, &tcp[1 - direction], other) == Some(true) {
+            continue;
+        }
+        let found = format!("an FPDU, and the other frame only in frame {both}");
+        let expected = "no FPDU before both start-up frames";
+        findings.in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found);
+    }
+}
+
+/// The Responder sends nothing before it has a valid FPDU.
+fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
+    let Some(pair) = books.connection.pair().filter(Pair::accepted) else { return };
+    let (own, other) = (&books.mpa.streams[pair.responder], &books.mpa.streams[pair.initiator]);
+    let Some(first) = own.first else { return };
+    let allowed = other.first_valid;
+    // What the Initiator sent first may be missing in the capture.
+    let known = match other.behind {
+        Some(Behind::Fpdu) => true,
+        Some(_) => false,
+        None => is_complete(books, pair.initiator),
+    };
+    if !known || allowed.is_some_and(|allowed| allowed <= first) {
+        return;
+    }
+    // Frames may stand in the capture in another order than that of the wire; what the Responder acknowledged tells.
+    let tcp = &books.mpa.tcp;
+    let had = tcp[pair.responder].had_received(first, &tcp[pair.initiator], other.first_valid_end);
+    if allowed.is_some() && had == Some(true) {
+        return;
+    }
+    let found = || match (allowed, other.first) {
+        (Some(frame), _) => format!("an FPDU; the first of the Initiator comes in frame {frame}"),
+        (None, Some(frame)) => format!("an FPDU; that of the Initiator in frame {frame} is not valid"),
+        (None, None) => "an FPDU; the Initiator sent none".to_owned(),
+    };
+    let expected = "no FPDU from the Responder before a valid one of the Initiator";
+    let frame = first;
+    findings.in_frame(requirement!("MPA-7.1.2-17"), pair.responder, frame, expected, found());
+    findings.manner().in_frame(requirement!("MPA-7.1.3-2"), pair.responder, frame, expected, found());
+    if pair.is_peer_to_peer() {
+        findings.manner().in_frame(requirement!("P2P-3-4"), pair.responder, frame, expected, found());
+        findings.note().in_frame(requirement!("P2P-mail.5-1"), pair.responder, frame, expected, found());
+    }
+}
+
+/// A good Request without RFC 6581's words gets a Reply, whatever the ULP thinks of it.
+fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
+    let connection = &books.connection;
+    let Some(initiator) = connection.initiator() else { return };
+    let responder = 1 - initiator;
+    let Some(request) = connection.startup[initiator].filter(|frame| frame.kind == StartupKind::Request) else {
+        return;
+    };
+    let good = request.whole
+        && request.revision <= 2
+        && !request.is_enhanced()
+        && request.pd_length <= 512
+        && request.private_len() == usize::from(request.pd_length);
+    let silent = connection.startup[responder].is_none()
+        && connection.beginning[responder].is_none()
+        && is_complete(books, responder)
+        && books.mpa.streams[responder].behind.is_none();
+    // More octets than the Request announces are a reason to close.
+    let alone = books.mpa.streams[initiator].behind.is_none() && !books.mpa.streams[initiator].broken;
+    let closes = connection.fin[responder].or(connection.rst[responder]);
+    let gone = connection.fin[initiator].or(connection.rst[initiator]);
+    let Some(frame) = closes.filter(|closes| gone.is_none_or(|gone| *closes < gone)) else { return };
+    if !(good && silent && alone) {
+        return;
+    }
+    let found = || "the connection closed without a Reply".to_owned();
+    let expected = "a Reply: R = 0, or R = 1 when the Private Data does not please";
+    // Whether revision 0 is to be answered depends on the Responder (RFC 5044 Appendix C).
+    let is_note = request.revision == 0;
+    for id in [requirement!("MPA-7.1.2-5"), requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
+        if is_note {
+            findings.note().in_frame(id, responder, frame, expected, found());
+        } else {
+            findings.in_frame(id, responder, frame, expected, found());
+        }
+    }
+}
+
+/// An FPDU at the head of what follows a rejecting Reply.
+fn nothing_behind_rejection(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Kind::Streaming { head, .. } = &unit.kind else { return };
+    if books.connection.pair().is_none_or(|pair| pair.accepted()) {
+        return;
+    }
+    let head = if head.starts_with(&[0; 4]) { &head[4..] } else { head };
+    let &[high, low, ddp, rdmap, ..] = head else { return };
+    let version = ddp & 3;
+    let is_header = ddp & 0x3c == 0 && version <= 1 && rdmap >> 6 == version && rdmap & 0x30 == 0;
+    let length = u16::from_be_bytes([high, low]);
+    if !is_header || rdmap & 0xf > 11 || length < 14 {
+        return;
+    }
+    let (direction, frame) = (usize::from(unit.direction), unit.frame);
+    let found = format!("an FPDU of opcode {}", rdmap & 0xf);
+    let expected = "no FPDU behind a Reply with R = 1";
+    findings.in_frame(requirement!("MPA-7.1.1-17"), direction, frame, expected, found);
+    if (length, ddp, rdmap) == (22, 0x41, 0x47)
+        && let Some(&[layer, code]) = head.get(20..22)
+        && (layer, code) != (0x20, 0x06)
+    {
+        let found = format!("a Terminate of {layer:02x} {code:02x}");
+        findings.note().in_frame(requirement!("P2P-9.1-22"), direction, frame, "if a Terminate at all, 20 06", found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    fn send(msn: u32) -> Vec<u8> {
+        fpdu(&testing::send_of(msn, 30))
+    }
+
+    #[derive(Clone, Copy)]
+    enum Does {
+        Request,
+        Reply,
+        Rejects,
+        /// An FPDU of the direction.
+        Sends(usize),
+        /// An FPDU with a bad CRC.
+        Damages(usize),
+        Closes(usize),
+    }
+
+    fn play(does: &[Does]) -> Wire {
+        play_as(0x40, 1, &[], does)
+    }
+
+    fn play_as(flags: u8, revision: u8, words: &[u8], does: &[Does]) -> Wire {
+        let mut wire = Wire::connected();
+        let mut msn = 0;
+        for step in does {
+            msn += 1;
+            match *step {
+                Does::Request => wire.send(0, &testing::startup_frame(flags, revision, words)),
+                Does::Reply => wire.send(1, &testing::reply_frame(flags, revision, words)),
+                Does::Rejects => wire.send(1, &testing::reply_frame(flags | 0x20, revision, words)),
+                Does::Sends(direction) => wire.send(direction, &send(msn)),
+                Does::Damages(direction) => {
+                    let mut octets = send(msn);
+                    octets[22] ^= 1;
+                    wire.send(direction, &octets);
+                }
+                Does::Closes(direction) => wire.fin(direction),
+            }
+        }
+        wire
+    }
+
+    use Does::{Closes, Damages, Rejects, Reply, Request, Sends};
+
+    #[test]
+    fn the_request_comes_first() {
+        let good = play(&[Request, Reply, Sends(0), Sends(1)]);
+        proves(requirement!("MPA-7.1.2-12"), &play(&[Reply, Request, Sends(0), Sends(1)]), &good);
+        proves(requirement!("MPA-7.1.2-12"), &play(&[Reply, Closes(0), Closes(1)]), &good);
+        proves(requirement!("MPA-7.1.2-3"), &play(&[Reply, Sends(1), Request, Sends(0)]), &good);
+    }
+
+    #[test]
+    fn fpdus_come_behind_both_frames() {
+        let good = play(&[Request, Reply, Sends(0), Sends(1)]);
+        proves(requirement!("MPA-7.1.2-11"), &play(&[Request, Sends(0), Reply, Sends(0)]), &good);
+        proves(requirement!("MPA-7.1.2-11"), &play(&[Request, Sends(0), Closes(1)]), &play(&[Request, Closes(1)]));
+        let bare = play(&[Sends(0), Sends(0), Sends(0)]);
+        proves(requirement!("MPA-7.1.2-11"), &bare, &good);
+        proves(requirement!("MPA-7.1.2-1"), &bare, &good);
+    }
+
+    #[test]
+    fn the_responder_waits_for_the_first_fpdu() {
+        let good = play(&[Request, Reply, Sends(0), Sends(1)]);
+        let bad = play(&[Request, Reply, Sends(1), Sends(0)]);
+        proves(requirement!("MPA-7.1.2-17"), &bad, &good);
+        proves(requirement!("MPA-7.1.2-17"), &play(&[Request, Reply, Damages(0), Sends(1)]), &good);
+        proves(requirement!("MPA-7.1.3-2"), &bad, &good);
+        // A, C and D, IRD and ORD of 1.
+        let words = testing::hex("8001 c001");
+        let peer_to_peer = |does: &[Does]| play_as(0x50, 2, &words, does);
+        let good = peer_to_peer(&[Request, Reply, Sends(0), Sends(1)]);
+        let bad = peer_to_peer(&[Request, Reply, Sends(1), Sends(0)]);
+        proves(requirement!("P2P-3-4"), &bad, &good);
+        proves(requirement!("P2P-mail.5-1"), &bad, &good);
+    }
+
+    #[test]
+    fn what_the_responder_acknowledged_came_before() {
+        // The capture has the two FPDUs the wrong way round.
+        let mut wire = play(&[Request, Reply]);
+        wire.swapped(|wire| wire.send(0, &send(1)), |wire| wire.send(1, &send(1)));
+        assert_eq!(wire.errors(), []);
+    }
+
+    #[test]
+    fn a_good_request_is_answered() {
+        let good = play(&[Request, Rejects, Closes(1)]);
+        let bad = play(&[Request, Closes(1)]);
+        proves(requirement!("MPA-7.1.2-5"), &bad, &good);
+        proves(requirement!("MPA-7.1.2-20"), &bad, &good);
+        proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Reply, Closes(1)]));
+        proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Closes(0), Closes(1)]));
+        proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Sends(0), Closes(1)]));
+    }
+
+    #[test]
+    fn nothing_follows_a_rejection() {
+        let good = play(&[Request, Rejects, Closes(1), Closes(0)]);
+        proves(requirement!("MPA-7.1.1-17"), &play(&[Request, Rejects, Sends(0)]), &good);
+        let terminate = |code: u8| {
+            let mut wire = play_as(0x50, 2, &testing::hex("0001 0001"), &[Request, Rejects]);
+            let ulpdu = format!("4147 00000000 00000002 00000001 00000000 20{code:02x} 0000");
+            wire.send(1, &fpdu(&testing::hex(&ulpdu)));
+            wire
+        };
+        proves(requirement!("P2P-9.1-22"), &terminate(5), &terminate(6));
+    }
+}

@@ -1,0 +1,80 @@
+//! The manner of the RDMA Consortium: Rev 0, markers and CRC both ways, version 0 (RFC 5044 Appendix C, informative: notes).
+
+use weft_core::requirement;
+use weft_core::wire::mpa::StartupKind;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static CONSORTIUM_FRAMES: Rule = Rule {
+    requirements: &[requirement!("MPA-C.1-1"), requirement!("MPA-C.2.4-1")],
+    judge: Judge::Startup(consortium_frames),
+};
+
+pub(super) static CONSORTIUM_ANSWERS: Rule = Rule {
+    requirements: &[requirement!("MPA-C.2.3-2"), requirement!("MPA-C.2.4-2"), requirement!("MPA-C.2.5-1")],
+    judge: Judge::Startup(consortium_answers),
+};
+
+/// M and C of a frame, in words.
+fn flags(markers: bool, crc: bool) -> String {
+    format!("M = {}, C = {}", u8::from(markers), u8::from(crc))
+}
+
+fn consortium_frames(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = &books.connection.startup[usize::from(unit.direction)] else { return };
+    if frame.revision != 0 || frame.wants_markers() && frame.wants_crc() {
+        return;
+    }
+    let found = || format!("Rev = 0, {}", flags(frame.wants_markers(), frame.wants_crc()));
+    let mut notes = findings.note();
+    notes.at(requirement!("MPA-C.1-1"), unit, 16..18, "M = 1 and C = 1 with Rev 0", found());
+    if frame.kind == StartupKind::Request {
+        notes.at(requirement!("MPA-C.2.4-1"), unit, 16..18, "a Request of Rev 0, M = 1, C = 1", found());
+    }
+}
+
+fn consortium_answers(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = books.connection.pair() else { return };
+    let reply = pair.reply;
+    let right = reply.revision == 0 && reply.wants_markers() && reply.wants_crc();
+    if right || unit.frame < reply.frame || reply.rejects() {
+        return;
+    }
+    let found = || format!("a Reply of Rev {}, {}", reply.revision, flags(reply.wants_markers(), reply.wants_crc()));
+    let mut notes = findings.note();
+    let mut note = |id, expected: &str| notes.in_frame(id, pair.responder, reply.frame, expected, found());
+    if pair.request.revision == 0 {
+        if !reply.wants_markers() {
+            note(requirement!("MPA-C.2.3-2"), "M = 1 in the Reply to a Request of Rev 0");
+        }
+        if reply.revision == 0 {
+            note(requirement!("MPA-C.2.4-2"), "Rev 0, M = 1, C = 1 in the Reply to a Request of Rev 0");
+        }
+    } else if reply.revision == 0 {
+        note(requirement!("MPA-C.2.5-1"), "M = 1 in a Reply of Rev 0");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, proves};
+
+    fn pair(request: (u8, u8), reply: (u8, u8)) -> Wire {
+        let request = testing::startup_frame(request.0, request.1, &[]);
+        Wire::started_as(&request, &testing::reply_frame(reply.0, reply.1, &[]))
+    }
+
+    #[test]
+    fn the_consortium_wants_markers_and_crc() {
+        let good = pair((0xc0, 0), (0xc0, 0));
+        proves(requirement!("MPA-C.1-1"), &pair((0xc0, 0), (0x80, 0)), &good);
+        proves(requirement!("MPA-C.2.4-1"), &pair((0x40, 0), (0xc0, 0)), &good);
+        proves(requirement!("MPA-C.2.3-2"), &pair((0xc0, 0), (0x40, 1)), &pair((0xc0, 0), (0xc0, 1)));
+        proves(requirement!("MPA-C.2.4-2"), &pair((0xc0, 0), (0x80, 0)), &good);
+        proves(requirement!("MPA-C.2.5-1"), &pair((0x40, 1), (0x40, 0)), &pair((0x40, 1), (0xc0, 0)));
+    }
+}

@@ -1,0 +1,188 @@
+//! FPDUs and TCP: segments begin with an FPDU and hold whole ones, halves end with a whole one, and TCP keeps its own rules.
+//!
+//! Appendix A of RFC 5044 is informative (notes). Congestion and receive windows may cut segments anywhere (section 5.1), so a
+//! single cut says nothing: a direction is judged by most of its FPDUs.
+
+use weft_core::requirement;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+
+pub(super) static WHOLE_FPDUS: Rule = Rule {
+    requirements: &[requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6"), requirement!("MPA-A.1-1")],
+    judge: Judge::End(whole_fpdus),
+};
+
+pub(super) static HALF_ENDS_WHOLE: Rule = Rule {
+    requirements: &[requirement!("MPA-4.1-1"), requirement!("MPA-7.2-1"), requirement!("MPA-A.1-3")],
+    judge: Judge::End(half_ends_whole),
+};
+
+pub(super) static TCP_MANNERS: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-7.1.5-3"),
+        requirement!("MPA-A.1-4"),
+        requirement!("MPA-A.3-3"),
+        requirement!("MPA-A.5.1-1"),
+    ],
+    judge: Judge::End(tcp_manners),
+};
+
+/// FPDUs that a direction must have for its manner to show.
+const ENOUGH: u64 = 8;
+
+fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
+    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+        if let Some(frame) = stream.spilled_frame {
+            let found = || {
+                format!(
+                    "{} of {} FPDUs run over the end of a segment that they do not begin",
+                    stream.spilled, stream.fitting
+                )
+            };
+            let expected = "segments of whole FPDUs";
+            findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found());
+            if stream.fitting >= ENOUGH && 2 * stream.spilled > stream.fitting {
+                findings.manner().in_frame(requirement!("MPA-5.1-6"), direction, frame, expected, found());
+            }
+        }
+        if stream.fitting < ENOUGH || 4 * (stream.begin_segment + stream.packed) >= stream.fitting {
+            continue;
+        }
+        if let Some(frame) = stream.first {
+            let found = format!(
+                "{} of {} FPDUs begin a segment or stand whole in one",
+                stream.begin_segment + stream.packed,
+                stream.fitting
+            );
+            let expected = "TCP segments that begin at FPDU boundaries";
+            findings.in_frame(requirement!("MPA-5.1-4"), direction, frame, expected, found);
+        }
+    }
+}
+
+/// The last octets before a FIN are the end of an FPDU.
+fn half_ends_whole(books: &Books, findings: &mut Findings<'_>) {
+    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+        let (Some(frame), Some(fin)) = (stream.cut_short, books.connection.fin[direction]) else { continue };
+        if books.mpa.tcp[direction].missed {
+            continue;
+        }
+        let found = || format!("an FPDU that ends before its last octet, then FIN in frame {fin}");
+        let expected = "a FIN behind the last octet of an FPDU";
+        findings.in_frame(requirement!("MPA-4.1-1"), direction, frame, "whole FPDUs up to the end", found());
+        findings.manner().in_frame(requirement!("MPA-7.2-1"), direction, frame, expected, found());
+        findings.note().in_frame(
+            requirement!("MPA-A.1-3"),
+            direction,
+            frame,
+            "all of each ULPDU that was begun",
+            found(),
+        );
+    }
+}
+
+fn tcp_manners(books: &Books, findings: &mut Findings<'_>) {
+    if books.connection.startup.iter().all(Option::is_none) {
+        // Whether this is MPA's business is not certain.
+        return;
+    }
+    for (direction, tcp) in books.mpa.tcp.iter().enumerate() {
+        if let Some(frame) = tcp.behind_fin {
+            let found = "octets behind the FIN".to_owned();
+            findings.in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no octets behind a FIN", found);
+        }
+        let mut notes = findings.note();
+        let mut note = |id, frame: Option<u64>, expected: &str, found: &str| {
+            if let Some(frame) = frame {
+                notes.in_frame(id, direction, frame, expected, found.to_owned());
+            }
+        };
+        let expected = "retransmissions with the boundaries of the first transmission";
+        note(requirement!("MPA-A.1-4"), tcp.resegmented, expected, "other boundaries");
+        note(requirement!("MPA-A.3-3"), tcp.no_sack, "SACK-permitted in the SYN", "no such option");
+        note(requirement!("MPA-A.5.1-1"), tcp.may_fragment, "Don't Fragment set", "DF = 0");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    /// Sixteen Sends whose octets are cut at multiples of `cut`.
+    fn cut_at(cut: usize) -> Wire {
+        let mut wire = Wire::connected_with_mss(1460);
+        wire.send(0, &testing::request());
+        wire.send(1, &testing::reply());
+        let octets: Vec<u8> = (1..17).flat_map(|msn| fpdu(&testing::send_of(msn, 30))).collect();
+        octets.chunks(cut).for_each(|piece| wire.send(0, piece));
+        wire
+    }
+
+    #[test]
+    fn segments_hold_whole_fpdus() {
+        // An FPDU has 36 octets.
+        let (bad, good) = (cut_at(34), cut_at(36));
+        proves(requirement!("MPA-A.1-1"), &bad, &good);
+        proves(requirement!("MPA-5.1-6"), &bad, &good);
+        proves(requirement!("MPA-5.1-4"), &bad, &cut_at(72));
+    }
+
+    #[test]
+    fn a_half_ends_with_a_whole_fpdu() {
+        let ends = |octets: usize| {
+            let mut wire = Wire::started();
+            wire.send(0, &fpdu(&testing::send_of(1, 30)));
+            wire.send(0, &fpdu(&testing::send_of(2, 30))[..octets]);
+            wire.fin(0);
+            wire.fin(1);
+            // The acknowledgement of the other FIN.
+            wire.send(0, &[]);
+            wire
+        };
+        proves(requirement!("MPA-7.2-1"), &ends(20), &ends(36));
+        proves(requirement!("MPA-A.1-3"), &ends(20), &ends(36));
+        proves(requirement!("MPA-4.1-1"), &ends(20), &ends(36));
+    }
+
+    #[test]
+    fn tcp_keeps_its_rules() {
+        let fin_first = |fin: bool| {
+            let mut wire = Wire::started();
+            if fin {
+                wire.fin(0);
+            }
+            wire.send(0, &fpdu(&testing::send_of(1, 30)));
+            wire
+        };
+        proves(requirement!("MPA-7.1.5-3"), &fin_first(true), &fin_first(false));
+        let again = |back: u32, len: usize| {
+            let mut wire = Wire::started();
+            let octets = fpdu(&testing::send_of(1, 30));
+            wire.send(0, &octets);
+            wire.send_again(0, back, &octets[..len]);
+            wire
+        };
+        proves(requirement!("MPA-A.1-4"), &again(36, 20), &again(36, 36));
+    }
+
+    #[test]
+    fn options_and_flags_that_help() {
+        let syn = |options: &[u8]| {
+            let mut wire = Wire::connected_with_options(options);
+            wire.send(0, &testing::request());
+            wire
+        };
+        let (bare, sack) = (testing::hex("020405b4"), testing::hex("020405b4 0402 0101"));
+        proves(requirement!("MPA-A.3-3"), &syn(&bare), &syn(&sack));
+        let fragments = |may: bool| {
+            let mut wire = Wire::connected();
+            wire.may_fragment = may;
+            wire.send(0, &testing::request());
+            wire
+        };
+        proves(requirement!("MPA-A.5.1-1"), &fragments(true), &fragments(false));
+    }
+}

@@ -1,0 +1,141 @@
+//! FPDUs against the TCP segment that should carry them (RFC 5044 section 4.5), as far as both SYNs tell its size.
+
+use weft_core::requirement;
+use weft_core::wire::mpa::fpdu::MAX_ULPDU;
+use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{CrcStatus, Fpdu, Unit};
+
+pub(super) static FITS_SEGMENT: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-3-2"),
+        requirement!("MPA-3-3"),
+        requirement!("MPA-3-4"),
+        requirement!("MPA-3-8"),
+        requirement!("MPA-4.5-1"),
+        requirement!("MPA-4.5-2"),
+        requirement!("MPA-4.5-3"),
+        requirement!("MPA-5.1-1"),
+    ],
+    judge: Judge::Fpdu(fits_segment),
+};
+
+pub(super) static FILLS_SEGMENT: Rule = Rule {
+    requirements: &[requirement!("MPA-3-3"), requirement!("MPA-4.5-6"), requirement!("MPA-4.5-8")],
+    judge: Judge::End(fills_segment),
+};
+
+/// Octets that a ULPDU may stay below MULPDU: options that TCP reckons with, and rounding.
+const SLACK: u16 = 64;
+
+fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
+    let length = fpdu.layout.ulpdu_length;
+    let stream = &books.mpa.streams[usize::from(unit.direction)];
+    let room = stream.room;
+    if length <= room.map_or(MAX_ULPDU, |room| room.mulpdu) || matches!(fpdu.crc_status, CrcStatus::Bad) {
+        return;
+    }
+    let found = || format!("ULPDU_Length {length}");
+    if length > MAX_ULPDU {
+        findings.at(requirement!("MPA-3-4"), unit, 0..2, "at most 64768", found());
+        findings.at(requirement!("MPA-3-3"), unit, 0..2, "MULPDU of 128 to 64768", found());
+    }
+    let Some(room) = room.filter(|room| length > room.mulpdu) else { return };
+    let emss = room.emss;
+    let expected = |mulpdu: u16| format!("at most {mulpdu}, by EMSS {emss}");
+    let id = if room.markers { requirement!("MPA-4.5-2") } else { requirement!("MPA-4.5-3") };
+    findings.at(id, unit, 0..2, &expected(room.mulpdu), found());
+    if stream.oversized > 1 {
+        return;
+    }
+    let total = fpdu.layout.end - fpdu.layout.start;
+    if total > u64::from(emss) {
+        let expected = format!("an FPDU of at most {emss} octets");
+        findings.manner().at(requirement!("MPA-3-8"), unit, 0..2, &expected, format!("{total} octets"));
+    }
+    if length > room.without_markers {
+        // Too long even if no room is set aside for markers: MULPDU was not reckoned at all.
+        let expected = expected(room.without_markers);
+        findings.manner().at(requirement!("MPA-4.5-1"), unit, 0..2, &expected, found());
+        findings.at(requirement!("MPA-3-2"), unit, 0..2, &expected, found());
+        findings.at(requirement!("MPA-5.1-1"), unit, 0..2, &expected, found());
+    }
+}
+
+/// Segments of messages that go on should be as long as MULPDU allows; the longest of them shows what the sender took for it.
+fn fills_segment(books: &Books, findings: &mut Findings<'_>) {
+    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+        let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };
+        let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
+        let found =
+            || format!("{longest} octets in the longest of {count} segments that are not the last of their message");
+        if longest < MIN_MULPDU {
+            let expected = "a MULPDU of 128 or more";
+            findings.in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
+            findings.in_frame(requirement!("MPA-4.5-8"), direction, frame, expected, found());
+        }
+        if u32::from(longest) + u32::from(SLACK) < u32::from(room.mulpdu) {
+            let expected = format!("ULPDUs of nearly {} octets, by EMSS {}", room.mulpdu, room.emss);
+            findings.in_frame(requirement!("MPA-4.5-6"), direction, frame, &expected, found());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Marked, Wire, proves};
+
+    /// Both ends announce `mss`; then Writes with such lengths of ULPDU.
+    fn writes(mss: u16, flags: u8, ulpdus: &[usize], last: bool) -> Wire {
+        let mut wire = Wire::connected_with_mss(mss);
+        wire.send(0, &testing::startup_frame(flags, 1, &[]));
+        wire.send(1, &testing::reply_frame(flags, 1, &[]));
+        let mut sender = Marked { none: flags & 0x80 == 0, ..Marked::default() };
+        for len in ulpdus {
+            let mut ulpdu = testing::hex(if last { "c140 00000001" } else { "8140 00000001" });
+            ulpdu.resize(*len, 0);
+            wire.send(0, &sender.fpdu(&ulpdu));
+        }
+        wire
+    }
+
+    #[test]
+    fn mulpdu_leaves_room_for_markers() {
+        proves(requirement!("MPA-4.5-2"), &writes(1460, 0xc0, &[1443], true), &writes(1460, 0xc0, &[1442], true));
+        proves(requirement!("MPA-3-8"), &writes(1460, 0xc0, &[1454], true), &writes(1460, 0xc0, &[1442], true));
+        let marked = writes(1460, 0xc0, &[1454], true);
+        for id in [requirement!("MPA-4.5-1"), requirement!("MPA-3-2"), requirement!("MPA-5.1-1")] {
+            assert!(marked.findings().iter().all(|finding| finding.requirement != id), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_fpdu_fits_a_segment() {
+        let (bad, good) = (writes(1460, 0x40, &[1455], true), writes(1460, 0x40, &[1454], true));
+        proves(requirement!("MPA-4.5-3"), &bad, &good);
+        proves(requirement!("MPA-4.5-1"), &bad, &good);
+        proves(requirement!("MPA-3-2"), &bad, &good);
+        proves(requirement!("MPA-5.1-1"), &bad, &good);
+    }
+
+    #[test]
+    fn no_ulpdu_is_longer_than_64768() {
+        let (bad, good) = (writes(65495, 0x40, &[64769], true), writes(65495, 0x40, &[64768], true));
+        proves(requirement!("MPA-3-4"), &bad, &good);
+        proves(requirement!("MPA-3-3"), &bad, &good);
+    }
+
+    #[test]
+    fn long_messages_have_long_segments() {
+        proves(
+            requirement!("MPA-4.5-6"),
+            &writes(1460, 0x40, &[700; 3], false),
+            &writes(1460, 0x40, &[1454; 3], false),
+        );
+        proves(requirement!("MPA-4.5-8"), &writes(88, 0x40, &[82; 3], false), &writes(88, 0x40, &[128; 3], false));
+    }
+}

@@ -1,0 +1,133 @@
+//! Start-up frames: their keys, and what a Responder answers to a wrong one.
+
+use weft_core::requirement;
+use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+
+pub(super) static WRONG_KEY_IS_CLOSED: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };
+
+/// A Reply says that a Request was accepted or rejected; where the other side sent none, its key was not checked.
+fn wrong_key_is_closed(books: &Books, findings: &mut Findings<'_>) {
+    let connection = &books.connection;
+    for responder in 0..2 {
+        let initiator = 1 - responder;
+        let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
+        let Some(beginning) = &connection.beginning[initiator] else { continue };
+        // Without the SYN the octets are not the first ones; a Request behind streaming data was found as such.
+        if !connection.syn[initiator] || connection.startup[initiator].is_some() || beginning.head.len() < HEADER_LEN {
+            continue;
+        }
+        let key = &beginning.head[..KEY_LEN];
+        if key != REQUEST_KEY {
+            let found = format!("a Reply to the key \"{}\"", key.escape_ascii());
+            let expected = "the connection closed, and no Reply";
+            findings.in_frame(requirement!("MPA-7.1.1-2"), responder, reply.frame, expected, found);
+        }
+    }
+}
+
+pub(super) static KEY_IS_RIGHT: Rule = Rule {
+    requirements: &[requirement!("MPA-7.1.1-1"), requirement!("MPA-7.1.1-3"), requirement!("MPA-7.1.2-1")],
+    judge: Judge::End(key_is_right),
+};
+
+/// Octets of a key that may differ so that it still is recognised as one that was meant.
+const MOST_WRONG: usize = 6;
+
+/// A direction that begins with something like a key, but with no key. Who answers with a Reply took it for one.
+fn key_is_right(books: &Books, findings: &mut Findings<'_>) {
+    let connection = &books.connection;
+    for direction in 0..2 {
+        let Some(beginning) = connection.beginning[direction].as_ref().filter(|_| connection.syn[direction]) else {
+            continue;
+        };
+        if connection.startup[direction].is_some() || beginning.head.len() < HEADER_LEN {
+            continue;
+        }
+        let key = &beginning.head[..KEY_LEN];
+        let wrong = |right: &[u8]| key.iter().zip(right).filter(|(a, b)| a != b).count();
+        let (request, reply) = (wrong(&REQUEST_KEY), wrong(&REPLY_KEY));
+        if request.min(reply) > MOST_WRONG {
+            continue;
+        }
+        let other = connection.startup[1 - direction].map(|frame| frame.kind);
+        let is_reply = other == Some(StartupKind::Request) || other.is_none() && reply < request;
+        let frame = beginning.frame;
+        let found = || format!("the key \"{}\"", key.escape_ascii());
+        if is_reply {
+            let expected = "the key \"MPA ID Rep Frame\"";
+            findings.in_frame(requirement!("MPA-7.1.1-3"), direction, frame, expected, found());
+        } else {
+            let expected = "the key \"MPA ID Req Frame\"";
+            findings.in_frame(requirement!("MPA-7.1.1-1"), direction, frame, expected, found());
+            findings.in_frame(requirement!("MPA-7.1.2-1"), direction, frame, "a valid Request", found());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, proves};
+
+    /// A Request whose key has octet 3 changed, and what the Responder does.
+    fn wrong_key(answer: impl FnOnce(&mut Wire)) -> Wire {
+        let mut wire = Wire::connected();
+        let mut request = testing::request();
+        request[3] ^= 0x20;
+        wire.send(0, &request);
+        answer(&mut wire);
+        wire
+    }
+
+    #[test]
+    fn a_wrong_key_is_answered_by_a_close() {
+        let replies = wrong_key(|wire| wire.send(1, &testing::reply()));
+        let closes = wrong_key(|wire| wire.fin(1));
+        proves(requirement!("MPA-7.1.1-2"), &replies, &closes);
+    }
+
+    #[test]
+    fn keys_are_exact() {
+        let begins = |direction: usize, frame: &[u8]| {
+            let mut wire = Wire::connected();
+            if direction == 1 {
+                wire.send(0, &testing::request());
+            }
+            wire.send(direction, frame);
+            wire.fin(direction);
+            wire
+        };
+        let wrong = |mut frame: Vec<u8>| {
+            frame[11] = b'f';
+            frame
+        };
+        let good = begins(0, &testing::request());
+        proves(requirement!("MPA-7.1.1-1"), &begins(0, &wrong(testing::request())), &good);
+        proves(requirement!("MPA-7.1.2-1"), &begins(0, &wrong(testing::request())), &good);
+        let good = begins(1, &testing::reply());
+        proves(requirement!("MPA-7.1.1-3"), &begins(1, &wrong(testing::reply())), &good);
+    }
+
+    #[test]
+    fn a_lost_request_is_no_wrong_key() {
+        let mut wire = Wire::connected();
+        wire.lose(0, &testing::request());
+        wire.send(1, &testing::reply());
+        assert_eq!(wire.findings(), []);
+    }
+
+    #[test]
+    fn swapped_roles_are_no_wrong_key() {
+        let mut wire = Wire::connected();
+        wire.send(0, &testing::hello());
+        wire.send(1, &testing::request());
+        wire.send(0, &testing::reply());
+        assert_eq!(wire.findings(), []);
+    }
+}

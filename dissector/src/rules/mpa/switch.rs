@@ -1,0 +1,145 @@
+//! Where streaming mode ends: start-up frames are whole, plain, and FPDUs begin right behind them.
+
+use weft_core::requirement;
+use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::mpa::startup::HEADER_LEN;
+
+use crate::follow::{Behind, Books};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Kind, Misread, Unit};
+
+pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-7.1-1"),
+        requirement!("MPA-7.1-2"),
+        requirement!("MPA-7.1.1-24"),
+        requirement!("MPA-7.1.1-25"),
+        requirement!("MPA-7.1.2-16"),
+        requirement!("P2P-6-10"),
+    ],
+    judge: Judge::Other(frame_ends_streaming),
+};
+
+pub(super) static FRAME_IS_PLAIN: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1-5")], judge: Judge::Startup(frame_is_plain) };
+
+pub(super) static FRAME_IS_WHOLE: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_whole) };
+
+/// Octets right behind a start-up frame that are no FPDU, where the connection was accepted.
+fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Kind::Unparsed { len } = &unit.kind else { return };
+    let direction = usize::from(unit.direction);
+    let stream = &books.mpa.streams[direction];
+    let Some(own) = books.connection.startup[direction] else { return };
+    let first = stream.behind == Some(Behind::Unparsed { frame: unit.frame, len: *len });
+    // A sender's mistake within an FPDU is told elsewhere.
+    if !first || unit.misread != Some(Misread::Unexplained) {
+        return;
+    }
+    let frame = unit.frame;
+    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, frame, expected, found);
+    let octets = || format!("{len} octets that are no FPDU");
+    let expected = "FPDUs from the first octet behind the start-up frame";
+    found(requirement!("MPA-7.1-1"), expected, octets());
+    found(requirement!("MPA-7.1-2"), "FPDUs in both directions behind the start-up frames", octets());
+    if own.kind == StartupKind::Request {
+        let accepted = books.connection.pair().is_some_and(|pair| pair.accepted());
+        if accepted && stream.fpdus == 0 {
+            found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator behind an accepting Reply", octets());
+        }
+    }
+    // What came together with the frame, or before the peer could answer it, was meant to belong to it.
+    let early = books
+        .connection
+        .peer_startup(direction)
+        .is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame);
+    if early {
+        let expected = format!("{} octets of Private Data, as PD_Length says", own.pd_length);
+        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} octets more"));
+        if own.pd_length == 0 {
+            found(requirement!("MPA-7.1.1-25"), "no Private Data with PD_Length 0", format!("{len} octets"));
+        }
+        if own.is_enhanced() {
+            let expected = "a PD_Length that counts the 4 octets of IRD and ORD too";
+            found(requirement!("P2P-6-10"), expected, format!("{len} octets more than PD_Length"));
+        }
+    }
+}
+
+/// A marker's octets directly in front of the key.
+fn frame_is_plain(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let direction = usize::from(unit.direction);
+    if let Some(frame) = books.mpa.streams[direction].zeros_before {
+        let found = "00 00 00 00, as a marker, in front of the key".to_owned();
+        findings.in_frame(requirement!("MPA-7.1-5"), direction, frame, "start-up frames without markers", found);
+    }
+}
+
+/// A frame that ends before its Private Data does, closed by its sender.
+fn frame_is_whole(books: &Books, findings: &mut Findings<'_>) {
+    for direction in 0..2 {
+        let Some(frame) = books.connection.startup[direction] else { continue };
+        let (there, announced) = (frame.private_len(), usize::from(frame.pd_length));
+        let closed = books.connection.fin[direction].is_some();
+        if frame.len < HEADER_LEN || there >= announced || !closed || !frame.whole {
+            continue;
+        }
+        let expected = format!("{announced} octets of Private Data, as PD_Length says");
+        let id = requirement!("MPA-7.1.1-24");
+        findings.in_frame(id, direction, frame.frame, &expected, format!("{there} octets, then FIN"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    /// A Request with `extra` in the same segment; Reply; then what the Initiator sends; then a Send each way.
+    fn start(request: &[u8], extra: &[u8], then: &[u8]) -> Wire {
+        let mut wire = Wire::connected();
+        wire.send(0, &[request, extra].concat());
+        wire.send(1, &testing::reply());
+        if !then.is_empty() {
+            wire.send(0, then);
+        }
+        wire.send(0, &fpdu(&testing::send_of(1, 30)));
+        wire.send(0, &fpdu(&testing::send_of(2, 30)));
+        wire.send(1, &fpdu(&testing::send_of(1, 30)));
+        wire
+    }
+
+    #[test]
+    fn fpdus_follow_the_frame() {
+        let good = start(&testing::request(), &[], &[]);
+        let bad = start(&testing::request(), &[], b"GET / HTTP/1.0\r\n");
+        proves(requirement!("MPA-7.1-1"), &bad, &good);
+        proves(requirement!("MPA-7.1-2"), &bad, &good);
+        proves(requirement!("MPA-7.1.2-16"), &bad, &good);
+    }
+
+    #[test]
+    fn private_data_is_as_long_as_announced() {
+        let good = start(&testing::startup_frame(0x40, 1, &[7; 12]), &[], &[]);
+        proves(requirement!("MPA-7.1.1-24"), &start(&testing::startup_frame(0x40, 1, &[7; 12]), &[8; 4], &[]), &good);
+        proves(requirement!("MPA-7.1.1-25"), &start(&testing::request(), &[8; 4], &[]), &good);
+        let enhanced = testing::startup_frame(0x50, 2, &testing::hex("0001 0001"));
+        proves(requirement!("P2P-6-10"), &start(&enhanced, &[8; 4], &[]), &start(&enhanced, &[], &[]));
+        let closed = |octets: usize| {
+            let mut wire = Wire::connected();
+            let frame = testing::startup_frame(0x40, 1, &[7; 12]);
+            wire.send(0, &frame[..20 + octets]);
+            wire.fin(0);
+            wire
+        };
+        proves(requirement!("MPA-7.1.1-24"), &closed(8), &closed(12));
+    }
+
+    #[test]
+    fn no_marker_stands_before_the_key() {
+        let begins = |front: &[u8]| start(&[front, &testing::request()].concat(), &[], &[]);
+        proves(requirement!("MPA-7.1-5"), &begins(&[0; 4]), &begins(&[]));
+    }
+}

@@ -1,0 +1,121 @@
+//! What Terminate messages tell of MPA: its error codes, and that the connection ends.
+
+use weft_core::requirement;
+
+use crate::follow::{Books, Ending};
+use crate::rules::view::ULPDU_AT;
+use crate::rules::{Findings, Judge, Rule, SegmentView};
+use crate::unit::Unit;
+
+pub(super) static ERROR_IS_KNOWN: Rule =
+    Rule { requirements: &[requirement!("MPA-8-5")], judge: Judge::Opcode(1 << 7, error_is_known) };
+
+pub(super) static MARKERS_AS_DECLARED: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1.1-5")], judge: Judge::Opcode(1 << 7, markers_as_declared) };
+
+pub(super) static ENDS_CONNECTION: Rule =
+    Rule { requirements: &[requirement!("MPA-8-15")], judge: Judge::End(ends_connection) };
+
+/// The layer of MPA's errors.
+const LLP: u8 = 2;
+/// Marker and ULPDU_Length do not fit (RFC 5044 section 8).
+const MARKER_MISMATCH: u8 = 3;
+/// Where a Terminate's layer, type and code stand.
+const CONTROL_AT: usize = ULPDU_AT + 18;
+/// Nanoseconds after which a connection that is still open counts as not torn down; no specification gives a time.
+const TEAR_DOWN: u64 = 120_000_000_000;
+
+fn error_is_known(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(error) = Ending::of(unit, view).filter(|error| error.layer == LLP) else { return };
+    if error.etype == 0 && (1..=7).contains(&error.code) {
+        return;
+    }
+    let found = format!("error type {}, code {:#04x}", error.etype, error.code);
+    let expected = "an MPA error: type 0, code 1 to 7";
+    findings.at(requirement!("MPA-8-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
+}
+
+/// Who sent M=0 gets no markers and cannot complain of them.
+fn markers_as_declared(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(error) = Ending::of(unit, view) else { return };
+    let own = books.connection.startup[usize::from(unit.direction)];
+    if (error.layer, error.etype, error.code) != (LLP, 0, MARKER_MISMATCH)
+        || own.is_none_or(|frame| frame.wants_markers())
+        || books.connection.pair().is_none_or(|pair| pair.is_rdmac())
+    {
+        return;
+    }
+    let found = "an error about markers from an end that sent M = 0".to_owned();
+    let expected = "M = 1 from an end that needs markers";
+    findings.at(requirement!("MPA-7.1.1-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
+}
+
+fn ends_connection(books: &Books, findings: &mut Findings<'_>) {
+    let connection = &books.connection;
+    for (direction, stream) in books.mpa.streams.iter().enumerate() {
+        let Some(error) = stream.terminate.filter(|error| error.layer == LLP) else { continue };
+        let id = requirement!("MPA-8-15");
+        if let Some(frame) = stream.behind_terminate {
+            let expected = "nothing more behind a Terminate";
+            findings.manner().in_frame(id, direction, frame, expected, "an FPDU".to_owned());
+            continue;
+        }
+        let closed = connection.fin.iter().chain(&connection.rst).any(Option::is_some);
+        let after = connection.last_time.saturating_sub(error.time);
+        if !closed && after > TEAR_DOWN {
+            let found = format!("still open {} s later", after / 1_000_000_000);
+            let expected = "the connection torn down after an error of MPA";
+            findings.manner().in_frame(id, direction, error.frame, expected, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    fn terminate(request_flags: u8, what: [u8; 2]) -> Wire {
+        let mut wire =
+            Wire::started_as(&testing::startup_frame(request_flags, 1, &[]), &testing::reply_frame(0x40, 1, &[]));
+        wire.send(0, &fpdu(&testing::send_of(1, 30)));
+        let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {:02x}{:02x} 0000", what[0], what[1]);
+        wire.send(0, &fpdu(&testing::hex(&ulpdu)));
+        wire
+    }
+
+    #[test]
+    fn the_error_is_one_of_mpa() {
+        proves(requirement!("MPA-8-5"), &terminate(0x40, [0x20, 8]), &terminate(0x40, [0x20, 2]));
+        proves(requirement!("MPA-8-5"), &terminate(0x40, [0x21, 2]), &terminate(0x40, [0x11, 0]));
+    }
+
+    #[test]
+    fn who_declined_markers_does_not_miss_them() {
+        proves(requirement!("MPA-7.1.1-5"), &terminate(0x40, [0x20, 3]), &terminate(0x40, [0x20, 2]));
+    }
+
+    #[test]
+    fn a_terminate_ends_the_connection() {
+        let ends = |goes_on: bool| {
+            let mut wire = terminate(0x40, [0x20, 2]);
+            if goes_on {
+                wire.send(0, &fpdu(&testing::send_of(2, 30)));
+            }
+            wire.fin(0);
+            wire
+        };
+        proves(requirement!("MPA-8-15"), &ends(true), &ends(false));
+        let stays = |fin: bool| {
+            let mut wire = terminate(0x40, [0x20, 2]);
+            if fin {
+                wire.fin(0);
+            }
+            wire.wait(130_000_000_000);
+            wire.send(1, &fpdu(&testing::send_of(1, 30)));
+            wire
+        };
+        proves(requirement!("MPA-8-15"), &stays(false), &stays(true));
+    }
+}

@@ -1,0 +1,116 @@
+//! DDP's and RDMAP's version: 1, or 0 with a peer of the RDMA Consortium, and the same both ways.
+
+use weft_core::requirement;
+
+use crate::follow::Books;
+use crate::rules::view::ULPDU_AT;
+use crate::rules::{Findings, Judge, Rule, SegmentView};
+use crate::unit::Unit;
+
+pub(super) static AS_NEGOTIATED: Rule = Rule {
+    requirements: &[
+        requirement!("MPA-3-14"),
+        requirement!("MPA-3-15"),
+        requirement!("MPA-C.1-2"),
+        requirement!("MPA-C.1-5"),
+        requirement!("MPA-C.2-2"),
+        requirement!("MPA-C.2.3-1"),
+        requirement!("MPA-C.2.5-2"),
+        requirement!("MPA-C.3-1"),
+    ],
+    judge: Judge::Segment(as_negotiated),
+};
+
+pub(super) static SAME_BOTH_WAYS: Rule =
+    Rule { requirements: &[requirement!("MPA-C.1-7")], judge: Judge::Segment(same_both_ways) };
+
+/// The first segment of a direction with other versions than those that its start-up brought.
+fn as_negotiated(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let direction = usize::from(unit.direction);
+    if books.mpa.streams[direction].versions != 1 || !books.mpa.streams[direction].version_breaks {
+        return;
+    }
+    let Some(pair) = books.connection.pair() else { return };
+    let (ddp, rdmap) = (view.segment.control().version(), view.segment.ulp_control().version());
+    let at = ULPDU_AT..ULPDU_AT + 2;
+    let due = u8::from(!pair.is_rdmac());
+    let expected = format!("DDP and RDMAP version {due}, as the start-up frames have it");
+    let found = || format!("DDP version {ddp}, RDMAP version {rdmap}");
+    findings.at(requirement!("MPA-3-14"), unit, at.clone(), &expected, found());
+    if ddp != due {
+        findings.at(requirement!("MPA-3-15"), unit, at.clone(), &expected, found());
+    }
+    let mut notes = findings.note();
+    if ddp != rdmap || ddp <= 1 {
+        notes.at(requirement!("MPA-C.1-5"), unit, at.clone(), "no mixture of versions of MPA, DDP, RDMAP", found());
+    }
+    if pair.is_rdmac() {
+        notes.at(requirement!("MPA-C.2.3-1"), unit, at.clone(), &expected, found());
+        if pair.initiator == direction && pair.request.revision > 0 {
+            notes.at(requirement!("MPA-C.2.5-2"), unit, at, &expected, found());
+        }
+        return;
+    }
+    notes.at(requirement!("MPA-C.2-2"), unit, at.clone(), &expected, found());
+    notes.at(requirement!("MPA-C.3-1"), unit, at.clone(), &expected, found());
+    if books.connection.startup[direction].is_some_and(|frame| frame.revision == 1) {
+        notes.at(requirement!("MPA-C.1-2"), unit, at, &expected, found());
+    }
+}
+
+fn same_both_ways(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let direction = usize::from(unit.direction);
+    let (own, other) = (&books.mpa.streams[direction], &books.mpa.streams[1 - direction]);
+    let version = view.segment.control().version();
+    // Told once, by the one who speaks second.
+    if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {
+        return;
+    }
+    let expected = format!("DDP version {} both ways", other.version.unwrap_or(version));
+    findings.note().at(requirement!("MPA-C.1-7"), unit, ULPDU_AT..ULPDU_AT + 1, &expected, format!("{version}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Marked, Wire, fpdu, proves};
+
+    /// A Send each way behind such frames, with such control octets.
+    fn sends(reply: (u8, u8), controls: [[u8; 2]; 2]) -> Wire {
+        let mut wire =
+            Wire::started_as(&testing::startup_frame(0x40, 1, &[]), &testing::reply_frame(reply.0, reply.1, &[]));
+        for (direction, [ddp, rdmap]) in controls.into_iter().enumerate() {
+            let mut ulpdu = testing::send_of(1, 30);
+            (ulpdu[0], ulpdu[1]) = (ddp, rdmap);
+            let marked = reply.1 == 0;
+            wire.send(direction, &if marked { Marked::default().fpdu(&ulpdu) } else { fpdu(&ulpdu) });
+        }
+        wire
+    }
+
+    const ONE: [u8; 2] = [0x41, 0x43];
+    const ZERO: [u8; 2] = [0x40, 0x03];
+
+    #[test]
+    fn revision_1_means_version_1() {
+        let good = sends((0x40, 1), [ONE, ONE]);
+        proves(requirement!("MPA-3-14"), &sends((0x40, 1), [[0x41, 0x03], ONE]), &good);
+        let zero = sends((0x40, 1), [ZERO, ZERO]);
+        proves(requirement!("MPA-3-15"), &zero, &good);
+        proves(requirement!("MPA-C.1-2"), &zero, &good);
+        proves(requirement!("MPA-C.2-2"), &zero, &good);
+        proves(requirement!("MPA-C.3-1"), &zero, &good);
+    }
+
+    #[test]
+    fn the_rdma_consortium_means_version_0() {
+        let good = sends((0xc0, 0), [ZERO, ZERO]);
+        let mixed = sends((0xc0, 0), [ONE, ZERO]);
+        proves(requirement!("MPA-C.1-5"), &mixed, &good);
+        proves(requirement!("MPA-C.1-7"), &mixed, &good);
+        proves(requirement!("MPA-C.2.3-1"), &mixed, &good);
+        proves(requirement!("MPA-C.2.5-2"), &mixed, &good);
+        proves(requirement!("MPA-3-15"), &mixed, &good);
+    }
+}

@@ -1,0 +1,167 @@
+//! An enhanced start-up frame by itself: octet 16, and the words of IRD and ORD.
+
+use weft_core::requirement;
+use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::mpa::startup::{FLAG_S, MAX_PD_LENGTH, NOT_NEGOTIATED};
+
+use crate::follow::{Books, StartupSeen};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static FIELDS: Rule = Rule {
+    requirements: &[
+        requirement!("P2P-5-1"),
+        requirement!("P2P-5-2"),
+        requirement!("P2P-6-1"),
+        requirement!("P2P-6-2"),
+        requirement!("P2P-6-4"),
+        requirement!("P2P-6-6"),
+        requirement!("P2P-6-9"),
+        requirement!("P2P-6-10"),
+        requirement!("P2P-9-8"),
+        requirement!("P2P-mail.1-2"),
+    ],
+    judge: Judge::Startup(fields),
+};
+
+pub(super) static WORDS: Rule = Rule {
+    requirements: &[
+        requirement!("P2P-9.2-1"),
+        requirement!("P2P-9.2-2"),
+        requirement!("P2P-9.2-3"),
+        requirement!("P2P-9.2-24"),
+        requirement!("P2P-10-1"),
+    ],
+    judge: Judge::Startup(words),
+};
+
+/// Octets 16 to 20: flags, Rev, PD_Length.
+const FLAGS: std::ops::Range<usize> = 16..17;
+const PD_LENGTH: std::ops::Range<usize> = 18..20;
+const WORDS_AT: std::ops::Range<usize> = 20..24;
+
+fn frame_of<'b>(books: &'b Books, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
+    books.connection.startup[usize::from(unit.direction)].as_ref()
+}
+
+fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = frame_of(books, unit) else { return };
+    let length = frame.pd_length;
+    if frame.revision < 2 {
+        if frame.revision == 1 && frame.flags & 0x1f != 0 {
+            let found = format!("Res = {:#04x}", frame.flags & 0x1f);
+            let expected = "reserved bits of zero, unless RFC 6581 is spoken";
+            findings.note().at(requirement!("P2P-mail.1-2"), unit, FLAGS, expected, found);
+        }
+        if frame.revision == 1 && frame.flags & FLAG_S != 0 {
+            findings.at(requirement!("P2P-6-6"), unit, 16..18, "Rev 2 or higher with S = 1", "Rev = 1".to_owned());
+        }
+        return;
+    }
+    let reserved = frame.flags & 0x0f;
+    if reserved != 0 {
+        let found = || format!("reserved bits {reserved:#04x}");
+        findings.at(requirement!("P2P-6-1"), unit, FLAGS, "M, C, R, S, and four reserved bits", found());
+        findings.at(requirement!("P2P-6-4"), unit, FLAGS, "reserved bits of zero", found());
+    }
+    if frame.kind == StartupKind::Request && frame.rejects() {
+        findings.at(requirement!("P2P-6-9"), unit, FLAGS, "R = 0 in a Request, as in RFC 5044", "R = 1".to_owned());
+    }
+    if length > MAX_PD_LENGTH {
+        let found = || format!("PD_Length = {length}");
+        findings.at(requirement!("P2P-6-9"), unit, PD_LENGTH, "at most 512, as in RFC 5044", found());
+        if frame.is_enhanced() {
+            let expected = "at most 512 octets with IRD and ORD";
+            findings.at(requirement!("P2P-6-10"), unit, PD_LENGTH, expected, found());
+            findings.at(requirement!("P2P-9-8"), unit, PD_LENGTH, "at most 508 octets behind IRD and ORD", found());
+        }
+    }
+    if frame.is_enhanced() && length < 4 {
+        let found = || format!("PD_Length = {length} with S = 1");
+        findings.at(requirement!("P2P-6-2"), unit, PD_LENGTH, "4 octets or more with S = 1", found());
+        let (id, expected) = match frame.kind {
+            StartupKind::Request => (requirement!("P2P-5-1"), "IRD, ORD and flags in the Request"),
+            StartupKind::Reply => (requirement!("P2P-5-2"), "IRD, ORD and flags in the Reply"),
+        };
+        findings.at(id, unit, PD_LENGTH, expected, found());
+    }
+}
+
+fn words(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(frame) = frame_of(books, unit) else { return };
+    let Some(words) = frame.words else { return };
+    let offers = words.rtr_send || words.rtr_write || words.rtr_read;
+    let is_request = frame.kind == StartupKind::Request;
+    let mut at = |id, expected: &str, found: &str| findings.at(id, unit, WORDS_AT, expected, found.to_owned());
+    if !words.peer_to_peer && offers {
+        at(requirement!("P2P-9.2-3"), "B = C = D = 0 with A = 0", "A = 0 and a ready-to-receive flag");
+        if is_request {
+            at(requirement!("P2P-9.2-1"), "A = 1 for the peer-to-peer model", "ready-to-receive types, but A = 0");
+        }
+    }
+    if is_request && words.peer_to_peer && !offers {
+        let found = "A = 1, and B = C = D = 0";
+        at(requirement!("P2P-9.2-2"), "a flag for each ready-to-receive type of the Initiator", found);
+        at(requirement!("P2P-9.2-24"), "A = 0 where no ready-to-receive message is meant", found);
+    }
+    if is_request && !words.peer_to_peer && words.ird == NOT_NEGOTIATED && words.ord == NOT_NEGOTIATED {
+        let found = "S = 1, though nothing is to be negotiated";
+        at(requirement!("P2P-10-1"), "an enhanced frame only where something enhanced is wanted", found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, proves};
+
+    /// A Request of such flags and revision, with such Private Data.
+    fn request(flags: u8, revision: u8, private: &str) -> Wire {
+        let mut wire = Wire::connected();
+        wire.send(0, &testing::startup_frame(flags, revision, &testing::hex(private)));
+        wire
+    }
+
+    fn long(flags: u8, octets: usize) -> Wire {
+        let mut wire = Wire::connected();
+        wire.send(0, &testing::startup_frame(flags, 2, &vec![0; octets]));
+        wire.fin(0);
+        wire
+    }
+
+    #[test]
+    fn octet_16_of_revision_2() {
+        let good = request(0x50, 2, "0001 0001");
+        proves(requirement!("P2P-6-1"), &request(0x58, 2, "0001 0001"), &good);
+        proves(requirement!("P2P-6-4"), &request(0x51, 2, "0001 0001"), &good);
+        proves(requirement!("P2P-6-6"), &request(0x50, 1, "0001 0001"), &good);
+        proves(requirement!("P2P-6-9"), &request(0x70, 2, "0001 0001"), &good);
+        proves(requirement!("P2P-mail.1-2"), &request(0x41, 1, ""), &request(0x40, 1, ""));
+    }
+
+    #[test]
+    fn private_data_holds_the_words() {
+        let good = request(0x50, 2, "0001 0001");
+        proves(requirement!("P2P-6-2"), &request(0x50, 2, "0001"), &good);
+        proves(requirement!("P2P-5-1"), &request(0x50, 2, ""), &good);
+        let reply = |private: &str| {
+            let frame = testing::reply_frame(0x50, 2, &testing::hex(private));
+            Wire::started_as(&testing::startup_frame(0x50, 2, &testing::hex("0001 0001")), &frame)
+        };
+        proves(requirement!("P2P-5-2"), &reply("00"), &reply("0001 0001"));
+        proves(requirement!("P2P-6-10"), &long(0x50, 513), &long(0x50, 512));
+        proves(requirement!("P2P-9-8"), &long(0x50, 513), &long(0x50, 512));
+        proves(requirement!("P2P-6-9"), &long(0x40, 513), &long(0x40, 512));
+    }
+
+    #[test]
+    fn flags_fit_the_model() {
+        let good = request(0x50, 2, "8001 c001");
+        proves(requirement!("P2P-9.2-3"), &request(0x50, 2, "0001 4001"), &good);
+        proves(requirement!("P2P-9.2-1"), &request(0x50, 2, "4001 0001"), &good);
+        proves(requirement!("P2P-9.2-2"), &request(0x50, 2, "8001 0001"), &good);
+        proves(requirement!("P2P-9.2-24"), &request(0x50, 2, "8001 0001"), &request(0x50, 2, "0001 0001"));
+        proves(requirement!("P2P-10-1"), &request(0x50, 2, "3fff 3fff"), &request(0x50, 2, "3fff 0001"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Unanswered Read Requests against the depths that both ends agreed on (RFC 6581 section 9.1).
+
+use weft_core::requirement;
+
+use crate::follow::{Books, Excess};
+use crate::rules::{Findings, Judge, Rule};
+
+pub(super) static WITHIN_DEPTHS: Rule = Rule {
+    requirements: &[
+        requirement!("P2P-3-2"),
+        requirement!("P2P-4.1-2"),
+        requirement!("P2P-9.1-2"),
+        requirement!("P2P-9.1-3"),
+        requirement!("P2P-9.1-4"),
+        requirement!("P2P-9.1-5"),
+        requirement!("P2P-9.1-9"),
+    ],
+    judge: Judge::End(within_depths),
+};
+
+fn within_depths(books: &Books, findings: &mut Findings<'_>) {
+    let Some(pair) = books.connection.pair() else { return };
+    for (direction, reads) in books.mpa.reads.iter().enumerate() {
+        let [own, peer] = reads.excess();
+        let is_initiator = direction == pair.initiator;
+        let mut tell = |id, excess: Excess, limit: &str, most: Option<u32>| {
+            let expected = format!("at most {} unanswered Read Requests, by the {limit}", most.unwrap_or(0));
+            let found = format!("{} of them", excess.outstanding);
+            findings.in_frame(id, direction, excess.frame, &expected, found);
+        };
+        if let Some(excess) = own {
+            let (limit, most) = ("own ORD", reads.ord.most);
+            tell(requirement!("P2P-3-2"), excess, limit, most);
+            tell(requirement!("P2P-4.1-2"), excess, limit, most);
+            let id = if is_initiator { requirement!("P2P-9.1-2") } else { requirement!("P2P-9.1-3") };
+            tell(id, excess, limit, most);
+        }
+        if let Some(excess) = peer {
+            let (limit, most) = ("peer's IRD", reads.ird.most);
+            if is_initiator {
+                tell(requirement!("P2P-9.1-4"), excess, limit, most);
+                tell(requirement!("P2P-9.1-9"), excess, limit, most);
+            } else {
+                tell(requirement!("P2P-9.1-5"), excess, limit, most);
+            }
+            if own.is_none() {
+                tell(requirement!("P2P-4.1-2"), excess, limit, most);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    fn read(msn: u32) -> Vec<u8> {
+        let sink = "00000100 0000000000001000 00000040 00000200 0000000000002000";
+        fpdu(&testing::hex(&format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}")))
+    }
+
+    fn response() -> Vec<u8> {
+        let mut ulpdu = testing::hex("c142 00000100 0000000000001000");
+        ulpdu.resize(14 + 0x40, 7);
+        fpdu(&ulpdu)
+    }
+
+    /// Frames with such words; then two Reads of `direction`, the first answered before or behind the second.
+    fn reads(request: &str, reply: &str, direction: usize, at_once: bool) -> Wire {
+        let request = testing::startup_frame(0x50, 2, &testing::hex(request));
+        let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
+        if direction == 1 {
+            wire.send(0, &fpdu(&testing::send_of(1, 30)));
+        }
+        wire.send(direction, &read(1));
+        if !at_once {
+            wire.send(1 - direction, &response());
+        }
+        wire.send(direction, &read(2));
+        if at_once {
+            wire.send(1 - direction, &response());
+        }
+        wire.send(1 - direction, &response());
+        wire
+    }
+
+    #[test]
+    fn the_initiator_keeps_to_its_ord() {
+        let (bad, good) = (reads("0001 0001", "0004 0001", 0, true), reads("0001 0001", "0004 0001", 0, false));
+        proves(requirement!("P2P-3-2"), &bad, &good);
+        proves(requirement!("P2P-4.1-2"), &bad, &reads("0001 0002", "0004 0001", 0, true));
+        proves(requirement!("P2P-9.1-2"), &bad, &good);
+    }
+
+    #[test]
+    fn the_initiator_keeps_to_the_responders_ird() {
+        let (bad, good) = (reads("0001 0004", "0001 0001", 0, true), reads("0001 0004", "0001 0001", 0, false));
+        proves(requirement!("P2P-9.1-4"), &bad, &good);
+        proves(requirement!("P2P-9.1-9"), &bad, &reads("0001 0004", "0002 0001", 0, true));
+    }
+
+    #[test]
+    fn the_responder_keeps_to_its_reply() {
+        let good = reads("0004 0001", "0001 0002", 1, true);
+        proves(requirement!("P2P-9.1-3"), &reads("0004 0001", "0001 0001", 1, true), &good);
+        proves(requirement!("P2P-9.1-5"), &reads("0001 0001", "0001 0004", 1, true), &good);
+    }
+
+    #[test]
+    fn a_response_that_the_capture_lost_counts() {
+        let mut wire = Wire::started_as(
+            &testing::startup_frame(0x50, 2, &testing::hex("0001 0001")),
+            &testing::reply_frame(0x50, 2, &testing::hex("0001 0001")),
+        );
+        wire.send(0, &read(1));
+        wire.lose(1, &response());
+        wire.send(0, &read(2));
+        wire.send(1, &response());
+        assert_eq!(wire.errors(), []);
+    }
+}

@@ -1,0 +1,230 @@
+//! The Reply against the Request: the same manner, the depths of Read queues, the model.
+
+use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
+use weft_core::{RequirementId, requirement};
+
+use crate::follow::{Books, Pair};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static SAME_MANNER: Rule = Rule {
+    requirements: &[
+        requirement!("P2P-5-2"),
+        requirement!("P2P-10-2"),
+        requirement!("P2P-10-3"),
+        requirement!("P2P-10-9"),
+        requirement!("P2P-10-11"),
+    ],
+    judge: Judge::Startup(same_manner),
+};
+
+pub(super) static DEPTHS: Rule = Rule {
+    requirements: &[
+        requirement!("P2P-9-1"),
+        requirement!("P2P-9-2"),
+        requirement!("P2P-9-7"),
+        requirement!("P2P-9.1-6"),
+        requirement!("P2P-9.1-7"),
+        requirement!("P2P-9.1-12"),
+        requirement!("P2P-9.1-13"),
+        requirement!("P2P-9.1-14"),
+        requirement!("P2P-9.1-20"),
+    ],
+    judge: Judge::Startup(depths),
+};
+
+pub(super) static MODEL: Rule = Rule {
+    requirements: &[
+        requirement!("P2P-9.2-4"),
+        requirement!("P2P-9.2-6"),
+        requirement!("P2P-9.2-20"),
+        requirement!("P2P-9.2-22"),
+        requirement!("P2P-mail.2-1"),
+    ],
+    judge: Judge::Startup(model),
+};
+
+/// Both frames, once: when the later of them is there. Then findings stand in the frame of the Reply.
+fn pair<'b>(books: &'b Books, unit: &Unit<'_>) -> Option<Pair<'b>> {
+    let pair = books.connection.pair()?;
+    let own = books.connection.startup[usize::from(unit.direction)]?;
+    (own.frame >= pair.request.frame.max(pair.reply.frame)).then_some(pair)
+}
+
+/// Tells what the Reply does, beside its octets when they are at hand.
+fn tell(
+    findings: &mut Findings<'_>,
+    unit: &Unit<'_>,
+    pair: Pair<'_>,
+    (id, range): (RequirementId, std::ops::Range<usize>),
+    expected: &str,
+    found: String,
+) {
+    if usize::from(unit.direction) == pair.responder {
+        findings.at(id, unit, range, expected, found);
+    } else {
+        findings.in_frame(id, pair.responder, pair.reply.frame, expected, found);
+    }
+}
+
+fn same_manner(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = pair(books, unit) else { return };
+    let (request, reply) = (pair.request, pair.reply);
+    let enhanced = reply.is_enhanced();
+    let found = || format!("a Reply of Rev {}, S = {}", reply.revision, reply.flags >> 4 & 1);
+    let mut tell = |id, expected: &str| tell(findings, unit, pair, (id, 16..18), expected, found());
+    if request.is_enhanced() && !enhanced {
+        let expected = "a Reply of Rev 2 with S = 1 to an enhanced Request";
+        tell(requirement!("P2P-10-2"), expected);
+        tell(requirement!("P2P-10-9"), expected);
+        tell(requirement!("P2P-5-2"), "a Reply that completes the negotiation");
+    }
+    if request.revision == 1 && (enhanced || reply.revision > 1) {
+        tell(requirement!("P2P-10-3"), "a Reply of Rev 1 with S = 0 to a Request of Rev 1");
+    }
+    if request.revision >= 1 && !request.is_enhanced() && enhanced {
+        tell(requirement!("P2P-10-11"), "S = 0 in the Reply to a Request without S");
+    }
+}
+
+fn depths(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = pair(books, unit).filter(Pair::accepted) else { return };
+    let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
+    let (ird, ord) = (20..22, 22..24);
+    let mut warn = |id, range, expected: &str, found: String| tell(findings, unit, pair, (id, range), expected, found);
+    let open = NOT_NEGOTIATED;
+    if request.ord == open && reply.ird != open {
+        let found = || format!("IRD = {}", reply.ird);
+        warn(requirement!("P2P-9.1-13"), ird.clone(), "IRD = 0x3fff, as the Request has ORD = 0x3fff", found());
+        warn(requirement!("P2P-9.1-12"), ird.clone(), "0x3fff answered by 0x3fff", found());
+    }
+    if request.ird == open && reply.ord != open {
+        let found = || format!("ORD = {}", reply.ord);
+        warn(requirement!("P2P-9.1-14"), ord.clone(), "ORD = 0x3fff, as the Request has IRD = 0x3fff", found());
+        warn(requirement!("P2P-9.1-12"), ord.clone(), "0x3fff answered by 0x3fff", found());
+    }
+    if request.ird != open && reply.ord != open && reply.ord > request.ird {
+        let (found, expected) =
+            (|| format!("ORD = {}", reply.ord), format!("ORD of at most {}, the Request's IRD", request.ird));
+        warn(requirement!("P2P-9.1-20"), ord.clone(), &expected, found());
+        warn(requirement!("P2P-9.1-6"), ord.clone(), &expected, found());
+        if swapped(reply).ord <= request.ird && swapped(reply).ord > 0 {
+            let found = || format!("ORD = {}, which is {} in the other order", reply.ord, swapped(reply).ord);
+            warn(requirement!("P2P-9-2"), ord.clone(), "C, D, and ORD in the lower 14 bits", found());
+            warn(requirement!("P2P-9-7"), ord, "IRD and ORD in network byte order", found());
+        }
+    }
+    if request.ord != open && reply.ird != open && reply.ird < request.ord {
+        let other = swapped(reply);
+        if request.peer_to_peer && !reply.peer_to_peer && other.peer_to_peer && other.ird >= request.ord {
+            let found = || format!("A = 0, IRD = {}; A = 1, IRD = {} in the other order", reply.ird, other.ird);
+            warn(requirement!("P2P-9-1"), ird.clone(), "A, B, and IRD in the lower 14 bits", found());
+            warn(requirement!("P2P-9-7"), ird.clone(), "IRD and ORD in network byte order", found());
+        }
+        let expected = format!("IRD of at least {}, the Request's ORD", request.ord);
+        let id = requirement!("P2P-9.1-7");
+        tell(&mut findings.manner(), unit, pair, (id, ird), &expected, format!("IRD = {}", reply.ird));
+    }
+}
+
+/// The words as a sender wrote them that does not know network byte order.
+fn swapped(words: Enhanced) -> Enhanced {
+    let mut raw = words.to_raw();
+    raw.ird = raw.ird.get().swap_bytes().into();
+    raw.ord = raw.ord.get().swap_bytes().into();
+    Enhanced::from_raw(raw)
+}
+
+fn model(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(pair) = pair(books, unit).filter(Pair::accepted) else { return };
+    let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
+    if !request.peer_to_peer {
+        return;
+    }
+    if !reply.peer_to_peer {
+        let id = requirement!("P2P-9.2-4");
+        tell(findings, unit, pair, (id, 20..22), "A = 1, as in the Request", "A = 0".to_owned());
+        return;
+    }
+    if reply.rtr_send || reply.rtr_write || reply.rtr_read {
+        return;
+    }
+    let found = || "B = C = D = 0".to_owned();
+    let id = requirement!("P2P-9.2-6");
+    tell(findings, unit, pair, (id, 20..24), "a ready-to-receive type that the Responder supports", found());
+    if request.rtr_send || request.rtr_write || request.rtr_read {
+        // Whether it supports what was offered or not, one of the two is broken.
+        let expected = "one of the types offered, or another that the Responder supports";
+        tell(findings, unit, pair, (requirement!("P2P-9.2-20"), 20..24), expected, found());
+        tell(findings, unit, pair, (requirement!("P2P-9.2-22"), 20..24), expected, found());
+    }
+    let expected = "a Reply that tells which message it can take first";
+    tell(&mut findings.note(), unit, pair, (requirement!("P2P-mail.2-1"), 20..24), expected, found());
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, proves};
+
+    /// Request and Reply of such flags, revision, words.
+    fn pair(request: (u8, u8, &str), reply: (u8, u8, &str)) -> Wire {
+        let request = testing::startup_frame(request.0, request.1, &testing::hex(request.2));
+        Wire::started_as(&request, &testing::reply_frame(reply.0, reply.1, &testing::hex(reply.2)))
+    }
+
+    /// Enhanced both; the words.
+    fn words(request: &str, reply: &str) -> Wire {
+        pair((0x50, 2, request), (0x50, 2, reply))
+    }
+
+    #[test]
+    fn a_reply_in_the_manner_of_the_request() {
+        let good = words("0001 0001", "0001 0001");
+        let plain = pair((0x50, 2, "0001 0001"), (0x40, 2, ""));
+        proves(requirement!("P2P-10-2"), &plain, &good);
+        proves(requirement!("P2P-10-9"), &plain, &good);
+        proves(requirement!("P2P-5-2"), &plain, &good);
+        proves(
+            requirement!("P2P-10-2"),
+            &pair((0x50, 2, "0001 0001"), (0x60, 1, "")),
+            &pair((0x50, 2, "0001 0001"), (0x70, 2, "0001 0001")),
+        );
+        let good = pair((0x40, 1, ""), (0x40, 1, ""));
+        proves(requirement!("P2P-10-3"), &pair((0x40, 1, ""), (0x50, 2, "0001 0001")), &good);
+        let good = pair((0x40, 2, ""), (0x40, 2, ""));
+        proves(requirement!("P2P-10-11"), &pair((0x40, 2, ""), (0x50, 2, "0001 0001")), &good);
+    }
+
+    #[test]
+    fn depths_fit() {
+        let good = words("0003 0004", "0004 0003");
+        proves(requirement!("P2P-9.1-6"), &words("0003 0004", "0004 0004"), &good);
+        proves(requirement!("P2P-9.1-20"), &words("0000 0004", "0004 0001"), &words("0000 0004", "0004 0000"));
+        proves(requirement!("P2P-9.1-7"), &words("0003 0004", "0003 0003"), &good);
+        proves(requirement!("P2P-9.1-13"), &words("0003 3fff", "0004 0003"), &words("0003 3fff", "3fff 0003"));
+        proves(requirement!("P2P-9.1-14"), &words("3fff 0004", "0004 0003"), &words("3fff 0004", "0004 3fff"));
+        proves(requirement!("P2P-9.1-12"), &words("3fff 3fff", "0004 0003"), &words("3fff 3fff", "3fff 3fff"));
+    }
+
+    #[test]
+    fn words_are_in_network_byte_order() {
+        let good = words("8004 c004", "8004 8004");
+        proves(requirement!("P2P-9-2"), &words("8004 c004", "8004 0480"), &good);
+        proves(requirement!("P2P-9-7"), &words("8004 c004", "8004 0480"), &good);
+        let short = words("8004 c100", "0180 8004");
+        proves(requirement!("P2P-9-1"), &words("8004 c501", "0185 8004"), &short);
+    }
+
+    #[test]
+    fn the_reply_agrees_on_the_model() {
+        let good = words("8001 c001", "8001 8001");
+        proves(requirement!("P2P-9.2-4"), &words("8001 c001", "0001 0001"), &good);
+        let none = words("8001 c001", "8001 0001");
+        proves(requirement!("P2P-9.2-6"), &none, &good);
+        proves(requirement!("P2P-9.2-20"), &none, &good);
+        proves(requirement!("P2P-9.2-22"), &words("8001 4001", "8001 0001"), &words("8001 4001", "8001 8001"));
+        proves(requirement!("P2P-mail.2-1"), &none, &good);
+    }
+}

@@ -1,0 +1,282 @@
+//! The ready-to-receive message: the Initiator's first FPDU in the peer-to-peer model (RFC 6581 section 9.2).
+
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::follow::{Books, Opener, Pair};
+use crate::rules::view::ULPDU_AT;
+use crate::rules::{Findings, Judge, Rule, SegmentView};
+use crate::unit::Unit;
+
+pub(super) static FIRST_FPDU: Rule = Rule {
+    requirements: &[
+        requirement!("P2P-1.1-2"),
+        requirement!("P2P-5-4"),
+        requirement!("P2P-9-3"),
+        requirement!("P2P-9-4"),
+        requirement!("P2P-9-5"),
+        requirement!("P2P-9-6"),
+        requirement!("P2P-9.2-9"),
+        requirement!("P2P-9.2-10"),
+        requirement!("P2P-9.2-11"),
+        requirement!("P2P-9.2-13"),
+        requirement!("P2P-mail.4-1"),
+        requirement!("P2P-mail.7-1"),
+    ],
+    judge: Judge::Segment(first_fpdu),
+};
+
+pub(super) static ONLY_ONE: Rule = Rule { requirements: &[requirement!("P2P-1.1-3")], judge: Judge::Segment(only_one) };
+
+pub(super) static IS_SENT: Rule = Rule {
+    requirements: &[requirement!("P2P-3-3"), requirement!("P2P-9.3-1"), requirement!("P2P-mail.0-1")],
+    judge: Judge::End(is_sent),
+};
+
+pub(super) static IS_ANSWERED: Rule =
+    Rule { requirements: &[requirement!("P2P-9.2-12"), requirement!("P2P-9.2-5")], judge: Judge::End(is_answered) };
+
+/// What a first message is like, in words.
+fn describe(opener: &Opener) -> String {
+    format!("{} of {} octets", opener.opcode.name(), opener.read_size.unwrap_or(opener.payload_len))
+}
+
+fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let direction = usize::from(unit.direction);
+    if books.mpa.streams[direction].fpdus != 1 {
+        return;
+    }
+    let Some(opener) = books.mpa.openers[direction].first.filter(Opener::is_known) else { return };
+    let Some(pair) = books.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
+        return;
+    };
+    let at = ULPDU_AT..ULPDU_AT + view.header_len;
+    if pair.request.revision == 1 && opener.is_empty_write() {
+        // No payload needs none: in revision 1 this can only be a message of readiness, agreed on elsewhere.
+        let expected = "a zero-length RDMA Read, as the e-mail of 2007 recommends";
+        findings.note().at(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&opener));
+        return;
+    }
+    let (true, Some(reply)) = (pair.is_peer_to_peer(), pair.reply.words) else { return };
+    let mut tell = |id, expected: &str| findings.at(id, unit, at.clone(), expected, describe(&opener));
+    let (write, read, send) = (opener.is_empty_write(), opener.is_empty_read(), opener.is_empty_send());
+    let chosen = write && reply.rtr_write || read && reply.rtr_read || send && reply.rtr_send;
+    if !chosen {
+        tell(requirement!("P2P-9.2-9"), "one of the ready-to-receive messages of the Reply");
+    }
+    if !(write || read || send) {
+        tell(requirement!("P2P-1.1-2"), "a zero-length Send, RDMA Read or RDMA Write");
+        tell(requirement!("P2P-5-4"), "the ready-to-receive message before every other");
+        tell(requirement!("P2P-9-3"), "a ready-to-receive message, as A = 1");
+    }
+    let offered = [
+        (send && !reply.rtr_send, requirement!("P2P-9-4"), "no zero-length Send, as B = 0 in the Reply"),
+        (write && !reply.rtr_write, requirement!("P2P-9-5"), "no zero-length RDMA Write, as C = 0 in the Reply"),
+        (read && !reply.rtr_read, requirement!("P2P-9-6"), "no zero-length RDMA Read, as D = 0 in the Reply"),
+    ];
+    for (_, id, expected) in offered.into_iter().filter(|(is, ..)| *is) {
+        tell(id, expected);
+    }
+    match opener.opcode {
+        Opcode::WRITE if reply.rtr_write && !(write && opener.last) => {
+            tell(requirement!("P2P-9.2-10"), "an RDMA Write with L = 1 and no payload");
+        }
+        Opcode::READ_REQUEST if reply.rtr_read && (!read || opener.msn != 1) => {
+            tell(requirement!("P2P-9.2-11"), "a Read Request with MSN 1 and RDMARDSZ 0");
+        }
+        opcode if opcode.is_send() && reply.rtr_send && (!send || opener.msn != 1) => {
+            tell(requirement!("P2P-9.2-13"), "a Send (opcode 3) with MSN 1 and no payload");
+        }
+        _ => {}
+    }
+    if !chosen {
+        let expected = "a zero-length Read, Write or Send, as the Reply chose";
+        findings.note().at(requirement!("P2P-mail.4-1"), unit, at, expected, describe(&opener));
+    }
+}
+
+/// Two different ready-to-receive messages in a row.
+fn only_one(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let direction = usize::from(unit.direction);
+    if books.mpa.streams[direction].fpdus != 2 {
+        return;
+    }
+    let openers = &books.mpa.openers[direction];
+    let (Some(first), Some(second)) = (openers.first, openers.second) else { return };
+    let is_initiator = books.connection.pair().is_some_and(|p| p.is_peer_to_peer() && p.initiator == direction);
+    let ready = |opener: &Opener| opener.is_empty_write() || opener.is_empty_read();
+    if is_initiator && ready(&first) && ready(&second) && first.opcode != second.opcode {
+        let at = ULPDU_AT..ULPDU_AT + view.header_len;
+        let expected = "one ready-to-receive message of one type";
+        findings.manner().at(
+            requirement!("P2P-1.1-3"),
+            unit,
+            at,
+            expected,
+            format!("a second one, {}", describe(&second)),
+        );
+    }
+}
+
+/// The ready-to-receive message comes behind the Reply, before the Responder's first FPDU; and it does come.
+fn is_sent(books: &Books, findings: &mut Findings<'_>) {
+    let Some(pair) = books.connection.pair().filter(Pair::is_peer_to_peer) else { return };
+    let (own, other) = (&books.mpa.streams[pair.initiator], &books.mpa.streams[pair.responder]);
+    let tcp = &books.mpa.tcp;
+    let had_reply =
+        |frame: u64| tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(true);
+    if let Some(first) = own.first.filter(|first| *first < pair.reply.frame && !had_reply(*first)) {
+        let found = || format!("an FPDU before the Reply in frame {}", pair.reply.frame);
+        let expected = "the ready-to-receive message behind the Reply";
+        findings.in_frame(requirement!("P2P-3-3"), pair.initiator, first, expected, found());
+        findings.in_frame(
+            requirement!("P2P-9.3-1"),
+            pair.initiator,
+            first,
+            "Request, Reply, RTR, then all else",
+            found(),
+        );
+    }
+    if let Some(first) = other.first
+        && !own.broken
+        && own.first.is_none_or(|own| first < own)
+        && !tcp[pair.initiator].missed
+        && tcp[pair.responder].had_received(first, &tcp[pair.initiator], own.first_valid_end) != Some(true)
+    {
+        let found = "an FPDU of the Responder before it".to_owned();
+        let expected = "Request, Reply, RTR, then all else";
+        findings.in_frame(requirement!("P2P-9.3-1"), pair.responder, first, expected, found);
+    }
+    if own.first.is_none()
+        && !own.broken
+        && own.behind.is_none()
+        && let Some(fin) = books.connection.fin[pair.initiator]
+        && books.connection.fin[pair.responder].is_none_or(|other| fin < other)
+        && books.connection.rst == [None; 2]
+    {
+        let found = "FIN without any message".to_owned();
+        let expected = "a first message from the initiating side";
+        findings.note().in_frame(requirement!("P2P-mail.0-1"), pair.initiator, fin, expected, found);
+    }
+}
+
+/// A Read as ready-to-receive message gets an empty Read Response to its sink.
+fn is_answered(books: &Books, findings: &mut Findings<'_>) {
+    let Some(pair) = books.connection.pair().filter(Pair::is_peer_to_peer) else { return };
+    let openers = &books.mpa.openers;
+    let Some(read) = openers[pair.initiator].first.filter(Opener::is_empty_read) else { return };
+    let Some(response) = openers[pair.responder].response else { return };
+    let (frame, responder) = (response.frame, pair.responder);
+    if response.payload_len != 0 || !response.last || response.place != read.place {
+        let found = format!("{}, STag {:#x}, TO {:#x}", describe(&response), response.place.0, response.place.1);
+        let expected = format!("an empty Read Response to STag {:#x}, TO {:#x}", read.place.0, read.place.1);
+        findings.in_frame(requirement!("P2P-9.2-12"), responder, frame, &expected, found);
+    }
+    let words = (pair.request.words, pair.reply.words);
+    if let (Some(request), Some(reply)) = words
+        && request.rtr_read
+        && !reply.rtr_read
+    {
+        let found = format!("D = 0, and a zero-length Read answered in frame {frame}");
+        let expected = "D = 1, as it was offered and is supported";
+        findings.in_frame(requirement!("P2P-9.2-5"), responder, pair.reply.frame, expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    const WRITE: &str = "c140 00000001 0000000000000000";
+    const READ: &str =
+        "4141 00000000 00000001 00000001 00000000 00000009 0000000000000090 00000000 00000001 0000000000000000";
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000";
+    const RESPONSE: &str = "c142 00000009 0000000000000090";
+
+    /// Frames whose words are IRD 1, ORD 1 and such flags, then messages of the Initiator.
+    fn start(reply: &str, messages: &[&str]) -> Wire {
+        let request = testing::startup_frame(0x50, 2, &testing::hex("c001 c001"));
+        let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
+        messages.iter().for_each(|message| wire.send(0, &fpdu(&testing::hex(message))));
+        wire
+    }
+
+    const ALL: &str = "c001 c001";
+    const ONLY_SEND: &str = "c001 0001";
+    const ONLY_WRITE: &str = "8001 8001";
+    const ONLY_READ: &str = "8001 4001";
+
+    #[test]
+    fn the_first_fpdu_is_one_of_three() {
+        let data = "4143 00000000 00000000 00000001 00000000 2a2b";
+        let (bad, good) = (start(ALL, &[data]), start(ALL, &[SEND, data]));
+        proves(requirement!("P2P-1.1-2"), &bad, &good);
+        proves(requirement!("P2P-5-4"), &bad, &good);
+        proves(requirement!("P2P-9-3"), &bad, &good);
+        proves(requirement!("P2P-9.2-9"), &bad, &good);
+        proves(requirement!("P2P-mail.4-1"), &bad, &good);
+        proves(requirement!("P2P-1.1-3"), &start(ALL, &[WRITE, READ]), &start(ALL, &[WRITE, SEND]));
+    }
+
+    #[test]
+    fn it_is_of_a_type_in_the_reply() {
+        proves(requirement!("P2P-9-4"), &start(ONLY_WRITE, &[SEND]), &start(ONLY_SEND, &[SEND]));
+        proves(requirement!("P2P-9-5"), &start(ONLY_READ, &[WRITE]), &start(ONLY_WRITE, &[WRITE]));
+        proves(requirement!("P2P-9-6"), &start(ONLY_WRITE, &[READ]), &start(ONLY_READ, &[READ]));
+        proves(requirement!("P2P-9.2-9"), &start(ONLY_WRITE, &[READ]), &start(ONLY_READ, &[READ]));
+    }
+
+    #[test]
+    fn it_has_its_form() {
+        let write = "c140 00000001 0000000000000000 2a2b";
+        proves(requirement!("P2P-9.2-10"), &start(ONLY_WRITE, &[write]), &start(ONLY_WRITE, &[WRITE]));
+        let second = READ.replacen("00000001 00000001", "00000001 00000002", 1);
+        proves(requirement!("P2P-9.2-11"), &start(ONLY_READ, &[&second]), &start(ONLY_READ, &[READ]));
+        let solicited = SEND.replacen("4143", "4145", 1);
+        proves(requirement!("P2P-9.2-13"), &start(ONLY_SEND, &[&solicited]), &start(ONLY_SEND, &[SEND]));
+        let revision_1 = |message: &str| {
+            let mut wire = Wire::started();
+            wire.send(0, &fpdu(&testing::hex(message)));
+            wire
+        };
+        proves(requirement!("P2P-mail.7-1"), &revision_1(WRITE), &revision_1(READ));
+    }
+
+    #[test]
+    fn it_comes_between_reply_and_all_else() {
+        let order = |early: bool| {
+            let mut wire = Wire::connected();
+            wire.send(0, &testing::startup_frame(0x50, 2, &testing::hex(ALL)));
+            if early {
+                wire.send(0, &fpdu(&testing::hex(WRITE)));
+            }
+            wire.send(1, &testing::reply_frame(0x50, 2, &testing::hex(ALL)));
+            if !early {
+                wire.send(0, &fpdu(&testing::hex(WRITE)));
+            }
+            wire
+        };
+        proves(requirement!("P2P-3-3"), &order(true), &order(false));
+        proves(requirement!("P2P-9.3-1"), &order(true), &order(false));
+        let closes = |messages: &[&str]| {
+            let mut wire = start(ALL, messages);
+            wire.fin(0);
+            wire
+        };
+        proves(requirement!("P2P-mail.0-1"), &closes(&[]), &closes(&[WRITE]));
+    }
+
+    #[test]
+    fn a_read_is_answered() {
+        let answered = |reply: &str, response: &str| {
+            let mut wire = start(reply, &[READ]);
+            wire.send(1, &fpdu(&testing::hex(response)));
+            wire
+        };
+        let good = answered(ONLY_READ, RESPONSE);
+        proves(requirement!("P2P-9.2-12"), &answered(ONLY_READ, &RESPONSE.replacen('9', "8", 1)), &good);
+        proves(requirement!("P2P-9.2-5"), &answered(ONLY_WRITE, RESPONSE), &good);
+    }
+}

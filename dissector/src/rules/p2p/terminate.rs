@@ -1,0 +1,117 @@
+//! Errors of establishment: Terminates of MPA's layer with codes 5 to 7 (RFC 6581 sections 8, 9).
+
+use weft_core::requirement;
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
+
+use crate::follow::{Books, Ending};
+use crate::rules::view::ULPDU_AT;
+use crate::rules::{Findings, Judge, Rule, SegmentView};
+use crate::unit::Unit;
+
+pub(super) static ESTABLISHMENT_ERROR: Rule =
+    Rule { requirements: &[requirement!("P2P-8-4")], judge: Judge::Opcode(1 << 7, establishment_error) };
+
+pub(super) static RIGHT_CODE: Rule = Rule {
+    requirements: &[requirement!("P2P-9.1-24"), requirement!("P2P-9.2-23"), requirement!("P2P-9.3-4")],
+    judge: Judge::Opcode(1 << 7, right_code),
+};
+
+const CONTROL_AT: usize = ULPDU_AT + 18;
+/// Octets behind the DDP header of a Terminate that copies no header.
+const BARE: u32 = 4;
+
+fn establishment_error(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(error) = Ending::of(unit, view).filter(|error| error.layer == 2) else { return };
+    if !(5..=7).contains(&error.code) {
+        return;
+    }
+    let Some(&header_control) = view.payload.get(2..3).and_then(<[u8]>::first) else { return };
+    let bare = header_control >> 5 == 0 && view.payload_len == BARE;
+    let place = matches!(&view.segment, Segment::Untagged(h, _) if (h.qn.get(), h.msn.get()) == (2, 1));
+    if error.etype == 0 && bare && place {
+        return;
+    }
+    let found = format!(
+        "type {}, header control {:#05b}, {} octets{}",
+        error.etype,
+        header_control >> 5,
+        view.payload_len,
+        if place { "" } else { ", not MSN 1 of queue 2" }
+    );
+    let expected = "layer 2, type 0, no header copied";
+    findings.at(requirement!("P2P-8-4"), unit, CONTROL_AT..CONTROL_AT + 3, expected, found);
+}
+
+/// The Initiator's first FPDU is a Terminate: it could not go on from the Reply, and the code says why.
+fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let direction = usize::from(unit.direction);
+    if books.mpa.streams[direction].fpdus != 1 || books.mpa.streams[1 - direction].fpdus > 0 {
+        return;
+    }
+    let Some(error) = Ending::of(unit, view) else { return };
+    let Some(pair) = books.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
+        return;
+    };
+    let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
+    let too_deep = reply.ord != NOT_NEGOTIATED && request.ird != NOT_NEGOTIATED && reply.ord > request.ird;
+    let common = request.rtr_send && reply.rtr_send
+        || request.rtr_write && reply.rtr_write
+        || request.rtr_read && reply.rtr_read;
+    let no_type = pair.is_peer_to_peer() && !common;
+    let code = (error.layer, error.etype, error.code);
+    let found = format!("layer {}, type {}, code {}", error.layer, error.etype, error.code);
+    let at = CONTROL_AT..CONTROL_AT + 2;
+    match (too_deep, no_type) {
+        (true, false) if code != (2, 0, 6) => {
+            let expected = "20 06: IRD is too small for the ORD of the Reply";
+            findings.at(requirement!("P2P-9.1-24"), unit, at, expected, found);
+        }
+        (false, true) if code != (2, 0, 7) => {
+            let expected = "20 07: no ready-to-receive type of the Reply can be sent";
+            findings.at(requirement!("P2P-9.2-23"), unit, at, expected, found);
+        }
+        (false, false) if !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) => {
+            let expected = "20 05 for a local error that has no code of its own";
+            findings.at(requirement!("P2P-9.3-4"), unit, at, expected, found);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    /// A Terminate as the Initiator's first FPDU.
+    fn terminate(request: &str, reply: &str, what: &str) -> Wire {
+        let request = testing::startup_frame(0x50, 2, &testing::hex(request));
+        let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
+        let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {what}");
+        wire.send(0, &fpdu(&testing::hex(&ulpdu)));
+        wire
+    }
+
+    #[test]
+    fn errors_of_establishment_copy_no_header() {
+        let words = ("8001 c001", "8001 c002");
+        let copied = "2006 c000 000e c140 00000001 0000000000000000";
+        proves(
+            requirement!("P2P-8-4"),
+            &terminate(words.0, words.1, copied),
+            &terminate(words.0, words.1, "2006 0000"),
+        );
+    }
+
+    #[test]
+    fn the_code_says_why() {
+        let deep = |what: &str| terminate("8001 c001", "8001 c002", what);
+        proves(requirement!("P2P-9.1-24"), &deep("2005 0000"), &deep("2006 0000"));
+        let no_type = |what: &str| terminate("8001 8001", "8001 4001", what);
+        proves(requirement!("P2P-9.2-23"), &no_type("2005 0000"), &no_type("2007 0000"));
+        let local = |what: &str| terminate("8001 c001", "8001 c001", what);
+        proves(requirement!("P2P-9.3-4"), &local("0000 0000"), &local("2005 0000"));
+    }
+}

@@ -1,0 +1,294 @@
+//! A Terminate and the segment that it complains of.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
+
+use crate::follow::{Asked, Books, TerminateSeen};
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+const TERMINATE: u16 = 1 << 7;
+/// Where the Terminate header stands in unit coordinates.
+const AT: usize = ULPDU_AT + 18;
+
+pub(super) static SEGMENT: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-4.8-8"),
+        requirement!("RDMAP-4.8-13"),
+        requirement!("RDMAP-4.8-41"),
+        requirement!("RDMAP-4.8-44"),
+        requirement!("RDMAP-7.1-4"),
+        requirement!("RDMAP-7.1-5"),
+        requirement!("RDMAP-7.1-6"),
+        requirement!("RDMAP-7306.8.1-3"),
+        requirement!("RDMAP-7306.8.2-9"),
+    ],
+    judge: Judge::Opcode(TERMINATE, segment),
+};
+
+pub(super) static MADE_UP: Rule = Rule { requirements: &[requirement!("RDMAP-4.8-10")], judge: Judge::End(made_up) };
+
+pub(super) static READ: Rule = Rule {
+    requirements: &[requirement!("RDMAP-4.8-42"), requirement!("RDMAP-4.8-43")],
+    judge: Judge::Opcode(TERMINATE, read),
+};
+
+pub(super) static INVALIDATION: Rule = Rule {
+    requirements: &[requirement!("RDMAP-4.1-15"), requirement!("RDMAP-5.3-18")],
+    judge: Judge::Opcode(TERMINATE, invalidation),
+};
+
+fn segment(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = books.traffic.terminate_at(unit) else { return };
+    let sender = &books.traffic.sides[usize::from(unit.direction == 0)];
+    if let Some(target) = seen.target() {
+        if let Some(length) = seen.segment_length.filter(|_| seen.control.m())
+            && u32::from(length) != target.ulpdu_len
+        {
+            let expected = format!("{}, the octets of the segment in frame {}", target.ulpdu_len, target.frame);
+            findings.at(requirement!("RDMAP-4.8-8"), unit, AT + 4..AT + 6, &expected, length.to_string());
+        }
+        if let Some(fault) = sender.fault
+            && fault.number < target.number
+        {
+            let expected = format!("the first segment in error, that of frame {}", fault.frame);
+            let found = format!("that of frame {}", target.frame);
+            findings.at(requirement!("RDMAP-7.1-6"), unit, AT + 6..AT + 20, &expected, found);
+        }
+    }
+    by_opcode(books, unit, seen, findings);
+}
+
+/// Only at the end is it known what the other direction sent.
+fn made_up(books: &Books, findings: &mut Findings<'_>) {
+    for (direction, side) in books.traffic.sides.iter().enumerate() {
+        let Some(seen) = &side.terminate else { continue };
+        if seen.is_made_up(&books.traffic.sides[1 - direction].log) {
+            let expected = "the header of a segment that was sent";
+            let found = "a header that no segment had".to_owned();
+            findings.in_frame(requirement!("RDMAP-4.8-10"), direction, seen.frame, expected, found);
+        }
+    }
+}
+
+/// What the opcode in the copied header asks for.
+fn by_opcode(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
+    let Some(opcode) = seen.opcode else { return };
+    let (bits, error) = (seen.control, seen.error);
+    let at = AT + 2..AT + 3;
+    let protection = error.layer == ErrorLayer::RDMAP && error.error_type == 1;
+    let is_read = opcode == Opcode::READ_REQUEST;
+    let found = format!("M={}, D=1, R={} about {opcode}", u8::from(bits.m()), u8::from(bits.r()));
+    if bits.r() && !is_read {
+        let expected = "no RDMA header: the segment is no Read Request";
+        findings.at(requirement!("RDMAP-4.8-13"), unit, at.clone(), expected, found.clone());
+    }
+    if bits.r() != (protection && is_read) {
+        let expected = if bits.r() { "R=0" } else { "R=1, since it is about a Read Request" };
+        findings.at(requirement!("RDMAP-4.8-41"), unit, at.clone(), expected, found.clone());
+    }
+    if protection && !is_read && !opcode.invalidates() {
+        let expected = "Remote Protection errors about Read Requests and Sends with Invalidate only";
+        findings.manner().at(requirement!("RDMAP-4.8-44"), unit, AT..AT + 2, expected, found.clone());
+    }
+    match opcode {
+        Opcode::READ_REQUEST if protection && !(bits.m() && bits.r()) => {
+            let expected = "length, DDP header and RDMA header (M=1, D=1, R=1)";
+            findings.manner().at(requirement!("RDMAP-7.1-5"), unit, at, expected, found);
+        }
+        Opcode::WRITE | Opcode::READ_RESPONSE if !bits.m() || bits.r() => {
+            let expected = "length and DDP header, no RDMA header (M=1, D=1, R=0)";
+            findings.manner().at(requirement!("RDMAP-7.1-4"), unit, at, expected, found);
+        }
+        opcode if opcode.is_send() && (!bits.m() || bits.r()) => {
+            let expected = "length and DDP header, no RDMA header (M=1, D=1, R=0)";
+            findings.manner().at(requirement!("RDMAP-7.1-4"), unit, at, expected, found);
+        }
+        Opcode(8..=11) => {
+            if bits.r() {
+                let expected = "no RDMA header about a message of RFC 7306";
+                findings.at(requirement!("RDMAP-7306.8.1-3"), unit, at, expected, found);
+            }
+            misaligned(books, unit, seen, findings);
+        }
+        _ => {}
+    }
+}
+
+/// A crooked TO and another error of the same kind than the one for it; whether the address is as crooked, nobody can see.
+fn misaligned(books: &Books, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
+    let requester = &books.traffic.sides[usize::from(unit.direction == 0)];
+    let Some(msn) = seen.target().and_then(|target| target.msn()) else { return };
+    let Some(Asked::Atomic { offset, .. }) = requester.operations.request(msn).map(|request| request.asked) else {
+        return;
+    };
+    let operation = seen.error.layer == ErrorLayer::RDMAP && seen.error.error_type == 2;
+    if offset % 8 != 0 && operation && seen.error.code != 7 {
+        let expected = "error 0/2/07 about a misaligned TO";
+        let id = requirement!("RDMAP-7306.8.2-9");
+        findings.note().at(id, unit, AT..AT + 2, expected, format!("{:?}, with TO {offset:#x}", seen.error));
+    }
+}
+
+/// The Read Request that comes back: as it was, or advanced by what was answered.
+fn read(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
+    let requester = &books.traffic.sides[usize::from(unit.direction == 0)];
+    let Some(octets) = view.payload.all().and_then(|octets| octets.get(RawTerminate::LEN..)) else { return };
+    let parts = RawTerminateParts::split(seen.control, octets);
+    let (Ok(back), Some(msn)) = (ReadRequest::parse(parts.rdma_header), seen.target().and_then(|target| target.msn()))
+    else {
+        return;
+    };
+    let Some(request) = requester.operations.request(msn) else { return };
+    let Asked::Read(asked) = request.asked else { return };
+    let done = u32::try_from(request.answered).unwrap_or(u32::MAX).min(asked.rdmardsz);
+    let expected = ReadRequest {
+        sink_to: asked.sink_to.wrapping_add(u64::from(done)),
+        rdmardsz: asked.rdmardsz - done,
+        src_to: asked.src_to.wrapping_add(u64::from(done)),
+        ..asked
+    };
+    if back == expected {
+        return;
+    }
+    let id = if done == 0 { requirement!("RDMAP-4.8-42") } else { requirement!("RDMAP-4.8-43") };
+    let shown = |read: ReadRequest| {
+        format!(
+            "SinkSTag {:#010x}, SinkTO {:#x}, {} octets, SrcSTag {:#010x}, SrcTO {:#x}",
+            read.sink_stag, read.sink_to, read.rdmardsz, read.src_stag, read.src_to
+        )
+    };
+    let start = AT + RawTerminate::LEN + octets.len() - parts.rest.len() - RawReadRequest::LEN;
+    let expected = format!("{} ({done} octets were answered)", shown(expected));
+    findings.at(id, unit, start..start + RawReadRequest::LEN, &expected, shown(back));
+}
+
+/// The receiver of a Send with Invalidate says that the STag is none of this stream.
+fn invalidation(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = books.traffic.terminate_at(unit) else { return };
+    let Some(target) = seen.target().filter(|target| target.opcode().invalidates()) else { return };
+    let ids: &[RequirementId] = match (seen.error.layer, seen.error.error_type, seen.error.code) {
+        (ErrorLayer::RDMAP, 1, 0 | 3) => &[requirement!("RDMAP-4.1-15"), requirement!("RDMAP-5.3-18")],
+        (ErrorLayer::RDMAP, 1 | 2, 9) => &[requirement!("RDMAP-5.3-18")],
+        _ => return,
+    };
+    let header = target.header();
+    let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
+    let found = format!("STag {stag:#010x}, refused in frame {}: {}", seen.frame, seen.error);
+    let sender = usize::from(unit.direction == 0);
+    for id in ids {
+        let expected = "an STag that the receiver can invalidate";
+        findings.in_frame(*id, sender, target.frame, expected, found.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{Wire, exchange, proves};
+
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
+    const SEND_HEADER: &str = "4143 00000000 00000000 00000001 00000000";
+    const INVALIDATE: &str = "4144 00000300 00000000 00000001 00000000 2a";
+    const INVALIDATE_HEADER: &str = "4144 00000300 00000000 00000001 00000000";
+    const READ: &str = "4141 00000000 00000001 00000001 00000000
+        00000100 0000000000001000 00000008 00000200 0000000000002000";
+    const READ_HEADER: &str = "4141 00000000 00000001 00000001 00000000";
+    const READ_BODY: &str = "00000100 0000000000001000 00000008 00000200 0000000000002000";
+    const ATOMIC: &str = "414a 00000000 00000001 00000001 00000000 00000000 00000001 00000200 0000000000002004
+        0000000000000005 0000000000000000 0000000000000000 ffffffffffffffff";
+    const ATOMIC_HEADER: &str = "414a 00000000 00000001 00000001 00000000";
+
+    fn about(ulpdu: &str, report: &str) -> Wire {
+        exchange(&[(0, ulpdu), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
+    }
+
+    #[test]
+    fn the_segment_in_error() {
+        let right = about(SEND, &format!("1205c000 0013 {SEND_HEADER}"));
+        proves(requirement!("RDMAP-4.8-8"), &about(SEND, &format!("1205c000 0012 {SEND_HEADER}")), &right);
+        let with_read = format!("0209e000 0013 {INVALIDATE_HEADER} {READ_BODY}");
+        let without = about(INVALIDATE, &format!("0209c000 0013 {INVALIDATE_HEADER}"));
+        proves(requirement!("RDMAP-4.8-13"), &about(INVALIDATE, &with_read), &without);
+        let read = about(READ, &format!("0102e000 002e {READ_HEADER} {READ_BODY}"));
+        let short = about(READ, &format!("0102c000 002e {READ_HEADER}"));
+        proves(requirement!("RDMAP-4.8-41"), &short, &read);
+        proves(requirement!("RDMAP-7.1-5"), &short, &read);
+        let write = "c140 deadbeef 0000000000002000 2a";
+        let protection = about(write, "0102c000 000f c140 deadbeef 0000000000002000");
+        let tagged = about(write, "1100c000 000f c140 deadbeef 0000000000002000");
+        proves(requirement!("RDMAP-4.8-44"), &protection, &tagged);
+        let no_length = about(write, "11004000 000f c140 deadbeef 0000000000002000");
+        proves(requirement!("RDMAP-7.1-4"), &no_length, &tagged);
+        // Two segments are wrong; the second is complained of.
+        let two = |header: &str| {
+            exchange(&[
+                (0, "4143 00000000 00000009 00000001 00000000 2a"),
+                (0, "4143 00000000 00000008 00000001 00000000 2a"),
+                (1, &format!("4147 00000000 00000002 00000001 00000000 1201c000 0013 {header}")),
+            ])
+        };
+        proves(
+            requirement!("RDMAP-7.1-6"),
+            &two("4143 00000000 00000008 00000001 00000000"),
+            &two("4143 00000000 00000009 00000001 00000000"),
+        );
+    }
+
+    #[test]
+    fn messages_of_rfc_7306_in_error() {
+        let right = about(ATOMIC, &format!("0207c000 0046 {ATOMIC_HEADER}"));
+        let with_header = about(ATOMIC, &format!("0207e000 0046 {ATOMIC_HEADER} {READ_BODY}"));
+        proves(requirement!("RDMAP-7306.8.1-3"), &with_header, &right);
+        proves(requirement!("RDMAP-7306.8.2-9"), &about(ATOMIC, &format!("02ffc000 0046 {ATOMIC_HEADER}")), &right);
+    }
+
+    #[test]
+    fn the_read_request_that_comes_back() {
+        let back = |body: &str| about(READ, &format!("0101e000 002e {READ_HEADER} {body}"));
+        let advanced = "00000100 0000000000001004 00000004 00000200 0000000000002004";
+        proves(requirement!("RDMAP-4.8-42"), &back(advanced), &back(READ_BODY));
+        let half_way = |body: &str| {
+            exchange(&[
+                (0, READ),
+                (1, "8142 00000100 0000000000001000 01020304"),
+                (1, &format!("4147 00000000 00000002 00000001 00000000 0101e000 002e {READ_HEADER} {body}")),
+            ])
+        };
+        proves(requirement!("RDMAP-4.8-43"), &half_way(READ_BODY), &half_way(advanced));
+    }
+
+    #[test]
+    fn stags_that_cannot_be_invalidated() {
+        let right = about(INVALIDATE, &format!("1205c000 0013 {INVALIDATE_HEADER}"));
+        let unknown = about(INVALIDATE, &format!("0100c000 0013 {INVALIDATE_HEADER}"));
+        proves(requirement!("RDMAP-4.1-15"), &unknown, &right);
+        let bound = about(INVALIDATE, &format!("0209c000 0013 {INVALIDATE_HEADER}"));
+        proves(requirement!("RDMAP-5.3-18"), &bound, &right);
+    }
+
+    #[test]
+    fn a_header_that_nobody_sent() {
+        let findings = about(SEND, "1205c000 0013 4143 00000000 00000000 00000007 00000000").findings();
+        assert!(findings.iter().any(|finding| finding.requirement == requirement!("RDMAP-4.8-10")));
+        let mut lost = Wire::started();
+        lost.lose(0, &crate::testing::fpdu(&crate::testing::hex(SEND)));
+        lost.say(0, "4143 00000000 00000000 00000002 00000000 2a");
+        lost.say(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
+        assert_eq!(lost.findings(), []);
+    }
+
+    /// More segments than are remembered: the Terminate may well be about one of the first.
+    #[test]
+    fn a_header_that_is_forgotten() {
+        let mut wire = exchange(&[(0, "c140 deadbeef 0000000000002000 2a")]);
+        for offset in 0..256u64 {
+            wire.say(0, &format!("c140 11223344 {offset:016x} 2a"));
+        }
+        wire.say(1, "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000");
+        assert_eq!(wire.findings(), []);
+    }
+}

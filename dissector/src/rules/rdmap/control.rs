@@ -1,0 +1,109 @@
+//! RDMAP's control octet and the four octets behind it in untagged headers.
+
+use weft_core::requirement;
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+pub(super) static FIXED_FIELDS: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-4.1-1"),
+        requirement!("RDMAP-4.1-2"),
+        requirement!("RDMAP-4.1-3"),
+        requirement!("RDMAP-4.1-4"),
+        requirement!("RDMAP-4.1-16"),
+        requirement!("RDMAP-4.1-22"),
+        requirement!("RDMAP-7306.4.1-6"),
+        requirement!("RDMAP-7306.4.1-8"),
+    ],
+    judge: Judge::Header(fixed_fields),
+};
+
+fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let (control, opcode) = (view.segment.ulp_control(), view.opcode());
+    let is_of_7306 = (Opcode::IMMEDIATE.0..=Opcode::ATOMIC_RESPONSE.0).contains(&opcode.0);
+    let at = ULPDU_AT + 1..ULPDU_AT + 2;
+    let mut wrong = u8::from(opcode.is_tagged().is_none());
+    if let Some(expected) = books.traffic.wrong_version(control.version()) {
+        wrong += 1;
+        let (expected, found) = (format!("RV {expected}"), format!("RV {}", control.version()));
+        findings.at(requirement!("RDMAP-4.1-3"), unit, at.clone(), &expected, found.clone());
+        if is_of_7306 {
+            findings.at(requirement!("RDMAP-7306.4.1-6"), unit, at.clone(), &expected, found);
+        }
+    }
+    if control.reserved() != 0 {
+        wrong += 1;
+        let found = format!("Rsv {:#04b}", control.reserved());
+        findings.at(requirement!("RDMAP-4.1-4"), unit, at.clone(), "Rsv of zero", found);
+    }
+    if wrong > 1 {
+        let found = format!("{:#04x}", view.header[1]);
+        let expected = "RDMAP's control octet: RV, Rsv and an assigned OpCode";
+        findings.at(requirement!("RDMAP-4.1-1"), unit, at.clone(), expected, found.clone());
+        let expected = "RV in bits 0 and 1, Rsv in bits 2 and 3, OpCode in bits 4 to 7";
+        findings.at(requirement!("RDMAP-4.1-2"), unit, at.clone(), expected, found);
+    }
+    let version = view.segment.control().version();
+    if control.version() != version {
+        let expected = format!("RV {version}, since DV is {version}");
+        let found = format!("RV {}", control.version());
+        findings.at(requirement!("RDMAP-4.1-22"), unit, at, &expected, found);
+    }
+    let Segment::Untagged(header, _) = view.segment else { return };
+    if header.ulp_word.get() != 0 && !opcode.invalidates() && opcode.is_tagged() == Some(false) {
+        let id = if is_of_7306 { requirement!("RDMAP-7306.4.1-8") } else { requirement!("RDMAP-4.1-16") };
+        let found = format!("{:#010x}", header.ulp_word.get());
+        findings.at(id, unit, ULPDU_AT + 2..ULPDU_AT + 6, &format!("zero in octets 2 to 5 of {opcode}"), found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, exchange, proves};
+
+    fn one(ulpdu: &str) -> Wire {
+        exchange(&[(0, ulpdu)])
+    }
+
+    #[test]
+    fn bits_of_the_control_octet() {
+        let send = one("4143 00000000 00000000 00000001 00000000 2a");
+        // 0x43 with its nibbles and with its bits the other way round.
+        let nibbles = one("4134 00000000 00000000 00000001 00000000 2a");
+        let bits = one("41c2 00000000 00000000 00000001 00000000 2a");
+        proves(requirement!("RDMAP-4.1-2"), &nibbles, &send);
+        proves(requirement!("RDMAP-4.1-3"), &bits, &send);
+        proves(requirement!("RDMAP-4.1-1"), &one("41ff 00000000 00000000 00000001 00000000 2a"), &send);
+        proves(requirement!("RDMAP-4.1-4"), &one("4153 00000000 00000000 00000001 00000000 2a"), &send);
+        proves(requirement!("RDMAP-4.1-16"), &one("4143 00000001 00000000 00000001 00000000 2a"), &send);
+        let immediate = one("4148 00000000 00000000 00000001 00000000 0123456789abcdef");
+        let of_2 = one("4188 00000000 00000000 00000001 00000000 0123456789abcdef");
+        proves(requirement!("RDMAP-7306.4.1-6"), &of_2, &immediate);
+        let named = one("4148 00000100 00000000 00000001 00000000 0123456789abcdef");
+        proves(requirement!("RDMAP-7306.4.1-8"), &named, &immediate);
+    }
+
+    /// Revision 0 brings version 0 for DDP and RDMAP together (RFC 5044 Appendix C).
+    #[test]
+    fn versions_go_together() {
+        let of_revision_0 = |ulpdu: &str| {
+            let mut wire = Wire::connected();
+            for (direction, mut frame) in [testing::request(), testing::reply()].into_iter().enumerate() {
+                (frame[16], frame[17]) = (0x40, 0);
+                wire.send(direction, &frame);
+            }
+            wire.say(0, ulpdu);
+            wire
+        };
+        let right = of_revision_0("4003 00000000 00000000 00000001 00000000 2a");
+        let mixed = of_revision_0("4043 00000000 00000000 00000001 00000000 2a");
+        proves(requirement!("RDMAP-4.1-22"), &mixed, &right);
+        assert!(right.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-4.1-3")));
+    }
+}

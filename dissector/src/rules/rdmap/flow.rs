@@ -1,0 +1,138 @@
+//! Requests and responses as a whole: each has the other, and no more are under way than was agreed on.
+
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::follow::{Asked, Books};
+use crate::rules::{Findings, Judge, Rule};
+
+pub(super) static ANSWERED: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-1.2-1"),
+        requirement!("RDMAP-5.2-1"),
+        requirement!("RDMAP-5.2.1-18"),
+        requirement!("RDMAP-7306.5.2.1-21"),
+    ],
+    judge: Judge::End(answered),
+};
+
+pub(super) static DEPTH: Rule =
+    Rule { requirements: &[requirement!("RDMAP-6.1-7"), requirement!("RDMAP-7306.5.2-3")], judge: Judge::End(depth) };
+
+fn answered(books: &Books, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&books.connection, &books.traffic);
+    if !traffic.is_whole() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
+        return;
+    }
+    for requester in 0..2 {
+        let (responder, operations) = (1 - requester, &traffic.sides[requester].operations);
+        if let Some((frame, opcode)) = operations.unsolicited()
+            && opcode == Opcode::READ_RESPONSE
+        {
+            let expected = "one Read Response for each Read Request";
+            for id in [requirement!("RDMAP-1.2-1"), requirement!("RDMAP-5.2-1")] {
+                findings.in_frame(id, responder, frame, expected, "a Response that nothing asked for".to_owned());
+            }
+        }
+        // Only a graceful end says that there will be no more responses.
+        let reset = connection.rst.iter().any(Option::is_some);
+        let Some(fin) = connection.fin[responder].filter(|_| !reset) else { continue };
+        for request in operations.unanswered().filter(|request| request.frame < fin).take(1) {
+            let (id, expected) = match request.asked {
+                Asked::Read(_) => (requirement!("RDMAP-5.2.1-18"), "a Read Response before the close"),
+                Asked::Atomic { .. } => (requirement!("RDMAP-7306.5.2.1-21"), "an Atomic Response before the close"),
+            };
+            let found = format!("a close, and none to the request of frame {}", request.frame);
+            findings.in_frame(id, responder, fin, expected, found);
+        }
+    }
+}
+
+fn depth(books: &Books, findings: &mut Findings<'_>) {
+    for (requester, side) in books.traffic.sides.iter().enumerate() {
+        let Some(overrun) = side.operations.overrun() else { continue };
+        let id = if overrun.atomics { requirement!("RDMAP-7306.5.2-3") } else { requirement!("RDMAP-6.1-7") };
+        let expected = format!("at most {} requests without response, as agreed on", overrun.limit);
+        findings.in_frame(id, requester, overrun.frame, &expected, overrun.outstanding.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, exchange, proves};
+
+    fn read(msn: u32) -> String {
+        format!(
+            "4141 00000000 00000001 {msn:08x} 00000000 00000100 0000000000001000 00000004 00000200 0000000000002000"
+        )
+    }
+    fn atomic(msn: u32) -> String {
+        format!(
+            "414a 00000000 00000001 {msn:08x} 00000000 00000000 {msn:08x} 00000200 0000000000002000
+            0000000000000005 0000000000000000 0000000000000000 ffffffffffffffff"
+        )
+    }
+    const READ_RESPONSE: &str = "c142 00000100 0000000000001000 01020304";
+    const ATOMIC_RESPONSE: &str = "414b 00000000 00000003 00000001 00000000 00000001 0000000000000007";
+
+    fn closed(ulpdus: &[(usize, &str)]) -> Wire {
+        let mut wire = exchange(ulpdus);
+        wire.fin(1);
+        wire.fin(0);
+        wire
+    }
+
+    #[test]
+    fn each_request_has_a_response_and_each_response_a_request() {
+        let request = read(1);
+        let right = closed(&[(0, &request), (1, READ_RESPONSE)]);
+        let twice = closed(&[(0, &request), (1, READ_RESPONSE), (1, READ_RESPONSE)]);
+        proves(requirement!("RDMAP-1.2-1"), &twice, &right);
+        proves(requirement!("RDMAP-5.2-1"), &closed(&[(1, READ_RESPONSE)]), &right);
+        proves(requirement!("RDMAP-5.2.1-18"), &closed(&[(0, &request)]), &right);
+        let request = atomic(1);
+        let right = closed(&[(0, &request), (1, ATOMIC_RESPONSE)]);
+        proves(requirement!("RDMAP-7306.5.2.1-21"), &closed(&[(0, &request)]), &right);
+    }
+
+    /// A connection of revision 2 whose Initiator may have `ord` requests under way.
+    fn agreed(ord: u8) -> Wire {
+        let mut wire = Wire::connected();
+        let mut request = testing::request();
+        request[16..].copy_from_slice(&[0x50, 2, 0, 4]);
+        request.extend([0, 4, 0, 4]);
+        let mut reply = testing::reply();
+        reply[16..].copy_from_slice(&[0x50, 2, 0, 4]);
+        reply.extend([0, ord, 0, 4]);
+        wire.send(0, &request);
+        wire.send(1, &reply);
+        wire
+    }
+
+    #[test]
+    fn no_more_requests_than_agreed_on() {
+        let reads = |ord| {
+            let mut wire = agreed(ord);
+            (1..=3).for_each(|msn| wire.say(0, &read(msn)));
+            (1..=3).for_each(|_| wire.say(1, READ_RESPONSE));
+            wire
+        };
+        proves(requirement!("RDMAP-6.1-7"), &reads(2), &reads(3));
+        let mixed = |ord| {
+            let mut wire = agreed(ord);
+            wire.say(0, &read(1));
+            wire.say(0, &atomic(2));
+            wire
+        };
+        proves(requirement!("RDMAP-7306.5.2-3"), &mixed(1), &mixed(2));
+        // One after the other is within any depth.
+        let mut wire = agreed(1);
+        for msn in 1..=3 {
+            wire.say(0, &read(msn));
+            wire.say(1, READ_RESPONSE);
+        }
+        assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
+    }
+}

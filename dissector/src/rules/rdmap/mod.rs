@@ -1,0 +1,44 @@
+//! Rules of RFC 5040 and RFC 7306.
+
+mod atomic;
+mod complaint;
+mod control;
+mod flow;
+mod message;
+mod opcode;
+mod read;
+mod size;
+mod stag;
+mod stream;
+mod terminate;
+
+use super::Rule;
+
+/// Every rule of RFC 5040 and RFC 7306.
+pub(super) static RULES: &[&Rule] = &[
+    &atomic::FIELDS,
+    &atomic::ALIGNMENT,
+    &atomic::RESPONSE,
+    &complaint::SEGMENT,
+    &complaint::MADE_UP,
+    &complaint::READ,
+    &complaint::INVALIDATION,
+    &control::FIXED_FIELDS,
+    &flow::ANSWERED,
+    &flow::DEPTH,
+    &message::SAME,
+    &message::ORDER,
+    &opcode::QUEUES,
+    &opcode::RESERVED,
+    &read::RESPONSE,
+    &read::ORDER,
+    &read::SOURCE,
+    &size::HEADERS,
+    &stag::CHOICE,
+    &stream::AFTER_TERMINATE,
+    &stream::ERRORS,
+    &terminate::NUMBERS,
+    &terminate::CODES,
+    &terminate::PARTS,
+    &terminate::FIGURE_10,
+];

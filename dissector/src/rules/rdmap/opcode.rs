@@ -1,0 +1,191 @@
+//! T and QN of each opcode: RFC 5040 section 4.1, Figure 4, and RFC 7306 section 4.1, Figure 2.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT, queue_of};
+use crate::unit::Unit;
+
+/// What an opcode's messages break with a wrong T, with a wrong QN, and with either.
+struct Row {
+    tagged: &'static [RequirementId],
+    queue: &'static [RequirementId],
+    either: &'static [RequirementId],
+}
+
+const SENDS_TAGGED: &[RequirementId] = &[requirement!("RDMAP-5.3-1"), requirement!("RDMAP-5.3-12")];
+const SENDS_QUEUE: &[RequirementId] = &[requirement!("RDMAP-5.3-15")];
+const IMMEDIATE_TAGGED: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-5"), requirement!("RDMAP-7306.6.3-6")];
+const IMMEDIATE_QUEUE: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-8")];
+
+/// By opcode.
+static ROWS: [Row; 12] = [
+    Row {
+        tagged: &[requirement!("RDMAP-5.1-1"), requirement!("RDMAP-5.1-6"), requirement!("RDMAP-3.1-4")],
+        queue: &[],
+        either: &[requirement!("RDMAP-4.1-6")],
+    },
+    Row {
+        tagged: &[requirement!("RDMAP-5.2.1-1"), requirement!("RDMAP-5.2.1-10")],
+        queue: &[requirement!("RDMAP-5.2.1-11"), requirement!("RDMAP-5.2.1-12")],
+        either: &[requirement!("RDMAP-4.1-7")],
+    },
+    Row {
+        tagged: &[requirement!("RDMAP-5.2.2-1"), requirement!("RDMAP-5.2.2-10"), requirement!("RDMAP-3.1-4")],
+        queue: &[],
+        either: &[requirement!("RDMAP-4.1-8")],
+    },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-9")] },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-10")] },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-11")] },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-12")] },
+    Row {
+        tagged: &[requirement!("RDMAP-5.4-1"), requirement!("RDMAP-5.4-7")],
+        queue: &[requirement!("RDMAP-5.4-8")],
+        either: &[requirement!("RDMAP-4.1-13")],
+    },
+    Row { tagged: IMMEDIATE_TAGGED, queue: IMMEDIATE_QUEUE, either: &[requirement!("RDMAP-7306.4.1-1")] },
+    Row { tagged: IMMEDIATE_TAGGED, queue: IMMEDIATE_QUEUE, either: &[requirement!("RDMAP-7306.4.1-2")] },
+    Row {
+        tagged: &[requirement!("RDMAP-7306.5.2.1-6"), requirement!("RDMAP-7306.5.2.1-14")],
+        queue: &[
+            requirement!("RDMAP-7306.5.2-1"),
+            requirement!("RDMAP-7306.5.2.1-17"),
+            requirement!("RDMAP-7306.5.2.1-18"),
+        ],
+        either: &[requirement!("RDMAP-7306.4.1-3")],
+    },
+    Row {
+        tagged: &[requirement!("RDMAP-7306.5.2.2-2"), requirement!("RDMAP-7306.5.2.2-6")],
+        queue: &[
+            requirement!("RDMAP-7306.4.1-10"),
+            requirement!("RDMAP-7306.5.2-2"),
+            requirement!("RDMAP-7306.5.2.2-7"),
+            requirement!("RDMAP-7306.5.2.2-8"),
+        ],
+        either: &[requirement!("RDMAP-7306.4.1-4"), requirement!("RDMAP-7306.5-5")],
+    },
+];
+
+pub(super) static QUEUES: Rule = Rule {
+    requirements: &[
+        requirement!("DDP-4.3-14"),
+        requirement!("RDMAP-3.1-2"),
+        requirement!("RDMAP-3.1-4"),
+        requirement!("RDMAP-4.1-6"),
+        requirement!("RDMAP-4.1-7"),
+        requirement!("RDMAP-4.1-8"),
+        requirement!("RDMAP-4.1-9"),
+        requirement!("RDMAP-4.1-10"),
+        requirement!("RDMAP-4.1-11"),
+        requirement!("RDMAP-4.1-12"),
+        requirement!("RDMAP-4.1-13"),
+        requirement!("RDMAP-4.1-18"),
+        requirement!("RDMAP-4.1-19"),
+        requirement!("RDMAP-4.1-20"),
+        requirement!("RDMAP-4.1-21"),
+        requirement!("RDMAP-5.1-1"),
+        requirement!("RDMAP-5.1-6"),
+        requirement!("RDMAP-5.2.1-1"),
+        requirement!("RDMAP-5.2.1-10"),
+        requirement!("RDMAP-5.2.1-11"),
+        requirement!("RDMAP-5.2.1-12"),
+        requirement!("RDMAP-5.2.2-1"),
+        requirement!("RDMAP-5.2.2-10"),
+        requirement!("RDMAP-5.3-1"),
+        requirement!("RDMAP-5.3-12"),
+        requirement!("RDMAP-5.3-15"),
+        requirement!("RDMAP-5.4-1"),
+        requirement!("RDMAP-5.4-7"),
+        requirement!("RDMAP-5.4-8"),
+        requirement!("RDMAP-7306.4.1-1"),
+        requirement!("RDMAP-7306.4.1-2"),
+        requirement!("RDMAP-7306.4.1-3"),
+        requirement!("RDMAP-7306.4.1-4"),
+        requirement!("RDMAP-7306.4.1-7"),
+        requirement!("RDMAP-7306.4.1-10"),
+        requirement!("RDMAP-7306.5-5"),
+        requirement!("RDMAP-7306.5.2-1"),
+        requirement!("RDMAP-7306.5.2-2"),
+        requirement!("RDMAP-7306.5.2.1-6"),
+        requirement!("RDMAP-7306.5.2.1-14"),
+        requirement!("RDMAP-7306.5.2.1-17"),
+        requirement!("RDMAP-7306.5.2.1-18"),
+        requirement!("RDMAP-7306.5.2.2-2"),
+        requirement!("RDMAP-7306.5.2.2-6"),
+        requirement!("RDMAP-7306.5.2.2-7"),
+        requirement!("RDMAP-7306.5.2.2-8"),
+        requirement!("RDMAP-7306.6.3-5"),
+        requirement!("RDMAP-7306.6.3-6"),
+        requirement!("RDMAP-7306.6.3-8"),
+    ],
+    judge: Judge::Header(queues),
+};
+
+pub(super) static RESERVED: Rule = Rule {
+    requirements: &[requirement!("RDMAP-4.1-14"), requirement!("RDMAP-4.1-20")],
+    judge: Judge::Opcode(0xf000, reserved),
+};
+
+const OCTETS: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 2;
+
+fn queues(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let opcode = view.opcode();
+    let (Some(row), Some(should)) = (ROWS.get(usize::from(opcode.0)), opcode.is_tagged()) else { return };
+    let is_of_5040 = opcode.0 <= Opcode::TERMINATE.0;
+    let tagged = view.segment.control().tagged();
+    if should != tagged {
+        let expected = format!("T={} in {opcode}", u8::from(should));
+        let found = format!("T={}", u8::from(tagged));
+        let common: &[_] = if is_of_5040 { &[requirement!("RDMAP-4.1-18"), requirement!("RDMAP-4.1-19")] } else { &[] };
+        for ids in [common, row.tagged, row.either] {
+            findings.each(ids, unit, OCTETS, &expected, &found);
+        }
+        return;
+    }
+    let Segment::Untagged(header, _) = view.segment else { return };
+    let (qn, Some(queue)) = (header.qn.get(), queue_of(opcode)) else { return };
+    if qn == queue {
+        return;
+    }
+    let (expected, found) = (format!("QN {queue} for {opcode}"), format!("QN {qn}"));
+    let range = ULPDU_AT + 6..ULPDU_AT + 10;
+    let common: &[_] = if is_of_5040 {
+        &[requirement!("DDP-4.3-14"), requirement!("RDMAP-3.1-2"), requirement!("RDMAP-4.1-21")]
+    } else {
+        &[requirement!("DDP-4.3-14")]
+    };
+    for ids in [common, row.queue, row.either] {
+        findings.each(ids, unit, range.clone(), &expected, &found);
+    }
+    // Seen from the queue, the opcode is wrong.
+    let (id, expected) = match qn {
+        0 => (requirement!("RDMAP-4.1-20"), "a Send or Immediate Data on queue 0"),
+        1 => (requirement!("RDMAP-4.1-20"), "a Read Request or an Atomic Request on queue 1"),
+        2 => (requirement!("RDMAP-4.1-20"), "a Terminate on queue 2"),
+        3 => (requirement!("RDMAP-7306.4.1-7"), "an Atomic Response on queue 3"),
+        _ => return,
+    };
+    findings.at(id, unit, OCTETS, expected, opcode.to_string());
+}
+
+fn reserved(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let opcode = view.opcode();
+    let range = ULPDU_AT + 1..ULPDU_AT + 2;
+    let found = format!("opcode {:#x}", opcode.0);
+    if opcode.0 == 0xf {
+        // RFC 6580 section 3.4 gives it to experiments.
+        let id = requirement!("RDMAP-4.1-14");
+        findings.note().at(id, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", found);
+        return;
+    }
+    let ids = [requirement!("RDMAP-4.1-14"), requirement!("RDMAP-4.1-20")];
+    findings.each(&ids, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", &found);
+}
+
+#[cfg(test)]
+#[path = "opcode_tests.rs"]
+mod tests;

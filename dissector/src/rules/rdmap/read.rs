@@ -1,0 +1,197 @@
+//! RDMA Reads: what a Response has to do with its Request.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::rdmap::{RawReadRequest, ReadRequest};
+
+use crate::follow::{Books, Remark, What};
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+pub(super) static RESPONSE: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-4.4-5"),
+        requirement!("RDMAP-4.4-8"),
+        requirement!("RDMAP-4.4-9"),
+        requirement!("RDMAP-4.5-1"),
+        requirement!("RDMAP-5.2.1-21"),
+        requirement!("RDMAP-5.2.2-15"),
+    ],
+    judge: Judge::Remark(response),
+};
+
+pub(super) static ORDER: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-5.2.1-14"),
+        requirement!("RDMAP-5.2.2-8"),
+        requirement!("RDMAP-5.5-10"),
+        requirement!("RDMAP-B-9"),
+    ],
+    judge: Judge::Remark(order),
+};
+
+pub(super) static SOURCE: Rule =
+    Rule { requirements: &[requirement!("RDMAP-5.2.1-16")], judge: Judge::Opcode(1 << 1, source) };
+
+fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+    match remark.what {
+        What::SinkStag { expected, found, .. } => {
+            let (expected, found) = (format!("STag {expected:#010x}, the SinkSTag"), format!("STag {found:#010x}"));
+            findings.remarked(&[requirement!("RDMAP-4.4-5")], unit, remark, &expected, &found);
+        }
+        What::SinkOffset { expected, found } => {
+            let (expected, found) = (format!("TO {expected:#x}, the SinkTO"), format!("TO {found:#x}"));
+            findings.remarked(&[requirement!("RDMAP-4.4-8")], unit, remark, &expected, &found);
+        }
+        What::ResponseLength { expected, found, segments } => {
+            let ids: &[RequirementId] = if expected == 0 {
+                &[requirement!("RDMAP-5.2.1-21")]
+            } else if found > u64::from(expected) {
+                &[requirement!("RDMAP-4.4-9"), requirement!("RDMAP-4.5-1")]
+            } else {
+                &[requirement!("RDMAP-4.4-9")]
+            };
+            let expected = match expected {
+                0 => "one segment without payload, as RDMARDSZ 0 says".to_owned(),
+                _ => format!("{expected} octets, the RDMARDSZ"),
+            };
+            findings.remarked(ids, unit, remark, &expected, &format!("{found} octets in {segments} segments"));
+        }
+        What::SameDirection => {
+            let expected = "the Read Response from the other side";
+            let found = "a Read Response from the side that sent the Request";
+            findings.remarked(&[requirement!("RDMAP-5.2.2-15")], unit, remark, expected, found);
+        }
+        _ => {}
+    }
+}
+
+fn order(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+    if let What::ResponseOrder { atomic: false, earlier_atomic: false } = remark.what {
+        let ids = [
+            requirement!("RDMAP-5.2.1-14"),
+            requirement!("RDMAP-5.2.2-8"),
+            requirement!("RDMAP-5.5-10"),
+            requirement!("RDMAP-B-9"),
+        ];
+        let expected = "Read Responses in the order of the Requests";
+        findings.remarked(&ids, unit, remark, expected, "the Response to a later Request");
+    }
+}
+
+/// A range that wraps round lies in no buffer.
+fn source(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let at = view.header_len;
+    let Some(octets) = view.payload.get(0..RawReadRequest::LEN) else { return };
+    let Ok(read) = ReadRequest::parse(octets) else { return };
+    if view.payload_len as usize == RawReadRequest::LEN
+        && read.src_to.checked_add(u64::from(read.rdmardsz).saturating_sub(1)).is_none()
+    {
+        let found = format!("{} octets from TO {:#x} on", read.rdmardsz, read.src_to);
+        let range = ULPDU_AT + at + 12..ULPDU_AT + at + 28;
+        let expected = "a range that one Tagged Buffer can hold";
+        findings.at(requirement!("RDMAP-5.2.1-16"), unit, range, expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, exchange, proves};
+
+    /// Reads for 8 octets, one into STag 100, one into STag 101, and one for nothing.
+    const FIRST: &str = "4141 00000000 00000001 00000001 00000000
+        00000100 0000000000001000 00000008 00000200 0000000000002000";
+    const SECOND: &str = "4141 00000000 00000001 00000002 00000000
+        00000101 0000000000001000 00000008 00000200 0000000000002000";
+    const THIRD: &str = "4141 00000000 00000001 00000003 00000000
+        00000102 0000000000001000 00000008 00000200 0000000000002000";
+    const EMPTY: &str = "4141 00000000 00000001 00000001 00000000
+        00000100 0000000000001000 00000000 00000200 0000000000002000";
+    const TO_FIRST: &str = "c142 00000100 0000000000001000 0102030405060708";
+    const TO_SECOND: &str = "c142 00000101 0000000000001000 0102030405060708";
+    const TO_THIRD: &str = "c142 00000102 0000000000001000 0102030405060708";
+
+    #[test]
+    fn a_response_is_what_was_asked_for() {
+        let answered = |response: &str| exchange(&[(0, FIRST), (1, response)]);
+        let right = answered(TO_FIRST);
+        let stag = answered("c142 00010000 0000000000001000 0102030405060708");
+        proves(requirement!("RDMAP-4.4-5"), &stag, &right);
+        let offset = answered("c142 00000100 0000000000001001 0102030405060708");
+        proves(requirement!("RDMAP-4.4-8"), &offset, &right);
+        let short = answered("c142 00000100 0000000000001000 01020304050607");
+        proves(requirement!("RDMAP-4.4-9"), &short, &right);
+        // The Request's header again in front of the data.
+        let headed = answered(
+            "c142 00000100 0000000000001000
+            00000100 0000000000001000 00000008 00000200 0000000000002000 0102030405060708",
+        );
+        proves(requirement!("RDMAP-4.5-1"), &headed, &right);
+        let empty = |response: &str| exchange(&[(0, EMPTY), (1, response)]);
+        let nothing = "c142 00000000 0000000000000000";
+        proves(requirement!("RDMAP-5.2.1-21"), &empty("c142 00000100 0000000000001000 01"), &empty(nothing));
+        let same = exchange(&[(0, FIRST), (0, TO_FIRST)]);
+        proves(requirement!("RDMAP-5.2.2-15"), &same, &right);
+    }
+
+    #[test]
+    fn responses_keep_the_order_of_the_requests() {
+        let pair = |one: &str, other: &str| exchange(&[(0, FIRST), (0, SECOND), (1, one), (1, other)]);
+        let right = pair(TO_FIRST, TO_SECOND);
+        proves(requirement!("RDMAP-5.2.1-14"), &pair(TO_SECOND, TO_FIRST), &right);
+        proves(requirement!("RDMAP-B-9"), &pair(TO_SECOND, TO_FIRST), &right);
+        let three = |order: [&str; 3]| {
+            exchange(&[(0, FIRST), (0, SECOND), (0, THIRD), (1, order[0]), (1, order[1]), (1, order[2])])
+        };
+        let right = three([TO_FIRST, TO_SECOND, TO_THIRD]);
+        proves(requirement!("RDMAP-5.2.2-8"), &three([TO_FIRST, TO_THIRD, TO_SECOND]), &right);
+        proves(requirement!("RDMAP-5.5-10"), &three([TO_THIRD, TO_FIRST, TO_SECOND]), &right);
+    }
+
+    #[test]
+    fn a_read_is_from_one_buffer() {
+        let at = |to: &str| exchange(&[(0, &FIRST.replacen("0000000000002000", to, 1))]);
+        proves(requirement!("RDMAP-5.2.1-16"), &at("fffffffffffffff9"), &at("fffffffffffffff8"));
+    }
+
+    #[test]
+    fn what_was_lost_is_not_judged() {
+        // The second Request is not in the capture.
+        let mut wire = exchange(&[(0, FIRST)]);
+        wire.lose(0, &testing::fpdu(&testing::hex(SECOND)));
+        wire.say(0, THIRD);
+        for response in [TO_FIRST, TO_SECOND, TO_THIRD] {
+            wire.say(1, response);
+        }
+        wire.say(0, &FIRST.replacen("00000001 00000001", "00000001 00000004", 1));
+        wire.say(1, TO_FIRST);
+        wire.fin(0);
+        wire.fin(1);
+        assert_eq!(wire.findings(), []);
+        // A whole direction is not.
+        let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 2a")]);
+        for response in [TO_FIRST, TO_SECOND] {
+            wire.say(1, response);
+        }
+        wire.lose(0, &testing::fpdu(&testing::hex(FIRST)));
+        wire.say(0, SECOND);
+        assert_eq!(wire.findings(), []);
+    }
+
+    /// More Reads without Response than are remembered.
+    #[test]
+    fn what_is_forgotten_is_not_judged() {
+        let mut wire = exchange(&[]);
+        for msn in 1..=4097u32 {
+            wire.say(0, &FIRST.replacen("00000001 00000001", &format!("00000001 {msn:08x}"), 1));
+        }
+        for _ in 0..4097 {
+            wire.say(1, TO_FIRST);
+        }
+        wire.fin(1);
+        wire.fin(0);
+        assert_eq!(wire.findings(), []);
+    }
+}

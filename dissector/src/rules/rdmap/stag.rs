@@ -1,0 +1,70 @@
+//! How STags are chosen, as far as those that Read Requests advertise show it.
+
+use weft_core::requirement;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+
+pub(super) static CHOICE: Rule =
+    Rule { requirements: &[requirement!("RDMAP-8.1.1-8"), requirement!("RDMAP-8.1.1-9")], judge: Judge::End(choice) };
+
+/// Different STags that must be seen before their choice is judged.
+const ENOUGH: usize = 8;
+/// STags that all lie within a stretch of the number space this often their count are not sparse.
+const DENSE: u32 = 16;
+
+fn choice(books: &Books, findings: &mut Findings<'_>) {
+    for owner in 0..2 {
+        let stags = books.traffic.stags.advertised(owner);
+        let (Some((first, _)), Some((last, frame))) = (stags.first(), stags.last()) else { continue };
+        if stags.len() < ENOUGH {
+            continue;
+        }
+        let step = |pair: &[(u32, u64)]| pair[1].0.wrapping_sub(pair[0].0);
+        let even = stags.windows(2).all(|pair| step(pair) == step(&stags[..2]));
+        let count = stags.len();
+        if even {
+            let found = format!("{count} STags at even steps of {:#x}", step(&stags[..2]));
+            let expected = "STags that are hard to predict";
+            findings.in_frame(requirement!("RDMAP-8.1.1-8"), owner, *frame, expected, found);
+        }
+        let (low, high) =
+            stags.iter().fold((*first, *last), |(low, high), (stag, _)| (low.min(*stag), high.max(*stag)));
+        if u64::from(high - low) < u64::from(DENSE) * count as u64 {
+            let found = format!("{count} STags between {low:#010x} and {high:#010x}");
+            let expected = "STags that are spread sparsely over the number space";
+            findings.in_frame(requirement!("RDMAP-8.1.1-9"), owner, *frame, expected, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{Wire, proves};
+
+    fn reads(stags: impl Iterator<Item = u32>) -> Wire {
+        let mut wire = Wire::started();
+        for (msn, stag) in (1..).zip(stags) {
+            wire.say(
+                0,
+                &format!(
+                    "4141 00000000 00000001 {msn:08x} 00000000
+                    {stag:08x} 0000000000001000 00000004 00000200 0000000000002000"
+                ),
+            );
+        }
+        wire
+    }
+
+    #[test]
+    fn stags_are_hard_to_guess() {
+        let spread = reads((1..=8u32).map(|n| n.wrapping_mul(n).wrapping_mul(0x1357_9bdf)));
+        proves(requirement!("RDMAP-8.1.1-8"), &reads((1..=8).map(|n| n << 16)), &spread);
+        let close = [5, 9, 2, 33, 71, 12, 99, 100].into_iter();
+        proves(requirement!("RDMAP-8.1.1-9"), &reads(close), &spread);
+        // The same STag again and again says nothing of how it was chosen.
+        assert_eq!(reads([7; 20].into_iter()).findings(), []);
+    }
+}

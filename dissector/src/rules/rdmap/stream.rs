@@ -1,0 +1,101 @@
+//! How an RDMAP stream ends.
+
+use weft_core::requirement;
+
+use crate::follow::{Books, Remark, What};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static AFTER_TERMINATE: Rule =
+    Rule { requirements: &[requirement!("RDMAP-5.4-12")], judge: Judge::Remark(after_terminate) };
+
+pub(super) static ERRORS: Rule =
+    Rule { requirements: &[requirement!("RDMAP-6.2.1-1"), requirement!("RDMAP-6.2.1-8")], judge: Judge::End(errors) };
+
+fn after_terminate(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+    if let What::AfterTerminate(opcode) = remark.what {
+        let expected = "no message behind a Terminate";
+        findings.remarked(&[requirement!("RDMAP-5.4-12")], unit, remark, expected, &opcode.to_string());
+    }
+}
+
+fn errors(books: &Books, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&books.connection, &books.traffic);
+    for side in 0..2 {
+        let (own, peer) = (&traffic.sides[side], &traffic.sides[1 - side]);
+        let (fin, rst) = (connection.fin[side], connection.rst[side]);
+        if let Some(seen) = &own.terminate {
+            if let Some(rst) = rst.filter(|rst| *rst > seen.frame && fin.is_none()) {
+                let expected = "a graceful close behind the Terminate";
+                let found = format!("a reset behind the Terminate of frame {}", seen.frame);
+                findings.in_frame(requirement!("RDMAP-6.2.1-8"), side, rst, expected, found);
+            }
+            continue;
+        }
+        if own.lost {
+            continue;
+        }
+        let fault = peer.fault.map(|fault| fault.frame);
+        // A Responder may not send before it has a first FPDU that is right.
+        let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < *bad));
+        let closed = fin.into_iter().chain(rst).min();
+        let expected = "a Terminate before the close";
+        if let Some(error) = fault.into_iter().chain(bad_crc).min()
+            && let Some(closed) = closed.filter(|closed| *closed > error)
+        {
+            let found = format!("none, behind the error of frame {error}");
+            findings.in_frame(requirement!("RDMAP-6.2.1-1"), side, closed, expected, found);
+        } else if let Some(rst) =
+            rst.filter(|rst| connection.fin.iter().chain(&connection.rst).flatten().all(|end| end >= rst))
+            && peer.terminate.is_none()
+            && peer.fpdus.is_some_and(|(first, _)| first < rst)
+        {
+            // What made it reset is not on the wire; its ULP may have asked for it.
+            let found = "a reset out of the blue".to_owned();
+            let expected = "a Terminate that says why the stream ends";
+            findings.note().in_frame(requirement!("RDMAP-6.2.1-1"), side, rst, expected, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::requirement::Severity;
+
+    use crate::testing::{Wire, exchange, proves};
+
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
+    /// Opcode D is not assigned.
+    const BAD: &str = "414d 00000000 00000000 00000002 00000000 2a";
+    const TERMINATE: &str =
+        "4147 00000000 00000002 00000001 00000000 0206c000 0013 414d 00000000 00000000 00000002 00000000";
+
+    fn then(begin: &[(usize, &str)], end: impl FnOnce(&mut Wire)) -> Wire {
+        let mut wire = exchange(begin);
+        end(&mut wire);
+        wire
+    }
+
+    #[test]
+    fn an_error_ends_with_one_terminate_and_a_close() {
+        let right = || exchange(&[(0, SEND), (0, BAD), (1, TERMINATE)]);
+        let mut more = right();
+        more.say(1, SEND);
+        proves(requirement!("RDMAP-5.4-12"), &more, &right());
+        let silent = then(&[(0, SEND), (0, BAD)], |wire| wire.fin(1));
+        let told = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.fin(1));
+        proves(requirement!("RDMAP-6.2.1-1"), &silent, &told);
+        let reset = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.rst(1));
+        proves(requirement!("RDMAP-6.2.1-8"), &reset, &told);
+    }
+
+    #[test]
+    fn a_reset_without_a_known_error_is_only_noted() {
+        let findings = then(&[(0, SEND)], |wire| wire.rst(1)).findings();
+        let of = requirement!("RDMAP-6.2.1-1");
+        assert!(findings.iter().any(|f| f.requirement == of && f.severity == Severity::Note), "{findings:#?}");
+        let graceful = then(&[(0, SEND)], |wire| wire.fin(1));
+        assert_eq!(graceful.findings(), []);
+    }
+}

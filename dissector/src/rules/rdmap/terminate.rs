@@ -1,0 +1,276 @@
+//! The Terminate message by itself: its numbers, codes and parts (RFC 5040 section 4.8).
+
+use weft_core::requirement;
+use weft_core::wire::ddp::{RawHeader, Segment};
+use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTerminateParts, TerminateError};
+use zerocopy::FromBytes;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+const TERMINATE: u16 = 1 << 7;
+/// Where the header stands in unit coordinates.
+const AT: usize = ULPDU_AT + 18;
+
+pub(super) static NUMBERS: Rule =
+    Rule { requirements: &[requirement!("RDMAP-5.4-2")], judge: Judge::Opcode(TERMINATE, numbers) };
+
+pub(super) static CODES: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-4.8-2"),
+        requirement!("RDMAP-4.8-3"),
+        requirement!("RDMAP-4.8-4"),
+        requirement!("RDMAP-4.8-6"),
+        requirement!("RDMAP-4.8-31"),
+        requirement!("RDMAP-4.8-37"),
+        requirement!("RDMAP-4.8-38"),
+    ],
+    judge: Judge::Opcode(TERMINATE, codes),
+};
+
+pub(super) static PARTS: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-4.2-3"),
+        requirement!("RDMAP-4.2-5"),
+        requirement!("RDMAP-4.8-5"),
+        requirement!("RDMAP-4.8-9"),
+        requirement!("RDMAP-4.8-10"),
+        requirement!("RDMAP-4.8-11"),
+        requirement!("RDMAP-4.8-12"),
+    ],
+    judge: Judge::Opcode(TERMINATE, parts),
+};
+
+pub(super) static FIGURE_10: Rule = Rule {
+    requirements: &[
+        requirement!("RDMAP-3.1-7"),
+        requirement!("RDMAP-4.8-14"),
+        requirement!("RDMAP-4.8-15"),
+        requirement!("RDMAP-4.8-16"),
+        requirement!("RDMAP-4.8-39"),
+        requirement!("RDMAP-4.8-40"),
+    ],
+    judge: Judge::Opcode(TERMINATE, figure_10),
+};
+
+/// The fixed part; `None` when it is not there, or not in an untagged message.
+fn fixed<'a>(view: &SegmentView<'a>) -> Option<&'a RawTerminate> {
+    let Segment::Untagged(..) = view.segment else { return None };
+    RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok().map(|(fixed, _)| fixed)
+}
+
+fn numbers(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Segment::Untagged(header, _) = view.segment else { return };
+    let (msn, mo) = (header.msn.get(), header.mo.get());
+    if (msn, mo, view.last()) != (1, 0, true) {
+        let found = format!("MSN {msn}, MO {mo}, L={}", u8::from(view.last()));
+        let expected = "MSN 1, MO 0 and L=1 in a Terminate";
+        findings.at(requirement!("RDMAP-5.4-2"), unit, ULPDU_AT..AT, expected, found);
+    }
+}
+
+fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(fixed) = fixed(view) else { return };
+    let (error, reserved) = (fixed.error(), fixed.reserved_bits());
+    if reserved != 0 {
+        let found = format!("{reserved:#06x}");
+        findings.at(requirement!("RDMAP-4.8-6"), unit, AT + 2..AT + 4, "13 reserved bits of zero", found);
+    }
+    // HdrCt read from the wrong end lies in the reserved bits.
+    let behind = view.payload_len as usize > RawTerminate::LEN;
+    let mut turned = fixed.header_control.0 & 0xe0 == 0 && reserved != 0 && behind;
+    if !error.is_assigned() {
+        let nibbles = fixed.layer_etype.rotate_left(4);
+        turned |= TerminateError::new(nibbles >> 4, nibbles, error.code).is_assigned();
+        let found = format!("{error:?}");
+        let (id, range) = match (error.layer.0, error.error_type) {
+            (3.., _) => (requirement!("RDMAP-4.8-2"), AT..AT + 1),
+            (0, 3..) | (1, 4..) | (2, 1..) => (requirement!("RDMAP-4.8-3"), AT..AT + 1),
+            _ => (requirement!("RDMAP-4.8-4"), AT + 1..AT + 2),
+        };
+        findings.at(id, unit, range, "a value that is assigned", found.clone());
+        let expected = "layer, type and code of Figure 9";
+        findings.at(requirement!("RDMAP-4.8-38"), unit, AT..AT + 2, expected, found.clone());
+        if error.layer == ErrorLayer::DDP {
+            let expected = "a type and code of RFC 5041 section 7.2";
+            findings.at(requirement!("RDMAP-4.8-31"), unit, AT..AT + 2, expected, found);
+        }
+    }
+    if turned {
+        let found = format!("{:02x} {:02x} {:02x}", fixed.layer_etype, fixed.error_code, fixed.header_control.0);
+        let expected = "Layer, EType, Error Code and HdrCt from the most significant bit on";
+        findings.at(requirement!("RDMAP-4.8-37"), unit, AT..AT + 3, expected, found);
+    }
+}
+
+fn parts(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let (Some(fixed), Some(octets)) = (fixed(view), view.payload.all()) else { return };
+    let (bits, behind) = (fixed.header_control, &octets[RawTerminate::LEN..]);
+    let parts = RawTerminateParts::split(bits, behind);
+    let header_wanted = behind.get(2..3).map_or(18, |first| if first[0] & 0x80 != 0 { 14 } else { 18 });
+    let mut announced = if bits.m() || bits.d() { 2 } else { 0 };
+    announced += if bits.d() { header_wanted } else { 0 };
+    announced += if bits.r() { RawReadRequest::LEN } else { 0 };
+    let range = AT + 2..AT + octets.len();
+    let bits_text = format!("M={}, D={}, R={}", u8::from(bits.m()), u8::from(bits.d()), u8::from(bits.r()));
+    let found = format!("{} octets", behind.len());
+    let mut wrong = false;
+    if behind.len() < announced {
+        wrong = true;
+        let expected = format!("{announced} octets behind HdrCt, with {bits_text}");
+        findings.at(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
+        // A header that begins where the length should stand, and ends with the message.
+        let bare = bits.d()
+            && RawHeader::from_prefix(behind).is_some_and(|(header, rest)| {
+                header.control().reserved() == 0
+                    && header.ulp_control().reserved() == 0
+                    && (rest.is_empty() || bits.r() && rest.len() == RawReadRequest::LEN)
+            });
+        let id = if bare {
+            requirement!("RDMAP-4.8-9")
+        } else if bits.d() && parts.ddp_header.len() < header_wanted {
+            requirement!("RDMAP-4.8-10")
+        } else {
+            requirement!("RDMAP-4.8-12")
+        };
+        if bare || bits.d() || bits.r() {
+            findings.at(id, unit, range.clone(), &expected, found.clone());
+        }
+    } else if parts.rest.iter().any(|octet| *octet != 0) {
+        // Zeros where no bit announces anything are what RFC 5040 section 7.1 calls fields set to zero.
+        wrong = true;
+        let (expected, found) = (format!("no octets behind {bits_text}"), format!("{} octets", parts.rest.len()));
+        findings.at(requirement!("RDMAP-4.2-5"), unit, range.clone(), &expected, found.clone());
+        if !bits.d() && RawHeader::from_prefix(parts.rest.get(2..).unwrap_or_default()).is_some() {
+            let expected = "no DDP header with D=0";
+            findings.at(requirement!("RDMAP-4.8-11"), unit, range.clone(), expected, found);
+        }
+    }
+    if wrong {
+        let expected = format!("headers as {bits_text} announces them");
+        let found = format!("{} octets behind HdrCt", behind.len());
+        findings.at(requirement!("RDMAP-4.2-3"), unit, range, &expected, found);
+    }
+}
+
+/// Which error comes with the length and the DDP header of the segment (Figure 10).
+fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(fixed) = fixed(view) else { return };
+    let (error, bits) = (fixed.error(), fixed.header_control);
+    let at = AT + 2..AT + 3;
+    let found = format!("M={}, D={}, R={}", u8::from(bits.m()), u8::from(bits.d()), u8::from(bits.r()));
+    let both = bits.m() && bits.d();
+    match (error.layer, error.error_type) {
+        (ErrorLayer::RDMAP, 0) | (ErrorLayer::LLP, _) => {
+            if bits.d() || bits.r() {
+                let expected = "no header with a Local Catastrophic or LLP error";
+                findings.at(requirement!("RDMAP-4.8-14"), unit, at.clone(), expected, found.clone());
+            }
+            if bits.m() {
+                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=0", found.clone());
+            }
+            if bits.d() {
+                findings.at(requirement!("RDMAP-4.8-40"), unit, at, "D=0", found);
+            }
+        }
+        (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
+            // "If possible": neither is no breach, one without the other is.
+            if bits.d() && !bits.m() {
+                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 beside D=1", found.clone());
+            }
+            if bits.m() && !bits.d() {
+                findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 beside M=1", found.clone());
+            }
+            if error_type == 2 && (bits.r() || bits.m() != bits.d()) {
+                let expected = "length and DDP header (M=1, D=1) and no RDMA header with a Remote Operation error";
+                findings.at(requirement!("RDMAP-4.8-15"), unit, at, expected, found);
+            }
+        }
+        (ErrorLayer::DDP, _) => {
+            if !both || bits.r() {
+                let expected = "length and DDP header (M=1, D=1) and no RDMA header with a DDP error";
+                findings.at(requirement!("RDMAP-4.8-16"), unit, at.clone(), expected, found.clone());
+            }
+            if !bits.m() {
+                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with a DDP error", found.clone());
+            }
+            if !bits.d() {
+                findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with a DDP error", found.clone());
+                let expected = "the DDP header that DDP handed up";
+                findings.manner().at(requirement!("RDMAP-3.1-7"), unit, at, expected, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{Wire, exchange, proves};
+
+    const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
+    const HEADER: &str = "4143 00000000 00000000 00000001 00000000";
+    const READ: &str = "4141 00000000 00000001 00000001 00000000
+        00000100 0000000000001000 00000008 00000200 0000000000002000";
+    const READ_HEADER: &str = "4141 00000000 00000001 00000001 00000000";
+    const READ_BODY: &str = "00000100 0000000000001000 00000008 00000200 0000000000002000";
+
+    /// The Terminate of this header, about a Send.
+    fn about_send(report: &str) -> Wire {
+        exchange(&[(0, SEND), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
+    }
+    fn about_read(report: &str) -> Wire {
+        exchange(&[(0, READ), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
+    }
+    fn right() -> Wire {
+        about_send(&format!("1205c000 0013 {HEADER}"))
+    }
+
+    #[test]
+    fn numbers_and_codes() {
+        let second = exchange(&[(0, SEND), (1, "4147 00000000 00000002 00000002 00000000 20020000")]);
+        proves(requirement!("RDMAP-5.4-2"), &second, &about_send("20020000"));
+        proves(requirement!("RDMAP-4.8-2"), &about_send("30020000"), &about_send("20020000"));
+        proves(requirement!("RDMAP-4.8-3"), &about_send("03000000"), &about_send("00000000"));
+        proves(requirement!("RDMAP-4.8-4"), &about_send("20080000"), &about_send("20020000"));
+        proves(requirement!("RDMAP-4.8-38"), &about_send("20000000"), &about_send("20010000"));
+        proves(requirement!("RDMAP-4.8-31"), &about_send(&format!("1207c000 0013 {HEADER}")), &right());
+        // Layer 1, type 2 with its nibbles exchanged is a type that layer 2 does not have.
+        proves(requirement!("RDMAP-4.8-37"), &about_send(&format!("2105c000 0013 {HEADER}")), &right());
+        proves(requirement!("RDMAP-4.8-6"), &about_send(&format!("1205c001 0013 {HEADER}")), &right());
+    }
+
+    #[test]
+    fn parts_that_are_announced() {
+        let right = right();
+        proves(requirement!("RDMAP-4.8-5"), &about_send("1205c000"), &right);
+        proves(requirement!("RDMAP-4.8-9"), &about_send(&format!("12054000 {HEADER}")), &right);
+        proves(requirement!("RDMAP-4.8-10"), &about_send("1205c000 0013 4143 00000000"), &right);
+        let read = about_read(&format!("0100e000 002e {READ_HEADER} {READ_BODY}"));
+        proves(requirement!("RDMAP-4.8-12"), &about_read(&format!("0100e000 002e {READ_HEADER} 00000100")), &read);
+        proves(requirement!("RDMAP-4.2-5"), &about_send(&format!("1205c000 0013 {HEADER} 2a")), &right);
+        proves(requirement!("RDMAP-4.8-11"), &about_send(&format!("12050000 0013 {HEADER}")), &right);
+        // Zeros in parts that are not announced are tolerated.
+        let zeros = about_send(&format!("20020000 {}", "00".repeat(20)));
+        assert!(zeros.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-4.2-5")));
+    }
+
+    #[test]
+    fn parts_by_error() {
+        let right = right();
+        proves(requirement!("RDMAP-3.1-7"), &about_send("12050000"), &right);
+        let local = about_send("00000000");
+        proves(requirement!("RDMAP-4.8-14"), &about_send(&format!("0000c000 0013 {HEADER}")), &local);
+        let operation = about_read(&format!("02ffc000 002e {READ_HEADER}"));
+        let with_read = about_read(&format!("02ffe000 002e {READ_HEADER} {READ_BODY}"));
+        proves(requirement!("RDMAP-4.8-15"), &with_read, &operation);
+        let read_at_ddp = about_read(&format!("1202c000 002e {READ_HEADER}"));
+        let too_much = about_read(&format!("1202e000 002e {READ_HEADER} {READ_BODY}"));
+        proves(requirement!("RDMAP-4.8-16"), &too_much, &read_at_ddp);
+        proves(requirement!("RDMAP-4.8-39"), &about_send(&format!("12054000 0013 {HEADER}")), &right);
+        proves(requirement!("RDMAP-4.8-40"), &about_send("12058000 0013"), &right);
+    }
+}

@@ -1,0 +1,101 @@
+//! A DDP segment that rules may believe.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::part::Part;
+use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
+
+/// Where the ULPDU begins in unit coordinates: behind `ULPDU_Length`.
+pub(crate) const ULPDU_AT: usize = 2;
+
+/// A DDP segment whose header was captured, in an FPDU whose octets are those that were sent where they were sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SegmentView<'a> {
+    /// Its header by T bit; the payload there may have missing octets, [`SegmentView::payload`] tells.
+    pub(crate) segment: Segment<'a>,
+    /// What follows the DDP header, as far as the capture reaches.
+    pub(crate) payload: Part<'a>,
+    /// How many octets follow the DDP header, captured or not.
+    pub(crate) payload_len: u32,
+    /// Octets of the DDP header: 14 or 18.
+    pub(crate) header_len: usize,
+    /// The octets of the DDP header.
+    pub(crate) header: &'a [u8],
+}
+
+impl<'a> SegmentView<'a> {
+    /// The segment of an FPDU; `None` for other units, and where the octets may not be those that were sent.
+    pub(crate) fn of(unit: &Unit<'a>) -> Option<Self> {
+        match &unit.kind {
+            Kind::Fpdu(fpdu) => Self::new(fpdu),
+            _ => None,
+        }
+    }
+
+    /// `None` where the CRC is bad, octets of the header are missing, or the ULPDU is shorter than its header. Wrong markers
+    /// take the trust away unless a good CRC gives it back.
+    pub(crate) fn new(fpdu: &Fpdu<'a>) -> Option<Self> {
+        if !is_trusted(fpdu) {
+            return None;
+        }
+        let ulpdu = fpdu.ulpdu();
+        let segment = Segment::parse(ulpdu.raw().0).ok()?;
+        let header_len = if segment.control().tagged() { 14 } else { 18 };
+        let header = ulpdu.get(0..header_len)?;
+        let payload_len = u32::from(fpdu.layout.ulpdu_length).saturating_sub(u32::try_from(header_len).ok()?);
+        Some(SegmentView { segment, payload: ulpdu.from(header_len), payload_len, header_len, header })
+    }
+
+    /// RDMAP's opcode.
+    pub(crate) fn opcode(&self) -> Opcode {
+        self.segment.ulp_control().opcode()
+    }
+
+    /// Is it the last segment of its message?
+    pub(crate) fn last(&self) -> bool {
+        self.segment.control().last()
+    }
+
+    /// Versions 1, reserved bits zero, T and QN as the opcode has them, and zero where no STag is named: the header of nearly
+    /// every segment, about which no rule of its fixed fields has anything to say.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        let opcode = self.opcode();
+        if self.header[0] & 0x3f != 1 || self.header[1] & 0xf0 != 0x40 {
+            return false;
+        }
+        match &self.segment {
+            Segment::Tagged(..) => opcode.is_tagged() == Some(true),
+            Segment::Untagged(header, _) => {
+                queue_of(opcode) == Some(header.qn.get()) && (opcode.invalidates() || header.ulp_word.get() == 0)
+            }
+        }
+    }
+}
+
+/// Are the octets of `fpdu` those that were sent, as far as the capture can tell?
+pub(crate) fn is_trusted(fpdu: &Fpdu<'_>) -> bool {
+    match fpdu.crc_status {
+        CrcStatus::Good => true,
+        CrcStatus::Bad => false,
+        CrcStatus::Unchecked | CrcStatus::Truncated | CrcStatus::Absent => {
+            !matches!(fpdu.marker_status, MarkerStatus::BadValue | MarkerStatus::Misplaced)
+        }
+    }
+}
+
+/// The queue of an untagged message (RFC 5040 section 4.1, Figure 4; RFC 7306 section 4.1, Figure 2).
+pub(crate) fn queue_of(opcode: Opcode) -> Option<u32> {
+    match opcode {
+        Opcode::SEND
+        | Opcode::SEND_INVALIDATE
+        | Opcode::SEND_SE
+        | Opcode::SEND_SE_INVALIDATE
+        | Opcode::IMMEDIATE
+        | Opcode::IMMEDIATE_SE => Some(0),
+        Opcode::READ_REQUEST | Opcode::ATOMIC_REQUEST => Some(1),
+        Opcode::TERMINATE => Some(2),
+        Opcode::ATOMIC_RESPONSE => Some(3),
+        _ => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! The window of a capture file that is in memory: grows only when one record needs it.
+
+use std::io::{self, Read};
+
+/// Octets read at a time.
+const CHUNK: usize = 128 << 10;
+/// The longest record that is believed; a longer one is a damaged length field.
+const LONGEST_RECORD: usize = 64 << 20;
+
+pub(super) struct Buffer {
+    reader: Box<dyn Read + Send>,
+    octets: Vec<u8>,
+    start: usize,
+    /// Octets of the file before `start`.
+    consumed: u64,
+    at_end: bool,
+    /// An error behind octets that were handed out first.
+    failed: Option<io::Error>,
+}
+
+impl Buffer {
+    pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
+        Buffer { reader, octets: Vec::new(), start: 0, consumed: 0, at_end: false, failed: None }
+    }
+
+    /// The octets that are there and not consumed.
+    pub(super) fn octets(&self) -> &[u8] {
+        &self.octets[self.start..]
+    }
+
+    pub(super) fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.consumed += count as u64;
+    }
+
+    /// Octets of the (decompressed) file before those that [`Buffer::octets`] gives.
+    pub(super) fn position(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Reads on; `false` when there was nothing more, or when a record longer than any believable one is asked for.
+    pub(super) fn fill(&mut self) -> io::Result<bool> {
+        if let Some(error) = self.failed.take() {
+            self.at_end = true;
+            return Err(error);
+        }
+        if self.at_end || self.octets().len() >= LONGEST_RECORD {
+            return Ok(false);
+        }
+        if self.start > 0 {
+            self.octets.drain(..self.start);
+            self.start = 0;
+        }
+        let had = self.octets.len();
+        self.octets.resize(had + CHUNK, 0);
+        let mut got = 0;
+        while got < CHUNK {
+            match self.reader.read(&mut self.octets[had + got..]) {
+                Ok(0) => {
+                    self.at_end = true;
+                    break;
+                }
+                Ok(n) => got += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.failed = Some(e);
+                    break;
+                }
+            }
+            // A pipe gives what it has: a live source should not wait for a full chunk.
+            if got > 0 && got < CHUNK / 16 {
+                break;
+            }
+        }
+        self.octets.truncate(had + got);
+        match self.failed.take_if(|_| got == 0) {
+            Some(error) => {
+                self.at_end = true;
+                Err(error)
+            }
+            None => Ok(got > 0),
+        }
+    }
+}

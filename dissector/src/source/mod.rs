@@ -1,0 +1,41 @@
+//! Where frames come from: capture files (pcap, pcapng; plain, gzip or zstd) and standard input.
+//!
+//! A source hands out [`Frame`]s in file order, borrowing their octets, and never looks inside them. A damaged or truncated
+//! file yields every frame that was readable; [`Capture::note`] then says where and why reading stopped. Live capture is not
+//! here.
+
+mod buffer;
+mod file;
+mod pcap;
+mod pcapng;
+
+pub use file::{Capture, OpenError};
+
+/// One captured frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Its place in the capture, from 1.
+    pub number: u64,
+    /// When it was captured: nanoseconds since 1970-01-01 UTC, 0 where the capture does not tell.
+    pub time: u64,
+    /// Link type as <https://www.tcpdump.org/linktypes.html> numbers it.
+    pub link_type: u16,
+    /// The octets that were captured.
+    pub octets: &'a [u8],
+    /// How many octets the frame had on the wire; never less than `octets.len()`.
+    pub wire_len: u32,
+}
+
+/// What a format reader found next in the buffered octets.
+enum Next {
+    /// A frame: octets of the buffer from `start`, `len` long; `used` octets of the buffer are done with after it.
+    Frame { start: usize, len: usize, used: usize, time: u64, link_type: u16, wire_len: u32 },
+    /// A frame of an interface that the capture does not describe: it counts, but cannot be read.
+    Unreadable { used: usize },
+    /// Something that is no frame.
+    Other { used: usize },
+    /// More octets are needed.
+    Incomplete,
+    /// The octets make no sense from here on.
+    Damaged(String),
+}

@@ -1,0 +1,148 @@
+//! The pcapng format: sections of either byte order, several interfaces, every resolution of time.
+//!
+//! Packet comments and other options are not read.
+
+use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
+
+use super::Next;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const OBSOLETE_PACKET: u32 = 2;
+const ENHANCED_PACKET: u32 = 6;
+/// Block type and block length.
+const BLOCK_HEADER_LEN: usize = 8;
+/// Fixed part of the body of an enhanced packet block.
+const ENHANCED_LEN: usize = 20;
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link_type: u16,
+    snap_len: u32,
+    /// Ticks a second.
+    resolution: u64,
+    /// Seconds to add to every time.
+    offset: i64,
+}
+
+/// What if_tsresol says: a power of ten, or of two when its first bit is set. Microseconds where that is more than 64 bits hold.
+fn ticks_a_second(resolution: u8) -> u64 {
+    let exponent = u32::from(resolution & 0x7f);
+    let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
+    base.checked_pow(exponent).unwrap_or(1_000_000)
+}
+
+#[derive(Default)]
+pub(super) struct PcapNg {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+}
+
+impl PcapNg {
+    pub(super) fn next(&mut self, octets: &[u8]) -> Next {
+        let Some((kind, total)) = self.block_header(octets) else { return Next::Incomplete };
+        if total < 12 {
+            return Next::Damaged(format!("a block says that it has {total} octets, and none has less than 12"));
+        }
+        let used = total.next_multiple_of(4);
+        if octets.len() < used {
+            return Next::Incomplete;
+        }
+        let block = &octets[..used];
+        let parsed = if self.big_endian { parse_block_be(block) } else { parse_block_le(block) };
+        match parsed {
+            Ok((_, Block::SectionHeader(_))) => {
+                self.interfaces.clear();
+                Next::Other { used }
+            }
+            Ok((_, Block::InterfaceDescription(interface))) => {
+                self.interfaces.push(Interface {
+                    link_type: (interface.linktype.0 & 0xffff) as u16,
+                    snap_len: interface.snaplen,
+                    resolution: ticks_a_second(interface.if_tsresol),
+                    offset: self.seconds_to_add(&interface.options),
+                });
+                Next::Other { used }
+            }
+            Ok((_, Block::EnhancedPacket(packet))) => {
+                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let len = (packet.caplen as usize).min(packet.data.len());
+                self.frame(packet.if_id, BLOCK_HEADER_LEN + ENHANCED_LEN, len, used, ticks, packet.origlen)
+            }
+            Ok((_, Block::SimplePacket(packet))) => {
+                let snap_len = self.interfaces.first().map_or(0, |i| i.snap_len);
+                let captured = if snap_len == 0 { packet.origlen } else { packet.origlen.min(snap_len) };
+                let len = (captured as usize).min(packet.data.len());
+                self.frame(0, BLOCK_HEADER_LEN + 4, len, used, 0, packet.origlen)
+            }
+            Ok((_, Block::Unknown(_))) if kind == OBSOLETE_PACKET => self.obsolete_packet(block, used),
+            Ok(_) => Next::Other { used },
+            Err(_) if kind == SECTION_HEADER => Next::Damaged("the section header makes no sense".to_owned()),
+            Err(_) => Next::Damaged(format!("the block of type {kind:#x} makes no sense")),
+        }
+    }
+
+    /// The last block, of which only a part is in the file.
+    pub(super) fn cut(&mut self, octets: &[u8]) -> Next {
+        let Some((ENHANCED_PACKET, _)) = self.block_header(octets) else { return Next::Incomplete };
+        let body = &octets[BLOCK_HEADER_LEN..];
+        if body.len() < ENHANCED_LEN {
+            return Next::Incomplete;
+        }
+        let word = |at: usize| self.u32(&body[at..]);
+        let ticks = u64::from(word(4)) << 32 | u64::from(word(8));
+        let len = (word(12) as usize).min(body.len() - ENHANCED_LEN);
+        self.frame(word(0), BLOCK_HEADER_LEN + ENHANCED_LEN, len, octets.len(), ticks, word(16))
+    }
+
+    /// The packet block of early pcapng: as the enhanced one, but the interface has 16 bits and a drop count follows it.
+    fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
+        let body = &block[BLOCK_HEADER_LEN..];
+        if body.len() < ENHANCED_LEN + 4 {
+            return Next::Damaged("a packet block is shorter than its fixed part".to_owned());
+        }
+        let interface = self.u32(body);
+        let interface = if self.big_endian { interface >> 16 } else { interface & 0xffff };
+        let word = |at: usize| self.u32(&body[at..]);
+        let ticks = u64::from(word(4)) << 32 | u64::from(word(8));
+        let len = (word(12) as usize).min(body.len() - ENHANCED_LEN - 4);
+        self.frame(interface, BLOCK_HEADER_LEN + ENHANCED_LEN, len, used, ticks, word(16))
+    }
+
+    fn frame(&self, interface: u32, start: usize, len: usize, used: usize, ticks: u64, wire_len: u32) -> Next {
+        let Some(interface) = self.interfaces.get(interface as usize) else { return Next::Unreadable { used } };
+        let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(interface.resolution);
+        let nanoseconds = i128::try_from(nanoseconds).unwrap_or(0) + i128::from(interface.offset) * 1_000_000_000;
+        Next::Frame {
+            start,
+            len,
+            used,
+            time: u64::try_from(nanoseconds).unwrap_or(0),
+            link_type: interface.link_type,
+            wire_len: wire_len.max(u32::try_from(len).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// if_tsoffset: seconds, signed, in the byte order of the section.
+    fn seconds_to_add(&self, options: &[PcapNGOption<'_>]) -> i64 {
+        let option = options.iter().find(|option| option.code == OptionCode::IfTsoffset);
+        let Some(octets) = option.and_then(|option| option.value().first_chunk::<8>()) else { return 0 };
+        if self.big_endian { i64::from_be_bytes(*octets) } else { i64::from_le_bytes(*octets) }
+    }
+
+    /// Type and total length of the block at the start of `octets`; learns the byte order of a section.
+    fn block_header(&mut self, octets: &[u8]) -> Option<(u32, usize)> {
+        if octets.len() < 12 {
+            return None;
+        }
+        if octets[..4] == SECTION_HEADER.to_be_bytes() {
+            self.big_endian = octets[8..12] == [0x1a, 0x2b, 0x3c, 0x4d];
+        }
+        Some((self.u32(octets), self.u32(&octets[4..]) as usize))
+    }
+
+    /// The first four of `octets`, which the caller knows to be there.
+    fn u32(&self, octets: &[u8]) -> u32 {
+        let field = [octets[0], octets[1], octets[2], octets[3]];
+        if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
+    }
+}

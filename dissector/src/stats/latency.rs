@@ -1,0 +1,109 @@
+//! Latencies of operations: exact while there are few, an even sample when there are many.
+
+use serde::{Serialize, Serializer};
+
+/// Latencies that are kept at most.
+const MOST: usize = 1 << 16;
+
+/// Latencies, in nanoseconds.
+#[derive(Debug, Clone, Default)]
+pub struct Latencies {
+    count: u64,
+    least: u64,
+    most: u64,
+    kept: Vec<u64>,
+    /// Every so many-th is kept, as a power of two.
+    stride: u32,
+}
+
+/// What a share of the operations did not exceed, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Percentiles {
+    /// How many operations.
+    pub count: u64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// Half of them.
+    pub p50_ns: u64,
+    /// 90 in 100.
+    pub p90_ns: u64,
+    /// 99 in 100.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl Latencies {
+    /// Adds one.
+    pub fn add(&mut self, latency: u64) {
+        self.least = if self.count == 0 { latency } else { self.least.min(latency) };
+        self.most = self.most.max(latency);
+        if self.count.is_multiple_of(1 << self.stride) {
+            if self.kept.len() == MOST {
+                let mut at = 0usize;
+                self.kept.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                self.stride += 1;
+            }
+            if self.count.is_multiple_of(1 << self.stride) {
+                self.kept.push(latency);
+            }
+        }
+        self.count += 1;
+    }
+
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Their percentiles, by nearest rank; `None` when there are none.
+    #[must_use]
+    pub fn percentiles(&self) -> Option<Percentiles> {
+        let mut sorted = self.kept.clone();
+        sorted.sort_unstable();
+        let rank = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied();
+        Some(Percentiles {
+            count: self.count,
+            min_ns: self.least,
+            p50_ns: rank(50)?,
+            p90_ns: rank(90)?,
+            p99_ns: rank(99)?,
+            max_ns: self.most,
+        })
+    }
+}
+
+impl Serialize for Latencies {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.percentiles().serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let mut latencies = Latencies::default();
+        assert_eq!(latencies.percentiles(), None);
+        (1..=10).rev().for_each(|latency| latencies.add(latency));
+        let expected = Percentiles { count: 10, min_ns: 1, p50_ns: 5, p90_ns: 9, p99_ns: 10, max_ns: 10 };
+        assert_eq!(latencies.percentiles(), Some(expected));
+    }
+
+    #[test]
+    fn many_are_sampled_evenly_and_the_ends_stay_exact() {
+        let mut latencies = Latencies::default();
+        let count = 1_000_000;
+        (0..count).for_each(|latency| latencies.add(latency));
+        let found = latencies.percentiles().unwrap();
+        assert_eq!((found.count, found.min_ns, found.max_ns), (count, 0, count - 1));
+        assert!(found.p50_ns.abs_diff(count / 2) < 64 && found.p99_ns.abs_diff(count / 100 * 99) < 64);
+        assert!(latencies.kept.len() <= MOST);
+    }
+}

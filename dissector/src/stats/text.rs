@@ -1,0 +1,102 @@
+//! The numbers of a connection, for people.
+
+use std::fmt;
+
+use super::{ConnectionStats, DirectionStats, Latencies};
+
+impl fmt::Display for ConnectionStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b] = &self.ends;
+        let seconds = self.duration_ns as f64 / 1e9;
+        writeln!(
+            f,
+            "stream {}  {a} ⇄ {b}  frames {} to {}, {seconds:.6} s",
+            self.stream, self.frames.0, self.frames.1
+        )?;
+        for (index, side) in self.directions.iter().enumerate() {
+            let (from, to) = if index == 0 { (a, b) } else { (b, a) };
+            writeln!(f, "  {from} → {to}")?;
+            side.write(&self.directions[1 - index], f)?;
+        }
+        let [notes, warnings, errors] = self.findings;
+        writeln!(f, "  findings: {errors} errors, {warnings} warnings, {notes} notes")
+    }
+}
+
+impl DirectionStats {
+    fn write(&self, peer: &DirectionStats, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(startup) = &self.startup {
+            write!(f, "    MPA {}: Rev {}", startup.frame, startup.revision)?;
+            for (set, text) in [(startup.markers, "markers"), (startup.crc, "CRC"), (startup.rejected, "REJECTED")] {
+                if set {
+                    write!(f, ", {text}")?;
+                }
+            }
+            write!(f, ", {} octets of private data", startup.pd_length)?;
+            if let Some((ird, ord)) = startup.ird_ord {
+                write!(f, ", IRD {ird}, ORD {ord}")?;
+            }
+            writeln!(f)?;
+        }
+        if self.fpdus > 0 {
+            writeln!(
+                f,
+                "    FPDUs: {}, ULPDU octets {}, payload octets {}",
+                self.fpdus, self.ulpdu_octets, self.payload_octets
+            )?;
+            writeln!(f, "    opcodes: {}", list(self.opcodes.iter().map(|(name, count)| (name.as_str(), *count))))?;
+            writeln!(f, "    CRC: {}", list(self.crc.iter().map(|(name, count)| (*name, *count))))?;
+            writeln!(f, "    markers: {}", list(self.markers.iter().map(|(name, count)| (*name, *count))))?;
+        }
+        for (count, what) in [
+            (self.incomplete, "units with missing octets"),
+            (self.gap_octets, "octets not captured"),
+            (self.unparsed_octets, "octets without an FPDU"),
+            (self.streaming_octets, "octets outside MPA"),
+        ] {
+            if count > 0 {
+                writeln!(f, "    {count} {what}")?;
+            }
+        }
+        latencies("Reads", &self.reads, f)?;
+        latencies("atomic operations", &self.atomics, f)?;
+        if self.most_outstanding > 0 {
+            write!(f, "    outstanding at most {}", self.most_outstanding)?;
+            if let Some((_, ord)) = self.startup.as_ref().and_then(|startup| startup.ird_ord) {
+                write!(f, ", own ORD {ord}")?;
+            }
+            if let Some((ird, _)) = peer.startup.as_ref().and_then(|startup| startup.ird_ord) {
+                write!(f, ", the peer's IRD {ird}")?;
+            }
+            writeln!(f)?;
+        }
+        if let Some(sdp) = &self.sdp {
+            writeln!(f, "    SDP: {}", list(sdp.messages.iter().map(|(name, count)| (name.as_str(), *count))))?;
+            write!(f, "    SDP user data {} octets, MSeq {}, MSeqAck {}", sdp.data_octets, sdp.mseq.0, sdp.mseq.1)?;
+            if let Some((least, last)) = sdp.bufs {
+                write!(f, ", Bufs at least {least}, at last {last}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn list<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
+    counts.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+}
+
+fn latencies(what: &str, latencies: &Latencies, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some(found) = latencies.percentiles() else { return Ok(()) };
+    let ms = |ns: u64| format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
+    writeln!(
+        f,
+        "    {what}: {}, latency in ms: least {}, 50 % {}, 90 % {}, 99 % {}, most {}",
+        found.count,
+        ms(found.min_ns),
+        ms(found.p50_ns),
+        ms(found.p90_ns),
+        ms(found.p99_ns),
+        ms(found.max_ns)
+    )
+}

@@ -1,0 +1,482 @@
+//! The octets that one end of a connection sent, as far as they are not yet read.
+//!
+//! ```text
+//!            consumed                    settled                   end
+//!               v                           v                       v
+//!   ...........|===============|      |=====|      |=========|      |
+//!     read      captured        hole   captured     waiting   snap-length cut
+//! ```
+//!
+//! Every octet has a **position**. The first octet behind the SYN has [`ORIGIN`]; where the SYN was not captured, the first
+//! octet of the first segment seen has, and lower ones may come until [`Half::begin`]. The first capture of an octet wins.
+//!
+//! What lies before `settled` cannot change any more; octets behind it wait for a hole to be filled. The hole counts as lost
+//! when more than [`PATIENCE`] waits behind it, or at the end of the capture. Questions are answered for settled octets; what
+//! may still come is answered with [`Later`], which says what to wait for.
+//!
+//! **Memory**: [`PATIENCE`] behind a hole, each segment counted with [`SEGMENT_WEIGHT`] besides its octets, and what the reader has not read of what is
+//! settled, which is at most the longest row of FPDUs that it looks at.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ip::Segment;
+use crate::unit::Located;
+
+use super::run::{Run, Source};
+
+/// Position of the first octet behind a SYN; far from 0, so that octets before the first one seen have positions too. A
+/// multiple of 512, so that positions modulo the marker interval are those from the first octet.
+pub(crate) const ORIGIN: u64 = 1 << 40;
+
+/// Octets that one direction keeps behind a hole before the hole counts as lost.
+pub(crate) const PATIENCE: usize = 1 << 20;
+
+/// What a segment costs besides its octets.
+const SEGMENT_WEIGHT: usize = 64;
+
+/// What was asked for is not there yet, but may still come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// Position before which everything must be settled, or the stream known to reach.
+    until: u64,
+    awaited: Awaited,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    /// Anything new.
+    Anything,
+    /// Octets; `holes` were given up when they were asked for.
+    Octets { holes: u64 },
+    /// That the stream is known to be so long.
+    End,
+}
+
+impl Later {
+    /// Worth asking again at the next segment of either direction.
+    pub(crate) const NEXT: Later = Later { until: 0, awaited: Awaited::Anything };
+}
+
+/// A stretch of positions of which either every octet was captured or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// First position.
+    pub start: u64,
+    /// Position behind the last.
+    pub end: u64,
+    /// Were the octets captured?
+    pub captured: bool,
+}
+
+/// One direction of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Half {
+    /// Sequence number of the SYN, when it was captured.
+    isn: Option<u32>,
+    /// Sequence number at [`ORIGIN`].
+    base: Option<u32>,
+    /// Last position seen, for unwrapping sequence numbers.
+    last: u64,
+    /// Captured octets before `settled`.
+    runs: VecDeque<Run>,
+    /// Captured octets behind `settled`, by their first position; none overlap.
+    waiting: BTreeMap<u64, (Vec<u8>, Source)>,
+    /// Octets in `waiting`.
+    waiting_octets: usize,
+    /// Where segments begin and end, from `consumed` on, in order.
+    starts: VecDeque<u64>,
+    ends: VecDeque<u64>,
+    /// Octets in `runs` and `waiting`, and sources.
+    buffered: usize,
+    sources: usize,
+    consumed: u64,
+    settled: u64,
+    end: u64,
+    /// Holes that were given up.
+    holes: u64,
+    begun: bool,
+    finished: bool,
+    seen: bool,
+}
+
+impl Half {
+    /// Takes a segment in. Octets that are there already, or already settled, change nothing.
+    pub(crate) fn add(&mut self, segment: &Segment<'_>) {
+        let seq = segment.seq.wrapping_add(u32::from(segment.syn));
+        if segment.syn {
+            self.isn = Some(segment.seq);
+            if !self.seen {
+                self.base = Some(seq);
+            }
+        }
+        if segment.rst || segment.wire_len == 0 || self.finished {
+            return;
+        }
+        let base = *self.base.get_or_insert(seq);
+        if !self.seen {
+            self.seen = true;
+            (self.last, self.consumed, self.settled, self.end) = (ORIGIN, ORIGIN, ORIGIN, ORIGIN);
+        }
+        let position = self.position(seq, base);
+        let end = position.saturating_add(u64::from(segment.wire_len));
+        self.last = position;
+        if position < self.consumed && self.isn.is_none() && !self.begun {
+            self.reopen(position);
+        }
+        if end <= self.consumed {
+            return;
+        }
+        self.end = self.end.max(end);
+        note(&mut self.starts, position, self.consumed);
+        note(&mut self.ends, end, self.consumed);
+
+        let skip = usize::try_from(self.settled.saturating_sub(position)).unwrap_or(usize::MAX);
+        let octets = segment.octets.get(skip..).unwrap_or(&[]);
+        if !octets.is_empty() {
+            let offset = segment.offset.map(|at| at + u32::try_from(skip).unwrap_or(0));
+            let source =
+                Source { position: position.max(self.settled), frame: segment.frame, time: segment.time, offset };
+            if source.position == self.settled && self.waiting.is_empty() {
+                self.settle_octets(source, Octets::Borrowed(octets));
+                self.buffered += octets.len();
+                self.sources += 1;
+            } else {
+                self.wait(octets, source);
+            }
+        }
+        self.settle();
+    }
+
+    /// A lower first octet, before anything was read: what was settled waits for what lies between.
+    fn reopen(&mut self, position: u64) {
+        for run in std::mem::take(&mut self.runs) {
+            for (octets, source) in run.pieces() {
+                self.waiting_octets += octets.len();
+                self.waiting.insert(source.position, (octets.to_vec(), source));
+            }
+        }
+        (self.consumed, self.settled) = (position, position);
+    }
+
+    /// Keeps those of `octets` that are not waiting already.
+    fn wait(&mut self, octets: &[u8], source: Source) {
+        let (start, end) = (source.position, source.position + octets.len() as u64);
+        let mut fresh = Vec::new();
+        let before = self.waiting.range(..start).next_back();
+        let mut at = before.map_or(start, |(at, (piece, _))| start.max(at + piece.len() as u64));
+        for (from, (piece, _)) in self.waiting.range(start..end) {
+            if at < *from {
+                fresh.push((at, *from));
+            }
+            at = at.max(from + piece.len() as u64);
+        }
+        if at < end {
+            fresh.push((at, end));
+        }
+        for (from, to) in fresh {
+            let (skip, until) = ((from - start) as usize, (to - start) as usize);
+            let offset = source.offset.map(|at| at + u32::try_from(skip).unwrap_or(0));
+            self.waiting.insert(from, (octets[skip..until].to_vec(), Source { position: from, offset, ..source }));
+            self.waiting_octets += until - skip;
+            self.buffered += until - skip;
+            self.sources += 1;
+        }
+    }
+
+    /// Sequence number to position; the nearest to the last one seen wins.
+    fn position(&self, seq: u32, base: u32) -> u64 {
+        let last = (self.last.wrapping_sub(ORIGIN)) as u32;
+        let diff = seq.wrapping_sub(base).wrapping_sub(last).cast_signed();
+        self.last.saturating_add_signed(i64::from(diff))
+    }
+
+    /// Moves `settled` over what is captured, and over holes that too much waits behind.
+    fn settle(&mut self) {
+        loop {
+            while let Some(first) = self.waiting.first_entry()
+                && *first.key() == self.settled
+            {
+                let (octets, source) = first.remove();
+                self.waiting_octets -= octets.len();
+                self.settle_octets(source, Octets::Owned(octets));
+            }
+            let segments = self.ends.len() - self.ends.partition_point(|end| *end <= self.settled);
+            let hurry = self.finished || self.waiting_octets + segments * SEGMENT_WEIGHT > PATIENCE;
+            if !hurry || self.settled >= self.end {
+                return;
+            }
+            self.holes += 1;
+            self.settled = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
+        }
+    }
+
+    /// Octets at `settled` join the runs.
+    fn settle_octets(&mut self, source: Source, octets: Octets<'_>) {
+        let slice = octets.as_slice();
+        self.settled = source.position + slice.len() as u64;
+        match self.runs.back_mut() {
+            Some(run) if run.end() == source.position => run.push(slice, source),
+            _ => self.runs.push_back(Run::new(octets.into_vec(), source)),
+        }
+    }
+
+    /// From now on no octet lower than the first one counts.
+    pub(crate) fn begin(&mut self) {
+        self.begun = true;
+    }
+
+    /// Did reading begin?
+    #[must_use]
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Nothing more comes: every hole is settled.
+    pub(crate) fn finish(&mut self) {
+        self.finished = true;
+        self.settle();
+    }
+
+    /// Sequence number of the SYN, when it was captured.
+    #[must_use]
+    pub(crate) fn isn(&self) -> Option<u32> {
+        self.isn
+    }
+
+    /// Was any payload octet seen?
+    #[must_use]
+    pub(crate) fn has_octets(&self) -> bool {
+        self.seen
+    }
+
+    /// Was the SYN captured, so that the first position is the first octet of the stream?
+    #[must_use]
+    pub(crate) fn starts_with_syn(&self) -> bool {
+        self.isn.is_some()
+    }
+
+    /// Position of the first octet that is not read.
+    #[must_use]
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Position behind the highest octet known to exist.
+    #[must_use]
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Sequence number behind the highest octet known to exist.
+    #[must_use]
+    pub(crate) fn end_seq(&self) -> Option<u32> {
+        let octets = if self.seen { self.end.wrapping_sub(ORIGIN) as u32 } else { 0 };
+        self.base.map(|base| base.wrapping_add(octets))
+    }
+
+    /// Is `position` behind the last octet of the direction?
+    ///
+    /// # Errors
+    /// [`Later`] when more may come.
+    pub(crate) fn is_end(&self, position: u64) -> Result<bool, Later> {
+        if position < self.end {
+            Ok(false)
+        } else if self.finished {
+            Ok(true)
+        } else {
+            Err(Later { until: position.saturating_add(1), awaited: Awaited::End })
+        }
+    }
+
+    /// Is what `later` waits for still not there?
+    #[must_use]
+    pub(crate) fn still_awaits(&self, later: &Later) -> bool {
+        !self.finished
+            && match later.awaited {
+                Awaited::Anything => false,
+                Awaited::Octets { holes } => self.settled < later.until && self.holes == holes,
+                Awaited::End => self.end < later.until,
+            }
+    }
+
+    /// Will nothing more come?
+    #[must_use]
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn run_at(&self, position: u64) -> Option<&Run> {
+        let first = self.runs.front()?;
+        if first.start <= position && position < first.end() {
+            return Some(first);
+        }
+        self.runs.get(self.first_run_behind(position)).filter(|run| run.start <= position)
+    }
+
+    /// Index of the first run that has octets at or behind `position`.
+    fn first_run_behind(&self, position: u64) -> usize {
+        self.runs.partition_point(|run| run.end() <= position)
+    }
+
+    /// The octets `start..end`; `None` when some of them are not in the capture.
+    ///
+    /// # Errors
+    /// [`Later`] when they are not all settled.
+    pub(crate) fn octets(&self, start: u64, end: u64) -> Result<Option<&[u8]>, Later> {
+        if start >= end {
+            return Ok(Some(&[]));
+        }
+        match self.run_at(start) {
+            Some(run) if end <= run.end() => Ok(Some(run.slice(start, end))),
+            _ if end <= self.settled || self.finished => Ok(None),
+            _ => Err(Later { until: end, awaited: Awaited::Octets { holes: self.holes } }),
+        }
+    }
+
+    /// The octets from `start` as far as they are settled without a hole.
+    #[must_use]
+    pub(crate) fn contiguous(&self, start: u64) -> &[u8] {
+        self.run_at(start).map_or(&[], |run| run.slice(start, run.end()))
+    }
+
+    /// Splits `start..end`, all of it settled, into captured and missing stretches.
+    pub(crate) fn stretches(&self, start: u64, end: u64) -> impl Iterator<Item = Stretch> + '_ {
+        let mut at = start;
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let from = at;
+            if let Some(run) = self.run_at(from) {
+                at = end.min(run.end());
+                Some(Stretch { start: from, end: at, captured: true })
+            } else {
+                at = self.runs.get(self.first_run_behind(from)).map_or(end, |run| end.min(run.start));
+                Some(Stretch { start: from, end: at, captured: false })
+            }
+        })
+    }
+
+    /// What the octets that are kept weigh, each segment with [`SEGMENT_WEIGHT`].
+    #[must_use]
+    pub(crate) fn weight(&self) -> usize {
+        self.buffered + self.sources * SEGMENT_WEIGHT
+    }
+
+    /// Octets of memory in use, near enough.
+    #[must_use]
+    pub(crate) fn memory(&self) -> usize {
+        let front = self.runs.front().map_or(0, Run::capacity);
+        self.buffered.max(front) + (self.sources + self.starts.len()) * SEGMENT_WEIGHT
+    }
+
+    /// Position up to which nothing can change any more.
+    #[must_use]
+    pub(crate) fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    /// Number and time of the latest frame that supplied octets of `start..end`; zeros when none did.
+    #[must_use]
+    pub(crate) fn frame_of(&self, start: u64, end: u64) -> (u64, u64) {
+        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
+        runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
+    }
+
+    /// Where the captured octets of `start..end` stand in the capture, in stream order.
+    #[must_use]
+    pub(crate) fn locate(&self, start: u64, end: u64) -> Vec<Located> {
+        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
+        runs.flat_map(|run| run.locate(start, end)).collect()
+    }
+
+    /// Does a TCP segment begin at `position`, which is not read?
+    #[must_use]
+    pub(crate) fn segment_starts_at(&self, position: u64) -> bool {
+        self.starts.binary_search(&position).is_ok()
+    }
+
+    /// Does a TCP segment end before `position`, which is behind what is read?
+    #[must_use]
+    pub(crate) fn segment_ends_at(&self, position: u64) -> bool {
+        self.ends.binary_search(&position).is_ok()
+    }
+
+    /// Where the first TCP segment ends that has octets behind `position`, which is not read.
+    #[must_use]
+    pub(crate) fn segment_end_behind(&self, position: u64) -> Option<u64> {
+        self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
+    }
+
+    /// The octets before `position`, all of them settled, are read; their memory is given back.
+    pub(crate) fn consume(&mut self, position: u64) {
+        debug_assert!(self.consumed <= position && position <= self.settled);
+        self.consumed = position;
+        loop {
+            let others = self.runs.len() > 1;
+            let Some(run) = self.runs.front_mut() else { break };
+            if run.start >= position {
+                break;
+            }
+            let (octets, sources) = (run.len(), run.sources());
+            run.consume_to(position.min(run.end()));
+            self.buffered -= octets - run.len();
+            self.sources -= sources - run.sources();
+            if run.len() > 0 {
+                break;
+            }
+            if !others {
+                // Its allocation is kept for the segments that follow.
+                run.start = self.settled.max(position);
+                break;
+            }
+            self.runs.pop_front();
+        }
+        while self.starts.front().is_some_and(|start| *start < position) {
+            self.starts.pop_front();
+        }
+        while self.ends.front().is_some_and(|end| *end <= position) {
+            self.ends.pop_front();
+        }
+    }
+}
+
+/// Octets that are copied only when a run begins with them.
+enum Octets<'a> {
+    Borrowed(&'a [u8]),
+    Owned(Vec<u8>),
+}
+
+impl Octets<'_> {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Octets::Borrowed(octets) => octets,
+            Octets::Owned(octets) => octets,
+        }
+    }
+
+    fn into_vec(self) -> Vec<u8> {
+        match self {
+            Octets::Borrowed(octets) => octets.to_vec(),
+            Octets::Owned(octets) => octets,
+        }
+    }
+}
+
+/// Adds `position` to an ordered list, once, unless it lies before `consumed`.
+fn note(list: &mut VecDeque<u64>, position: u64, consumed: u64) {
+    if position < consumed {
+        return;
+    }
+    match list.back() {
+        Some(last) if *last >= position => {
+            if let Err(index) = list.binary_search(&position) {
+                list.insert(index, position);
+            }
+        }
+        _ => list.push_back(position),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! TCP streams out of segments: which connection, which direction, which octets in which order.
+//!
+//! Windows, congestion, checksums and acknowledgements are not judged. A stream keeps only octets that nobody has read yet;
+//! [`half`] states the limit.
+
+pub(crate) mod half;
+mod run;
+mod table;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use half::{Half, Later};
+pub(crate) use table::{Afterwards, Past, Place, Table};

@@ -1,0 +1,31 @@
+//! Segments for tests.
+
+use std::net::SocketAddr;
+
+use crate::ip::Segment;
+
+/// A segment of frame 1 from port 1 to port 2, all of its octets captured.
+pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
+    Segment {
+        frame: 1,
+        time: 0,
+        src: SocketAddr::from(([10, 0, 0, 1], 1)),
+        dst: SocketAddr::from(([10, 0, 0, 2], 2)),
+        seq,
+        syn: false,
+        fin: false,
+        rst: false,
+        ack_flag: true,
+        ack: 0,
+        options: &[],
+        may_fragment: false,
+        octets,
+        wire_len: u32::try_from(octets.len()).unwrap(),
+        offset: Some(54),
+    }
+}
+
+/// A SYN.
+pub(crate) fn syn(seq: u32) -> Segment<'static> {
+    Segment { syn: true, ack_flag: false, ..segment(seq, &[]) }
+}

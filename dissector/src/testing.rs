@@ -1,0 +1,305 @@
+//! Captures made by hand, for tests: one connection over Ethernet and IPv4, its segments in the order of sending.
+
+use etherparse::PacketBuilder;
+use weft_core::RequirementId;
+use weft_core::coverage::{By, Proof};
+use weft_core::crc;
+
+use crate::finding::Finding;
+use crate::source::Frame;
+use crate::unit::Unit;
+use crate::{Dissector, Sink};
+
+const PORTS: [u16; 2] = [49152, 4210];
+
+/// Octets from hexadecimal; white space is free.
+pub(crate) fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// A Request of revision 1 with CRC and without markers.
+pub(crate) fn request() -> Vec<u8> {
+    hex("4d504120 49442052 65712046 72616d65 40010000")
+}
+
+/// A Reply of revision 1 with CRC and without markers.
+pub(crate) fn reply() -> Vec<u8> {
+    hex("4d504120 49442052 65702046 72616d65 40010000")
+}
+
+/// An SDP Hello in figure order.
+pub(crate) fn hello() -> Vec<u8> {
+    hex("0010 00 00 00000020 00000000 00000000 0004 00 11 00001000 00001000 0004 0004")
+}
+
+/// `octets` (length field, ULPDU, PAD) with the CRC field behind them.
+pub(crate) fn with_crc(mut octets: Vec<u8>) -> Vec<u8> {
+    let crc = crc::to_octets(crc::crc32c(&octets));
+    octets.extend_from_slice(&crc);
+    octets
+}
+
+/// An FPDU without markers around `ulpdu`, PAD and CRC right.
+pub(crate) fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
+    let mut octets = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
+    octets.extend_from_slice(ulpdu);
+    octets.resize(octets.len().next_multiple_of(4), 0);
+    with_crc(octets)
+}
+
+/// A Request with these flags (octet 16), this revision and Private Data.
+pub(crate) fn startup_frame(flags: u8, revision: u8, private: &[u8]) -> Vec<u8> {
+    let mut octets = request();
+    (octets[16], octets[17]) = (flags, revision);
+    octets[18..20].copy_from_slice(&u16::try_from(private.len()).unwrap().to_be_bytes());
+    octets.extend_from_slice(private);
+    octets
+}
+
+/// A Reply of the same kind.
+pub(crate) fn reply_frame(flags: u8, revision: u8, private: &[u8]) -> Vec<u8> {
+    let mut octets = startup_frame(flags, revision, private);
+    octets[..16].copy_from_slice(&reply()[..16]);
+    octets
+}
+
+/// The ULPDU of a Send, `len` octets in all, of one segment.
+pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
+    let mut ulpdu = hex(&format!("4143 00000000 00000000 {msn:08x} 00000000"));
+    ulpdu.resize(len, 0);
+    ulpdu
+}
+
+/// A sender of FPDUs with markers, right or wrong; walks octet by octet, as RFC 5044 section 4.3 words it.
+#[derive(Debug, Clone)]
+pub(crate) struct Marked {
+    /// Octets since the start-up frame, as it counts them.
+    pub(crate) at: u64,
+    /// Markers stand so many octets late.
+    pub(crate) shift: u64,
+    /// Does it count its CRC fields?
+    pub(crate) crc_counts: bool,
+    /// Does it leave markers out?
+    pub(crate) none: bool,
+    /// Markers written so far.
+    pub(crate) markers: usize,
+}
+
+impl Default for Marked {
+    fn default() -> Self {
+        Marked { at: 0, shift: 0, crc_counts: true, none: false, markers: 0 }
+    }
+}
+
+impl Marked {
+    /// The next FPDU.
+    pub(crate) fn fpdu(&mut self, ulpdu: &[u8]) -> Vec<u8> {
+        self.fpdu_with(ulpdu, |_, marker| marker)
+    }
+
+    /// The next FPDU, where `change` makes each marker from its number (of the direction, from 0) and the right one.
+    pub(crate) fn fpdu_with(&mut self, ulpdu: &[u8], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Vec<u8> {
+        let mut body = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
+        body.extend_from_slice(ulpdu);
+        body.resize(body.len().next_multiple_of(4), 0);
+        let mut out = Vec::new();
+        let mut header = None;
+        for octet in body.iter().map(Some).chain([None]) {
+            if !self.none && self.at % 512 == self.shift {
+                let pointer = u16::try_from(header.map_or(0, |header| self.at - header)).unwrap();
+                let [high, low] = pointer.to_be_bytes();
+                out.extend_from_slice(&change(self.markers, [0, 0, high, low]));
+                self.markers += 1;
+                self.at += 4;
+            }
+            header.get_or_insert(self.at);
+            if let Some(octet) = octet {
+                out.push(*octet);
+                self.at += 1;
+            }
+        }
+        if self.crc_counts {
+            self.at += 4;
+        }
+        with_crc(out)
+    }
+}
+
+/// One connection and its frames. Direction 0 is that of the one who opened it.
+pub(crate) struct Wire {
+    frames: Vec<(u64, Vec<u8>)>,
+    next: [u32; 2],
+    now: u64,
+    /// Are IPv4 packets sent without Don't Fragment?
+    pub(crate) may_fragment: bool,
+}
+
+impl Wire {
+    /// SYN and SYN-ACK were captured.
+    pub(crate) fn connected() -> Self {
+        Self::connected_with_options(&[])
+    }
+
+    /// The same, and both SYNs have these options.
+    pub(crate) fn connected_with_options(options: &[u8]) -> Self {
+        let mut wire = Wire { frames: Vec::new(), next: [1000, 5000], now: 0, may_fragment: false };
+        wire.segment(0, |tcp| tcp.syn().options_raw(options).unwrap(), &[], true);
+        wire.segment(1, |tcp| tcp.syn().ack(1001).options_raw(options).unwrap(), &[], true);
+        wire.next = [1001, 5001];
+        wire
+    }
+
+    /// The same, and both SYNs announce this maximum segment size, and SACK.
+    pub(crate) fn connected_with_mss(mss: u16) -> Self {
+        Self::connected_with_options(&hex(&format!("0204 {mss:04x} 0402 0101")))
+    }
+
+    /// These two frames were exchanged, the first from the end that opened the connection.
+    pub(crate) fn started_as(request: &[u8], reply: &[u8]) -> Self {
+        let mut wire = Self::connected();
+        wire.send(0, request);
+        wire.send(1, reply);
+        wire
+    }
+
+    /// Request and Reply of revision 1 were exchanged: CRC, markers both ways.
+    pub(crate) fn started_with_markers() -> Self {
+        Self::started_as(&startup_frame(0xc0, 1, &[]), &reply_frame(0xc0, 1, &[]))
+    }
+
+    /// Request and Reply of revision 1 were exchanged: CRC, no markers.
+    pub(crate) fn started() -> Self {
+        let mut wire = Self::connected();
+        wire.send(0, &request());
+        wire.send(1, &reply());
+        wire
+    }
+
+    fn segment(
+        &mut self,
+        direction: usize,
+        flags: impl FnOnce(
+            etherparse::PacketBuilderStep<etherparse::TcpHeader>,
+        ) -> etherparse::PacketBuilderStep<etherparse::TcpHeader>,
+        payload: &[u8],
+        captured: bool,
+    ) {
+        let other = 1 - direction;
+        let addresses = [[10, 0, 0, 2], [10, 0, 0, 1]];
+        let mut ip =
+            etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, addresses[direction], addresses[other])
+                .unwrap();
+        ip.dont_fragment = !self.may_fragment;
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ip(etherparse::IpHeaders::Ipv4(ip, etherparse::Ipv4Extensions::default()));
+        let builder = flags(builder.tcp(PORTS[direction], PORTS[other], self.next[direction], 65535));
+        let mut frame = Vec::new();
+        builder.write(&mut frame, payload).unwrap();
+        self.next[direction] = self.next[direction].wrapping_add(u32::try_from(payload.len()).unwrap());
+        self.now += 1_000_000;
+        if captured {
+            self.frames.push((self.now, frame));
+        }
+    }
+
+    /// `first` and `second` happen in this order, and stand in the capture in the other.
+    pub(crate) fn swapped(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
+        let before = self.frames.len();
+        first(self);
+        let between = self.frames.len();
+        second(self);
+        self.frames[before..].rotate_left(between - before);
+    }
+
+    /// Nothing happens for so many nanoseconds.
+    pub(crate) fn wait(&mut self, nanoseconds: u64) {
+        self.now += nanoseconds;
+    }
+
+    /// `direction` repeats `octets`, which it sent `back` octets before the last.
+    pub(crate) fn send_again(&mut self, direction: usize, back: u32, octets: &[u8]) {
+        let next = self.next[direction];
+        self.next[direction] = next.wrapping_sub(back);
+        self.send(direction, octets);
+        self.next[direction] = next;
+    }
+
+    /// `direction` sends `octets` in one segment.
+    pub(crate) fn send(&mut self, direction: usize, octets: &[u8]) {
+        let ack = self.next[1 - direction];
+        self.segment(direction, |tcp| tcp.ack(ack), octets, true);
+    }
+
+    /// `direction` sends the FPDU of a ULPDU that is given in hexadecimal, in one segment.
+    pub(crate) fn say(&mut self, direction: usize, ulpdu: &str) {
+        self.send(direction, &fpdu(&hex(ulpdu)));
+    }
+
+    /// As [`Wire::send`], but the capture misses it.
+    pub(crate) fn lose(&mut self, direction: usize, octets: &[u8]) {
+        let ack = self.next[1 - direction];
+        self.segment(direction, |tcp| tcp.ack(ack), octets, false);
+    }
+
+    /// `direction` closes its half.
+    pub(crate) fn fin(&mut self, direction: usize) {
+        let ack = self.next[1 - direction];
+        self.segment(direction, |tcp| tcp.fin().ack(ack), &[], true);
+        self.next[direction] = self.next[direction].wrapping_add(1);
+    }
+
+    /// `direction` resets the connection.
+    pub(crate) fn rst(&mut self, direction: usize) {
+        self.segment(direction, etherparse::PacketBuilderStep::rst, &[], true);
+    }
+
+    /// What the monitor finds that is more than a note.
+    pub(crate) fn errors(&self) -> Vec<Finding> {
+        let mut found = self.findings();
+        found.retain(|finding| finding.severity > weft_core::requirement::Severity::Note);
+        found
+    }
+
+    /// What the monitor finds.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        struct Collect(Vec<Finding>);
+        impl Sink for Collect {
+            fn unit(&mut self, _: &Unit<'_>) {}
+            fn finding(&mut self, finding: &Finding) {
+                self.0.push(finding.clone());
+            }
+        }
+        let mut found = Collect(Vec::new());
+        self.feed(&mut found);
+        found.0
+    }
+
+    /// Shows the frames to the dissector.
+    pub(crate) fn feed(&self, sink: &mut dyn Sink) {
+        let mut dissector = Dissector::default();
+        for ((time, octets), number) in self.frames.iter().zip(1..) {
+            let wire_len = u32::try_from(octets.len()).unwrap();
+            let frame = Frame { number, time: *time, link_type: 1, octets, wire_len };
+            dissector.frame(&frame, sink);
+        }
+        dissector.finish(sink);
+    }
+}
+
+/// A connection of revision 1 with CRC and without markers, on which these directions send these ULPDUs, one after the other.
+pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
+    let mut wire = Wire::started();
+    ulpdus.iter().for_each(|(direction, ulpdu)| wire.say(*direction, ulpdu));
+    wire
+}
+
+/// A rule covers `id`: it fires on `bad`, and not on `good`, which differs from it as little as possible.
+pub(crate) fn proves(id: RequirementId, bad: &Wire, good: &Wire) {
+    let names = |wire: &Wire| wire.findings().iter().any(|finding| finding.requirement == id);
+    let mut proof = Proof::new(By::Rule);
+    proof.shows(id, || {
+        assert!(names(bad), "{id} is not found: {:#?}", bad.findings());
+        assert!(!names(good), "{id} is found where nothing breaks it: {:#?}", good.findings());
+    });
+}

@@ -1,0 +1,160 @@
+//! A unit as a tree of fields, each with its octets: for people, and for views that point at octets.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::grammar::rdmap::TerminateNames;
+use crate::grammar::{self, Base, Field, Group, Value, Visitor, mpa};
+use crate::unit::{MarkerStatus, Unit};
+
+/// A header or a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name in JSON and filters.
+    pub name: &'static str,
+    /// Its name in its specification.
+    pub label: &'static str,
+    /// Its value for people; empty for headers.
+    pub value: String,
+    /// Where it is specified.
+    pub section: &'static str,
+    /// Its octets, in unit coordinates ([`crate::grammar`]).
+    pub range: Range<usize>,
+    /// The fields of a header.
+    pub children: Vec<Node>,
+}
+
+/// The headers and fields of `unit`, in the order of its octets.
+#[must_use]
+pub fn tree(unit: &Unit<'_>) -> Vec<Node> {
+    let mut builder = Builder { open: Vec::new(), done: Vec::new(), names: TerminateNames::default() };
+    if let Some(payload) = grammar::walk(unit, &mut builder)
+        && !payload.is_empty()
+    {
+        let (octets, _) = payload.raw();
+        let end = unit.octets_len();
+        builder.done.push(Node {
+            name: "payload",
+            label: grammar::payload_label(unit),
+            value: format!("{} octets", octets.len()),
+            section: "",
+            range: end.saturating_sub(octets.len())..end,
+            children: Vec::new(),
+        });
+    }
+    builder.done
+}
+
+struct Builder {
+    open: Vec<Node>,
+    done: Vec<Node>,
+    names: TerminateNames,
+}
+
+impl Builder {
+    fn add(&mut self, node: Node) {
+        match self.open.last_mut() {
+            Some(parent) => parent.children.push(node),
+            None => self.done.push(node),
+        }
+    }
+}
+
+impl Visitor for Builder {
+    fn enter(&mut self, group: &'static Group, at: Range<usize>) {
+        self.open.push(Node {
+            name: group.name,
+            label: group.label,
+            value: String::new(),
+            section: group.section,
+            range: at,
+            children: Vec::new(),
+        });
+    }
+
+    fn leave(&mut self) {
+        if let Some(node) = self.open.pop() {
+            self.add(node);
+        }
+    }
+
+    fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>) {
+        // A direction without markers has nothing to say of them.
+        let no_markers = match value {
+            Value::Pointers([]) => true,
+            Value::Text(word) => std::ptr::eq(field, &mpa::MARKER_STATUS) && word == MarkerStatus::None.name(),
+            _ => false,
+        };
+        if no_markers {
+            return;
+        }
+        if std::ptr::eq(field, &mpa::S_FLAG)
+            && let Some(res) = self.open.last_mut().and_then(|group| group.children.last_mut())
+        {
+            res.label = "Res (S included)";
+        }
+        let value = match self.names.name(field, value) {
+            Some(name) => format!("{} ({name})", shown(field, value)),
+            None => shown(field, value),
+        };
+        self.add(Node {
+            name: field.name,
+            label: field.label,
+            value,
+            section: field.section,
+            range: at,
+            children: Vec::new(),
+        });
+    }
+}
+
+/// A value as people read it.
+#[must_use]
+pub fn shown(field: &Field, value: Value<'_>) -> String {
+    match value {
+        Value::Uint(value) => {
+            let number = match field.base {
+                Base::Hex(digits) => format!("{value:#0width$x}", width = usize::from(digits) + 2),
+                Base::Flag => if value != 0 { "yes" } else { "no" }.to_owned(),
+                Base::Dec | Base::Octets | Base::Text => value.to_string(),
+            };
+            match field.names.and_then(|names| names(value)) {
+                Some(name) => format!("{number} ({name})"),
+                None => number,
+            }
+        }
+        Value::Octets([]) => "none".to_owned(),
+        Value::Octets(octets) => {
+            if octets.iter().all(|o| (0x20..0x7f).contains(o)) {
+                return format!("{} {:?}", hex(octets), String::from_utf8_lossy(octets));
+            }
+            hex(octets)
+        }
+        Value::Text(text) => text.to_owned(),
+        Value::Address(address) => address.to_string(),
+        Value::Pointers(markers) => {
+            let shown: Vec<String> = markers
+                .iter()
+                .map(|marker| match marker {
+                    Some([_, _, high, low]) => u16::from_be_bytes([*high, *low]).to_string(),
+                    None => "not captured".to_owned(),
+                })
+                .collect();
+            if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+        }
+    }
+}
+
+/// Octets of a value that people are shown before it is cut.
+const MOST_SHOWN: usize = 64;
+
+fn hex(octets: &[u8]) -> String {
+    let mut out = String::with_capacity(2 * octets.len().min(MOST_SHOWN) + 4);
+    for octet in octets.iter().take(MOST_SHOWN) {
+        let _ = write!(out, "{octet:02x}");
+    }
+    if octets.len() > MOST_SHOWN {
+        let _ = write!(out, "... ({} octets)", octets.len());
+    }
+    out
+}

@@ -1,0 +1,350 @@
+//! What the dissector finds: the units that tile each direction of a connection.
+//!
+//! Units borrow their octets from the stream that is being read and live only as long as the call that hands them over.
+//! [`crate::grammar`] takes them apart into fields, [`crate::rules`] judges them.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use weft_core::wire::mpa::{Layout, StartupKind, fpdu::Piece};
+use weft_core::wire::sdp::FieldOrder;
+
+use crate::part::Part;
+use crate::tcp::Half;
+
+/// The two ends of a direction, ready to print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ends {
+    /// The sender.
+    pub src: SocketAddr,
+    /// The receiver.
+    pub dst: SocketAddr,
+    /// `src` as `10.0.0.1:4210` or `[fd00::1]:4210`.
+    pub src_text: String,
+    /// `dst`, the same way.
+    pub dst_text: String,
+}
+
+impl Ends {
+    /// The ends of what `src` sends to `dst`.
+    #[must_use]
+    pub fn new(src: SocketAddr, dst: SocketAddr) -> Self {
+        Ends { src, dst, src_text: src.to_string(), dst_text: dst.to_string() }
+    }
+}
+
+/// One unit of a direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Unit<'a> {
+    /// Number of the TCP connection, from 0; `None` for a UDP datagram.
+    pub stream: Option<u32>,
+    /// 0: sent by the end that sent the connection's first frame; 1: by the other.
+    pub direction: u8,
+    /// Sender and receiver.
+    pub ends: &'a Ends,
+    /// The largest number of the frames that first supplied its octets.
+    pub frame: u64,
+    /// When that frame was captured, in nanoseconds since 1970.
+    pub time: u64,
+    /// Are octets of it missing in the capture?
+    pub incomplete: bool,
+    /// What it is.
+    pub kind: Kind<'a>,
+    /// Where its octets stand.
+    pub origin: Origin<'a>,
+    /// Of octets in which no FPDU was found: what would explain them.
+    pub misread: Option<Misread>,
+}
+
+/// What explains that no FPDU, laid out as RFC 5044 says, was found where one was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Misread {
+    /// A marker stands in front of `ULPDU_Length`, but this direction has none.
+    MarkerNotAskedFor,
+    /// `ULPDU_Length` is little-endian.
+    LengthSwapped,
+    /// `ULPDU_Length` counts this many octets more than the ULPDU has.
+    LengthCounts(u8),
+    /// So many PAD octets instead of those that lead to a multiple of four.
+    Pad(u8),
+    /// CRC is in use, and the CRC field is left out.
+    NoCrcField,
+    /// Nothing simple.
+    Unexplained,
+}
+
+/// What a unit is.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind<'a> {
+    /// An MPA Request or Reply frame; the part begins at the key.
+    Startup(StartupKind, Part<'a>),
+    /// An FPDU.
+    Fpdu(Fpdu<'a>),
+    /// An SDP message, behind the unit that completed it (a Hello in streaming mode stands for itself).
+    Sdp(Carrier, FieldOrder, Part<'a>),
+    /// A datagram from or to the port mapper's port.
+    PortMapper(Part<'a>),
+    /// TCP octets outside MPA: the CRC-32 (of zlib) of all of them unless some are missing, and the first few of them.
+    Streaming {
+        /// How many.
+        len: u64,
+        /// CRC-32 of them all; `None` when octets are missing.
+        crc32: Option<u32>,
+        /// The first octets of the stretch, at most [`STREAMING_HEAD`].
+        head: &'a [u8],
+    },
+    /// Octets that no unit holds and that are not in the capture.
+    Gap {
+        /// How many.
+        len: u64,
+    },
+    /// Octets of an MPA direction in which no FPDU was found.
+    Unparsed {
+        /// How many.
+        len: u64,
+    },
+}
+
+/// What carried an SDP message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Carrier {
+    /// TCP octets before MPA.
+    Streaming,
+    /// The private data of a start-up frame.
+    PrivateData,
+    /// A Send.
+    Send,
+}
+
+impl Carrier {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Carrier::Streaming => "streaming",
+            Carrier::PrivateData => "private_data",
+            Carrier::Send => "send",
+        }
+    }
+}
+
+/// Octets of a streaming stretch that its unit shows.
+pub const STREAMING_HEAD: usize = 64;
+
+/// An FPDU as it stands in the stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Fpdu<'a> {
+    /// Where its parts stand.
+    pub layout: Layout,
+    /// `ULPDU_Length`, ULPDU and PAD, without markers.
+    pub body: Part<'a>,
+    /// Its markers' octets, in stream order; `None` where they were not captured.
+    pub markers: &'a [Option<[u8; 4]>],
+    /// Are the markers right?
+    pub marker_status: MarkerStatus,
+    /// The octets of the CRC field; `None` where there is none, or not all of it was captured.
+    pub crc: Option<[u8; 4]>,
+    /// Is the CRC right?
+    pub crc_status: CrcStatus,
+}
+
+impl<'a> Fpdu<'a> {
+    /// The ULPDU: the DDP segment.
+    #[must_use]
+    pub fn ulpdu(&self) -> Part<'a> {
+        self.body.from(2).up_to(usize::from(self.layout.ulpdu_length))
+    }
+
+    /// The PAD octets; fewer than there should be at the end of a capture.
+    #[must_use]
+    pub fn pad(&self) -> Part<'a> {
+        self.body.from(2 + usize::from(self.layout.ulpdu_length))
+    }
+}
+
+/// How the markers of an FPDU stand against RFC 5044 section 4.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MarkerStatus {
+    /// There are no markers in this direction.
+    None,
+    /// Every captured marker is right.
+    Good,
+    /// They stand where they should, but one has a wrong RESERVED or FPDUPTR.
+    BadValue,
+    /// They stand elsewhere.
+    Misplaced,
+}
+
+impl MarkerStatus {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MarkerStatus::None => "none",
+            MarkerStatus::Good => "good",
+            MarkerStatus::BadValue => "bad_value",
+            MarkerStatus::Misplaced => "misplaced",
+        }
+    }
+}
+
+/// How the CRC of an FPDU stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CrcStatus {
+    /// Right.
+    Good,
+    /// Wrong.
+    Bad,
+    /// CRC was not negotiated; the field says nothing.
+    Unchecked,
+    /// CRC was negotiated, but octets are missing.
+    Truncated,
+    /// The sender leaves the CRC field out.
+    Absent,
+}
+
+impl CrcStatus {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            CrcStatus::Good => "good",
+            CrcStatus::Bad => "bad",
+            CrcStatus::Unchecked => "unchecked",
+            CrcStatus::Truncated => "truncated",
+            CrcStatus::Absent => "absent",
+        }
+    }
+}
+
+/// Where octets of the stream stand in the capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Located {
+    /// The frame.
+    pub frame: u64,
+    /// Offset in the frame's octets; `None` where the frame was only the last fragment of a packet.
+    pub offset: Option<u32>,
+    /// How many octets.
+    pub len: u64,
+}
+
+/// Where the octets of a unit stand in the stream and in the capture.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin<'a> {
+    /// In the octets of a direction.
+    Stream(StreamOrigin<'a>),
+    /// In one frame.
+    Frame {
+        /// Its number.
+        frame: u64,
+        /// Offset of the unit in its octets; `None` when it was put together from fragments.
+        offset: Option<u32>,
+        /// Octets of the unit that were captured.
+        len: u64,
+    },
+}
+
+/// The octets of a direction that a unit has.
+#[derive(Debug, Clone, Copy)]
+pub struct StreamOrigin<'a> {
+    /// The stream that holds them.
+    pub(crate) half: &'a Half,
+    /// Stream position of the unit's first octet.
+    pub(crate) start: u64,
+}
+
+impl Unit<'_> {
+    /// Octets `start..end` of the stream that the unit stands in, when all of them were captured and are still there.
+    pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
+        match self.origin {
+            Origin::Stream(origin) => origin.half.octets(start, end).ok().flatten(),
+            Origin::Frame { .. } => None,
+        }
+    }
+
+    /// Does an FPDU reach beyond the last octet of its direction, of which the capture holds all from its first octet on?
+    pub(crate) fn ends_with_data(&self) -> bool {
+        let (Kind::Fpdu(fpdu), Origin::Stream(origin)) = (&self.kind, self.origin) else { return false };
+        let end = origin.half.end();
+        fpdu.layout.end > end && self.stream_octets(origin.start, end).is_some()
+    }
+
+    /// Stream position of its first octet; 0 for a datagram.
+    pub(crate) fn position(&self) -> u64 {
+        match self.origin {
+            Origin::Stream(origin) => origin.start,
+            Origin::Frame { .. } => 0,
+        }
+    }
+
+    /// Does its first octet begin a TCP segment, and where does the segment end that holds it?
+    pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
+        match self.origin {
+            Origin::Stream(StreamOrigin { half, start }) => {
+                half.segment_end_behind(start).map(|end| (half.segment_starts_at(start), end))
+            }
+            Origin::Frame { .. } => None,
+        }
+    }
+
+    /// Octets of the unit's part: of an FPDU `ULPDU_Length` and ULPDU; 0 where a unit has no part.
+    #[must_use]
+    pub fn octets_len(&self) -> usize {
+        match &self.kind {
+            Kind::Startup(_, part) | Kind::Sdp(_, _, part) | Kind::PortMapper(part) => part.len(),
+            Kind::Fpdu(fpdu) => 2 + usize::from(fpdu.layout.ulpdu_length),
+            Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. } => 0,
+        }
+    }
+
+    /// Where octets `range` of the unit's part (start-up frame, or FPDU body without markers) stand in the capture.
+    #[must_use]
+    pub fn locate(&self, range: Range<usize>) -> Vec<Located> {
+        let StreamOrigin { half, start } = match self.origin {
+            Origin::Stream(origin) => origin,
+            Origin::Frame { frame, offset, len } => {
+                let (from, to) = (range.start as u64, (range.end as u64).min(len));
+                if from >= to {
+                    return Vec::new();
+                }
+                let offset = offset.map(|at| at + u32::try_from(from).unwrap_or(0));
+                return vec![Located { frame, offset, len: to - from }];
+            }
+        };
+        let fpdu = match &self.kind {
+            Kind::Fpdu(fpdu) => fpdu,
+            // The octets of a message in several FPDUs are not kept so long that they could be pointed at.
+            Kind::Sdp(Carrier::Send, ..) => return Vec::new(),
+            _ => return half.locate(start + range.start as u64, start + range.end as u64),
+        };
+        let mut found = Vec::new();
+        let mut at = 0u64;
+        for piece in fpdu.layout.pieces() {
+            let Piece::Body(stretch) = piece else { continue };
+            let len = stretch.end - stretch.start;
+            let (from, to) = (at.max(range.start as u64), (at + len).min(range.end as u64));
+            if from < to {
+                found.extend(half.locate(stretch.start + (from - at), stretch.start + (to - at)));
+            }
+            at += len;
+        }
+        // Behind the body: the CRC field, then the markers.
+        let (start, end) = (range.start as u64, range.end as u64);
+        let field = fpdu.layout.end - fpdu.layout.crc;
+        if start < at + field && end > at {
+            let from = fpdu.layout.crc + start.saturating_sub(at);
+            found.extend(half.locate(from, (fpdu.layout.crc + end - at).min(fpdu.layout.end)));
+        }
+        let markers = fpdu.layout.pieces().filter_map(|piece| match piece {
+            Piece::Marker { position, .. } => Some(position),
+            Piece::Body(_) => None,
+        });
+        for (index, position) in markers.enumerate() {
+            let coordinate = at + 4 + 4 * index as u64;
+            if start < coordinate + 4 && end > coordinate {
+                found.extend(half.locate(position, position + 4));
+            }
+        }
+        found
+    }
+}
