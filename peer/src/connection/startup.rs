@@ -1,0 +1,303 @@
+//! Start-up as a connection does it: streaming mode before it, Request and Reply, the user's answer, and what begins behind it.
+
+use bytes::Bytes;
+use weft_core::wire::mpa::{Framing, mulpdu};
+
+use super::{By, Closed, Connection, Event, Fin, Refused, Settings, State, Transmit, Why, mem};
+use crate::connection::stream::Stream;
+use crate::hostile::{self, Deviations};
+use crate::mpa::{
+    AfterReply, AfterRequest, FpduSender, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong, Role, Rtr,
+    SetupError, StartupError, WaitDecision, WaitReply, WaitRequest, plain_reply,
+};
+use crate::rdmap::{Outbound, StreamError};
+use crate::time::Instant;
+
+/// Construction.
+impl Connection {
+    /// An MPA Initiator on a TCP connection that is established; its Request is ready to be sent.
+    ///
+    /// # Errors
+    /// The settings ask for an enhanced Request, and have more private data than that can carry.
+    pub fn initiate(now: Instant, settings: Settings) -> Result<Self, PrivateDataTooLong> {
+        let mut connection = Connection::new(settings, State::Silent);
+        connection.begin(now, Role::Initiator)?;
+        Ok(connection)
+    }
+
+    /// An MPA Responder on a TCP connection that is established.
+    #[must_use]
+    pub fn respond(now: Instant, settings: Settings) -> Self {
+        let mut connection = Connection::new(settings, State::Silent);
+        // Only an Initiator's private data is looked at.
+        let _ = connection.begin(now, Role::Responder);
+        connection
+    }
+
+    /// A TCP connection in streaming mode: octets pass as they are, until [`start_initiator`](Self::start_initiator) or
+    /// [`start_responder`](Self::start_responder) ("delayed start", RFC 5044 section 7.1.3).
+    #[must_use]
+    pub fn stream(settings: Settings) -> Self {
+        Connection::new(settings, State::Streaming)
+    }
+
+    fn begin(&mut self, now: Instant, role: Role) -> Result<(), PrivateDataTooLong> {
+        let (mpa, deviations) = (self.settings.mpa, self.settings.deviations.clone());
+        self.state = match role {
+            Role::Initiator => {
+                let mut request = Vec::new();
+                let state = WaitReply::start(mpa, &self.settings.private_data, deviations, &mut request)?;
+                self.outgoing.push_back(Transmit::Octets(request.into()));
+                if self.conduct.begins_without_reply {
+                    self.send_stray_fpdu();
+                }
+                State::WaitReply(state)
+            }
+            Role::Responder => {
+                if self.conduct.replies_unasked {
+                    self.outgoing.push_back(Transmit::Octets(plain_reply(&mpa).into()));
+                }
+                State::WaitRequest(WaitRequest::start(mpa, deviations))
+            }
+        };
+        self.deadline = Some(now + self.settings.startup_timeout);
+        Ok(())
+    }
+}
+
+/// Commands of streaming mode and of start-up.
+impl Connection {
+    /// Sends octets in streaming mode.
+    ///
+    /// # Errors
+    /// The connection is not in streaming mode, or is closing; too many are waiting for the driver.
+    pub fn post_streaming(&mut self, octets: impl Into<Bytes>) -> Result<(), Refused> {
+        self.check_streaming()?;
+        if self.outgoing.len() >= self.settings.max_sends {
+            return Err(Refused::QueueFull(self.settings.max_sends));
+        }
+        self.outgoing.push_back(Transmit::Octets(octets.into()));
+        Ok(())
+    }
+
+    /// Leaves streaming mode as MPA Initiator: the Request goes out behind what was posted. To be called when the peer's last
+    /// streaming message has arrived (MPA-7.1.5-1); octets that came with it do not belong to MPA yet, since a Responder is
+    /// silent until it has the Request: hand them over as `unread`, and the connection closes for them.
+    ///
+    /// # Errors
+    /// The connection is not in streaming mode, or is closing; the private data is too long for an enhanced Request.
+    pub fn start_initiator(&mut self, now: Instant, unread: &[u8]) -> Result<(), Refused> {
+        self.check_streaming()?;
+        self.begin(now, Role::Initiator).map_err(Refused::PrivateData)?;
+        if !unread.is_empty() {
+            let error = StartupError::Surplus { octets: unread.len() };
+            self.end(now, By::Library, Why::Startup(error));
+        }
+        Ok(())
+    }
+
+    /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message: the Request may come right
+    /// behind it, so MPA has to be there before (MPA-7.1.5-2). `unread` is what arrived behind the last octet that the user's
+    /// streaming protocol used up.
+    ///
+    /// # Errors
+    /// The connection is not in streaming mode, or is closing.
+    pub fn start_responder(&mut self, now: Instant, last: impl Into<Bytes>, unread: &[u8]) -> Result<(), Refused> {
+        self.check_streaming()?;
+        // Only an Initiator's private data is looked at.
+        let _ = self.begin(now, Role::Responder);
+        let last = last.into();
+        if !last.is_empty() {
+            self.outgoing.push_back(Transmit::Octets(last));
+        }
+        self.handle_octets(now, unread);
+        Ok(())
+    }
+
+    /// Accepts the Request that waits, with this private data in the Reply.
+    ///
+    /// # Errors
+    /// No Request waits; the private data is too long for an enhanced Reply.
+    pub fn accept(&mut self, now: Instant, private_data: &PrivateData) -> Result<(), Refused> {
+        let decision = self.take_decision(private_data)?;
+        let peer = decision.request().clone();
+        let mut reply = Vec::new();
+        let negotiated = decision.accept(private_data, &mut reply);
+        self.outgoing.push_back(Transmit::Octets(reply.into()));
+        self.establish(negotiated, peer);
+        self.deadline = Some(now + self.settings.first_fpdu_timeout);
+        Ok(())
+    }
+
+    /// Rejects the Request that waits: a Reply with R=1. MPA is left; TCP stays open until [`close`](Self::close)
+    /// (MPA-7.1.2-7). What arrives until then is dropped.
+    ///
+    /// # Errors
+    /// No Request waits; the private data is too long for an enhanced Reply.
+    pub fn reject(&mut self, private_data: &PrivateData) -> Result<(), Refused> {
+        let decision = self.take_decision(private_data)?;
+        self.send_rejection(decision, private_data);
+        self.leave_mpa(None);
+        Ok(())
+    }
+
+    /// Something failed on this side that has no code of its own: Terminate 20 05 goes out, if this side may send, and the
+    /// connection closes (P2P-9.3-4). Before Full Operation nothing is sent but FIN. Does nothing when the connection is closing.
+    pub fn fail(&mut self, now: Instant) {
+        if self.fin != Fin::Open || matches!(self.state, State::Over) {
+            return;
+        }
+        let error = StreamError::Setup(SetupError::LocalCatastrophic);
+        match mem::replace(&mut self.state, State::Silent) {
+            State::Operating(stream) if stream.may_send => self.terminate(now, By::User, stream.outbound, error),
+            _ => self.end(now, By::User, Why::Fault(error)),
+        }
+    }
+
+    fn check_streaming(&self) -> Result<(), Refused> {
+        let open = matches!(self.state, State::Streaming) && self.fin == Fin::Open && !self.peer_fin;
+        if open { Ok(()) } else { Err(Refused::NotStreaming) }
+    }
+
+    fn take_decision(&mut self, private_data: &PrivateData) -> Result<WaitDecision, Refused> {
+        match mem::replace(&mut self.state, State::Silent) {
+            State::WaitDecision(decision) => {
+                if let Err(error) = decision.check(private_data) {
+                    self.state = State::WaitDecision(decision);
+                    return Err(Refused::PrivateData(error));
+                }
+                Ok(decision)
+            }
+            state => {
+                self.state = state;
+                Err(Refused::NoRequest)
+            }
+        }
+    }
+}
+
+/// What arrives.
+impl Connection {
+    pub(super) fn handle_request(&mut self, now: Instant, state: WaitRequest, octets: &[u8]) {
+        match state.handle_octets(octets) {
+            Ok(AfterRequest::Waiting(state)) => self.state = State::WaitRequest(state),
+            Ok(AfterRequest::Arrived(state)) => self.request_arrived(now, state),
+            Err(error) => {
+                let mpa = &self.settings.mpa;
+                let tolerated = mpa.answer_revision_0;
+                if self.conduct.answers_malformed
+                    || tolerated && matches!(error, StartupError::UnsupportedRevision { revision: 0, .. })
+                {
+                    self.outgoing.push_back(Transmit::Octets(plain_reply(mpa).into()));
+                }
+                self.refuse(now, error);
+            }
+        }
+    }
+
+    /// A malformed start-up frame closes at once (MPA-8-9).
+    fn refuse(&mut self, now: Instant, error: StartupError) {
+        if self.conduct.closes_late {
+            self.ending.get_or_insert(Closed { by: By::Library, why: Why::Startup(error) });
+        } else {
+            self.end(now, By::Library, Why::Startup(error));
+        }
+    }
+
+    pub(super) fn handle_reply(&mut self, now: Instant, state: WaitReply, octets: &[u8]) {
+        match state.handle_octets(octets) {
+            Ok(AfterReply::Waiting(state)) => self.state = State::WaitReply(state),
+            Ok(AfterReply::Accepted(negotiated, peer)) => self.establish(negotiated, peer),
+            Ok(AfterReply::Impossible(negotiated, peer, error)) => {
+                self.events.push_back(Event::Unusable(peer));
+                let outbound = self.outbound(&negotiated);
+                self.terminate(now, By::Library, outbound, StreamError::Setup(error));
+            }
+            Ok(AfterReply::Rejected(reply)) => self.leave_mpa(Some(Event::Rejected(reply))),
+            Err(error) => self.refuse(now, error),
+        }
+    }
+
+    fn request_arrived(&mut self, now: Instant, decision: WaitDecision) {
+        self.deadline = None;
+        let private_data = self.settings.private_data.clone();
+        let automatic = self.settings.accept && decision.check(&private_data).is_ok();
+        if automatic && decision.is_insufficient() {
+            self.send_rejection(decision, &private_data);
+            return self.end(now, By::Library, Why::PeerIrd);
+        }
+        let request = decision.request().clone();
+        self.state = State::WaitDecision(decision);
+        if automatic {
+            // The state that `accept` wants was set just above, and the private data fits.
+            let _ = self.accept(now, &private_data);
+        } else {
+            self.events.push_back(Event::Request(request));
+        }
+    }
+
+    fn send_rejection(&mut self, decision: WaitDecision, private_data: &PrivateData) {
+        let mut reply = Vec::new();
+        decision.reject(private_data, &mut reply);
+        if !reply.is_empty() {
+            self.outgoing.push_back(Transmit::Octets(reply.into()));
+        }
+    }
+
+    fn establish(&mut self, mut negotiated: Negotiated, peer: PeerFrame) {
+        self.deadline = None;
+        let deviations = &self.settings.deviations;
+        hostile::hook::negotiated(deviations, &mut negotiated);
+        let (_, received) = framings(&negotiated, deviations);
+        let stream = Stream::new(&negotiated, self.outbound(&negotiated), received, deviations);
+        self.state = State::Operating(Box::new(stream));
+        self.events.push_back(Event::Established { negotiated, peer });
+    }
+
+    fn outbound(&self, negotiated: &Negotiated) -> Outbound {
+        let deviations = &self.settings.deviations;
+        let (sent, _) = framings(negotiated, deviations);
+        let mut mulpdu = mulpdu(self.settings.emss, sent.markers);
+        hostile::hook::mulpdu(deviations, &mut mulpdu);
+        Outbound::new(FpduSender::deviating(sent, deviations.clone()), mulpdu, negotiated.version)
+    }
+
+    /// A Write of no octets, where no FPDU belongs.
+    fn send_stray_fpdu(&mut self) {
+        let mut sender = FpduSender::new(Framing { markers: false, crc: true });
+        if let Ok(octets) = sender.fpdu(&[&Rtr::Write.ulpdu(1)]) {
+            self.outgoing.push_back(Transmit::Octets(octets.into()));
+        }
+    }
+
+    fn leave_mpa(&mut self, event: Option<Event>) {
+        if self.conduct.sends_after_rejection {
+            self.send_stray_fpdu();
+        }
+        self.deadline = None;
+        self.state = State::Silent;
+        self.events.extend(event);
+    }
+
+    /// Octets of the peer's frame that are here.
+    pub(super) fn startup_octets(&self) -> usize {
+        match &self.state {
+            State::WaitRequest(state) => state.received(),
+            State::WaitReply(state) => state.received(),
+            _ => 0,
+        }
+    }
+
+    /// The peer is going, or gone: was that its answer to an enhanced Request?
+    pub(super) fn note_refusal(&mut self) {
+        let waits = matches!(&self.state, State::WaitReply(_)) && self.startup_octets() == 0;
+        self.refused_enhanced |= waits && self.settings.mpa.asks_enhanced();
+    }
+}
+
+/// How FPDUs look that are sent, and that are received.
+fn framings(negotiated: &Negotiated, deviations: &Deviations) -> (Framing, Framing) {
+    let (mut sent, mut received) = (negotiated.framing_sent(), negotiated.framing_received());
+    hostile::hook::framing(deviations, &mut sent, &mut received);
+    (sent, received)
+}

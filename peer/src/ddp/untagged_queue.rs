@@ -1,0 +1,162 @@
+//! The Data Sink's place in one untagged queue (RFC 5041 sections 5.3, 5.4, 7.1): which segment may come next.
+//!
+//! Segments are taken in the order in which MPA gives them, which is the sender's. One that does not continue its message is
+//! refused rather than placed: over one TCP stream only a source that breaks DDP-5.3-1, or uses the freedom of DDP-5.3-2,
+//! makes one. Buffers are their owner's; here their lengths matter alone.
+
+use weft_core::wire::ddp::RawUntagged;
+
+/// What comes next in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UntaggedQueue {
+    msn: u32,
+    mo: u32,
+    open: bool,
+}
+
+/// Why a segment is not the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum QueueError {
+    /// A message is left unfinished: the segment begins the one behind it.
+    #[error("the message before has no last segment")]
+    MissingLast,
+    /// It does not continue the message.
+    #[error("invalid MO")]
+    MessageOffset,
+    /// Messages are missing before it.
+    #[error("MSN gap")]
+    MsnGap,
+    /// Its message was delivered already.
+    #[error("MSN range not valid")]
+    MsnRange,
+    /// It runs over the end of the buffer.
+    #[error("message too long for the buffer")]
+    TooLong,
+}
+
+impl Default for UntaggedQueue {
+    /// The first message has number 1 (DDP-4.3-7).
+    fn default() -> Self {
+        UntaggedQueue { msn: 1, mo: 0, open: false }
+    }
+}
+
+impl UntaggedQueue {
+    /// A message was begun and is not whole.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The number of the message that comes next, or is coming.
+    #[must_use]
+    pub const fn msn(&self) -> u32 {
+        self.msn
+    }
+
+    /// Octets of the message that were placed.
+    #[must_use]
+    pub const fn placed(&self) -> u32 {
+        self.mo
+    }
+
+    /// A message that uses no buffer went by.
+    pub const fn skip(&mut self) {
+        self.msn = self.msn.wrapping_add(1);
+    }
+
+    /// Is it the turn of this message?
+    ///
+    /// # Errors
+    /// `MissingLast`, `MsnGap` or `MsnRange`.
+    pub fn check_msn(&self, header: &RawUntagged) -> Result<(), QueueError> {
+        let ahead = header.msn.get().wrapping_sub(self.msn);
+        match ahead {
+            0 => Ok(()),
+            1 if self.open && header.mo.get() == 0 => Err(QueueError::MissingLast),
+            1..=0x7fff_ffff => Err(QueueError::MsnGap),
+            _ => Err(QueueError::MsnRange),
+        }
+    }
+
+    /// Does the segment continue its message within a buffer of `buffer` octets?
+    ///
+    /// # Errors
+    /// `MessageOffset` or `TooLong`.
+    pub fn check_offset(&self, header: &RawUntagged, payload_len: usize, buffer: u64) -> Result<(), QueueError> {
+        if header.mo.get() != self.mo {
+            return Err(QueueError::MessageOffset);
+        }
+        if u64::from(self.mo) + payload_len as u64 > buffer.min(u64::from(u32::MAX)) {
+            return Err(QueueError::TooLong);
+        }
+        Ok(())
+    }
+
+    /// A segment that was found good is placed. Gives the message's length when it was the last.
+    pub fn advance(&mut self, header: &RawUntagged, payload_len: usize) -> Option<u32> {
+        let length = self.mo.saturating_add(u32::try_from(payload_len).unwrap_or(u32::MAX));
+        if header.control.last() {
+            *self = UntaggedQueue { msn: self.msn.wrapping_add(1), mo: 0, open: false };
+            return Some(length);
+        }
+        (self.mo, self.open) = (length, true);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_core::coverage::{By, Proof};
+    use weft_core::requirement;
+    use weft_core::wire::{ddp, rdmap};
+
+    fn header(last: bool, msn: u32, mo: u32) -> RawUntagged {
+        ddp::Untagged { last, qn: 0, msn, mo }
+            .to_raw(1, ddp::UntaggedUlp { control: rdmap::Control::new(rdmap::Opcode::SEND, 1), word: 0 })
+    }
+
+    #[test]
+    fn a_message_of_two_segments_and_then_the_next() {
+        let mut proof = Proof::new(By::Test);
+        let mut queue = UntaggedQueue::default();
+        proof.shows(requirement!("DDP-4.3-7"), || assert_eq!(queue.check_msn(&header(true, 1, 0)), Ok(())));
+        assert_eq!(queue.advance(&header(false, 1, 0), 3), None);
+        assert!(queue.is_open());
+        assert_eq!(queue.check_offset(&header(true, 1, 3), 2, 5), Ok(()));
+        proof.shows(requirement!("DDP-5.4-6"), || assert_eq!(queue.advance(&header(true, 1, 3), 2), Some(5)));
+        assert_eq!((queue.is_open(), queue.msn(), queue.placed()), (false, 2, 0));
+        proof.shows(requirement!("DDP-5.3-5"), || {
+            assert_eq!(queue.check_msn(&header(true, 1, 0)), Err(QueueError::MsnRange));
+        });
+    }
+
+    #[test]
+    fn each_thing_wrong_is_told_apart() {
+        let mut proof = Proof::new(By::Test);
+        let mut queue = UntaggedQueue::default();
+        proof.shows(requirement!("DDP-7.1-9"), || {
+            assert_eq!(queue.check_msn(&header(true, 2, 0)), Err(QueueError::MsnGap));
+            assert_eq!(queue.check_msn(&header(true, 0, 0)), Err(QueueError::MsnRange));
+        });
+        proof.shows(requirement!("DDP-7.1-7"), || {
+            assert_eq!(queue.check_offset(&header(true, 1, 1), 1, 4), Err(QueueError::MessageOffset));
+            assert_eq!(queue.check_offset(&header(true, 1, u32::MAX), 1, 4), Err(QueueError::MessageOffset));
+        });
+        proof.shows(requirement!("DDP-7.1-8"), || {
+            assert_eq!(queue.check_offset(&header(true, 1, 0), 5, 4), Err(QueueError::TooLong));
+            assert_eq!(queue.check_offset(&header(true, 1, 0), 4, 4), Ok(()));
+        });
+        queue.advance(&header(false, 1, 0), 4);
+        assert_eq!(queue.check_msn(&header(true, 2, 0)), Err(QueueError::MissingLast));
+    }
+
+    #[test]
+    fn msn_wraps() {
+        let mut proof = Proof::new(By::Test);
+        let mut queue = UntaggedQueue { msn: u32::MAX, ..UntaggedQueue::default() };
+        queue.advance(&header(true, u32::MAX, 0), 0);
+        proof.shows(requirement!("DDP-4.3-8"), || assert_eq!(queue.check_msn(&header(true, 0, 0)), Ok(())));
+    }
+}

@@ -1,0 +1,256 @@
+//! Connection management in the manner of librdmacm, over TCP: listen, connect, accept, reject, disconnect; private data; IPv4
+//! and IPv6.
+//!
+//! A connecting side is MPA's Initiator, a listening one its Responder, whose Reply goes out as the Queue Pair's stream message.
+
+use core::time::Duration;
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::timeout;
+use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
+
+use super::device::Device;
+use crate::hostile::Deviations;
+use crate::mpa::{
+    AfterReply, AfterRequest, FpduSender, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
+    SetupError, StartupError, WaitDecision, WaitReply, WaitRequest,
+};
+use crate::rdmap::{Outbound, StreamError};
+use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
+
+/// What both sides want of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct CmSettings {
+    /// MPA.
+    pub mpa: MpaSettings,
+    /// The peer's frame has to be here within this time. Default 10 s.
+    pub startup_timeout: Duration,
+}
+
+impl Default for CmSettings {
+    fn default() -> Self {
+        CmSettings { mpa: MpaSettings::default(), startup_timeout: Duration::from_secs(10) }
+    }
+}
+
+/// Why no connection came about.
+#[derive(Debug, thiserror::Error)]
+pub enum CmError {
+    /// The peer closed before its frame was whole.
+    #[error("closed by the peer during start-up")]
+    Closed,
+    /// TCP.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// This side's private data.
+    #[error(transparent)]
+    PrivateData(#[from] PrivateDataTooLong),
+    /// The Queue Pair cannot be joined with the stream.
+    #[error(transparent)]
+    Qp(#[from] QpError),
+    /// The peer rejected, perhaps with private data.
+    #[error("rejected by the peer")]
+    Rejected(PeerFrame),
+    /// The peer's answer leaves nothing to go on with.
+    #[error(transparent)]
+    Setup(SetupError),
+    /// The peer's frame is no good.
+    #[error(transparent)]
+    Startup(#[from] StartupError),
+    /// The peer's frame was not whole in time.
+    #[error("the peer's start-up frame was not whole in time")]
+    TimedOut,
+}
+
+/// A connection: the Queue Pair is in RTS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connected {
+    /// What was agreed.
+    pub negotiated: Negotiated,
+    /// The peer's frame, with its private data.
+    pub peer: PeerFrame,
+}
+
+impl Device {
+    /// Connects an idle Queue Pair to a listener. `private_data` goes with the Request.
+    ///
+    /// # Errors
+    /// See [`CmError`]; the Queue Pair is still idle.
+    pub async fn connect(
+        &self,
+        qp: QpHandle,
+        address: SocketAddr,
+        settings: CmSettings,
+        private_data: &PrivateData,
+    ) -> Result<Connected, CmError> {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let mut request = Vec::new();
+        let waiting = WaitReply::start(settings.mpa, private_data, Deviations::NONE, &mut request)?;
+        let answered = async {
+            stream.write_all(&request).await?;
+            let mut waiting = waiting;
+            loop {
+                match waiting.handle_octets(&read_some(&mut stream).await?)? {
+                    AfterReply::Waiting(more) => waiting = more,
+                    AfterReply::Accepted(negotiated, peer) => return Ok(Connected { negotiated, peer }),
+                    AfterReply::Impossible(negotiated, _, error) => {
+                        // The peer hears why (RFC 6581 section 9).
+                        stream.write_all(&last_words(&negotiated, error)).await?;
+                        stream.shutdown().await?;
+                        return Err(CmError::Setup(error));
+                    }
+                    AfterReply::Rejected(peer) => return Err(CmError::Rejected(peer)),
+                }
+            }
+        };
+        let connected = timeout(settings.startup_timeout, answered).await.map_err(|_| CmError::TimedOut)??;
+        let llp = LlpSettings::new(&connected.negotiated, socket2::SockRef::from(&stream).tcp_mss()?);
+        let agreed = agreed_depths(&connected.negotiated);
+        self.join(stream, llp, qp, |llp| QpModify { llp: Some(llp), ..agreed })?;
+        Ok(connected)
+    }
+
+    /// Closes a Queue Pair's connection gracefully and waits until it is idle, or in error when the peer did not play along.
+    ///
+    /// # Errors
+    /// It is not in RTS.
+    pub async fn disconnect(&self, qp: QpHandle) -> Result<(), QpError> {
+        self.modify_qp(qp, &QpModify::to(QpState::Closing))?;
+        tokio::select! {
+            idle = self.state_is(qp, QpState::Idle) => idle,
+            error = self.state_is(qp, QpState::Error) => error,
+        }
+    }
+}
+
+/// Waits for connections.
+#[derive(Debug)]
+pub struct Listener {
+    device: Device,
+    listener: TcpListener,
+    settings: CmSettings,
+}
+
+/// Connections that TCP holds ready for a listener that is busy.
+const BACKLOG: u32 = 1024;
+
+impl Listener {
+    /// Listens on `address`; port 0 picks a free one.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn bind(device: &Device, address: SocketAddr, settings: CmSettings) -> io::Result<Self> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(Listener { device: device.clone(), listener: socket.listen(BACKLOG)?, settings })
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// The socket does not tell.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The next connection whose Request is good. It waits for the Request, so a caller that serves many peers runs several of these
+    /// at a time.
+    ///
+    /// # Errors
+    /// See [`CmError`]: the errors of one peer; the listener goes on.
+    pub async fn next(&self) -> Result<ConnectRequest, CmError> {
+        let (mut stream, _) = self.listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let mpa = self.settings.mpa;
+        let arrived = async {
+            let mut waiting = WaitRequest::start(mpa, Deviations::NONE);
+            loop {
+                match waiting.handle_octets(&read_some(&mut stream).await?)? {
+                    AfterRequest::Waiting(more) => waiting = more,
+                    AfterRequest::Arrived(decision) => return Ok::<_, CmError>(decision),
+                }
+            }
+        };
+        let decision = timeout(self.settings.startup_timeout, arrived).await.map_err(|_| CmError::TimedOut)??;
+        Ok(ConnectRequest { device: self.device.clone(), stream, decision })
+    }
+}
+
+/// A peer that wants a connection. Dropping it closes.
+#[derive(Debug)]
+pub struct ConnectRequest {
+    device: Device,
+    stream: TcpStream,
+    decision: WaitDecision,
+}
+
+impl ConnectRequest {
+    /// The peer's Request, with its private data.
+    #[must_use]
+    pub fn peer(&self) -> &PeerFrame {
+        self.decision.request()
+    }
+
+    /// Accepts, on an idle Queue Pair whose receives are posted. What it sends waits until the peer's first message is here.
+    ///
+    /// # Errors
+    /// See [`CmError`]; the connection is closed then.
+    pub fn accept(self, qp: QpHandle, private_data: &PrivateData) -> Result<Connected, CmError> {
+        self.decision.check(private_data)?;
+        let peer = self.decision.request().clone();
+        let mut reply = Vec::new();
+        let negotiated = self.decision.accept(private_data, &mut reply);
+        let llp = LlpSettings::new(&negotiated, socket2::SockRef::from(&self.stream).tcp_mss()?);
+        let agreed = agreed_depths(&negotiated);
+        let modify = |llp| QpModify { llp: Some(llp), stream_message: Some(reply.into()), ..agreed };
+        self.device.join(self.stream, llp, qp, modify)?;
+        Ok(Connected { negotiated, peer })
+    }
+
+    /// Rejects, and closes.
+    ///
+    /// # Errors
+    /// See [`CmError`].
+    pub async fn reject(mut self, private_data: &PrivateData) -> Result<(), CmError> {
+        self.decision.check(private_data)?;
+        let mut reply = Vec::new();
+        self.decision.reject(private_data, &mut reply);
+        self.stream.write_all(&reply).await?;
+        self.stream.shutdown().await?;
+        Ok(())
+    }
+}
+
+/// To RTS, with the IRD and ORD that RFC 6581 settled, if it did.
+fn agreed_depths(negotiated: &Negotiated) -> QpModify {
+    let agreed = negotiated.enhanced;
+    QpModify {
+        ird: agreed.map(|agreed| agreed.ird.into()),
+        ord: agreed.map(|agreed| agreed.ord.into()),
+        ..QpModify::to(QpState::Rts)
+    }
+}
+
+/// The Terminate of an Initiator that cannot go on.
+fn last_words(negotiated: &Negotiated, error: SetupError) -> Vec<u8> {
+    let sender = FpduSender::new(negotiated.framing_sent());
+    let mut outbound = Outbound::new(sender, MIN_MULPDU, negotiated.version);
+    outbound.terminate(StreamError::Setup(error).terminate());
+    outbound.next_fpdu().map(|fpdu| fpdu.octets).unwrap_or_default()
+}
+
+/// Some octets of a start-up frame; never none.
+async fn read_some(stream: &mut TcpStream) -> Result<Vec<u8>, CmError> {
+    let mut octets = vec![0; 1024];
+    let read = stream.read(&mut octets).await?;
+    if read == 0 {
+        return Err(CmError::Closed);
+    }
+    octets.truncate(read);
+    Ok(octets)
+}

@@ -1,0 +1,78 @@
+//! The builtin initiator over real TCP: one Send there, one back.
+
+use core::time::Duration;
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::run::{drive, prepare};
+use super::tcp::Clock;
+use crate::connection::{Connection, Settings};
+use crate::mpa::PrivateDataTooLong;
+use crate::service::{Exchange, Outcome};
+
+/// Why no exchange came about. What the responder did on a connection stands in the [`Outcome`].
+#[derive(Debug, thiserror::Error)]
+pub enum InitiateError {
+    /// No TCP connection came about.
+    #[error("cannot connect to {address}: {source}")]
+    Connect {
+        /// The responder.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The settings ask for an enhanced Request with more private data than it can carry.
+    #[error(transparent)]
+    PrivateData(PrivateDataTooLong),
+    /// The exchange took longer than it may.
+    #[error("{address} did not finish the exchange within {} s", .after.as_secs_f32())]
+    TimedOut {
+        /// The responder.
+        address: SocketAddr,
+        /// How long it had.
+        after: Duration,
+    },
+}
+
+/// Connects to `address`, sends `message` when MPA start-up is done, waits for a message of at most its length, and closes. The
+/// EMSS in `settings` is replaced by TCP's. It all has to be done within `limit`. A responder that closes on an enhanced Request is
+/// tried once more without it (P2P-10-5).
+///
+/// # Errors
+/// TCP did not connect, the limit was reached, or the private data is too long.
+pub async fn initiate(
+    address: SocketAddr,
+    mut settings: Settings,
+    message: impl Into<Bytes>,
+    limit: Duration,
+) -> Result<Outcome, InitiateError> {
+    let message = message.into();
+    let mut service = Exchange::new(message.clone());
+    let failed = |source| InitiateError::Connect { address, source };
+    let exchange = async {
+        loop {
+            let stream = TcpStream::connect(address).await.map_err(failed)?;
+            prepare(&stream, &mut settings).map_err(failed)?;
+            let clock = Clock::start();
+            let mut connection =
+                Connection::initiate(clock.now(), settings.clone()).map_err(InitiateError::PrivateData)?;
+            // Nobody stops it but the limit.
+            let (_sender, stop) = watch::channel(false);
+            drive(stream, &mut connection, &mut service, clock, stop).await;
+            if !connection.may_fall_back() {
+                return Ok(());
+            }
+            settings = settings.unenhanced();
+            service = Exchange::new(message.clone());
+        }
+    };
+    match timeout(limit, exchange).await {
+        Ok(done) => done.map(|()| service.into_outcome()),
+        Err(_) => Err(InitiateError::TimedOut { address, after: limit }),
+    }
+}

@@ -1,0 +1,319 @@
+//! The tester's hands on a target: connect, send any octets, see what comes back.
+//!
+//! A [`Link`] reaches one target, over real TCP or in process over the virtual link; code that uses it need not know which.
+//! Nothing here knows a protocol: a suite builds its octets with `weft_core::wire` and reads the answer the same way.
+//! Everything that passes is on the link's [`Tape`].
+//!
+//! ```
+//! use core::time::Duration;
+//! use weft_peer::driver::{Link, LinkError, Received, VirtualLink};
+//! use weft_peer::Settings;
+//!
+//! # async fn case() -> Result<(), LinkError> {
+//! // Or: Link::Tcp(TcpLink::new("192.0.2.1:7174".parse()?))
+//! let mut link = Link::Virtual(VirtualLink::echo(Settings::default()));
+//! let mut connection = link.connect().await?;
+//! connection.send(b"MPA ID Req Frame\x40\x01\x00\x00").await?;
+//! let deadline = connection.now() + Duration::from_secs(5);
+//! match connection.receive(deadline).await? {
+//!     Received::Octets(octets) => assert_eq!(&octets[..], b"MPA ID Rep Frame\x40\x01\x00\x00"),
+//!     Received::Fin | Received::Reset | Received::TimedOut => panic!("a Reply was due"),
+//! }
+//! connection.finish().await?; // our FIN; reset() aborts instead
+//! let deadline = connection.now() + Duration::from_secs(5);
+//! assert_eq!(connection.receive(deadline).await?, Received::Fin);
+//! assert_eq!(link.tape().len(), 5); // connected, Request, Reply, two FINs
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case()).unwrap();
+//! ```
+//!
+//! Time is the link's: compare [`Instant`]s of one link only. On the virtual link time stands still except while
+//! somebody waits ([`TesterConnection::receive`], [`Link::pause`], connecting), and then jumps; on TCP it is the machine's.
+//! Several connections may be open at once. Dropping one closes it as a process that ends would: with FIN, or with a
+//! reset when octets of the target were not read.
+
+use core::time::Duration;
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use super::tape::{Direction, Tape, What};
+use super::tcp::{TcpLink, TcpTester};
+use super::virtual_link::{VirtualLink, VirtualTester};
+use crate::time::Instant;
+
+/// A way to one target. See the [module](self).
+#[derive(Debug)]
+pub enum Link {
+    /// Real TCP.
+    Tcp(TcpLink),
+    /// In process, with a virtual clock.
+    Virtual(VirtualLink),
+}
+
+/// What waiting gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Received {
+    /// Octets of the stream, at least one; where they are cut means nothing.
+    Octets(Bytes),
+    /// The target closed its half. Asked again, the answer stays.
+    Fin,
+    /// The connection was reset. Asked again, the answer stays.
+    Reset,
+    /// The deadline came first.
+    TimedOut,
+}
+
+/// Why the tester could not do what it was told. What a target does to a connection is [`Received`], not an error; only a
+/// [`Reset`](LinkError::Reset) that hits while sending is told here too.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// No connection came about.
+    #[error("cannot connect to {address}: {source}")]
+    Connect {
+        /// The target.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The target did not answer the connection attempt in time.
+    #[error("cannot connect to {address}: no answer within {} s", .after.as_secs_f32())]
+    ConnectTimeout {
+        /// The target.
+        address: SocketAddr,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The tester closed its half before, or reset the connection.
+    #[error("the tester has closed this connection")]
+    Finished,
+    /// The machine failed.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The connection was reset while octets were sent. [`TesterConnection::receive`] tells it again.
+    #[error("the target reset the connection")]
+    Reset,
+    /// The target took no more octets for so long.
+    #[error("the target took no octets for {} s", .after.as_secs_f32())]
+    SendTimeout {
+        /// How long was waited.
+        after: Duration,
+    },
+}
+
+impl Link {
+    /// A new connection to the target, TCP only: no MPA frame is sent.
+    ///
+    /// # Errors
+    /// The target refuses, or does not answer within the link's connect time-out.
+    pub async fn connect(&mut self) -> Result<TesterConnection, LinkError> {
+        let connection = match self {
+            Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
+            Link::Virtual(link) => link.connect().await.map(TesterConnection::from_virtual)?,
+        };
+        let what = What::Connected { tester: connection.tester, target: connection.target };
+        connection.record(Direction::ToTarget, what);
+        Ok(connection)
+    }
+
+    /// The time on this link's clock.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        match self {
+            Link::Tcp(link) => link.now(),
+            Link::Virtual(link) => link.now(),
+        }
+    }
+
+    /// Waits until `until`; the target goes on meanwhile.
+    pub async fn pause(&self, until: Instant) {
+        match self {
+            Link::Tcp(link) => link.pause(until).await,
+            Link::Virtual(link) => link.pause(until).await,
+        }
+    }
+
+    /// The address of the target; a made-up one on the virtual link.
+    #[must_use]
+    pub fn target(&self) -> SocketAddr {
+        match self {
+            Link::Tcp(link) => link.target(),
+            Link::Virtual(_) => VirtualLink::TARGET,
+        }
+    }
+
+    /// All that passed on this link's connections.
+    #[must_use]
+    pub fn tape(&self) -> &Tape {
+        match self {
+            Link::Tcp(link) => link.tape(),
+            Link::Virtual(link) => link.tape(),
+        }
+    }
+
+    /// Time on this link is virtual: waiting costs nothing.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        matches!(self, Link::Virtual(_))
+    }
+}
+
+/// The tester's end of one TCP connection to the target.
+#[derive(Debug)]
+pub struct TesterConnection {
+    end: End,
+    number: u32,
+    tape: Tape,
+    tester: SocketAddr,
+    target: SocketAddr,
+    finished: bool,
+    /// What `receive` answers from now on.
+    over: Option<Received>,
+}
+
+#[derive(Debug)]
+enum End {
+    Tcp(TcpTester),
+    Virtual(VirtualTester),
+}
+
+impl TesterConnection {
+    fn from_tcp(end: TcpTester) -> Self {
+        let (number, tape, tester, target) = (end.number, end.tape.clone(), end.tester, end.target);
+        TesterConnection { end: End::Tcp(end), number, tape, tester, target, finished: false, over: None }
+    }
+
+    fn from_virtual(end: VirtualTester) -> Self {
+        let (number, tape, tester) = (end.number, end.tape.clone(), end.address());
+        let target = VirtualLink::TARGET;
+        TesterConnection { end: End::Virtual(end), number, tape, tester, target, finished: false, over: None }
+    }
+
+    /// Sends octets as they are. They go in one write, and so, where they fit, in one TCP segment.
+    ///
+    /// # Errors
+    /// The tester closed or reset before; the target reset, or takes no octets for the link's send time-out.
+    pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        if self.finished {
+            return Err(LinkError::Finished);
+        }
+        if self.over == Some(Received::Reset) {
+            return Err(LinkError::Reset);
+        }
+        let at = self.now();
+        let mut sent = 0;
+        let result = match &mut self.end {
+            End::Tcp(end) => end.send(octets, &mut sent).await,
+            End::Virtual(end) => end.send(octets).inspect(|()| sent = octets.len()),
+        };
+        if sent > 0 {
+            let what = What::Octets(Bytes::copy_from_slice(&octets[..sent]));
+            self.tape.record(at, self.number, Direction::ToTarget, what);
+        }
+        if let Err(LinkError::Reset) = result {
+            self.saw_reset();
+        }
+        result
+    }
+
+    /// Waits for something from the target, until `deadline` at most; what is here already is given whatever the deadline.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
+        if let Some(over) = &self.over {
+            return Ok(over.clone());
+        }
+        let received = match &mut self.end {
+            End::Tcp(end) => end.receive(deadline).await?,
+            End::Virtual(end) => end.receive(deadline).await,
+        };
+        match &received {
+            Received::Octets(octets) => self.record(Direction::FromTarget, What::Octets(octets.clone())),
+            Received::Fin => {
+                self.record(Direction::FromTarget, What::Fin);
+                self.over = Some(Received::Fin);
+            }
+            Received::Reset => self.saw_reset(),
+            Received::TimedOut => {}
+        }
+        Ok(received)
+    }
+
+    /// Closes the tester's half: FIN. The target's octets can still be received.
+    ///
+    /// # Errors
+    /// The tester closed or reset before, or the connection was reset.
+    pub async fn finish(&mut self) -> Result<(), LinkError> {
+        if self.finished {
+            return Err(LinkError::Finished);
+        }
+        self.finished = true;
+        let result = match &mut self.end {
+            End::Tcp(end) => end.finish().await,
+            End::Virtual(end) => end.finish(),
+        };
+        match &result {
+            Ok(()) => self.record(Direction::ToTarget, What::Fin),
+            Err(LinkError::Reset) => self.saw_reset(),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Aborts the connection: RST. Nothing can be sent or received any more.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn reset(&mut self) -> Result<(), LinkError> {
+        if self.over == Some(Received::Reset) {
+            return Ok(());
+        }
+        self.finished = true;
+        self.over = Some(Received::Reset);
+        self.record(Direction::ToTarget, What::Reset);
+        match &mut self.end {
+            End::Tcp(end) => end.reset(),
+            End::Virtual(end) => end.reset(),
+        }
+    }
+
+    /// The time on the link's clock.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        match &self.end {
+            End::Tcp(end) => end.now(),
+            End::Virtual(end) => end.now(),
+        }
+    }
+
+    /// The number of this connection on its link and tape; the first is 0.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Addresses of the tester's end and of the target's.
+    #[must_use]
+    pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        (self.tester, self.target)
+    }
+
+    fn saw_reset(&mut self) {
+        if self.over != Some(Received::Reset) {
+            self.over = Some(Received::Reset);
+            self.record(Direction::FromTarget, What::Reset);
+        }
+    }
+
+    fn record(&self, direction: Direction, what: What) {
+        self.tape.record(self.now(), self.number, direction, what);
+    }
+}

@@ -1,0 +1,24 @@
+//! Where the machines meet a wire: the only folder with sockets, clocks and tokio.
+//!
+//! - [`Link`]: the tester's hands. Suites send raw octets through it and see what comes back, over [TCP](TcpLink) or over the
+//!   [virtual link](VirtualLink);
+//! - [`Tape`]: all that passed on a link, for the monitor and the evidence;
+//! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
+//! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator.
+
+pub mod cm;
+pub mod device;
+pub mod initiate;
+pub mod link;
+mod run;
+pub mod serve;
+mod tape;
+mod tcp;
+mod virtual_link;
+
+pub use device::Device;
+pub use initiate::initiate;
+pub use link::{Link, LinkError, Received, TesterConnection};
+pub use tape::{Direction, Tape, TapeEvent, What};
+pub use tcp::TcpLink;
+pub use virtual_link::VirtualLink;

@@ -1,0 +1,101 @@
+//! Joins one machine and its service to one TCP stream.
+
+use std::io;
+
+use bytes::{Buf, Bytes};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::sleep_until;
+
+use super::tcp::{self, Clock, is_reset};
+use crate::connection::{Connection, Settings, Transmit};
+use crate::service::{Service, deliver_events};
+
+/// Octets that one read takes at most.
+const READ_LEN: usize = 64 * 1024;
+
+/// Makes the stream ready: no delay, and the EMSS that TCP found in `settings`.
+pub(super) fn prepare(stream: &TcpStream, settings: &mut Settings) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    settings.emss = socket2::SockRef::from(stream).tcp_mss()?;
+    Ok(())
+}
+
+/// Drives `connection` until it is over. `stop` turning true closes it gracefully.
+///
+/// One transmit is held at a time, so the rest stays where its user posted it; the service says whether more may be read.
+pub(super) async fn drive(
+    mut stream: TcpStream,
+    connection: &mut Connection,
+    service: &mut (impl Service + ?Sized),
+    clock: Clock,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut buffer = vec![0; READ_LEN];
+    let mut unsent = Bytes::new();
+    let mut readable = true;
+    let mut stopped = false;
+    loop {
+        deliver_events(clock.now(), connection, service);
+        if connection.is_aborting() {
+            unsent.clear();
+        }
+        if unsent.is_empty() {
+            match connection.poll_transmit(clock.now()) {
+                Some(Transmit::Octets(octets)) => unsent = octets,
+                Some(Transmit::Fin) => {
+                    if stream.shutdown().await.is_err() {
+                        connection.handle_reset(clock.now());
+                    }
+                    continue;
+                }
+                Some(Transmit::Reset) => {
+                    deliver_events(clock.now(), connection, service);
+                    // The connection is gone whether or not the socket could be told to send RST.
+                    let _ = tcp::reset(stream);
+                    return;
+                }
+                None if connection.is_over() => return,
+                None => {}
+            }
+        }
+        let deadline = connection.poll_timeout();
+        let ready = service.is_ready(connection);
+        let (mut reader, mut writer) = stream.split();
+        tokio::select! {
+            written = writer.write(&unsent), if !unsent.is_empty() => match written {
+                Ok(octets) => unsent.advance(octets),
+                Err(_) => {
+                    unsent.clear();
+                    connection.handle_reset(clock.now());
+                }
+            },
+            read = reader.read(&mut buffer), if readable && ready => match read {
+                Ok(0) => {
+                    readable = false;
+                    connection.handle_fin(clock.now());
+                }
+                Ok(octets) => connection.handle_octets(clock.now(), &buffer[..octets]),
+                Err(error) => {
+                    readable = false;
+                    if !is_reset(&error) {
+                        tracing::debug!(%error, "reading failed");
+                    }
+                    connection.handle_reset(clock.now());
+                }
+            },
+            () = sleep_until(clock.to_tokio(deadline.unwrap_or_default())), if deadline.is_some() => {
+                connection.handle_timeout(clock.now());
+            }
+            // An error says that nobody is left to stop anything.
+            changed = stop.wait_for(|stop| *stop), if !stopped => {
+                stopped = true;
+                if changed.is_ok() {
+                    connection.close(clock.now());
+                }
+            }
+            else => return,
+        }
+    }
+}

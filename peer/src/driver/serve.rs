@@ -1,0 +1,141 @@
+//! The builtin responder over real TCP: accepts connections and echoes what it is sent.
+//!
+//! ```no_run
+//! # async fn example() -> std::io::Result<()> {
+//! use weft_peer::driver::serve::{Server, ServerSettings};
+//!
+//! let server = Server::bind("127.0.0.1:0".parse().unwrap(), ServerSettings::default())?;
+//! println!("listening on {}", server.local_addr());
+//! let stop = server.stop_handle();
+//! let running = tokio::spawn(server.run());
+//! stop.stop();
+//! running.await?
+//! # }
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::run::{drive, prepare};
+use super::tcp::Clock;
+use crate::connection::{Connection, Settings};
+use crate::service::Echo;
+
+/// What a [`Server`] is told.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// Settings of each connection, deviations among them. The EMSS is TCP's.
+    pub connection: Settings,
+    /// Connections that are served at a time; further ones wait in TCP's queue. Default 1024.
+    pub max_connections: usize,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        ServerSettings { connection: Settings::default(), max_connections: 1024 }
+    }
+}
+
+/// A responder that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    settings: ServerSettings,
+    stop: StopHandle,
+}
+
+/// Stops a [`Server`]; clones stop the same one. Dropping it stops nothing.
+#[derive(Debug, Clone)]
+pub struct StopHandle(Arc<watch::Sender<bool>>);
+
+impl StopHandle {
+    /// Lets the server accept no more, and close its connections gracefully. [`Server::run`] returns when they are closed, within
+    /// the connections' close time-out.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+/// Connections that TCP holds ready for a server that is busy.
+const BACKLOG: u32 = 1024;
+
+impl Server {
+    /// Listens on `address`; port 0 picks a free one. Call it in a tokio runtime.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn bind(address: SocketAddr, settings: ServerSettings) -> io::Result<Self> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(BACKLOG)?;
+        let address = listener.local_addr()?;
+        Ok(Server { listener, address, settings, stop: StopHandle(Arc::new(watch::Sender::new(false))) })
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What stops it.
+    #[must_use]
+    pub fn stop_handle(&self) -> StopHandle {
+        self.stop.clone()
+    }
+
+    /// Serves until it is stopped and its connections are closed.
+    ///
+    /// # Errors
+    /// Listening failed; connections that were open are dropped.
+    pub async fn run(self) -> io::Result<()> {
+        let clock = Clock::start();
+        let places = Arc::new(Semaphore::new(self.settings.max_connections));
+        let mut stop = self.stop.0.subscribe();
+        let mut tasks = JoinSet::new();
+        loop {
+            let accepted = async {
+                // The semaphore is never closed.
+                let place = Arc::clone(&places).acquire_owned().await.ok();
+                (place, self.listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                accepted = accepted => accepted,
+                Some(_) = tasks.join_next() => continue,
+                _ = stop.wait_for(|stop| *stop) => break,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) if is_of_one_connection(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            let mut settings = self.settings.connection.clone();
+            let stop = self.stop.0.subscribe();
+            tasks.spawn(async move {
+                let _place = place;
+                if let Err(error) = prepare(&stream, &mut settings) {
+                    tracing::debug!(%error, "a connection ended before it was served");
+                    return;
+                }
+                let mut connection = Connection::respond(clock.now(), settings);
+                drive(stream, &mut connection, &mut Echo, clock, stop).await;
+            });
+        }
+        drop(self.listener);
+        while tasks.join_next().await.is_some() {}
+        Ok(())
+    }
+}
+
+/// Errors of `accept` that concern the connection that was to be accepted, not the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}

@@ -1,0 +1,142 @@
+//! All that passed between a tester and its target, in order.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use crate::time::Instant;
+
+/// Who sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// The tester.
+    ToTarget,
+    /// The target.
+    FromTarget,
+}
+
+/// What passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// TCP's handshake is done. Always the first event of a connection, with direction `ToTarget`.
+    Connected {
+        /// The tester's address.
+        tester: SocketAddr,
+        /// The target's address.
+        target: SocketAddr,
+    },
+    /// Octets of the stream, as one write took them or one read gave them; TCP may have cut them otherwise.
+    Octets(Bytes),
+    /// The sender closed its half.
+    Fin,
+    /// The sender aborted the connection.
+    Reset,
+}
+
+/// One entry of a [`Tape`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TapeEvent {
+    /// When the tester sent or saw it, on the link's clock.
+    pub at: Instant,
+    /// Which connection of the link: 0 is the first.
+    pub connection: u32,
+    /// Who sent it.
+    pub direction: Direction,
+    /// What it was.
+    pub what: What,
+}
+
+/// The record of one link, over all its connections; clones share it. Holds octets up to a limit and then only counts them.
+#[derive(Debug, Clone)]
+pub struct Tape(Arc<Mutex<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    events: Vec<TapeEvent>,
+    room: usize,
+    lost: u64,
+}
+
+/// What an event costs beside its octets, so that a flood of tiny reads is bounded too.
+const EVENT_COST: usize = 64;
+
+impl Tape {
+    /// Octets that a tape holds by default: 64 MiB.
+    pub const DEFAULT_ROOM: usize = 64 << 20;
+
+    /// An empty tape for about `room` octets.
+    #[must_use]
+    pub fn with_room(room: usize) -> Self {
+        Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0 })))
+    }
+
+    pub(super) fn record(&self, at: Instant, connection: u32, direction: Direction, what: What) {
+        let mut inner = self.lock();
+        let cost = EVENT_COST + if let What::Octets(octets) = &what { octets.len() } else { 0 };
+        if cost > inner.room {
+            inner.lost += 1;
+            return;
+        }
+        inner.room -= cost;
+        inner.events.push(TapeEvent { at, connection, direction, what });
+    }
+
+    /// A copy of all events so far, in the order in which the tester sent or saw them. Octets are shared, not copied.
+    #[must_use]
+    pub fn events(&self) -> Vec<TapeEvent> {
+        self.lock().events.clone()
+    }
+
+    /// How many events are recorded; with [`events_from`](Self::events_from) a reader takes only what is new.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().events.len()
+    }
+
+    /// Nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The events from number `first` on.
+    #[must_use]
+    pub fn events_from(&self, first: usize) -> Vec<TapeEvent> {
+        self.lock().events.get(first..).unwrap_or_default().to_vec()
+    }
+
+    /// Events that had no room; evidence is not whole unless this is 0.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lock().lost
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        // A holder that panicked left whole events.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Tape {
+    fn default() -> Self {
+        Tape::with_room(Tape::DEFAULT_ROOM)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_tape_counts_what_it_loses() {
+        let tape = Tape::with_room(2 * EVENT_COST + 10);
+        let octets = |n| What::Octets(Bytes::from(vec![0; n]));
+        for what in [octets(8), octets(8), octets(2), What::Fin] {
+            tape.record(Instant::ORIGIN, 0, Direction::ToTarget, what);
+        }
+        let kept: Vec<What> = tape.clone().events().into_iter().map(|event| event.what).collect();
+        assert_eq!((kept, tape.lost()), (vec![octets(8), octets(2)], 2));
+        assert_eq!((tape.len(), tape.events_from(1).len(), tape.events_from(9).len()), (2, 1, 0));
+    }
+}

@@ -1,0 +1,186 @@
+//! The link over real TCP.
+
+use core::time::Duration;
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep_until, timeout, timeout_at};
+
+use super::link::{LinkError, Received};
+use super::tape::Tape;
+use crate::time::Instant;
+
+/// The clock of drivers that live in real time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock(tokio::time::Instant);
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Clock(tokio::time::Instant::now())
+    }
+
+    pub(super) fn now(self) -> Instant {
+        Instant::ORIGIN + self.0.elapsed()
+    }
+
+    /// The runtime's time at `at`; a year from now at most, which no wait outlasts.
+    pub(super) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
+        let year = Duration::from_secs(365 * 24 * 3600);
+        self.0 + at.since_origin().min(self.0.elapsed() + year)
+    }
+}
+
+/// A target at a TCP address.
+#[derive(Debug)]
+pub struct TcpLink {
+    target: SocketAddr,
+    connect_timeout: Duration,
+    send_timeout: Duration,
+    clock: Clock,
+    tape: Tape,
+    connections: u32,
+}
+
+impl TcpLink {
+    /// The target at `target`; its clock starts now. Connect time-out 5 s, send time-out 10 s.
+    #[must_use]
+    pub fn new(target: SocketAddr) -> Self {
+        TcpLink {
+            target,
+            connect_timeout: Duration::from_secs(5),
+            send_timeout: Duration::from_secs(10),
+            clock: Clock::start(),
+            tape: Tape::default(),
+            connections: 0,
+        }
+    }
+
+    /// How long a connection attempt may take.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long the target may take no octets while some are to be sent.
+    #[must_use]
+    pub fn with_send_timeout(mut self, timeout: Duration) -> Self {
+        self.send_timeout = timeout;
+        self
+    }
+
+    pub(super) async fn connect(&mut self) -> Result<TcpTester, LinkError> {
+        let address = self.target;
+        let failed = |source| LinkError::Connect { address, source };
+        let stream = timeout(self.connect_timeout, TcpStream::connect(address))
+            .await
+            .map_err(|_| LinkError::ConnectTimeout { address, after: self.connect_timeout })?
+            .map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        let number = self.connections;
+        self.connections += 1;
+        Ok(TcpTester {
+            tester: stream.local_addr().map_err(failed)?,
+            target: address,
+            number,
+            tape: self.tape.clone(),
+            stream: Some(stream),
+            clock: self.clock,
+            send_timeout: self.send_timeout,
+            buffer: BytesMut::new(),
+        })
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) async fn pause(&self, until: Instant) {
+        sleep_until(self.clock.to_tokio(until)).await;
+    }
+
+    pub(super) fn target(&self) -> SocketAddr {
+        self.target
+    }
+
+    pub(super) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+}
+
+/// The tester's end of a TCP connection.
+#[derive(Debug)]
+pub(super) struct TcpTester {
+    pub(super) number: u32,
+    pub(super) tape: Tape,
+    pub(super) tester: SocketAddr,
+    pub(super) target: SocketAddr,
+    /// `None` once it was reset.
+    stream: Option<TcpStream>,
+    clock: Clock,
+    send_timeout: Duration,
+    buffer: BytesMut,
+}
+
+/// Octets that one read takes at most.
+const READ_LEN: usize = 64 * 1024;
+
+impl TcpTester {
+    /// Counts in `sent` how many octets TCP took.
+    pub(super) async fn send(&mut self, octets: &[u8], sent: &mut usize) -> Result<(), LinkError> {
+        let Some(stream) = &mut self.stream else { return Err(LinkError::Finished) };
+        while let Some(rest) = octets.get(*sent..).filter(|rest| !rest.is_empty()) {
+            *sent += timeout(self.send_timeout, stream.write(rest))
+                .await
+                .map_err(|_| LinkError::SendTimeout { after: self.send_timeout })?
+                .map_err(|error| while_sending("send", error))?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
+        let Some(stream) = &mut self.stream else { return Ok(Received::Reset) };
+        self.buffer.reserve(READ_LEN);
+        // Reading comes first, so that what is here already wins over a deadline that has passed.
+        match timeout_at(self.clock.to_tokio(deadline), stream.read_buf(&mut self.buffer)).await {
+            Err(_) => Ok(Received::TimedOut),
+            Ok(Ok(0)) => Ok(Received::Fin),
+            Ok(Ok(_)) => Ok(Received::Octets(Bytes::copy_from_slice(&self.buffer.split()))),
+            Ok(Err(error)) if is_reset(&error) => Ok(Received::Reset),
+            Ok(Err(source)) => Err(LinkError::Io { doing: "receive", source }),
+        }
+    }
+
+    pub(super) async fn finish(&mut self) -> Result<(), LinkError> {
+        let Some(stream) = &mut self.stream else { return Err(LinkError::Finished) };
+        stream.shutdown().await.map_err(|error| while_sending("close", error))
+    }
+
+    pub(super) fn reset(&mut self) -> Result<(), LinkError> {
+        self.stream.take().map_or(Ok(()), reset)
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+}
+
+/// Aborts a connection: with a lingering time of zero, closing the socket sends RST.
+pub(super) fn reset(stream: TcpStream) -> Result<(), LinkError> {
+    let lingering = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+    drop(stream);
+    lingering.map_err(|source| LinkError::Io { doing: "reset", source })
+}
+
+/// Did the other side, or the network, abort the connection?
+pub(super) fn is_reset(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut)
+}
+
+fn while_sending(doing: &'static str, source: io::Error) -> LinkError {
+    if is_reset(&source) { LinkError::Reset } else { LinkError::Io { doing, source } }
+}

@@ -1,0 +1,344 @@
+//! The link inside the process: the target is this crate's own [`Connection`]s, the clock is virtual.
+//!
+//! Time stands still unless the tester waits. Then the world jumps from one happening to the next (octets that reach their
+//! end, a deadline of a machine) until what is waited for is there or the tester's deadline has come, so that a minute of
+//! time-outs costs microseconds and each run is like the other. Each way takes [`VirtualLink::LATENCY`].
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::link::{LinkError, Received};
+use super::tape::Tape;
+use crate::connection::{Connection, Settings, Transmit};
+use crate::service::{Echo, Service, deliver_events};
+use crate::time::Instant;
+
+/// Makes the machine of a new connection, and its user.
+type Factory = Box<dyn FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync>;
+
+/// A target in process.
+pub struct VirtualLink {
+    world: Arc<Mutex<World>>,
+    tape: Tape,
+    factory: Factory,
+    connections: u32,
+}
+
+impl VirtualLink {
+    /// Time from an end to the other.
+    pub const LATENCY: Duration = Duration::from_micros(20);
+    /// The address that stands for the target.
+    pub const TARGET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7174);
+    /// Most connections that are open at a time.
+    pub const MAX_CONNECTIONS: usize = 1024;
+    /// Octets on the way to an end that does not read, before the other is held back, as TCP's window would.
+    pub const WINDOW: usize = 1 << 20;
+    /// How long a tester's send waits for a target that does not read.
+    pub const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// A target that has `factory` make the machine of each new connection.
+    pub fn new(factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
+        let world = Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new() }));
+        VirtualLink { world, tape: Tape::default(), factory: Box::new(factory), connections: 0 }
+    }
+
+    /// The builtin responder with the echo service; `settings` hold its deviations.
+    #[must_use]
+    pub fn echo(settings: Settings) -> Self {
+        VirtualLink::new(move |now| (Connection::respond(now, settings.clone()), Box::new(Echo)))
+    }
+
+    pub(super) async fn connect(&mut self) -> Result<VirtualTester, LinkError> {
+        // Each wait gives the runtime its turn, so that a caller can be cancelled although time is virtual.
+        tokio::task::yield_now().await;
+        let number = self.connections;
+        let mut world = lock(&self.world);
+        if world.machines.len() >= Self::MAX_CONNECTIONS {
+            let source = io::Error::new(io::ErrorKind::ConnectionRefused, "too many connections are open");
+            return Err(LinkError::Connect { address: Self::TARGET, source });
+        }
+        let arrival = world.now + Self::LATENCY;
+        world.run_until(arrival, None);
+        let (connection, service) = (self.factory)(arrival);
+        world.machines.insert(number, Machine::new(connection, service));
+        world.serve(number);
+        let back = arrival + Self::LATENCY;
+        world.run_until(back, None);
+        drop(world);
+        self.connections += 1;
+        Ok(VirtualTester { number, tape: self.tape.clone(), world: Arc::clone(&self.world) })
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        lock(&self.world).now
+    }
+
+    pub(super) async fn pause(&self, until: Instant) {
+        tokio::task::yield_now().await;
+        lock(&self.world).run_until(until, None);
+    }
+
+    pub(super) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+}
+
+impl fmt::Debug for VirtualLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualLink").field("connections", &self.connections).finish_non_exhaustive()
+    }
+}
+
+/// The tester's end of a virtual connection.
+pub(super) struct VirtualTester {
+    pub(super) number: u32,
+    pub(super) tape: Tape,
+    world: Arc<Mutex<World>>,
+}
+
+impl VirtualTester {
+    pub(super) fn address(&self) -> SocketAddr {
+        // Dynamic ports (RFC 6335), one a connection; they come round after 16,384.
+        let port = 49_152 + u16::try_from(self.number % 16_384).unwrap_or(0);
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), port)
+    }
+
+    /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.
+    pub(super) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        let mut world = lock(&self.world);
+        for wait in [VirtualLink::LATENCY, VirtualLink::SEND_TIMEOUT] {
+            let unread = world.machines.get(&self.number).map_or(0, |machine| machine.unread);
+            if unread <= VirtualLink::WINDOW {
+                break;
+            }
+            let until = world.now + wait;
+            world.run_until(until, None);
+        }
+        if world.machines.get(&self.number).is_some_and(|machine| machine.unread > VirtualLink::WINDOW) {
+            return Err(LinkError::SendTimeout { after: VirtualLink::SEND_TIMEOUT });
+        }
+        drop(world);
+        self.put(Item::Octets(Bytes::copy_from_slice(octets)))
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), LinkError> {
+        self.put(Item::Fin)
+    }
+
+    pub(super) fn reset(&mut self) -> Result<(), LinkError> {
+        self.put(Item::Reset)
+    }
+
+    fn put(&mut self, item: Item) -> Result<(), LinkError> {
+        let mut world = lock(&self.world);
+        let arrival = world.now + VirtualLink::LATENCY;
+        match world.machines.get_mut(&self.number) {
+            Some(machine) => {
+                if let Item::Octets(octets) = &item {
+                    machine.unread += octets.len();
+                }
+                machine.to_target.push_back((arrival, item));
+                Ok(())
+            }
+            None => Err(LinkError::Reset),
+        }
+    }
+
+    pub(super) async fn receive(&mut self, deadline: Instant) -> Received {
+        tokio::task::yield_now().await;
+        let mut world = lock(&self.world);
+        world.run_until(deadline, Some(self.number));
+        world.take(self.number)
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        lock(&self.world).now
+    }
+}
+
+impl Drop for VirtualTester {
+    fn drop(&mut self) {
+        let mut world = lock(&self.world);
+        let arrival = world.now + VirtualLink::LATENCY;
+        if let Some(machine) = world.machines.get_mut(&self.number) {
+            machine.abandoned = true;
+            let item = if machine.to_tester.is_empty() { Item::Fin } else { Item::Reset };
+            machine.to_target.push_back((arrival, item));
+        }
+    }
+}
+
+impl fmt::Debug for VirtualTester {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualTester").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
+    // A service that panicked did so between two happenings; the world is whole.
+    world.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The clock and all connections.
+struct World {
+    now: Instant,
+    machines: BTreeMap<u32, Machine>,
+}
+
+/// One connection: the target's machine, and what is on the way both ways.
+struct Machine {
+    connection: Connection,
+    service: Box<dyn Service>,
+    to_target: VecDeque<(Instant, Item)>,
+    to_tester: VecDeque<(Instant, Item)>,
+    /// Octets in `to_target`.
+    unread: usize,
+    /// Octets in `to_tester`.
+    on_the_way: usize,
+    /// The tester dropped its end: nobody reads.
+    abandoned: bool,
+}
+
+enum Item {
+    Octets(Bytes),
+    Fin,
+    Reset,
+}
+
+impl Machine {
+    fn new(connection: Connection, service: Box<dyn Service>) -> Self {
+        Machine {
+            connection,
+            service,
+            to_target: VecDeque::new(),
+            to_tester: VecDeque::new(),
+            unread: 0,
+            on_the_way: 0,
+            abandoned: false,
+        }
+    }
+
+    /// When something happens at the target's end next.
+    fn next(&self) -> Option<Instant> {
+        let arrival = if self.reads() { self.to_target.front().map(|(at, _)| *at) } else { None };
+        [arrival, self.connection.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// Lets all happen that is due at `now`.
+    fn handle(&mut self, now: Instant) {
+        while self.reads()
+            && let Some((_, item)) = self.to_target.pop_front_if(|(at, _)| *at <= now)
+        {
+            match item {
+                Item::Octets(octets) => {
+                    self.unread = self.unread.saturating_sub(octets.len());
+                    self.connection.handle_octets(now, &octets);
+                }
+                Item::Fin => self.connection.handle_fin(now),
+                Item::Reset => self.connection.handle_reset(now),
+            }
+            self.serve(now);
+        }
+        if self.connection.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            self.connection.handle_timeout(now);
+        }
+        self.serve(now);
+    }
+
+    fn reads(&self) -> bool {
+        self.service.is_ready(&self.connection)
+    }
+
+    fn serve(&mut self, now: Instant) {
+        loop {
+            deliver_events(now, &mut self.connection, &mut *self.service);
+            if self.on_the_way >= VirtualLink::WINDOW {
+                return;
+            }
+            let item = match self.connection.poll_transmit(now) {
+                None => return,
+                Some(Transmit::Octets(octets)) => {
+                    self.on_the_way += octets.len();
+                    Item::Octets(octets)
+                }
+                Some(Transmit::Fin) => Item::Fin,
+                Some(Transmit::Reset) => Item::Reset,
+            };
+            if self.abandoned {
+                self.on_the_way = 0;
+            } else {
+                self.to_tester.push_back((now + VirtualLink::LATENCY, item));
+            }
+        }
+    }
+}
+
+impl World {
+    /// Runs until `deadline`, or until something reaches the tester of `wanted`, which may be at once.
+    fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
+        loop {
+            let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
+            let machines = self.machines.values().filter_map(Machine::next).min();
+            // A happening at the target comes first when both are due at the same time: it may not change what the tester gets.
+            let next = match (here, machines) {
+                (Some(here), machines) if machines.is_none_or(|at| here < at) => {
+                    if here <= deadline.max(self.now) {
+                        self.now = self.now.max(here);
+                        return;
+                    }
+                    None
+                }
+                (_, machines) => machines,
+            };
+            match next {
+                Some(at) if at <= deadline => {
+                    self.now = self.now.max(at);
+                    self.happen();
+                }
+                _ => {
+                    self.now = self.now.max(deadline);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn happen(&mut self) {
+        let now = self.now;
+        for machine in self.machines.values_mut() {
+            if machine.next().is_some_and(|at| at <= now) {
+                machine.handle(now);
+            }
+        }
+        self.machines.retain(|_, machine| !(machine.abandoned && machine.connection.is_over()));
+    }
+
+    fn serve(&mut self, number: u32) {
+        let now = self.now;
+        if let Some(machine) = self.machines.get_mut(&number) {
+            machine.serve(now);
+        }
+    }
+
+    /// What has reached the tester by now.
+    fn take(&mut self, number: u32) -> Received {
+        let now = self.now;
+        let Some(machine) = self.machines.get_mut(&number) else { return Received::Reset };
+        let Some((_, item)) = machine.to_tester.pop_front_if(|(at, _)| *at <= now) else { return Received::TimedOut };
+        match item {
+            Item::Octets(octets) => {
+                machine.on_the_way = machine.on_the_way.saturating_sub(octets.len());
+                machine.serve(now);
+                Received::Octets(octets)
+            }
+            Item::Fin => Received::Fin,
+            Item::Reset => Received::Reset,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The list of deviations, and sets of them.
+
+use std::fmt;
+
+use weft_core::RequirementId;
+use weft_core::error::Layer;
+
+use super::hook::Hook;
+
+/// One named misdeed.
+#[derive(Debug)]
+pub struct Deviation {
+    /// Stable name: the layer, a dot, what the endpoint then does.
+    pub name: &'static str,
+    /// The layer whose rule is broken.
+    pub layer: Layer,
+    /// The requirements that are broken, the main one first; never empty.
+    pub breaks: &'static [RequirementId],
+    /// What the endpoint does, in one sentence.
+    pub sentence: &'static str,
+    /// Where it does it.
+    pub(crate) hooks: &'static [Hook],
+}
+
+/// Names identify deviations.
+impl PartialEq for Deviation {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Deviation {}
+
+/// Every deviation, sorted by name.
+pub fn all() -> impl Iterator<Item = &'static Deviation> {
+    let tables = [super::conduct::ALL, super::fpdu::ALL, super::p2p::ALL, super::startup::ALL];
+    let mut all: Vec<&'static Deviation> = tables.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|deviation| deviation.name);
+    all.into_iter()
+}
+
+/// The deviation of that name.
+///
+/// # Errors
+/// No deviation has the name; the error tells it, and the nearest ones that exist.
+pub fn by_name(name: &str) -> Result<&'static Deviation, UnknownDeviation> {
+    all().find(|deviation| deviation.name == name).ok_or_else(|| UnknownDeviation { name: name.to_owned() })
+}
+
+/// A name that no deviation has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownDeviation {
+    /// The name asked for.
+    pub name: String,
+}
+
+impl fmt::Display for UnknownDeviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no deviation is called {:?}; ", self.name)?;
+        let layer = self.name.split('.').next().unwrap_or_default();
+        let same_layer = all().filter(|deviation| deviation.name.split('.').next() == Some(layer)).count() > 0;
+        f.write_str("there is ")?;
+        for (i, deviation) in all().filter(|d| !same_layer || d.name.split('.').next() == Some(layer)).enumerate() {
+            write!(f, "{}{}", if i == 0 { "" } else { ", " }, deviation.name)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownDeviation {}
+
+/// The deviations that one endpoint commits; none by default.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Deviations(Vec<&'static Deviation>);
+
+impl Deviations {
+    /// The correct endpoint's set.
+    pub const NONE: Deviations = Deviations(Vec::new());
+
+    /// The set of these names.
+    ///
+    /// # Errors
+    /// One of the names is unknown.
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownDeviation> {
+        let mut set = Deviations::NONE;
+        for name in names {
+            set.insert(by_name(name)?);
+        }
+        Ok(set)
+    }
+
+    /// Adds one; adding it twice changes nothing.
+    pub fn insert(&mut self, deviation: &'static Deviation) {
+        if !self.contains(deviation) {
+            self.0.push(deviation);
+        }
+    }
+
+    /// Is it in the set?
+    #[must_use]
+    pub fn contains(&self, deviation: &Deviation) -> bool {
+        self.0.contains(&deviation)
+    }
+
+    /// Is this the correct endpoint's set?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The deviations, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Deviation> {
+        self.0.iter().copied()
+    }
+}
+
+impl From<&'static Deviation> for Deviations {
+    fn from(deviation: &'static Deviation) -> Self {
+        Deviations(vec![deviation])
+    }
+}
+
+impl fmt::Debug for Deviations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(|deviation| deviation.name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_entry_is_whole_and_named_once() {
+        let mut names = BTreeSet::new();
+        for deviation in all() {
+            assert!(names.insert(deviation.name), "{} twice", deviation.name);
+            assert!(!deviation.breaks.is_empty(), "{}", deviation.name);
+            assert!(deviation.sentence.ends_with('.'), "{}", deviation.name);
+            assert!(deviation.name.split_once('.').is_some_and(|(layer, what)| !layer.is_empty() && !what.is_empty()));
+            assert_eq!(by_name(deviation.name), Ok(deviation));
+        }
+        assert!(all().map(|deviation| deviation.name).is_sorted());
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_those_that_exist() {
+        let error = Deviations::from_names(["mpa.accepts-wrong-key", "mpa.nonsense"]).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.starts_with("no deviation is called \"mpa.nonsense\"; there is mpa.accepts-any-revision, "),
+            "{told}"
+        );
+        assert!(told.contains(", mpa.accepts-wrong-key, ") && !told.contains("p2p."), "{told}");
+        assert!(by_name("nonsense").unwrap_err().to_string().contains("p2p."));
+    }
+
+    #[test]
+    fn a_set_holds_each_once() {
+        let set = Deviations::from_names(["mpa.accepts-wrong-key", "mpa.accepts-wrong-key"]).unwrap();
+        assert_eq!(set.iter().count(), 1);
+        assert!(set.contains(by_name("mpa.accepts-wrong-key").unwrap()) && !set.is_empty());
+        assert!(Deviations::NONE.is_empty());
+    }
+}

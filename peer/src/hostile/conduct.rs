@@ -1,0 +1,100 @@
+//! What a connection does and leaves out, apart from the octets of single frames: the correct endpoint's is the default.
+
+use weft_core::error::Layer;
+use weft_core::requirement;
+
+use super::{Deviation, hook};
+
+/// Each flag is looked at in one place of [`crate::connection`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a misdeed for itself, and any may be joined with any other")]
+pub(crate) struct Conduct {
+    /// A malformed start-up frame is answered before the connection closes.
+    pub(crate) answers_malformed: bool,
+    /// An Initiator sends an FPDU behind its Request.
+    pub(crate) begins_without_reply: bool,
+    /// A malformed start-up frame closes when start-up times out, not at once.
+    pub(crate) closes_late: bool,
+    /// FPDUs that go out while the connection closes lack their end.
+    pub(crate) cuts_last_fpdu: bool,
+    /// What follows the first FPDU of a TCP segment is lost.
+    pub(crate) drops_behind_first: bool,
+    /// A Responder loses the first FPDU.
+    pub(crate) drops_first_fpdu: bool,
+    /// An invalid FPDU ends nothing; what follows is delivered.
+    pub(crate) goes_on_after_error: bool,
+    /// The connection stays open behind an error.
+    pub(crate) keeps_open: bool,
+    /// An FPDU that begins in one TCP segment and ends in another is an error.
+    pub(crate) needs_alignment: bool,
+    /// A marker that points elsewhere is not noticed.
+    pub(crate) overlooks_markers: bool,
+    /// An FPDU goes out behind a rejecting Reply, whoever sent that.
+    pub(crate) sends_after_rejection: bool,
+    /// A Responder sends FPDUs before it got one.
+    pub(crate) sends_early: bool,
+    /// An error is not told by a Terminate.
+    pub(crate) skips_terminate: bool,
+    /// A Responder sends a Reply before it got a Request.
+    pub(crate) replies_unasked: bool,
+    /// FPDUs are cut across TCP segments.
+    pub(crate) splits_fpdus: bool,
+    /// Octets behind a start-up frame are overlooked.
+    pub(crate) takes_surplus: bool,
+    /// A Responder tells of an invalid first FPDU by a Terminate.
+    pub(crate) terminates_first_fpdu: bool,
+    /// A Responder leaves a Read as ready-to-receive message without answer.
+    pub(crate) withholds_read_response: bool,
+}
+
+macro_rules! conduct {
+    ($($name:literal $flag:ident [$($id:literal),+] $sentence:literal;)+) => {
+        /// The deviations of conduct.
+        pub(super) static ALL: &[Deviation] = &[$(Deviation {
+            name: $name,
+            layer: Layer::Mpa,
+            breaks: &[$(requirement!($id)),+],
+            sentence: $sentence,
+            hooks: &[hook::Hook::Conduct(|conduct| conduct.$flag = true)],
+        }),+];
+    };
+}
+
+conduct! {
+    "mpa.answers-malformed-request" answers_malformed ["MPA-7.1.2-4", "MPA-7.1.2-3"]
+        "The Responder sends a Reply to a Request that is malformed, and closes then.";
+    "mpa.begins-without-reply" begins_without_reply ["MPA-7.1.2-11", "MPA-7.1.2-13"]
+        "The Initiator sends an FPDU behind its Request, before a Reply.";
+    "mpa.closes-late" closes_late ["MPA-8-9", "MPA-7.1.2-14", "MPA-7.1.2-4", "MPA-7.1.3-1", "MPA-8-4"]
+        "A malformed start-up frame closes the connection when start-up times out, not at once.";
+    "mpa.cuts-last-fpdu" cuts_last_fpdu ["MPA-7.2-1", "MPA-A.1-3"]
+        "An FPDU that goes out while the connection closes lacks its last four octets.";
+    "mpa.drops-behind-first-fpdu" drops_behind_first ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5"]
+        "What follows the first FPDU in what TCP delivers at once is lost.";
+    "mpa.drops-first-fpdu" drops_first_fpdu ["MPA-7.1.2-10", "MPA-7.1.5-5"]
+        "The Responder loses the first FPDU behind its Reply.";
+    "mpa.goes-on-after-error" goes_on_after_error ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]
+        "An FPDU that is invalid is skipped, and those behind it are delivered.";
+    "mpa.keeps-open-after-error" keeps_open ["MPA-8-15", "P2P-9.1-10", "P2P-9.2-16"]
+        "The connection stays open behind a Terminate.";
+    "mpa.needs-alignment" needs_alignment ["MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2", "MPA-A.4-3", "MPA-B.2-1", "MPA-A.5.2-1"]
+        "An FPDU that is not whole in what TCP delivers at once is taken for an error.";
+    "mpa.overlooks-markers" overlooks_markers ["MPA-8-3", "MPA-8-6"]
+        "A marker that points elsewhere than to its FPDU is not noticed.";
+    "mpa.replies-unasked" replies_unasked ["MPA-7.1.2-12", "MPA-7.1.2-3"]
+        "The Responder sends a Reply as soon as TCP is there.";
+    "mpa.sends-after-rejection" sends_after_rejection ["MPA-7.1.2-15", "MPA-7.1.1-17"]
+        "An FPDU goes out behind a Reply that rejects.";
+    "mpa.sends-early" sends_early ["MPA-7.1.2-17", "MPA-7.1.3-2", "P2P-3-4", "P2P-mail.5-1"]
+        "The Responder sends FPDUs before it has received one.";
+    "mpa.skips-terminate" skips_terminate ["MPA-8-5", "MPA-8-14", "P2P-8-5", "P2P-9.1-10", "P2P-9.2-16", "P2P-9.3-4", "P2P-8-2", "P2P-8-3"]
+        "An error ends the connection without a Terminate.";
+    "mpa.splits-fpdus" splits_fpdus ["MPA-5.1-4", "MPA-5.1-6", "MPA-A.1-1"]
+        "Each FPDU goes out in two TCP segments.";
+    "mpa.takes-surplus" takes_surplus ["MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27"]
+        "Octets behind a start-up frame, more than PD_Length tells, are overlooked.";
+    "mpa.terminates-first-fpdu" terminates_first_fpdu ["MPA-7.1.2-17"]
+        "The Responder answers an invalid first FPDU by a Terminate.";
+    "p2p.withholds-read-response" withholds_read_response ["P2P-9.2-12"]
+        "The Responder does not answer a Read Request for no octets that is the ready-to-receive message.";
+}

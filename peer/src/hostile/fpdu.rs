@@ -1,0 +1,227 @@
+//! Deviations in the FPDUs that are sent, in how they are framed, and in what is made of those received.
+
+use weft_core::error::Layer;
+use weft_core::wire::mpa::fpdu::{Piece, pad_len};
+use weft_core::wire::mpa::{Framing, Layout};
+use weft_core::{crc, requirement};
+
+use super::Deviation;
+use super::hook::Hook;
+
+/// An FPDU on its way out; its hook changes `octets`.
+pub(crate) struct SentFpdu<'a> {
+    position: u64,
+    ulpdu: &'a [u8],
+    framing: Framing,
+    pub(super) octets: Vec<u8>,
+}
+
+impl<'a> SentFpdu<'a> {
+    /// As it should be; of any length that `ULPDU_Length` can tell.
+    pub(super) fn right(position: u64, ulpdu: &'a [u8], framing: Framing) -> Self {
+        let mut fpdu = SentFpdu { position, ulpdu, framing, octets: Vec::new() };
+        fpdu.octets = fpdu.compose(ulpdu, framing.phase(), right_marker, 0);
+        fpdu
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::new(self.position, u16::try_from(self.ulpdu.len()).unwrap_or(u16::MAX), self.framing.phase())
+    }
+
+    /// An FPDU along a layout with markers in this phase, with these markers and PAD octets, and a CRC over all of it.
+    fn compose(&self, ulpdu: &[u8], phase: Option<u16>, marker: fn([u8; 2]) -> [u8; 4], pad: u8) -> Vec<u8> {
+        let length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
+        let layout = Layout::new(self.position, length, phase);
+        let body = [&length.to_be_bytes()[..], ulpdu, &[pad; 3][..pad_len(length)]].concat();
+        let (mut rest, mut octets) = (&body[..], Vec::new());
+        for piece in layout.pieces() {
+            match piece {
+                Piece::Body(stretch) => {
+                    let wanted = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX);
+                    let (now, later) = rest.split_at(wanted.min(rest.len()));
+                    octets.extend_from_slice(now);
+                    rest = later;
+                }
+                Piece::Marker { fpduptr, .. } => octets.extend(marker(fpduptr.to_be_bytes())),
+            }
+        }
+        let value = if self.framing.crc { crc::crc32c(&octets) } else { 0 };
+        octets.extend(crc::to_octets(value));
+        octets
+    }
+
+    /// The same with other markers; without markers it stays as it is.
+    fn mark(&mut self, marker: fn([u8; 2]) -> [u8; 4]) {
+        self.octets = self.compose(self.ulpdu, self.framing.phase(), marker, 0);
+    }
+
+    /// Puts the CRC of these octets into the CRC field.
+    fn seal(&mut self, covered: &[u8]) {
+        let value = if self.framing.crc { crc::crc32c(covered) } else { 0 };
+        let at = self.octets.len().saturating_sub(4);
+        self.octets.truncate(at);
+        self.octets.extend(crc::to_octets(value));
+    }
+
+    /// Changes the octets before the CRC field, and gives them the CRC that fits.
+    fn change(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
+        let at = self.octets.len().saturating_sub(4);
+        self.octets.truncate(at);
+        change(&mut self.octets);
+        let covered = self.octets.clone();
+        self.octets.extend([0; 4]);
+        self.seal(&covered);
+    }
+
+    /// Offset of `ULPDU_Length`.
+    fn header(&self) -> usize {
+        let layout = self.layout();
+        usize::try_from(layout.header - layout.start).unwrap_or(0)
+    }
+
+    /// Its octets before the CRC field, without markers that `left_out` names by their place in it.
+    fn without_markers(&self, left_out: impl Fn(&Layout, u64) -> bool) -> Vec<u8> {
+        let layout = self.layout();
+        let mut octets = Vec::new();
+        let mut at = 0;
+        for piece in layout.pieces() {
+            let length = match &piece {
+                Piece::Body(stretch) => usize::try_from(stretch.end - stretch.start).unwrap_or(0),
+                Piece::Marker { .. } => 4,
+            };
+            let out = matches!(piece, Piece::Marker { position, .. } if left_out(&layout, position));
+            if !out {
+                octets.extend_from_slice(self.octets.get(at..at + length).unwrap_or_default());
+            }
+            at += length;
+        }
+        octets
+    }
+}
+
+fn right_marker([high, low]: [u8; 2]) -> [u8; 4] {
+    [0, 0, high, low]
+}
+
+macro_rules! fpdus {
+    ($($name:literal $($hook:ident($change:expr)),+ => [$($id:literal),+] $sentence:literal;)+) => {
+        /// The deviations of FPDUs.
+        pub(super) static ALL: &[Deviation] = &[$(Deviation {
+            name: $name,
+            layer: Layer::Mpa,
+            breaks: &[$(requirement!($id)),+],
+            sentence: $sentence,
+            hooks: &[$(Hook::$hook($change)),+],
+        }),+];
+    };
+}
+
+fpdus! {
+    "mpa.accepts-bad-crc" Framing(|_, received| received.crc = false)
+        => ["MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-4.4-6", "MPA-6-6"]
+        "CRCs of the FPDUs received are not checked, whatever was agreed.";
+    "mpa.checks-unused-crc" Framing(|_, received| received.crc = true)
+        => ["MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11"]
+        "CRCs of the FPDUs received are checked though neither side has C=1.";
+    "mpa.count-with-header" Fpdu(|fpdu| {
+        let at = fpdu.header();
+        let length = u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX).wrapping_add(2).to_be_bytes();
+        fpdu.change(|octets| octets[at..at + 2].copy_from_slice(&length));
+    }) => ["MPA-4.1-2", "MPA-4.1-1"] "ULPDU_Length counts its own two octets, too.";
+    "mpa.crc-byte-order" Fpdu(|fpdu| {
+        let at = fpdu.octets.len() - 4;
+        fpdu.octets[at..].reverse();
+    }) => ["MPA-4.4-18", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1"] "The CRC field has its most significant octet first.";
+    "mpa.crc-flipped" Fpdu(|fpdu| {
+        let at = fpdu.octets.len() - 1;
+        fpdu.octets[at] ^= 1;
+    }) => ["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12"] "The CRC field is wrong in one bit.";
+    "mpa.crc-left-out" Fpdu(|fpdu| fpdu.octets.truncate(fpdu.octets.len() - 4))
+        => ["MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13", "MPA-4.1-1", "MPA-4.1-9"] "The CRC field is not sent.";
+    "mpa.crc-of-payload" Fpdu(|fpdu| {
+        let from = fpdu.header() + 2;
+        let covered = fpdu.octets[from..fpdu.octets.len() - 4].to_vec();
+        fpdu.seal(&covered);
+    }) => ["MPA-4.4-15", "MPA-4.1-6"] "The CRC does not cover ULPDU_Length.";
+    "mpa.crc-without-leading-marker" Fpdu(|fpdu| {
+        let covered = fpdu.without_markers(|layout, position| position < layout.header);
+        fpdu.seal(&covered);
+    }) => ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "The CRC does not cover the marker in front of ULPDU_Length.";
+    "mpa.crc-without-markers" Fpdu(|fpdu| {
+        let covered = fpdu.without_markers(|_, _| true);
+        fpdu.seal(&covered);
+    }) => ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "The CRC covers no marker.";
+    "mpa.crc-without-trailing-marker" Fpdu(|fpdu| {
+        let covered = fpdu.without_markers(|layout, position| position + 4 == layout.crc);
+        fpdu.seal(&covered);
+    }) => ["MPA-4.4-16"] "The CRC does not cover a marker between PAD and the CRC field.";
+    "mpa.crc-zero" Framing(|sent, _| sent.crc = false)
+        => ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1"]
+        "The CRC field is zero, whatever was agreed.";
+    "mpa.length-byte-order" Fpdu(|fpdu| {
+        let at = fpdu.header();
+        fpdu.change(|octets| octets[at..at + 2].reverse());
+    }) => ["MPA-4.1-1"] "ULPDU_Length has its least significant octet first.";
+    "mpa.marker-fields-swapped" Fpdu(|fpdu| fpdu.mark(|[high, low]| [high, low, 0, 0]))
+        => ["MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4"] "Markers have FPDUPTR in front of the reserved half.";
+    "mpa.marker-from-zero" Fpdu(|fpdu| {
+        fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
+            0 => [0, 0, 0, 4],
+            _ => right_marker(pointer),
+        });
+    }) => ["MPA-4.3-11", "MPA-4.3-15", "MPA-4.3-7", "MPA-4.3-10"] "A marker between two FPDUs, the first of all among them, has FPDUPTR 4.";
+    "mpa.marker-low-bits" Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, high, low | 3]))
+        => ["MPA-4.2-5"] "The two low bits of FPDUPTR are set.";
+    "mpa.marker-modulo" Fpdu(|fpdu| {
+        fpdu.mark(|pointer| if u16::from_be_bytes(pointer) > 512 { [0, 0, 2, 0] } else { right_marker(pointer) });
+    }) => ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "A marker behind another one of the same FPDU points to that one.";
+    "mpa.marker-off-by-four" Fpdu(|fpdu| {
+        fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
+            0 => [0; 4],
+            right => {
+                let [high, low] = right.wrapping_add(4).to_be_bytes();
+                [0, 0, high, low]
+            }
+        });
+    }) => ["MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14", "MPA-4.3-16"] "FPDUPTR counts the marker itself.";
+    "mpa.marker-reserved" Fpdu(|fpdu| fpdu.mark(|[high, low]| [0xff, 0xff, high, low]))
+        => ["MPA-4.2-2"] "The reserved half of markers is not zero.";
+    "mpa.markers-left-out" Framing(|sent, _| sent.markers = false)
+        => ["MPA-7.1.1-9", "MPA-4.3-3", "MPA-7.1.1-6", "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21", "MPA-C.2-2", "MPA-C.3-1"]
+        "No markers are sent, though the peer has M=1.";
+    "mpa.markers-out-of-phase" Fpdu(|fpdu| {
+        if fpdu.framing.markers {
+            fpdu.octets = fpdu.compose(fpdu.ulpdu, Some(256), right_marker, 0);
+        }
+    }) => ["MPA-4.3-12", "MPA-4.3-10", "MPA-4.3-4", "MPA-2-3"] "The first marker stands 256 octets behind the start of the stream.";
+    "mpa.markers-unasked" Framing(|sent, _| sent.markers = true)
+        => ["MPA-7.1.1-8", "MPA-1.2-5", "MPA-7.1.2-21"] "Markers are sent, though the peer has M=0.";
+    "mpa.mulpdu-below-128" Mulpdu(|mulpdu| *mulpdu = 100)
+        => ["MPA-4.5-8", "MPA-3-3", "MPA-4.5-6"] "Messages are cut to ULPDUs of 100 octets.";
+    "mpa.mulpdu-beyond-64768" Mulpdu(|mulpdu| *mulpdu = 65_000), Fpdu(|_| ())
+        => ["MPA-3-4", "MPA-3-3", "MPA-3-2", "MPA-3-8", "MPA-4.5-2", "MPA-4.5-3"] "Messages are cut to ULPDUs of 65,000 octets.";
+    "mpa.mulpdu-without-crc" Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(4))
+        => ["MPA-4.5-3", "MPA-4.5-2", "MPA-3-8", "MPA-4.5-1", "MPA-3-2", "MPA-5.1-1"]
+        "ULPDUs are four octets longer than MULPDU, which leaves no room for the CRC.";
+    "mpa.pad-left-out" Fpdu(|fpdu| {
+        let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
+        fpdu.change(|octets| octets.truncate(octets.len() - pad));
+    }) => ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "FPDUs have no PAD.";
+    "mpa.pad-not-zero" Fpdu(|fpdu| {
+        fpdu.octets = fpdu.compose(fpdu.ulpdu, fpdu.framing.phase(), right_marker, 0xff);
+    }) => ["MPA-4.1-3", "MPA-2-5"] "The octets of PAD are 0xff.";
+    "mpa.refuses-marker-bits" Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))
+        => ["MPA-4.2-6", "MPA-4.3-9"] "A marker received with low bits of FPDUPTR set is taken for an error.";
+    "mpa.refuses-marker-reserved" Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))
+        => ["MPA-4.2-3"] "A marker received whose reserved half is not zero is taken for an error.";
+    "mpa.refuses-pad" Refuses(|fpdu| fpdu.pad().flatten().any(|octet| *octet != 0))
+        => ["MPA-4.1-4"] "An FPDU received whose PAD is not zero is taken for an error.";
+    "mpa.refuses-short-ulpdu" Refuses(|fpdu| fpdu.layout().ulpdu_length < 20)
+        => ["MPA-3-5"] "An FPDU received with less than 20 octets of ULPDU is taken for an error.";
+    "mpa.two-ulpdus" Fpdu(|fpdu| {
+        let twice = [fpdu.ulpdu, fpdu.ulpdu].concat();
+        if fpdu.ulpdu.len() <= 64 {
+            fpdu.octets = fpdu.compose(&twice, fpdu.framing.phase(), right_marker, 0);
+        }
+    }) => ["MPA-3-7", "MPA-B.1-1"] "A short ULPDU stands twice in its FPDU.";
+}

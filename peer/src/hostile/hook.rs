@@ -1,0 +1,121 @@
+//! Where a deviation takes hold of the correct endpoint, and the one function for each such place.
+//!
+//! The correct code calls these functions, one a place; each goes through the set's hooks for that place, and does nothing for the
+//! correct endpoint. What a single deviation does stands in its row of a table, not in the correct code.
+
+use weft_core::wire::mpa::{Fpdu, Framing, Startup};
+use weft_core::wire::rdmap::Terminate;
+
+use super::fpdu::SentFpdu;
+use super::{Conduct, Deviations};
+use crate::connection::Settings;
+use crate::mpa::{Negotiated, PeerFrame, Role};
+
+/// A place, and what the deviation does there.
+#[derive(Debug)]
+pub(crate) enum Hook {
+    /// The octets that have arrived of the peer's start-up frame, before they are judged.
+    Arrived(fn(Role, &mut [u8])),
+    /// What the connection does and leaves out.
+    Conduct(fn(&mut Conduct)),
+    /// An FPDU in place of the right one.
+    Fpdu(fn(&mut SentFpdu<'_>)),
+    /// The octets of this side's start-up frame.
+    Frame(fn(&mut Vec<u8>)),
+    /// What FPDUs sent, and FPDUs received, look like.
+    Framing(fn(&mut Framing, &mut Framing)),
+    /// The longest ULPDU that is sent.
+    Mulpdu(fn(&mut u16)),
+    /// What start-up settled.
+    Negotiated(fn(&mut Negotiated)),
+    /// ULPDUs with which an Initiator of the peer-to-peer model begins.
+    Opening(fn(&mut Vec<Vec<u8>>)),
+    /// A good FPDU that arrived: refuse it?
+    Refuses(fn(&Fpdu<'_>) -> bool),
+    /// The fields of the Reply to this Request.
+    Reply(fn(&PeerFrame, &mut Startup<'_>)),
+    /// The fields of the Request.
+    Request(fn(&mut Startup<'_>)),
+    /// The settings of the connection.
+    Settings(fn(&mut Settings)),
+    /// The Terminate.
+    Terminate(fn(&mut Terminate)),
+}
+
+fn each(deviations: &Deviations) -> impl Iterator<Item = &'static Hook> + use<'_> {
+    deviations.iter().flat_map(|deviation| deviation.hooks)
+}
+
+macro_rules! places {
+    ($($(#[$doc:meta])* $name:ident: $hook:ident($($argument:ident: $kind:ty),*);)+) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name(deviations: &Deviations, $($argument: $kind),*) {
+            for hook in each(deviations) {
+                if let Hook::$hook(change) = hook {
+                    change($($argument),*);
+                }
+            }
+        }
+    )+};
+}
+
+places! {
+    /// Before the octets of a start-up frame are judged.
+    arrived: Arrived(receiver: Role, octets: &mut [u8]);
+    /// Behind the emission of a start-up frame.
+    frame: Frame(octets: &mut Vec<u8>);
+    /// When FPDUs begin.
+    framing: Framing(sent: &mut Framing, received: &mut Framing);
+    /// When FPDUs begin.
+    mulpdu: Mulpdu(octets: &mut u16);
+    /// When start-up has succeeded.
+    negotiated: Negotiated(settled: &mut Negotiated);
+    /// Before a ready-to-receive message goes out.
+    opening: Opening(ulpdus: &mut Vec<Vec<u8>>);
+    /// Before the Reply is emitted.
+    reply: Reply(request: &PeerFrame, frame: &mut Startup<'_>);
+    /// Before the Request is emitted.
+    request: Request(frame: &mut Startup<'_>);
+    /// Before a Terminate goes out.
+    terminate: Terminate(message: &mut Terminate);
+}
+
+/// When a connection is made.
+pub(crate) fn settings(settings: &mut Settings) {
+    let deviations = settings.deviations.clone();
+    for hook in each(&deviations) {
+        if let Hook::Settings(change) = hook {
+            change(settings);
+        }
+    }
+}
+
+/// When a connection is made.
+pub(crate) fn conduct(deviations: &Deviations) -> Conduct {
+    let mut conduct = Conduct::default();
+    for hook in each(deviations) {
+        if let Hook::Conduct(change) = hook {
+            change(&mut conduct);
+        }
+    }
+    conduct
+}
+
+/// For each FPDU that is sent: the one to send instead.
+pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], framing: Framing) -> Option<Vec<u8>> {
+    let mut hooks = each(deviations).filter(|hook| matches!(hook, Hook::Fpdu(_))).peekable();
+    hooks.peek()?;
+    let ulpdu = ulpdu.concat();
+    let mut sent = SentFpdu::right(position, &ulpdu, framing);
+    for hook in hooks {
+        if let Hook::Fpdu(change) = hook {
+            change(&mut sent);
+        }
+    }
+    Some(sent.octets)
+}
+
+/// For each good FPDU that arrived.
+pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
+    each(deviations).any(|hook| matches!(hook, Hook::Refuses(refuses) if refuses(fpdu)))
+}

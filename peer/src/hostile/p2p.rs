@@ -1,0 +1,154 @@
+//! Deviations in the enhanced set-up of RFC 6581: words of the frames, ready-to-receive messages, Terminates.
+
+use weft_core::error::Layer;
+use weft_core::requirement;
+use weft_core::wire::mpa::Enhanced;
+use weft_core::wire::mpa::startup::{FLAG_S, HEADER_LEN, NOT_NEGOTIATED, REPLY_KEY};
+use weft_core::wire::rdmap::TerminateError;
+
+use super::Deviation;
+use super::hook::Hook;
+use crate::mpa::{EnhancedUse, Role, Rtr};
+
+/// Does something to the words of a frame that has them.
+fn words(frame: &mut weft_core::wire::mpa::Startup<'_>, change: impl FnOnce(&mut Enhanced)) {
+    if let Some(words) = &mut frame.enhanced {
+        change(words);
+    }
+}
+
+fn set_kinds(words: &mut Enhanced, on: bool) {
+    (words.rtr_send, words.rtr_write, words.rtr_read) = (on, on, on);
+}
+
+macro_rules! p2p {
+    ($($name:literal [$($hook:ident($change:expr)),+] [$($id:literal),+] $sentence:literal;)+) => {
+        /// The deviations of the enhanced set-up.
+        pub(super) static ALL: &[Deviation] = &[$(Deviation {
+            name: $name,
+            layer: Layer::Mpa,
+            breaks: &[$(requirement!($id)),+],
+            sentence: $sentence,
+            hooks: &[$(Hook::$hook($change)),+],
+        }),+];
+    };
+}
+
+p2p! {
+    "p2p.accepts-short-words" [Arrived(|_, octets| {
+        if octets.len() >= HEADER_LEN && octets[16] & FLAG_S != 0 && octets[17] == 2 && octets[18..20] < [0, 4][..] {
+            octets[16] &= !FLAG_S;
+        }
+    })] ["P2P-6-12"] "A Request with S=1 and a PD_Length below 4 is taken for one with S=0.";
+    "p2p.checks-rtr-stag" [Refuses(|fpdu| {
+        fpdu.layout().ulpdu_length == 14 && fpdu.ulpdu().flatten().skip(2).take(4).any(|octet| *octet != 0)
+    })] ["P2P-9.2-14"] "A Write of no octets whose STag is not zero is taken for an error.";
+    "p2p.closes-enhanced" [Settings(|settings| settings.mpa.enhanced = EnhancedUse::Off)]
+        ["P2P-10-2", "P2P-10-9", "P2P-5-2"] "An endpoint with the enhanced set-up closes on an enhanced Request.";
+    "p2p.counts-without-words" [Frame(|octets| if octets.len() > HEADER_LEN && octets[16] & FLAG_S != 0 {
+        octets[19] = octets[19].wrapping_sub(4);
+    })] ["P2P-6-10", "P2P-6-2"] "PD_Length of an enhanced frame does not count the four octets of its words.";
+    "p2p.enhanced-without-need" [Settings(|settings| {
+        if settings.mpa.enhanced == EnhancedUse::Answer {
+            settings.mpa.enhanced = EnhancedUse::Ask;
+        }
+    })] ["P2P-10-1"] "The Request is enhanced though nobody asked for it.";
+    "p2p.looks-at-kinds-of-client-server" [Reply(|request, reply| {
+        if let Some(asked) = request.enhanced {
+            words(reply, |words| {
+                (words.rtr_send, words.rtr_write, words.rtr_read) = (asked.rtr_send, asked.rtr_write, asked.rtr_read);
+            });
+        }
+    })] ["P2P-9.2-25", "P2P-9.2-3"] "The Responder copies B, C and D of a Request with A=0.";
+    "p2p.opens-late" [Opening(|ulpdus| ulpdus.insert(0, Rtr::Send.ulpdu(1)))]
+        ["P2P-5-4", "P2P-3-3", "P2P-9.3-1"] "The Initiator sends a Send in front of the ready-to-receive message.";
+    "p2p.opens-twice" [Opening(|ulpdus| ulpdus.push(Rtr::Write.ulpdu(1)))]
+        ["P2P-1.1-3"] "The Initiator sends a second ready-to-receive message, a Write.";
+    "p2p.opens-unasked" [Opening(|ulpdus| if ulpdus.is_empty() { ulpdus.push(Rtr::Write.ulpdu(1)) })]
+        ["P2P-mail.2-3"] "The Initiator sends a ready-to-receive message that nothing agreed on.";
+    "p2p.opens-with-another-kind" [Opening(|ulpdus| for ulpdu in ulpdus {
+        let write = Rtr::Write.ulpdu(1);
+        *ulpdu = if *ulpdu == write { Rtr::Read.ulpdu(1) } else { write };
+    })] ["P2P-9.2-9", "P2P-9-4", "P2P-9-5", "P2P-9-6", "P2P-mail.4-1"]
+        "The ready-to-receive message is of another kind than the one chosen.";
+    "p2p.opens-with-data" [Opening(|ulpdus| for ulpdu in ulpdus {
+        if *ulpdu == Rtr::Read.ulpdu(1) {
+            ulpdu[33] = 1;
+        } else {
+            ulpdu.push(0);
+        }
+    })] ["P2P-1.1-2", "P2P-9.2-10", "P2P-9.2-11", "P2P-9.2-13"] "The ready-to-receive message has, or asks for, one octet.";
+    "p2p.opens-with-nothing" [Opening(Vec::clear)] ["P2P-9.2-9", "P2P-3-3", "P2P-mail.0-1", "P2P-9.3-1"]
+        "The Initiator sends no ready-to-receive message.";
+    "p2p.rejects-unenhanced" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & (FLAG_S | 0x20) == FLAG_S | 0x20 {
+        octets[16] &= !FLAG_S;
+        octets[19] = octets[19].wrapping_sub(4);
+        octets.drain(HEADER_LEN..HEADER_LEN + 4);
+    })] ["P2P-10-2"] "The Reply that rejects an enhanced Request is not enhanced.";
+    "p2p.reply-adds-ord" [Reply(|_, reply| words(reply, |words| words.ord = 0x3ffe.min(words.ord + 1)))]
+        ["P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5"] "ORD of the Reply is one more than it may be.";
+    "p2p.reply-claims-peer-to-peer" [Reply(|_, reply| words(reply, |words| words.peer_to_peer = true))]
+        ["P2P-9.2-7"] "A is 1 in the Reply to a Request with A=0.";
+    "p2p.reply-denies-peer-to-peer" [Reply(|_, reply| words(reply, |words| {
+        words.peer_to_peer = false;
+        set_kinds(words, false);
+    }))] ["P2P-9.2-4", "P2P-9-3"] "A is 0 in the Reply to a Request with A=1.";
+    "p2p.reply-ignores-open-ird" [Reply(|request, reply| {
+        if request.enhanced.is_some_and(|asked| asked.ird == NOT_NEGOTIATED) {
+            words(reply, |words| words.ord = 32);
+        }
+    })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "A Request's IRD of 0x3FFF is answered by a number as ORD.";
+    "p2p.reply-ignores-open-ord" [Reply(|request, reply| {
+        if request.enhanced.is_some_and(|asked| asked.ord == NOT_NEGOTIATED) {
+            words(reply, |words| words.ird = 32);
+        }
+    })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "A Request's ORD of 0x3FFF is answered by a number as IRD.";
+    "p2p.reply-little-endian" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() >= HEADER_LEN + 4 {
+        octets[20..22].reverse();
+        octets[22..24].reverse();
+    })] ["P2P-9-7", "P2P-9-1", "P2P-9-2"] "The words of enhanced frames have their least significant octet first.";
+    "p2p.reply-lowers-ird" [Reply(|_, reply| words(reply, |words| words.ird = words.ird.saturating_sub(33)))]
+        ["P2P-9.1-7", "P2P-9.1-19"] "IRD of the Reply is 33 less than it should be.";
+    "p2p.reply-names-no-kind" [Reply(|_, reply| words(reply, |words| set_kinds(words, false)))]
+        ["P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-9.2-5", "P2P-mail.2-1"] "B, C and D are 0 in a Reply with A=1.";
+    "p2p.reply-unenhanced" [Reply(|_, reply| reply.enhanced = None)]
+        ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "The Reply to an enhanced Request has S=0 and no words.";
+    "p2p.request-claims-peer-to-peer" [Request(|request| words(request, |words| {
+        words.peer_to_peer = true;
+        set_kinds(words, true);
+    }))] ["P2P-9.2-24", "P2P-9-3"] "A is 1 in the Request of a client that wants the client-server model.";
+    "p2p.request-kinds-of-client-server" [Request(|request| words(request, |words| {
+        words.peer_to_peer = false;
+        set_kinds(words, true);
+    }))] ["P2P-9.2-3", "P2P-9.2-1"] "B, C and D are 1 in a Request with A=0.";
+    "p2p.request-without-kinds" [Request(|request| words(request, |words| set_kinds(words, false)))]
+        ["P2P-9.2-2"] "B, C and D are 0 in a Request with A=1.";
+    "p2p.revision-1-with-words" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[17] = 1; })]
+        ["P2P-6-6", "P2P-6-2"] "An enhanced frame has revision 1.";
+    "p2p.s-bit-moved" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[16] ^= FLAG_S | 0x08; })]
+        ["P2P-6-1", "P2P-6-4"] "Enhanced frames have the bit behind S set in its place.";
+    "p2p.takes-enhanced-as-unenhanced" [
+        Settings(|settings| settings.mpa.enhanced = EnhancedUse::Off),
+        Arrived(|receiver, octets| if receiver == Role::Responder && octets.len() >= HEADER_LEN && octets[17] == 2 {
+            octets[16] &= !FLAG_S;
+        })
+    ] ["P2P-10-4", "P2P-10-2"] "An enhanced Request is taken for an unenhanced one, its words for private data.";
+    "p2p.terminate-code" [Terminate(|terminate| {
+        if matches!(terminate.error, TerminateError::MPA_INSUFFICIENT_IRD | TerminateError::MPA_NO_MATCHING_RTR) {
+            terminate.error = TerminateError::MPA_LOCAL_CATASTROPHIC;
+        } else if terminate.error == TerminateError::MPA_LOCAL_CATASTROPHIC {
+            terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
+        }
+    })] ["P2P-9.1-24", "P2P-9.2-23", "P2P-9.3-4", "P2P-8-1", "P2P-8-2", "P2P-8-3"]
+        "The codes 5, 6 and 7 are not told from each other in a Terminate.";
+    "p2p.terminate-with-length" [Terminate(|terminate| terminate.segment_length = Some(0))]
+        ["P2P-8-4"] "A Terminate for an MPA error has a DDP Segment Length.";
+    "p2p.words-behind-private-data" [Frame(|octets| if octets.len() > HEADER_LEN + 4 && octets[16] & FLAG_S != 0 {
+        octets[HEADER_LEN..].rotate_left(4);
+    })] ["P2P-9-8", "P2P-6-2"] "The words of an enhanced frame stand behind the ULP's private data.";
+    "mpa.terminate-code" [Terminate(|terminate| {
+        if matches!(terminate.error, TerminateError::MPA_CRC | TerminateError::MPA_MARKER) {
+            terminate.error = TerminateError::MPA_CONNECTION_LOST;
+        }
+    })] ["MPA-8-5", "MPA-8-6"] "A wrong CRC, or marker, is told as code 1 in the Terminate.";
+}

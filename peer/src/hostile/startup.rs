@@ -1,0 +1,164 @@
+//! Deviations in start-up frames of RFC 5044: those sent, what is made of those received, time-outs, versions.
+
+use core::time::Duration;
+
+use weft_core::error::Layer;
+use weft_core::requirement;
+use weft_core::wire::mpa::startup::{FLAG_C, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
+
+use super::Deviation;
+use super::hook::Hook;
+use crate::mpa::{Rnic, Role};
+
+/// So long that no one waits for it.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Makes the frame one that is refused at once.
+fn spoil(octets: &mut [u8]) {
+    if let Some(octet) = octets.first_mut() {
+        *octet ^= 0x80;
+    }
+}
+
+/// The header, once it is here.
+fn header(octets: &mut [u8]) -> Option<&mut [u8; HEADER_LEN]> {
+    octets.first_chunk_mut()
+}
+
+fn set_key(octets: &mut [u8], key: [u8; KEY_LEN]) {
+    for (octet, right) in octets.iter_mut().zip(key) {
+        *octet = right;
+    }
+}
+
+macro_rules! startup {
+    ($($name:literal [$($hook:ident($change:expr)),+] [$($id:literal),+] $sentence:literal;)+) => {
+        /// The deviations of start-up.
+        pub(super) static ALL: &[Deviation] = &[$(Deviation {
+            name: $name,
+            layer: Layer::Mpa,
+            breaks: &[$(requirement!($id)),+],
+            sentence: $sentence,
+            hooks: &[$(Hook::$hook($change)),+],
+        }),+];
+    };
+}
+
+startup! {
+    "mpa.accepts-wrong-key" [Arrived(|receiver, octets| if receiver == Role::Responder { set_key(octets, REQUEST_KEY) })]
+        ["MPA-7.1.1-2", "MPA-7.1.2-4", "MPA-7.1.2-18", "MPA-8-4"]
+        "The Responder takes an MPA Request whose key is wrong and answers with a Reply.";
+    "mpa.accepts-any-revision" [Arrived(|_, octets| {
+        if let Some(header) = header(octets) && (header[17] == 0 || header[17] > 2) {
+            header[17] = 1;
+        }
+    })] ["MPA-7.1.1-22", "MPA-7.1.1-21", "MPA-7.1.2-4", "MPA-7.1.2-14", "MPA-C.2-1", "MPA-C.2.2-1"]
+        "A start-up frame of revision 0, or above 2, is taken for one of revision 1.";
+    "mpa.accepts-long-private-data" [Conduct(|conduct| conduct.takes_surplus = true), Arrived(|_, octets| {
+        if let Some(header) = header(octets) && u16::from_be_bytes([header[18], header[19]]) > 512 {
+            [header[18], header[19]] = 512u16.to_be_bytes();
+        }
+    })] ["MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-4", "MPA-7.1.2-14"]
+        "A start-up frame with a PD_Length above 512 is taken for one with 512.";
+    "mpa.accepts-wrong-reply-key" [Arrived(|receiver, octets| {
+        if receiver == Role::Initiator {
+            set_key(octets, REPLY_KEY);
+        }
+    })] ["MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-7.1.2-22", "MPA-7.1-8"]
+        "The Initiator takes an MPA Reply whose key is wrong, a Request, too.";
+    "mpa.asks-no-crc" [Settings(|settings| settings.mpa.crc = false)] ["MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3"]
+        "C is 0 in the frames of an endpoint that nobody told to do without CRCs.";
+    "mpa.frame-pd-length-short" [Frame(|octets| if let Some(header) = header(octets) {
+        let length = u16::from_be_bytes([header[18], header[19]]).saturating_sub(1);
+        [header[18], header[19]] = length.to_be_bytes();
+    })] ["MPA-7.1.1-24", "MPA-7.1.1-29"] "PD_Length is one less than the private data has octets.";
+    "mpa.frame-private-data-600" [Frame(|octets| {
+        if let Some(header) = header(octets) {
+            [header[18], header[19]] = 600u16.to_be_bytes();
+        }
+        octets.resize(HEADER_LEN + 600, 0x77);
+    })] ["MPA-7.1.1-28"] "The start-up frame has 600 octets of private data.";
+    "mpa.frame-reserved-bits" [Frame(|octets| if let Some(header) = header(octets) {
+        header[16] |= 0x0f;
+    })] ["MPA-7.1.1-18", "P2P-6-4"] "The four reserved bits behind S are set in the start-up frame.";
+    "mpa.frame-with-crc" [Frame(|octets| {
+        let crc = weft_core::crc::to_octets(weft_core::crc::crc32c(octets));
+        octets.extend(crc);
+    })] ["MPA-7.1-5", "MPA-7.1.1-25", "MPA-7.1.1-24", "MPA-7.1-1", "MPA-7.1-2"] "A CRC stands behind the start-up frame.";
+    "mpa.never-times-out-fpdu" [Settings(|settings| settings.first_fpdu_timeout = NEVER)]
+        ["P2P-mail.6-1"] "The Responder waits for the first FPDU as long as it takes.";
+    "mpa.never-times-out-startup" [Settings(|settings| settings.startup_timeout = NEVER)]
+        ["MPA-7.1.2-28", "MPA-7.1.2-23"] "The peer's start-up frame is waited for as long as it takes.";
+    "mpa.rdmac-reply-without-markers" [
+        Settings(|settings| settings.mpa.rnic = Rnic::Rdmac),
+        Reply(|_, reply| reply.markers = false)
+    ] ["MPA-C.2.5-1", "MPA-C.1-1"] "An endpoint of the RDMA Consortium has M=0 in its Reply.";
+    "mpa.rdmac-request-without-markers" [
+        Settings(|settings| settings.mpa.rnic = Rnic::Rdmac),
+        Request(|request| request.markers = false)
+    ] ["MPA-C.2.4-1", "MPA-C.1-1"] "An endpoint of the RDMA Consortium has M=0 in its Request.";
+    "mpa.rdmac-version-1" [
+        Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
+        Negotiated(|settled| if settled.peer_revision == 0 { settled.version = 1; })
+    ] ["MPA-C.1-5", "MPA-C.1-3", "MPA-C.2.3-1", "MPA-C.2.4-2", "MPA-C.2.5-2", "MPA-C.1-7"]
+        "A permissive endpoint keeps DDP and RDMAP version 1 with a peer of revision 0.";
+    "mpa.rdmac-without-crc" [
+        Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
+        Framing(|sent, _| sent.crc = false)
+    ] ["MPA-C.1-8", "MPA-C.2.5-2"] "A permissive endpoint sends no CRCs, to a peer of revision 0 neither.";
+    "mpa.refuses-good-reply" [Arrived(|receiver, octets| if receiver == Role::Initiator { spoil(octets) })]
+        ["MPA-7.1.2-16"] "The Initiator closes on a Reply that is good.";
+    "mpa.refuses-long-private-data" [Arrived(|_, octets| {
+        if header(octets).is_some_and(|header| u16::from_be_bytes([header[18], header[19]]) > 256) {
+            spoil(octets);
+        }
+    })] ["MPA-7.1.2-25", "P2P-6-10"] "A start-up frame with more than 256 octets of private data is refused.";
+    "mpa.refuses-reserved-bits" [Arrived(|_, octets| {
+        if header(octets).is_some_and(|header| header[16] & 0x0f != 0) {
+            spoil(octets);
+        }
+    })] ["MPA-7.1.1-19", "P2P-6-5"] "A start-up frame with a reserved bit set is refused.";
+    "mpa.refuses-revision-1" [Arrived(|receiver, octets| {
+        if receiver == Role::Responder && header(octets).is_some_and(|header| header[17] == 1) {
+            spoil(octets);
+        }
+    })] ["P2P-6-8", "P2P-10-10", "P2P-1.1-1"] "A Request of revision 1 is refused.";
+    "mpa.refuses-request-r" [Arrived(|receiver, octets| {
+        if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_R != 0) {
+            spoil(octets);
+        }
+    })] ["MPA-7.1.1-16"] "A Request with R=1 is refused.";
+    "mpa.rejects-silently" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
+        octets.clear();
+    })] ["MPA-7.1.2-5", "MPA-7.1.2-20"] "A Request that the ULP rejects gets no Reply.";
+    "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) {
+        set_key(octets, REQUEST_KEY);
+    })] ["MPA-7.1.1-3"] "The Reply has the key of a Request.";
+    "mpa.reply-markers-not-asked" [Settings(|settings| settings.mpa.markers = false), Negotiated(|settled| {
+        settled.markers_received = true;
+    })] ["MPA-7.1.1-5", "MPA-4.3-2"] "M is 0 in this side's frame, and markers are expected in what it receives.";
+    "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]
+        "R is 1 in the Reply to a Request that is accepted, and Full Operation begins.";
+    "mpa.reply-revision" [Reply(|_, reply| reply.revision = 3)] ["MPA-7.1.1-20", "P2P-10-3"]
+        "The Reply has revision 3.";
+    "mpa.reply-to-rdmac-without-markers" [
+        Settings(|settings| settings.mpa.rnic = Rnic::PermissiveIetf),
+        Reply(|request, reply| if request.revision == 0 { reply.markers = false; })
+    ] ["MPA-C.2.3-2", "MPA-C.2.4-2"] "A permissive Responder has M=0 in its Reply to revision 0.";
+    "mpa.request-key" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) { octets[9] = b'Q'; })]
+        ["MPA-7.1.1-1", "MPA-7.1.2-1"] "The Request's key has a capital Q.";
+    "mpa.request-rejects" [Request(|request| request.reject = true)] ["MPA-7.1.1-15"] "R is 1 in the Request.";
+    "mpa.request-revision" [Request(|request| request.revision = 3)] ["MPA-7.1.1-20"] "The Request has revision 3.";
+    "mpa.version-0" [Negotiated(|settled| settled.version = 0)] ["MPA-3-14", "MPA-3-15", "MPA-C.1-5", "MPA-C.1-2"]
+        "DDP and RDMAP have version 0 behind start-up frames of revision 1 or 2.";
+    "mpa.wrong-c-in-reply" [Frame(|octets| if octets.starts_with(&REPLY_KEY) { octets[16] &= !FLAG_C; })]
+        ["MPA-1.2-3", "MPA-4.4-4"] "C is 0 in the Reply of an endpoint that wants CRCs.";
+    "p2p.enhanced-reply-to-unenhanced" [Frame(|octets| {
+        if octets.starts_with(&REPLY_KEY) && let Some(header) = header(octets) && header[16] & FLAG_S == 0 {
+            header[16] |= FLAG_S;
+            let length = u16::from_be_bytes([header[18], header[19]]).saturating_add(4);
+            [header[18], header[19]] = length.to_be_bytes();
+            octets.splice(HEADER_LEN..HEADER_LEN, [0, 1, 0, 1]);
+        }
+    })] ["P2P-10-3", "P2P-10-11", "P2P-6-6", "P2P-6-3"] "S is 1 in the Reply to a Request with S=0.";
+}

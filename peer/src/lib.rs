@@ -1,0 +1,30 @@
+//! The one who speaks: an iWARP endpoint as sans-IO machines, and the drivers that give them a wire.
+//!
+//! A machine takes octets or a command and an [`Instant`], and gives octets, events and its next deadline. Nothing outside
+//! [`driver`] reads a clock, a random source or a socket, so the same [`Connection`] runs over real TCP, over the virtual
+//! link with its virtual clock, in tests and in fuzzers.
+//!
+//! - [`mpa`], [`ddp`], [`rdmap`]: one protocol layer each;
+//! - [`verbs`], [`memory`]: a software RNIC, its Queue Pairs and its registered memory;
+//! - [`Connection`]: the layers composed, the type that drivers and services hold;
+//! - [`service`]: what a builtin endpoint does with its connections (echo);
+//! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
+//! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
+//!
+//! What is absent on purpose: verdicts. This crate says what it did and why; whether a peer is right is judged elsewhere.
+#![forbid(unsafe_code)]
+
+pub mod connection;
+pub mod ddp;
+pub mod driver;
+pub mod hostile;
+pub mod memory;
+pub mod mpa;
+pub mod rdmap;
+pub mod service;
+pub mod time;
+pub mod verbs;
+
+pub use connection::{Connection, Event, Settings, Transmit};
+pub use hostile::{Deviation, Deviations};
+pub use time::Instant;

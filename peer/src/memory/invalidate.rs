@@ -1,0 +1,72 @@
+//! Invalidation of regions and windows, by work request and by peers (draft sections 7.8, 7.10.4 and 7.10.6.3).
+
+use super::access::Accessor;
+use super::{Entry, InvalidateError, Memory, RegionKind, Stag};
+
+/// Who asks for an invalidation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InvalidateBy {
+    /// Invalidate Local STag, or a Read with Invalidate Local STag.
+    Local,
+    /// An inbound Send with Invalidate.
+    Peer {
+        /// The Queue Pair has one of its remote rights at least.
+        enabled: bool,
+    },
+}
+
+impl Memory {
+    /// Takes the STag with these 32 bits to Invalid state, as the Queue Pair `accessor`. An STag that is Invalid stays so,
+    /// whatever the Key.
+    ///
+    /// # Errors
+    /// Why not; the STag is as it was.
+    pub fn invalidate(&mut self, accessor: Accessor, by: InvalidateBy, stag: u32) -> Result<(), InvalidateError> {
+        let stag = Stag::from_bits(stag).ok_or(InvalidateError::InvalidStag)?;
+        match self.entry_mut(stag.index).ok_or(InvalidateError::InvalidStag)? {
+            Entry::Region(region) => {
+                if region.kind == RegionKind::Shared {
+                    return Err(InvalidateError::InvalidStag);
+                }
+                if region.pd != accessor.pd {
+                    return Err(InvalidateError::NotAssociated);
+                }
+                if region.mapping.is_none() {
+                    return Ok(());
+                }
+                if region.key != stag.key {
+                    return Err(InvalidateError::InvalidStag);
+                }
+                match by {
+                    InvalidateBy::Peer { enabled } if !enabled || !region.access.is_remote() => {
+                        return Err(InvalidateError::NoRight);
+                    }
+                    InvalidateBy::Peer { .. } | InvalidateBy::Local => {}
+                }
+                if region.windows > 0 {
+                    return Err(InvalidateError::WindowsBound);
+                }
+                let mapping = region.mapping.take();
+                self.release(mapping);
+            }
+            Entry::Window(window) => {
+                let Some(binding) = window.binding else {
+                    return if window.pd == accessor.pd { Ok(()) } else { Err(InvalidateError::NotAssociated) };
+                };
+                if binding.qp != accessor.qp {
+                    return Err(InvalidateError::NotAssociated);
+                }
+                if binding.key != stag.key {
+                    return Err(InvalidateError::InvalidStag);
+                }
+                if by == (InvalidateBy::Peer { enabled: false }) {
+                    return Err(InvalidateError::NoRight);
+                }
+                let bound = super::Window { pd: window.pd, binding: window.binding.take() };
+                self.unbind(&bound);
+                // The window's PD becomes the Queue Pair's (VERBS-7.10.4-7), which it was when it was bound.
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Names of memory: STags and their two parts (draft-hilland-rddp-verbs section 7.2).
+
+use std::fmt;
+
+/// The Index of an STag: 24 bits, chosen by the RNIC, never 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StagIndex(u32);
+
+impl StagIndex {
+    /// The greatest Index.
+    pub const MAX: u32 = 0x00ff_ffff;
+
+    /// The Index `value`, 1 to [`MAX`](Self::MAX).
+    #[must_use]
+    pub const fn new(value: u32) -> Option<Self> {
+        if value == 0 || value > Self::MAX { None } else { Some(StagIndex(value)) }
+    }
+
+    /// The Index as a number, 1 to [`MAX`](Self::MAX).
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// The Key of an STag: eight bits, chosen by the Consumer each time the STag becomes Valid. It has no default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StagKey(pub u8);
+
+/// A whole STag: Index in the upper 24 bits, Key in the lower eight (VERBS-7.2-4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Stag {
+    /// The RNIC's part.
+    pub index: StagIndex,
+    /// The Consumer's part.
+    pub key: StagKey,
+}
+
+impl Stag {
+    /// Reads the 32 bits of an STag; `None` where the Index is 0.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match StagIndex::new(bits >> 8) {
+            Some(index) => Some(Stag { index, key: StagKey((bits & 0xff) as u8) }),
+            None => None,
+        }
+    }
+
+    /// The 32 bits that travel, and that stand in work requests.
+    #[must_use]
+    pub const fn to_bits(self) -> u32 {
+        self.index.0 << 8 | self.key.0 as u32
+    }
+}
+
+impl fmt::Debug for Stag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#010x}", self.to_bits())
+    }
+}
+
+/// STag 0: physical memory, for local use on privileged Queue Pairs (draft section 7.2.1). It is no [`Stag`]: no verb takes it.
+pub const STAG_ZERO: u32 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_core::coverage::{By, Proof};
+    use weft_core::requirement;
+
+    #[test]
+    fn index_above_key() {
+        let mut proof = Proof::new(By::Test);
+        let stag = Stag { index: StagIndex::new(0x00ab_cdef).unwrap(), key: StagKey(0x5a) };
+        proof.shows(requirement!("VERBS-4-1"), || assert_eq!(stag.to_bits(), 0xabcd_ef5a));
+        proof.shows(requirement!("VERBS-7.2-4"), || {
+            assert_eq!(Stag::from_bits(0xabcd_ef5a), Some(stag));
+            assert_eq!(StagIndex::new(0x0100_0000), None);
+        });
+        proof.shows(requirement!("VERBS-7.2.1-2"), || assert_eq!(StagIndex::new(0), None));
+        proof.shows(requirement!("VERBS-7.2.1-3"), || assert_eq!(Stag::from_bits(0x5a), None));
+    }
+}

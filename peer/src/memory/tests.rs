@@ -1,0 +1,101 @@
+//! Tests of registered memory: a small world of one memory with two PDs, and helpers.
+
+mod domains;
+mod fast_register;
+mod invalidation;
+mod model;
+mod regions;
+mod shared;
+mod windows;
+
+use super::*;
+
+/// `proof` shows each id by the truth of its expression.
+macro_rules! shows {
+    ($proof:ident: $($id:literal => $check:expr;)+) => {
+        $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
+    };
+}
+use shows;
+
+/// A memory with two PDs, a buffer of eight pages, and a Queue Pair in each PD.
+struct World {
+    memory: Memory,
+    pd: PdId,
+    other_pd: PdId,
+    buffer: Buffer,
+    qp: Accessor,
+    /// In the same PD as `qp`.
+    sibling: Accessor,
+    stranger: Accessor,
+}
+
+const PAGE: u64 = 4096;
+/// A virtual address with First Byte Offset 0.
+const VA: u64 = 0x7000_0000_0000;
+
+impl World {
+    fn new() -> Self {
+        World::with(MemorySettings::default())
+    }
+
+    fn with(settings: MemorySettings) -> Self {
+        let mut memory = Memory::new(settings);
+        let pd = memory.allocate_pd().unwrap();
+        let other_pd = memory.allocate_pd().unwrap();
+        let buffer = memory.allocate_buffer(8 * PAGE as usize).unwrap();
+        let qp = Accessor { pd, qp: QpId(1), physical: false };
+        let sibling = Accessor { qp: QpId(2), ..qp };
+        let stranger = Accessor { pd: other_pd, qp: QpId(3), physical: false };
+        World { memory, pd, other_pd, buffer, qp, sibling, stranger }
+    }
+
+    /// A registration of `length` octets of the buffer from `offset` on.
+    fn registration(&self, offset: u64, length: u64) -> Registration {
+        let list = PhysicalBufferList::of(self.buffer, offset, length, PAGE as u32);
+        Registration {
+            pd: self.pd,
+            key: StagKey(0x5a),
+            list,
+            base: ToBase::ZeroBased,
+            remote: true,
+            access: Access::ALL,
+        }
+    }
+
+    /// A region of `length` octets, VA based, with all rights.
+    fn region(&mut self, length: u64) -> Stag {
+        let registration = Registration { base: ToBase::VaBased(VA), ..self.registration(0, length) };
+        self.memory.register(&registration).unwrap().stag
+    }
+
+    fn fast(&self, stag: Stag, length: u64) -> FastRegistration {
+        let Registration { list, base, access, .. } = self.registration(0, length);
+        FastRegistration { stag, list, base, access }
+    }
+
+    fn state(&self, index: StagIndex) -> StagState {
+        match self.memory.query_region(index) {
+            Ok(region) => region.state,
+            Err(_) => self.memory.query_window(index).unwrap().state,
+        }
+    }
+
+    fn locate(&self, stag: Stag, to: u64, len: usize, right: Right) -> Result<Place, AccessError> {
+        self.memory.locate(self.qp, stag.to_bits(), to, len, right)
+    }
+
+    /// Octet 0 through `stag` can be reached by the Queue Pair, in some way.
+    fn is_reachable(&self, stag: Stag, to: u64) -> bool {
+        [Right::LocalRead, Right::LocalWrite, Right::RemoteRead, Right::RemoteWrite]
+            .into_iter()
+            .any(|right| self.locate(stag, to, 1, right).is_ok())
+    }
+
+    fn bind(&mut self, window: StagIndex, key: u8, region: Stag, address: u64, length: u64) -> Result<Stag, BindError> {
+        let window = Stag { index: window, key: StagKey(key) };
+        let access = RemoteAccess { read: true, write: true };
+        self.memory.bind(self.qp, &Bind { window, region, address, length, va_based: false, access })?;
+        Ok(window)
+    }
+}

@@ -1,0 +1,61 @@
+//! Protection Domains (draft section 5.2).
+
+use weft_core::coverage::{By, Proof};
+
+use super::*;
+
+#[test]
+fn domains_come_from_the_rnic_alone_and_have_names_of_their_own() {
+    let mut proof = Proof::new(By::Test);
+    let mut memory = Memory::new(MemorySettings { max_pds: 3, ..MemorySettings::default() });
+    let pds: Vec<PdId> = (0..3).map(|_| memory.allocate_pd().unwrap()).collect();
+    shows! { proof:
+        "VERBS-5.2.1-2" => pds[0] != pds[1] && pds[1] != pds[2];
+        "VERBS-9.5.1.2-1" => memory.allocate_pd() == Err(MemoryError::InsufficientResources);
+    }
+    memory.deallocate_pd(pds[1]).unwrap();
+    let next = memory.allocate_pd().unwrap();
+    shows! { proof:
+        "VERBS-5.2.1-3" => !pds.contains(&next);
+        "VERBS-5.2.2-1" => memory.deallocate_pd(pds[1]) == Err(MemoryError::InvalidPdId);
+        "VERBS-9.5.1.2-4" => memory.deallocate_pd(pds[1]) == Err(MemoryError::InvalidPdId);
+        "VERBS-9.2.2.1-3" => memory.allocate_stag(next, 1, false).is_ok();
+    }
+}
+
+#[test]
+fn a_domain_in_use_stays() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = World::new();
+    let pd = world.pd;
+    let region = world.region(10);
+    proof.shows(weft_core::requirement!("VERBS-5.2.2-2"), || {
+        assert!(world.memory.deallocate_pd(pd).is_err());
+        assert!(world.memory.allocate_window(pd).is_ok(), "the domain is still there");
+    });
+    shows! { proof: "VERBS-5.2.2-3" => world.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
+    world.memory.deallocate(region.index).unwrap();
+    shows! { proof: "VERBS-9.2.2.2-3" => world.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
+    let window = StagIndex::new(region.index.get() + 1).unwrap();
+    world.memory.deallocate(window).unwrap();
+    shows! { proof: "VERBS-9.2.2.2-5" => world.memory.deallocate_pd(pd) == Ok(()); }
+    shows! { proof: "VERBS-5.2.1-5" => world.memory.allocate_window(pd) == Err(MemoryError::InvalidPdId); }
+}
+
+#[test]
+fn several_things_share_a_domain() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = World::new();
+    let (a, b) = (world.region(10), world.region(20));
+    let windows = [world.memory.allocate_window(world.pd).unwrap(), world.memory.allocate_window(world.pd).unwrap()];
+    let pd = world.pd;
+    shows! { proof:
+        "VERBS-5.2-3" => world.memory.query_region(a.index).unwrap().pd == pd;
+        "VERBS-5.2-4" => world.memory.query_region(b.index).unwrap().pd == pd;
+        "VERBS-5.2-5" => world.memory.query_window(windows[0]).unwrap().pd == pd;
+        "VERBS-5.2-6" => world.memory.query_window(windows[1]).unwrap().pd == pd;
+        "VERBS-5.2-7" => world.memory.allocate_stag(pd, 1, true).is_ok();
+        "VERBS-5.2-12" => world.memory.locate(world.stranger, a.to_bits(), VA, 1, Right::LocalRead)
+            == Err(AccessError::NotAssociated);
+    }
+}

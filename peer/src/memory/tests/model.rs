@@ -1,0 +1,51 @@
+//! Random registrations and accesses against a plain model: a list of addresses.
+
+use proptest::prelude::*;
+
+use super::*;
+
+proptest! {
+    /// Whatever the pages, their order, the First Byte Offset and the length: octet n of the region is the octet that walking the
+    /// list finds, writes change those octets alone, and one octet too many is refused.
+    #[test]
+    fn a_region_is_its_list_walked(
+        pages in proptest::collection::vec(0u64..8, 1..6), fbo in 0u32..4096, cut in 0u64..9000,
+        accesses in proptest::collection::vec((0u64..25_000, 0usize..9000), 1..8),
+    ) {
+        let mut world = World::new();
+        let room = pages.len() as u64 * PAGE - u64::from(fbo);
+        let length = room.saturating_sub(cut).max(1);
+        let entries = pages.iter().map(|page| PhysicalAddress(world.buffer.address().0 + page * PAGE)).collect();
+        let list = PhysicalBufferList { entry_size: 4096, entries, first_byte_offset: fbo, length };
+        let stag = world.memory.register(&Registration { list, ..world.registration(0, 1) }).unwrap().stag;
+        let walk: Vec<usize> = (0..length)
+            .map(|n| (pages[((n + u64::from(fbo)) / PAGE) as usize] * PAGE + (n + u64::from(fbo)) % PAGE) as usize)
+            .collect();
+        let mut model = vec![0u8; world.buffer.len()];
+        for (round, (to, len)) in accesses.into_iter().enumerate() {
+            let located = world.locate(stag, to, len, Right::RemoteWrite);
+            prop_assert_eq!(located.is_ok(), len == 0 || to + len as u64 <= length);
+            let Ok(place) = located else { continue };
+            let octets: Vec<u8> = (0..len).map(|n| (n * 7 + round * 31 + 1) as u8).collect();
+            world.memory.put(place, &octets);
+            for (n, octet) in octets.iter().enumerate() {
+                model[walk[to as usize + n]] = *octet;
+            }
+            prop_assert_eq!(world.memory.buffer(world.buffer).unwrap(), &model[..]);
+            let read: Vec<u8> = world.memory.slices(place).flatten().copied().collect();
+            let expected: Vec<u8> = (0..len).map(|n| model[walk[to as usize + n]]).collect();
+            prop_assert_eq!(read, expected);
+        }
+    }
+
+    /// No numbers reach anything that was not registered.
+    #[test]
+    fn arbitrary_names_reach_nothing(stag: u32, to: u64, len in 1usize..100_000) {
+        let mut world = World::new();
+        let region = world.region(100);
+        prop_assume!(stag != region.to_bits());
+        for right in [Right::LocalRead, Right::LocalWrite, Right::RemoteRead, Right::RemoteWrite] {
+            prop_assert!(world.memory.locate(world.qp, stag, to, len, right).is_err());
+        }
+    }
+}

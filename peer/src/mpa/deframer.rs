@@ -1,0 +1,269 @@
+//! Finds FPDUs in a stream, whatever way TCP split it, and checks their CRCs and markers (RFC 5044 sections 4, 5.2, 8).
+//!
+//! Boundaries come from `ULPDU_Length` alone (MPA-5.2-1). An FPDU that lies whole in the octets handed in is read there; without
+//! markers its ULPDU is given back from there without a copy. Only one that is split is collected, in a buffer that holds one
+//! FPDU (66,064 octets at most, markers included); markers are taken out into a second one, of one ULPDU.
+//!
+//! The CRC is checked first, so that a wrong marker behind it is the sender's doing (error 3) and not the network's.
+
+use weft_core::crc;
+use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
+
+use super::FpduError;
+use crate::hostile::{self, Deviations};
+
+/// Deframer of one direction.
+#[derive(Debug)]
+pub struct Deframer {
+    framing: Framing,
+    /// The start of an FPDU whose rest is not here yet; the FPDU given out last while `given_out`.
+    partial: Vec<u8>,
+    given_out: bool,
+    /// Stream octets before the FPDU that comes next.
+    position: u64,
+    /// The ULPDU given out last, where markers stood in it.
+    ulpdu: Vec<u8>,
+    deviations: Deviations,
+}
+
+impl Deframer {
+    /// Reads from the first octet behind the peer's start-up frame.
+    #[must_use]
+    pub fn new(framing: Framing) -> Self {
+        Deframer::deviating(framing, Deviations::NONE)
+    }
+
+    /// Reads as these deviations have it.
+    #[must_use]
+    pub fn deviating(framing: Framing, deviations: Deviations) -> Self {
+        Deframer { framing, partial: Vec::new(), given_out: false, position: 0, ulpdu: Vec::new(), deviations }
+    }
+
+    /// The next ULPDU; takes its FPDU off the front of `input`. `None` when `input` is used up and no FPDU is whole.
+    ///
+    /// # Errors
+    /// The CRC is wrong, or a marker. Nothing that follows can be trusted then (MPA-8-13): ask no more.
+    pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Result<&'a [u8], FpduError>> {
+        if self.given_out {
+            self.partial.clear();
+            self.given_out = false;
+        }
+        let header = fpdu::header_position(self.position, self.framing.phase()) - self.position;
+        let head_len = usize::try_from(header).unwrap_or(0) + LENGTH_LEN;
+        if self.partial.is_empty()
+            && let Some(layout) = self.layout(input, head_len)
+            && let Some((fpdu, rest)) = input.split_at_checked(len(&layout))
+        {
+            *input = rest;
+            self.position = layout.end;
+            return Some(open(fpdu, layout, self.framing, &self.deviations, &mut self.ulpdu));
+        }
+        self.take(input, head_len);
+        let layout = self.layout(&self.partial, head_len)?;
+        self.take(input, len(&layout));
+        if self.partial.len() < len(&layout) {
+            return None;
+        }
+        self.given_out = true;
+        self.position = layout.end;
+        Some(open(&self.partial, layout, self.framing, &self.deviations, &mut self.ulpdu))
+    }
+
+    /// Nothing of an unfinished FPDU is here.
+    #[must_use]
+    pub fn is_at_boundary(&self) -> bool {
+        self.given_out || self.partial.is_empty()
+    }
+
+    /// Where the parts of the FPDU that begins with `octets` stand, once its `ULPDU_Length` is here.
+    fn layout(&self, octets: &[u8], head_len: usize) -> Option<Layout> {
+        let length = octets.get(..head_len)?.last_chunk()?;
+        Some(Layout::new(self.position, u16::from_be_bytes(*length), self.framing.phase()))
+    }
+
+    fn take(&mut self, input: &mut &[u8], wanted: usize) {
+        let missing = wanted.saturating_sub(self.partial.len());
+        let (taken, rest) = input.split_at(missing.min(input.len()));
+        self.partial.extend_from_slice(taken);
+        *input = rest;
+    }
+}
+
+fn len(layout: &Layout) -> usize {
+    usize::try_from(layout.end - layout.start).unwrap_or(usize::MAX)
+}
+
+/// Checks a whole FPDU and gives its ULPDU; `joined` holds it where markers are to be taken out.
+fn open<'a>(
+    octets: &'a [u8],
+    layout: Layout,
+    framing: Framing,
+    deviations: &Deviations,
+    joined: &'a mut Vec<u8>,
+) -> Result<&'a [u8], FpduError> {
+    if framing.crc {
+        check_crc(octets, layout, false)?;
+    }
+    if !deviations.is_empty() && Fpdu::new(octets, layout).is_ok_and(|fpdu| hostile::hook::refuses(deviations, &fpdu)) {
+        check_crc(octets, layout, true)?;
+    }
+    if !framing.markers {
+        let length = usize::from(layout.ulpdu_length);
+        return Ok(octets.get(LENGTH_LEN..LENGTH_LEN + length).unwrap_or_default());
+    }
+    joined.clear();
+    let Ok(fpdu) = Fpdu::new(octets, layout) else { return Ok(joined) };
+    // RESERVED is not looked at (MPA-4.2-3), the two low bits of FPDUPTR count as zero (MPA-4.2-6).
+    if let Some(wrong) = fpdu.markers().find(|marker| marker.fpduptr & !3 != marker.expected)
+        && !hostile::hook::conduct(deviations).overlooks_markers
+    {
+        let position = layout.start + wrong.offset as u64;
+        return Err(FpduError::Marker { position, expected: wrong.expected, found: wrong.fpduptr });
+    }
+    for stretch in fpdu.ulpdu() {
+        joined.extend_from_slice(stretch);
+    }
+    Ok(joined)
+}
+
+/// Compares; `refuse` finds every CRC wrong.
+fn check_crc(fpdu: &[u8], layout: Layout, refuse: bool) -> Result<(), FpduError> {
+    let Some((covered, field)) = fpdu.split_last_chunk() else { return Ok(()) };
+    let (computed, found) = (crc::crc32c(covered), crc::from_octets(*field));
+    if computed == found && !refuse {
+        return Ok(());
+    }
+    Err(FpduError::Crc { position: layout.start, computed, found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A zero-length Write and a zero-length Send with their CRCs, computed with an independent table implementation.
+    const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
+    const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
+
+    /// RFC 5044 Figures 5 and 6, with an FPDU of 440 octets without meaning between them.
+    fn figures() -> (Vec<u8>, [Vec<u8>; 3]) {
+        let header = |msn: u8| [&b"\x41\x43\0\0\0\0\0\0\0\0\0\0\0"[..], &[msn, 0, 0, 0, 0], &[0; 24]].concat();
+        let first = [&b"\0\0\0\0\x00\x2a"[..], &header(1), b"\x52\x23\x99\x83"].concat();
+        let filler = [&434u16.to_be_bytes()[..], &[7; 434]].concat();
+        let filler = [&filler[..], &crc::to_octets(crc::crc32c(&filler))].concat();
+        let second = header(2);
+        let second = [b"\x00\x2a", &second[..18], b"\0\0\0\x14", &second[18..], b"\x84\x92\x58\x98"].concat();
+        ([first, filler, second].concat(), [header(1), vec![7; 434], header(2)])
+    }
+
+    fn read(crc: bool, pieces: &[&[u8]]) -> Result<Vec<Vec<u8>>, FpduError> {
+        read_framed(Framing { markers: false, crc }, pieces)
+    }
+
+    fn read_framed(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<Vec<u8>>, FpduError> {
+        let mut deframer = Deframer::new(framing);
+        let mut ulpdus = Vec::new();
+        for piece in pieces {
+            let mut input = *piece;
+            while let Some(ulpdu) = deframer.next(&mut input) {
+                ulpdus.push(ulpdu?.to_vec());
+            }
+            assert!(input.is_empty());
+        }
+        Ok(ulpdus)
+    }
+
+    #[test]
+    fn any_split_gives_the_same_ulpdus() {
+        let stream = [WRITE, SEND, WRITE].concat();
+        let expected = [&WRITE[2..16], &SEND[2..20], &WRITE[2..16]];
+        for first in 0..=stream.len() {
+            for second in first..=stream.len() {
+                let pieces = [&stream[..first], &stream[first..second], &stream[second..]];
+                assert_eq!(read(true, &pieces).unwrap(), expected, "cut at {first} and {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_crc_is_told_with_its_place_and_only_when_crcs_are_used() {
+        let mut stream = [WRITE, SEND].concat();
+        stream[43] ^= 1;
+        let error = read(true, &[&stream]).unwrap_err();
+        assert_eq!(error, FpduError::Crc { position: 20, computed: 0xc4e8_7b58, found: 0xc5e8_7b58 });
+        assert_eq!(read(false, &[&stream]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn the_longest_fpdu_fits_and_bounds_the_buffer() {
+        let mut stream = vec![0xff; 65_544];
+        stream.extend_from_slice(&[0, 0]);
+        let pieces: Vec<&[u8]> = stream.chunks(1000).collect();
+        assert_eq!(read(false, &pieces).unwrap(), [vec![0xff; 65_535]]);
+        let mut deframer = Deframer::new(Framing { markers: false, crc: false });
+        for piece in pieces {
+            let mut input = piece;
+            while deframer.next(&mut input).is_some() {}
+            assert!(deframer.partial.len() <= 65_544);
+        }
+        assert!(!deframer.is_at_boundary());
+    }
+
+    #[test]
+    fn figures_5_and_6_in_any_split() {
+        let (stream, ulpdus) = figures();
+        for first in 0..=stream.len() {
+            for second in (first..=stream.len()).step_by(if first % 50 == 0 { 1 } else { 64 }) {
+                let pieces = [&stream[..first], &stream[first..second], &stream[second..]];
+                let framing = Framing { markers: true, crc: true };
+                assert_eq!(read_framed(framing, &pieces).unwrap(), ulpdus, "cut at {first} and {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_marker_that_points_elsewhere_is_told_with_its_place() {
+        let (mut stream, _) = figures();
+        stream[0x203] = 0x10;
+        let unchecked = Framing { markers: true, crc: false };
+        let error = read_framed(unchecked, &[&stream]).unwrap_err();
+        assert_eq!(error, FpduError::Marker { position: 0x200, expected: 0x14, found: 0x10 });
+        // With a CRC that does not fit, it is the CRC's error.
+        let framing = Framing { markers: true, crc: true };
+        assert!(matches!(read_framed(framing, &[&stream]), Err(FpduError::Crc { position: 0x1ec, .. })));
+        // RESERVED and the two low bits mean nothing.
+        stream[0x200..0x204].copy_from_slice(b"\xff\xff\0\x17");
+        assert_eq!(read_framed(unchecked, &[&stream]).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn the_longest_fpdu_with_markers_bounds_the_buffers() {
+        let octets = [&[0; 4][..], &[0xff; 66_060]].concat();
+        let mut deframer = Deframer::new(Framing { markers: true, crc: false });
+        assert!(deframer.next(&mut &octets[..66_063]).is_none());
+        assert_eq!(deframer.partial.len(), 66_063);
+        // Octets 0xff are no marker that points back 508.
+        assert!(matches!(deframer.next(&mut &octets[66_063..]), Some(Err(FpduError::Marker { position: 512, .. }))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_octets_panic(markers: bool, crc: bool, pieces: Vec<Vec<u8>>) {
+            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+            let _ = read_framed(Framing { markers, crc }, &pieces);
+        }
+
+        /// What the sender writes comes out, in pieces of any size.
+        #[test]
+        fn what_is_framed_is_read_back(
+            lengths in prop::collection::vec(0usize..1600, 1..12), markers: bool, crc: bool, piece in 1usize..700,
+        ) {
+            let framing = Framing { markers, crc };
+            let mut sender = super::super::FpduSender::new(framing);
+            let ulpdus: Vec<Vec<u8>> = lengths.iter().map(|length| vec![*length as u8; *length]).collect();
+            let stream = ulpdus.iter().map(|ulpdu| sender.fpdu(&[ulpdu]).unwrap()).collect::<Vec<_>>().concat();
+            let pieces: Vec<&[u8]> = stream.chunks(piece).collect();
+            prop_assert_eq!(read_framed(framing, &pieces).unwrap(), ulpdus);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The sums of RFC 6581 sections 9.1 and 9.2: IRD, ORD and the ready-to-receive kind, each from two frames.
+
+use weft_core::wire::mpa::Enhanced;
+use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
+
+use super::settings::{EnhancedSettings, Model};
+use super::{Rtr, RtrKinds};
+
+/// What the enhanced set-up settled, seen from this side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Agreed {
+    /// RDMA Read Requests that this endpoint holds for its peer.
+    pub ird: u16,
+    /// RDMA Read Requests that this endpoint may have outstanding.
+    pub ord: u16,
+    /// The model is peer-to-peer: A=1 in both frames.
+    pub peer_to_peer: bool,
+}
+
+/// Why an Initiator cannot go on behind an accepting enhanced Reply; it sends a Terminate that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum SetupError {
+    /// MPA error 6.
+    #[error("the Responder's ORD of {wanted} is above the {most} that this endpoint can raise its IRD to")]
+    InsufficientIrd {
+        /// ORD of the Reply.
+        wanted: u16,
+        /// The limit.
+        most: u16,
+    },
+    /// MPA error 5: something went wrong on this side that has no code of its own.
+    #[error("local catastrophic error")]
+    LocalCatastrophic,
+    /// MPA error 7.
+    #[error("the Reply offers no ready-to-receive message that this endpoint can send")]
+    NoMatchingRtr,
+}
+
+/// A Responder's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The words of the Reply.
+    pub words: Enhanced,
+    pub agreed: Agreed,
+    /// The Initiator's IRD is less than this ULP can work with.
+    pub insufficient: bool,
+}
+
+/// The words of a Request.
+pub(super) fn request(own: &EnhancedSettings) -> Enhanced {
+    let told = |depth: super::Depth| if depth.negotiated { depth.value() } else { NOT_NEGOTIATED };
+    let (ird, ord) = (told(own.ird), told(own.ord));
+    match own.model {
+        Model::ClientServer => words(false, RtrKinds::NONE, ird, ord),
+        Model::PeerToPeer => words(true, own.rtr, ird, ord),
+    }
+}
+
+/// A Responder's part: never an ORD above the Request's IRD, and an IRD of at least the Request's ORD as far as it can be raised.
+pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
+    let own_rtr = if own.rtr.is_empty() { RtrKinds::only(Rtr::Write) } else { own.rtr };
+    let rtr = match (request.peer_to_peer, RtrKinds::of(request).and(own_rtr)) {
+        (false, _) => RtrKinds::NONE,
+        (true, common) if common.is_empty() => own_rtr,
+        (true, common) => common,
+    };
+    let least_ird = u16::from(rtr.read);
+    let max_ird = own.max_ird.max(own.ird.value()).max(least_ird).min(super::Depth::MAX);
+    let (told_ird, ird) = match request.ord {
+        NOT_NEGOTIATED => (NOT_NEGOTIATED, own.ird.value()),
+        wanted => {
+            let ird = own.ird.value().max(wanted).max(least_ird).min(max_ird);
+            (ird, ird)
+        }
+    };
+    let (told_ord, ord) = match request.ird {
+        NOT_NEGOTIATED => (NOT_NEGOTIATED, own.ord.value()),
+        limit => {
+            let ord = own.ord.value().min(limit);
+            (ord, ord)
+        }
+    };
+    Answer {
+        words: words(request.peer_to_peer, rtr, told_ird, told_ord),
+        agreed: Agreed { ird, ord, peer_to_peer: request.peer_to_peer },
+        insufficient: request.ird != NOT_NEGOTIATED && request.ird < own.min_ord,
+    }
+}
+
+/// The words of a rejecting Reply: an ORD that the ULP needs and did not get is named (P2P-9.1-21).
+pub(super) fn rejection(answer: &Answer, own: &EnhancedSettings) -> Enhanced {
+    let ord = if answer.insufficient { own.min_ord.min(super::Depth::MAX) } else { answer.words.ord };
+    Enhanced { ord, ..answer.words }
+}
+
+/// An Initiator's part behind an accepting Reply: what is agreed, and the ready-to-receive message that it has to send.
+pub(super) fn conclude(reply: &Enhanced, own: &EnhancedSettings) -> Result<(Agreed, Option<Rtr>), SetupError> {
+    let ord = match reply.ird {
+        NOT_NEGOTIATED => own.ord.value(),
+        limit => own.ord.value().min(limit),
+    };
+    let most = own.max_ird.max(own.ird.value()).min(super::Depth::MAX);
+    let ird = match reply.ord {
+        NOT_NEGOTIATED => own.ird.value(),
+        wanted if wanted > most => return Err(SetupError::InsufficientIrd { wanted, most }),
+        wanted => own.ird.value().max(wanted),
+    };
+    let rtr = if reply.peer_to_peer { Some(choose(reply, own).ok_or(SetupError::NoMatchingRtr)?) } else { None };
+    Ok((Agreed { ird, ord, peer_to_peer: reply.peer_to_peer }, rtr))
+}
+
+/// A Read needs a place at the Responder.
+fn choose(reply: &Enhanced, own: &EnhancedSettings) -> Option<Rtr> {
+    let mut usable = RtrKinds::of(reply).and(own.rtr);
+    usable.read &= reply.ird > 0;
+    let preferred = Some(own.preferred_rtr).filter(|kind| usable.contains(*kind));
+    preferred.or_else(|| [Rtr::Write, Rtr::Read, Rtr::Send].into_iter().find(|kind| usable.contains(*kind)))
+}
+
+fn words(peer_to_peer: bool, rtr: RtrKinds, ird: u16, ord: u16) -> Enhanced {
+    Enhanced { peer_to_peer, rtr_send: rtr.send, ird, rtr_write: rtr.write, rtr_read: rtr.read, ord }
+}

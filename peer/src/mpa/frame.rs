@@ -1,0 +1,238 @@
+//! Collects one start-up frame from any split of the stream, and judges it as early as it can be judged.
+
+use bytes::Bytes;
+use weft_core::error::{Found, Layer};
+use weft_core::wire::mpa::Enhanced;
+use weft_core::wire::mpa::startup::{
+    ENHANCED_LEN, FLAG_S, HEADER_LEN, MAX_PD_LENGTH, RawStartup, Startup, StartupKind,
+};
+use weft_core::{WireError, requirement};
+use zerocopy::FromBytes;
+
+use super::{MpaSettings, Rnic, Role, StartupError};
+use crate::hostile::{self, Deviations};
+
+/// ULP private data of a start-up frame: 0 to 512 octets (MPA-7.1.1-28), of which an enhanced frame takes 508 (P2P-9-8).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PrivateData(Bytes);
+
+/// More private data than a start-up frame can carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("private data of {octets} octets; {}start-up frame carries at most {most}",
+    if *.most == usize::from(MAX_PD_LENGTH) { "a " } else { "an enhanced " })]
+pub struct PrivateDataTooLong {
+    /// How many.
+    pub octets: usize,
+    /// How many can be carried: 512, or 508 behind the words of an enhanced frame.
+    pub most: usize,
+}
+
+impl PrivateData {
+    /// Takes up to 512 octets.
+    ///
+    /// # Errors
+    /// There are more.
+    pub fn new(octets: impl Into<Bytes>) -> Result<Self, PrivateDataTooLong> {
+        let octets = octets.into();
+        PrivateData(octets).fits(false)
+    }
+
+    /// Itself, if a frame of this kind can carry it.
+    pub(super) fn fits(self, enhanced: bool) -> Result<Self, PrivateDataTooLong> {
+        let most = usize::from(MAX_PD_LENGTH) - if enhanced { ENHANCED_LEN } else { 0 };
+        if self.0.len() > most {
+            return Err(PrivateDataTooLong { octets: self.0.len(), most });
+        }
+        Ok(self)
+    }
+
+    /// The octets.
+    #[must_use]
+    pub fn as_octets(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A start-up frame of the peer that was good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerFrame {
+    /// M: the peer wants markers.
+    pub markers: bool,
+    /// C: the peer wants CRCs.
+    pub crc: bool,
+    /// R: the Responder rejects. Never evaluated in a Request (MPA-7.1.1-16).
+    pub reject: bool,
+    /// Rev.
+    pub revision: u8,
+    /// S=1: the peer's IRD, ORD and ready-to-receive flags as it told them, for the ULP to see (P2P-9.1-8, P2P-9.1-25).
+    pub enhanced: Option<Enhanced>,
+    /// What its ULP tells ours.
+    pub private_data: PrivateData,
+}
+
+/// Holds the octets of the frame that is due; never more than 532.
+#[derive(Debug)]
+pub(super) struct FrameReader {
+    receiver: Role,
+    settings: MpaSettings,
+    octets: Vec<u8>,
+    deviations: Deviations,
+}
+
+impl FrameReader {
+    pub(super) fn new(receiver: Role, settings: MpaSettings, deviations: Deviations) -> Self {
+        FrameReader { receiver, settings, octets: Vec::new(), deviations }
+    }
+
+    /// Octets of the frame that are here.
+    pub(super) fn received(&self) -> usize {
+        self.octets.len()
+    }
+
+    /// Takes what belongs to the frame off the front of `input`; the frame, once it is whole.
+    pub(super) fn read(&mut self, input: &mut &[u8]) -> Result<Option<PeerFrame>, StartupError> {
+        self.take(input, HEADER_LEN);
+        hostile::hook::arrived(&self.deviations, self.receiver, &mut self.octets);
+        self.check_key()?;
+        let Ok((header, _)) = RawStartup::ref_from_prefix(&self.octets) else { return Ok(None) };
+        self.check_revision(header)?;
+        let pd_length = header.pd_length.get().min(MAX_PD_LENGTH);
+        check_room(header)?;
+        self.take(input, HEADER_LEN + usize::from(pd_length));
+
+        // The private data is not judged by the parser, so a frame whose end is not here yet can be judged with zeros there.
+        let mut whole = [0; HEADER_LEN + MAX_PD_LENGTH as usize];
+        whole[..self.octets.len()].copy_from_slice(&self.octets);
+        let length = HEADER_LEN + usize::from(pd_length);
+        let frame = Startup::parse(&whole[..length]).map_err(StartupError::Malformed)?;
+        if self.octets.len() < length {
+            return Ok(None);
+        }
+        Ok(Some(PeerFrame {
+            markers: frame.markers,
+            crc: frame.crc,
+            reject: frame.reject,
+            revision: frame.revision,
+            enhanced: frame.enhanced,
+            private_data: PrivateData(Bytes::copy_from_slice(frame.private_data)),
+        }))
+    }
+
+    /// Octets behind the frame, where none may be.
+    pub(super) fn check_end(&self, behind: &[u8]) -> Result<(), StartupError> {
+        if behind.is_empty() || hostile::hook::conduct(&self.deviations).takes_surplus {
+            return Ok(());
+        }
+        Err(StartupError::Surplus { octets: behind.len() })
+    }
+
+    /// Moves octets over until `wanted` are here.
+    fn take(&mut self, input: &mut &[u8], wanted: usize) {
+        let missing = wanted.saturating_sub(self.octets.len());
+        let (taken, rest) = input.split_at(missing.min(input.len()));
+        self.octets.extend_from_slice(taken);
+        *input = rest;
+    }
+
+    /// A wrong octet is told as soon as it is here: a peer that speaks another protocol need not be waited for.
+    fn check_key(&self) -> Result<(), StartupError> {
+        let (kind, expected, requirement) = match self.receiver {
+            Role::Initiator => (StartupKind::Reply, "\"MPA ID Rep Frame\"", requirement!("MPA-7.1.1-4")),
+            Role::Responder => (StartupKind::Request, "\"MPA ID Req Frame\"", requirement!("MPA-7.1.1-2")),
+        };
+        let Some(offset) = self.octets.iter().zip(kind.key()).position(|(found, right)| *found != right) else {
+            return Ok(());
+        };
+        if self.receiver == Role::Initiator && self.octets[..=offset] == StartupKind::Request.key()[..=offset] {
+            return Err(StartupError::BothInitiators);
+        }
+        Err(StartupError::Malformed(WireError {
+            layer: Layer::Mpa,
+            field: "key",
+            offset,
+            expected,
+            found: Found::Value(u64::from(self.octets[offset])),
+            requirement: Some(requirement),
+        }))
+    }
+
+    /// A Responder takes revision 1, and 2; a Reply's revision is at most the Request's. Revision 0 is for those that speak it. S
+    /// counts in revision 2 alone: without it that is the frame of revision 1 (P2P-10-10).
+    fn check_revision(&self, header: &RawStartup) -> Result<(), StartupError> {
+        let settings = &self.settings;
+        let enhanced = header.revision == 2 && header.flags & FLAG_S != 0;
+        let known = match (self.receiver, settings.rnic, header.revision) {
+            (Role::Responder, Rnic::Ietf | Rnic::PermissiveIetf, 2) if enhanced && !settings.answers_enhanced() => {
+                return Err(StartupError::UnsupportedEnhanced);
+            }
+            (_, Rnic::Rdmac | Rnic::PermissiveIetf, 0)
+            | (_, Rnic::Ietf | Rnic::PermissiveIetf, 1)
+            | (Role::Responder, Rnic::Rdmac, 1)
+            | (Role::Responder, Rnic::Ietf | Rnic::PermissiveIetf, 2) => true,
+            (Role::Initiator, Rnic::Ietf | Rnic::PermissiveIetf, 2) => settings.asks_enhanced(),
+            _ => false,
+        };
+        if known {
+            return Ok(());
+        }
+        Err(StartupError::UnsupportedRevision { revision: header.revision, receiver: self.receiver })
+    }
+}
+
+/// An enhanced frame has room for its words (P2P-6-12).
+fn check_room(header: &RawStartup) -> Result<(), StartupError> {
+    let pd_length = header.pd_length.get();
+    if header.revision != 2 || header.flags & FLAG_S == 0 || usize::from(pd_length) >= ENHANCED_LEN {
+        return Ok(());
+    }
+    Err(StartupError::Malformed(WireError {
+        layer: Layer::Mpa,
+        field: "pd_length",
+        offset: 18,
+        expected: "at least 4 with S=1",
+        found: Found::Value(u64::from(pd_length)),
+        requirement: Some(requirement!("P2P-6-12")),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What a Responder's reader makes of `pieces`, and the most octets that it held.
+    fn read(pieces: &[&[u8]]) -> (Result<Option<PeerFrame>, StartupError>, usize) {
+        let mut reader = FrameReader::new(Role::Responder, MpaSettings::default(), Deviations::NONE);
+        for piece in pieces {
+            let mut input = *piece;
+            match reader.read(&mut input) {
+                Ok(None) => assert!(input.is_empty()),
+                done => return (done, reader.received()),
+            }
+        }
+        (Ok(None), reader.received())
+    }
+
+    proptest! {
+        /// Frames that are right or wrong in one octet, with less or more behind them: cut anywhere, the judgement is the same, and
+        /// no more than a frame is held.
+        #[test]
+        fn a_split_changes_nothing(
+            at in 0usize..24, change: u8, pd_length in 0u16..600, behind in prop::collection::vec(any::<u8>(), 0..600),
+            cut: prop::sample::Index,
+        ) {
+            let mut octets = [&b"MPA ID Req Frame\x40\x01"[..], &pd_length.to_be_bytes(), &behind].concat();
+            if let Some(octet) = octets.get_mut(at) {
+                *octet ^= change;
+            }
+            let (whole, held) = read(&[&octets]);
+            let (first, second) = octets.split_at(cut.index(octets.len()));
+            prop_assert_eq!(&read(&[first, second]).0, &whole);
+            prop_assert!(held <= HEADER_LEN + usize::from(MAX_PD_LENGTH));
+            if let Ok(Some(frame)) = whole {
+                let words = if frame.enhanced.is_some() { ENHANCED_LEN } else { 0 };
+                prop_assert_eq!(&octets[HEADER_LEN + words..held], frame.private_data.as_octets());
+            }
+        }
+    }
+}

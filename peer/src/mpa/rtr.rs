@@ -1,0 +1,215 @@
+//! Ready-to-receive messages: the zero-length message by which an Initiator lets its Responder speak (RFC 6581 sections 4, 9.2).
+//!
+//! They are built and recognised here as whole ULPDUs, since they are part of start-up: no memory is touched, and no STag of
+//! theirs means anything (P2P-9.2-14). What they cost in message sequence numbers is the business of [`crate::connection`].
+
+use weft_core::wire::ddp::{self, queue};
+use weft_core::wire::mpa::Enhanced;
+use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
+
+/// A kind of ready-to-receive message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rtr {
+    /// A Read Request for no octets; the Responder answers it by a Read Response of none. Flag D.
+    Read,
+    /// A Send without payload. Flag B.
+    Send,
+    /// An RDMA Write without payload. Flag C.
+    Write,
+}
+
+impl Rtr {
+    /// All kinds.
+    pub const ALL: [Rtr; 3] = [Rtr::Read, Rtr::Send, Rtr::Write];
+
+    /// The ULPDU: the first message of its queue, zero in every field that is free.
+    #[must_use]
+    pub fn ulpdu(self, version: u8) -> Vec<u8> {
+        let mut out = Vec::new();
+        let control = |opcode| Control::new(opcode, version);
+        let untagged = |qn| ddp::Untagged { last: true, qn, msn: 1, mo: 0 };
+        match self {
+            Rtr::Write => {
+                ddp::Tagged { last: true, stag: 0, tagged_offset: 0 }.emit(version, control(Opcode::WRITE), &mut out);
+            }
+            Rtr::Send => {
+                let ulp = ddp::UntaggedUlp { control: control(Opcode::SEND), word: 0 };
+                untagged(queue::SEND).emit(version, ulp, &mut out);
+            }
+            Rtr::Read => {
+                let ulp = ddp::UntaggedUlp { control: control(Opcode::READ_REQUEST), word: 0 };
+                untagged(queue::READ_REQUEST).emit(version, ulp, &mut out);
+                ReadRequest::default().emit(&mut out);
+            }
+        }
+        out
+    }
+}
+
+/// A ready-to-receive message that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrivedRtr {
+    /// With the place that the Read Response names.
+    Read {
+        /// SinkSTag.
+        sink_stag: u32,
+        /// SinkTO.
+        sink_to: u64,
+    },
+    /// A Send.
+    Send,
+    /// A Write.
+    Write,
+}
+
+impl ArrivedRtr {
+    /// Is `ulpdu`, the first of a direction, such a message?
+    #[must_use]
+    pub fn of(ulpdu: &[u8], version: u8) -> Option<Self> {
+        if let Ok((header, control, payload)) = ddp::Tagged::parse(ulpdu, version) {
+            let write = control == Control::new(Opcode::WRITE, version);
+            return (write && header.last && payload.is_empty()).then_some(ArrivedRtr::Write);
+        }
+        let (header, ulp, payload) = ddp::Untagged::parse(ulpdu, version).ok()?;
+        if !header.last || header.msn != 1 || header.mo != 0 || ulp.control.version() != version {
+            return None;
+        }
+        match (ulp.control.opcode(), header.qn) {
+            (Opcode::SEND, queue::SEND) => payload.is_empty().then_some(ArrivedRtr::Send),
+            (Opcode::READ_REQUEST, queue::READ_REQUEST) => {
+                let read = ReadRequest::parse(payload).ok().filter(|read| read.rdmardsz == 0)?;
+                Some(ArrivedRtr::Read { sink_stag: read.sink_stag, sink_to: read.sink_to })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The Read Response of no octets that answers a [`ArrivedRtr::Read`] (P2P-9.2-12).
+#[must_use]
+pub fn read_response(version: u8, sink_stag: u32, sink_to: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let header = ddp::Tagged { last: true, stag: sink_stag, tagged_offset: sink_to };
+    header.emit(version, Control::new(Opcode::READ_RESPONSE, version), &mut out);
+    out
+}
+
+/// Is `ulpdu` a Read Response of no octets?
+#[must_use]
+pub fn is_read_response(ulpdu: &[u8], version: u8) -> bool {
+    ddp::Tagged::parse(ulpdu, version).is_ok_and(|(header, control, payload)| {
+        header.last && payload.is_empty() && control == Control::new(Opcode::READ_RESPONSE, version)
+    })
+}
+
+/// A set of kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct RtrKinds {
+    /// [`Rtr::Send`].
+    pub send: bool,
+    /// [`Rtr::Write`].
+    pub write: bool,
+    /// [`Rtr::Read`].
+    pub read: bool,
+}
+
+impl RtrKinds {
+    /// All three.
+    pub const ALL: RtrKinds = RtrKinds { send: true, write: true, read: true };
+    /// None.
+    pub const NONE: RtrKinds = RtrKinds { send: false, write: false, read: false };
+
+    /// One.
+    #[must_use]
+    pub const fn only(kind: Rtr) -> Self {
+        RtrKinds { send: matches!(kind, Rtr::Send), write: matches!(kind, Rtr::Write), read: matches!(kind, Rtr::Read) }
+    }
+
+    /// Flags B, C and D.
+    #[must_use]
+    pub const fn of(words: &Enhanced) -> Self {
+        RtrKinds { send: words.rtr_send, write: words.rtr_write, read: words.rtr_read }
+    }
+
+    /// Is it in the set?
+    #[must_use]
+    pub const fn contains(self, kind: Rtr) -> bool {
+        match kind {
+            Rtr::Read => self.read,
+            Rtr::Send => self.send,
+            Rtr::Write => self.write,
+        }
+    }
+
+    /// Is the set empty?
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        !self.send && !self.write && !self.read
+    }
+
+    /// What both have.
+    #[must_use]
+    pub const fn and(self, other: RtrKinds) -> RtrKinds {
+        RtrKinds { send: self.send && other.send, write: self.write && other.write, read: self.read && other.read }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_core::wire::mpa::{Framing, fpdu};
+
+    fn framed(ulpdu: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        fpdu::emit(0, &[ulpdu], Framing { markers: false, crc: true }, &mut out).unwrap();
+        out
+    }
+
+    /// The vectors of an independent CRC: zero in every free field.
+    #[test]
+    fn octets_of_each_kind() {
+        let zeros = |count: usize| vec![0; count];
+        let write = [&b"\x00\x0e\xc1\x40"[..], &zeros(12), b"\xa3\x05\x72\xab"].concat();
+        assert_eq!(framed(&Rtr::Write.ulpdu(1)), write);
+        let send = [&b"\x00\x12\x41\x43"[..], &zeros(11), b"\x01", &zeros(4), b"\x58\x7b\xe8\xc4"].concat();
+        assert_eq!(framed(&Rtr::Send.ulpdu(1)), send);
+        let read = [&b"\x00\x2e\x41\x41"[..], &zeros(7), b"\x01\0\0\0\x01", &zeros(32), b"\xf2\xc6\xdd\x3d"].concat();
+        assert_eq!(framed(&Rtr::Read.ulpdu(1)), read);
+        let response = [&b"\x00\x0e\xc1\x42"[..], &zeros(12), b"\x69\x75\xd6\xca"].concat();
+        assert_eq!(framed(&read_response(1, 0, 0)), response);
+    }
+
+    #[test]
+    fn each_kind_is_recognised_in_its_version_alone() {
+        for version in [0, 1] {
+            for kind in Rtr::ALL {
+                let ulpdu = kind.ulpdu(version);
+                let expected = match kind {
+                    Rtr::Read => ArrivedRtr::Read { sink_stag: 0, sink_to: 0 },
+                    Rtr::Send => ArrivedRtr::Send,
+                    Rtr::Write => ArrivedRtr::Write,
+                };
+                assert_eq!(ArrivedRtr::of(&ulpdu, version), Some(expected));
+                assert_eq!(ArrivedRtr::of(&ulpdu, 1 - version), None);
+                assert_eq!(ArrivedRtr::of(&[&ulpdu[..], b"x"].concat(), version), None, "{kind:?} with payload");
+                assert!(!is_read_response(&ulpdu, version));
+            }
+            assert!(is_read_response(&read_response(version, 7, 8), version));
+            assert_eq!(ArrivedRtr::of(&read_response(version, 7, 8), version), None);
+        }
+    }
+
+    /// STags and offsets are free (siw names 1 and 0, nes 1 and 1).
+    #[test]
+    fn free_fields_do_not_matter() {
+        let mut write = Rtr::Write.ulpdu(1);
+        write[2..].fill(0xff);
+        assert_eq!(ArrivedRtr::of(&write, 1), Some(ArrivedRtr::Write));
+        let mut read = Rtr::Read.ulpdu(1);
+        read[18..30].copy_from_slice(b"\0\0\0\x01\0\0\0\0\0\0\0\x02");
+        read[34..46].fill(0xff);
+        assert_eq!(ArrivedRtr::of(&read, 1), Some(ArrivedRtr::Read { sink_stag: 1, sink_to: 2 }));
+        read[33] = 1;
+        assert_eq!(ArrivedRtr::of(&read, 1), None, "RDMARDSZ 1");
+    }
+}

@@ -1,0 +1,260 @@
+//! The sink of a connection without registered memory: Sends into posted lengths.
+//!
+//! Memory is taken as octets arrive, never because a header announces them.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use weft_core::wire::ddp;
+use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
+
+use super::{DataSink, Fault, Received, Receiver, SegmentError};
+use crate::memory::{AccessError, InvalidateError};
+
+/// The Data Sink of one stream.
+#[derive(Debug)]
+pub struct Inbound {
+    receiver: Receiver,
+    receives: Receives,
+}
+
+/// Something whole for the ULP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// A Send.
+    Message {
+        /// Its payload.
+        octets: Bytes,
+        /// It came with Solicited Event.
+        solicited: bool,
+    },
+    /// The peer's Terminate: the stream is over.
+    Terminate(Terminate),
+}
+
+impl Default for Inbound {
+    fn default() -> Self {
+        Inbound::new(ddp::Control::VERSION)
+    }
+}
+
+impl Inbound {
+    /// Takes segments of this version of DDP and RDMAP.
+    #[must_use]
+    pub fn new(version: u8) -> Self {
+        // Without RFC 7306 the opcodes above Terminate are reserved (RFC 5040 4.3).
+        Inbound { receiver: Receiver::new(version, false), receives: Receives::default() }
+    }
+
+    /// The first Send was start-up's ready-to-receive message and used no buffer: MSN 2 comes next.
+    pub fn skip_send(&mut self) {
+        self.receiver.skip_send();
+    }
+
+    /// Posts a receive buffer of `length` octets.
+    pub fn post_receive(&mut self, length: u32) {
+        self.receives.posted.push_back(length);
+    }
+
+    /// Receive buffers that are left.
+    #[must_use]
+    pub fn posted_receives(&self) -> usize {
+        self.receives.posted.len()
+    }
+
+    /// Part of a message is here.
+    #[must_use]
+    pub fn is_mid_message(&self) -> bool {
+        self.receiver.is_mid_message()
+    }
+
+    /// Takes one ULPDU.
+    ///
+    /// # Errors
+    /// The segment is refused; the stream is in error.
+    pub fn handle_segment(&mut self, ulpdu: &[u8]) -> Result<Option<Delivery>, SegmentError> {
+        self.receiver.handle_segment(ulpdu, &mut self.receives)?;
+        Ok(self.receives.delivery.take())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Receives {
+    /// Lengths of the posted buffers, in octets.
+    posted: VecDeque<u32>,
+    /// Of the message that is arriving.
+    arrived: Vec<u8>,
+    delivery: Option<Delivery>,
+}
+
+impl DataSink for Receives {
+    fn write(&mut self, _: u32, _: u64, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault::Tagged(AccessError::InvalidStag))
+    }
+
+    fn read_response(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<(), Fault> {
+        // It answers a Read Request; none was sent.
+        Err(Fault::Opcode)
+    }
+
+    fn receive_buffer(&mut self) -> Result<u64, Fault> {
+        self.posted.front().map(|length| u64::from(*length)).ok_or(Fault::NoBuffer)
+    }
+
+    fn receive(&mut self, _offset: u32, payload: &[u8]) -> Result<(), Fault> {
+        self.arrived.extend_from_slice(payload);
+        Ok(())
+    }
+
+    fn received(&mut self, message: Received) -> Result<(), Fault> {
+        if message.invalidate.is_some() {
+            return Err(Fault::Invalidate(InvalidateError::InvalidStag));
+        }
+        self.posted.pop_front();
+        let octets = Bytes::from(std::mem::take(&mut self.arrived));
+        self.delivery = Some(Delivery::Message { octets, solicited: message.solicited });
+        Ok(())
+    }
+
+    fn request_buffer(&mut self) -> Result<(), Fault> {
+        // IRD is zero here.
+        Err(Fault::NoBuffer)
+    }
+
+    fn read_request(&mut self, _: ReadRequest) -> Result<(), Fault> {
+        Err(Fault::NoBuffer)
+    }
+
+    fn atomic_request(&mut self, _: AtomicRequest) -> Result<(), Fault> {
+        Err(Fault::NoBuffer)
+    }
+
+    fn atomic_response(&mut self, _: AtomicResponse) -> Result<(), Fault> {
+        Err(Fault::AtomicResponse)
+    }
+
+    fn terminate(&mut self, terminate: Terminate) {
+        self.delivery = Some(Delivery::Terminate(terminate));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weft_core::wire::ddp::RawUntagged;
+    use weft_core::wire::rdmap::TerminateError;
+    use zerocopy::IntoBytes;
+
+    /// A well-formed untagged segment: one Send of `payload`, changed by `change`.
+    fn untagged(payload: &[u8], change: impl FnOnce(&mut RawUntagged)) -> Vec<u8> {
+        let mut header = RawUntagged {
+            control: ddp::Control(0x41),
+            ulp_control: weft_core::wire::rdmap::Control(0x43),
+            ulp_word: 0.into(),
+            qn: 0.into(),
+            msn: 1.into(),
+            mo: 0.into(),
+        };
+        change(&mut header);
+        [header.as_bytes(), payload].concat()
+    }
+
+    fn refusal(segment: &[u8]) -> (u8, u8) {
+        let mut inbound = Inbound::default();
+        inbound.post_receive(8);
+        let refused = inbound.handle_segment(segment).unwrap_err();
+        assert_eq!(usize::from(refused.segment_length), segment.len());
+        let error = refused.code();
+        (error.layer.0 << 4 | error.error_type, error.code)
+    }
+
+    #[test]
+    fn sends_are_delivered_and_reserved_bits_ignored() {
+        let mut inbound = Inbound::default();
+        inbound.post_receive(8);
+        inbound.post_receive(0);
+        let first = untagged(b"octets", |h| (h.control.0, h.ulp_control.0) = (0x7d, 0x73));
+        let octets = Bytes::from_static(b"octets");
+        assert_eq!(inbound.handle_segment(&first), Ok(Some(Delivery::Message { octets, solicited: false })));
+        let second = untagged(b"", |h| (h.msn, h.ulp_control.0) = (2.into(), 0x45));
+        let empty = Delivery::Message { octets: Bytes::new(), solicited: true };
+        assert_eq!(inbound.handle_segment(&second), Ok(Some(empty)));
+        assert_eq!(inbound.posted_receives(), 0);
+    }
+
+    #[test]
+    fn each_fault_has_its_code() {
+        // RFC 5041 7.1, 7.2.
+        assert_eq!(refusal(&untagged(b"", |h| h.control.0 = 0x40)), (0x12, 0x06));
+        assert_eq!(refusal(&untagged(b"", |h| h.control.0 = 0x43)), (0x12, 0x06));
+        assert_eq!(refusal(&untagged(b"a", |h| h.qn = 3.into())), (0x12, 0x01));
+        assert_eq!(refusal(&untagged(b"a", |h| h.qn = u32::MAX.into())), (0x12, 0x01));
+        assert_eq!(refusal(&untagged(b"a", |h| h.msn = 2.into())), (0x12, 0x03));
+        assert_eq!(refusal(&untagged(b"a", |h| h.mo = 9.into())), (0x12, 0x04));
+        assert_eq!(refusal(&untagged(b"nine octe", |_| ())), (0x12, 0x05));
+        assert_eq!(refusal(&untagged(&[0; 28], |h| (h.ulp_control.0, h.qn) = (0x41, 1.into()))), (0x12, 0x02));
+        // RFC 5040 7.2.
+        for version in [0x03, 0x83, 0xc3] {
+            assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = version)), (0x02, 0x05));
+        }
+        for opcode in [0x47, 0x41, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4f] {
+            assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x02, 0x06));
+        }
+        // RDMAP-7306.1.1-1: a reserved opcode is told before its queue, which is as unknown.
+        assert_eq!(refusal(&untagged(&[0; 12], |h| (h.ulp_control.0, h.qn) = (0x4b, 3.into()))), (0x02, 0x06));
+        for opcode in [0x44, 0x46] {
+            assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x01, 0x00));
+        }
+        // Tagged.
+        assert_eq!(refusal(b"\xc1\x40\0\0\0\x01\0\0\0\0\0\0\0\0x"), (0x11, 0x00));
+        assert_eq!(refusal(b"\xc2\x40\0\0\0\x01\0\0\0\0\0\0\0\0x"), (0x11, 0x04));
+        assert_eq!(refusal(b"\xc1\x42\0\0\0\x01\0\0\0\0\0\0\0\0"), (0x02, 0x06));
+        // Too short for a header.
+        assert_eq!(refusal(b""), (0x10, 0x00));
+        assert_eq!(refusal(&[0x41; 17]), (0x10, 0x00));
+    }
+
+    #[test]
+    fn no_receive_posted() {
+        let refused = Inbound::default().handle_segment(&untagged(b"a", |_| ())).unwrap_err();
+        assert_eq!(refused.code(), TerminateError::DDP_UNTAGGED_NO_BUFFER);
+    }
+
+    /// DDP-5.2-10.
+    #[test]
+    fn a_zero_length_write_is_taken_whatever_it_names() {
+        let write = b"\xc1\x40\xde\xad\xbe\xef\xff\xff\xff\xff\xff\xff\xff\xff";
+        assert_eq!(Inbound::default().handle_segment(write), Ok(None));
+    }
+
+    #[test]
+    fn a_terminate_needs_no_posted_receive() {
+        let code = |octets: &[u8], change: fn(&mut RawUntagged)| {
+            let segment = untagged(octets, |h| {
+                (h.ulp_control.0, h.qn) = (0x47, 2.into());
+                change(h);
+            });
+            Inbound::default().handle_segment(&segment).map_err(|refused| refused.code())
+        };
+        let Ok(Some(Delivery::Terminate(terminate))) = code(&[0x20, 0x02, 0, 0], |_| ()) else { panic!("delivered") };
+        assert_eq!(terminate.error, TerminateError::MPA_CRC);
+        assert_eq!(code(&[0x20, 2, 0, 0], |h| h.msn = 2.into()), Err(TerminateError::DDP_UNTAGGED_MSN_RANGE));
+        assert_eq!(code(&[0x20, 2, 0, 0], |h| h.mo = 1.into()), Err(TerminateError::DDP_UNTAGGED_INVALID_MO));
+        assert_eq!(code(&[0x20, 2, 0, 0], |h| h.control.0 = 0x01), Err(TerminateError::DDP_UNTAGGED_TOO_LONG));
+        assert_eq!(code(&[0x20, 2, 0, 0], |h| h.ulp_control.0 = 0x43), Err(TerminateError::RDMAP_UNEXPECTED_OPCODE));
+        assert_eq!(code(&[0x20, 2], |_| ()), Err(TerminateError::RDMAP_OPERATION_UNSPECIFIED));
+    }
+
+    proptest! {
+        #[test]
+        fn no_octets_panic(segments: Vec<Vec<u8>>) {
+            let mut inbound = Inbound::default();
+            inbound.post_receive(64);
+            for segment in segments {
+                let _ = inbound.handle_segment(&segment);
+                prop_assert!(inbound.posted_receives() <= 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What goes out: posted Sends in order, cut to MULPDU, then perhaps one Terminate (RFC 5040 sections 5.3, 5.4, 7.1).
+//!
+//! FPDUs are made one at a time, when the driver has room for them, so that nothing is held twice.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use weft_core::wire::ddp::queue;
+use weft_core::wire::rdmap::{Control, Opcode, Terminate};
+
+use crate::ddp::{Destination, Segmenter};
+use crate::mpa::FpduSender;
+
+/// Names a posted Send; they count up from 0 on each connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SendId(pub u64);
+
+/// The Data Source of one stream.
+#[derive(Debug)]
+pub struct Outbound {
+    fpdus: FpduSender,
+    mulpdu: u16,
+    /// Of DDP and RDMAP, as MPA negotiated it.
+    version: u8,
+    /// ULPDUs that go in front of the next message: what start-up wants said.
+    ahead: VecDeque<Vec<u8>>,
+    posted: VecDeque<(SendId, Bytes)>,
+    /// The message that is being sent.
+    current: Option<Current>,
+    next_id: u64,
+    /// Octets of the Sends that are not complete.
+    octets: usize,
+    /// MSN of the next Send.
+    next_msn: u32,
+    terminate: Option<Terminate>,
+}
+
+#[derive(Debug)]
+struct Current {
+    /// `None` for the Terminate.
+    id: Option<SendId>,
+    payload: Bytes,
+    message: Segmenter,
+}
+
+/// One FPDU, and the Send that is complete with it.
+pub(crate) struct Fpdu {
+    pub(crate) octets: Vec<u8>,
+    pub(crate) completes: Option<SendId>,
+}
+
+impl Outbound {
+    /// Sends FPDUs of at most `mulpdu` octets of ULPDU, with headers of this version of DDP and RDMAP.
+    #[must_use]
+    pub fn new(fpdus: FpduSender, mulpdu: u16, version: u8) -> Self {
+        let (posted, ahead) = (VecDeque::new(), VecDeque::new());
+        let (next_id, octets, next_msn) = (0, 0, 1);
+        Outbound { fpdus, mulpdu, version, ahead, posted, current: None, next_id, octets, next_msn, terminate: None }
+    }
+
+    /// Lets a ULPDU that start-up wants said go in front of the next message.
+    pub fn say_ahead(&mut self, ulpdu: Vec<u8>) {
+        self.ahead.push_back(ulpdu);
+    }
+
+    /// The first Send is start-up's ready-to-receive message: the next one has MSN 2.
+    pub fn skip_send(&mut self) {
+        self.next_msn = self.next_msn.wrapping_add(1);
+    }
+
+    /// Posts a Send.
+    pub fn post_send(&mut self, payload: Bytes) -> SendId {
+        let id = SendId(self.next_id);
+        self.next_id += 1;
+        self.octets += payload.len();
+        self.posted.push_back((id, payload));
+        id
+    }
+
+    /// Sends that are not complete.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.posted.len() + usize::from(self.current.as_ref().is_some_and(|current| current.id.is_some()))
+    }
+
+    /// Octets of the Sends that are not complete.
+    #[must_use]
+    pub fn outstanding_octets(&self) -> usize {
+        self.octets
+    }
+
+    /// Drops the Sends that were not begun and lets `terminate` be the last message: at most the message in progress goes
+    /// before it (RDMAP-7.1-7), and nothing behind it (RDMAP-5.4-12).
+    pub fn terminate(&mut self, terminate: Terminate) {
+        self.drop_posted();
+        self.terminate = Some(terminate);
+    }
+
+    /// Drops the Sends that were not begun.
+    pub fn drop_posted(&mut self) {
+        self.octets -= self.posted.drain(..).map(|(_, payload)| payload.len()).sum::<usize>();
+    }
+
+    /// The next FPDU; `None` when there is nothing to send.
+    pub(crate) fn next_fpdu(&mut self) -> Option<Fpdu> {
+        if self.current.is_none() {
+            if let Some(ulpdu) = self.ahead.pop_front() {
+                return Some(Fpdu { octets: self.fpdus.fpdu(&[&ulpdu]).ok()?, completes: None });
+            }
+            self.current = self.next_message();
+        }
+        let Current { id, payload, message } = self.current.as_mut()?;
+        let segment = message.next_segment(self.mulpdu)?;
+        let part = payload.slice(segment.payload.start as usize..segment.payload.end as usize);
+        let mut completes = None;
+        if message.is_finished() {
+            completes = *id;
+            if id.is_some() {
+                self.octets -= payload.len();
+            }
+            self.current = None;
+        }
+        // A segment has at most MULPDU octets, which an FPDU always carries.
+        let octets = self.fpdus.fpdu(&[segment.header.as_octets(), &part]).ok()?;
+        Some(Fpdu { octets, completes })
+    }
+
+    fn next_message(&mut self) -> Option<Current> {
+        if let Some((id, payload)) = self.posted.pop_front() {
+            let message = self.message(queue::SEND, self.next_msn, Opcode::SEND, &payload);
+            self.next_msn = self.next_msn.wrapping_add(1);
+            return Some(Current { id: Some(id), payload, message });
+        }
+        let terminate = self.terminate.take()?;
+        let mut payload = Vec::new();
+        terminate.emit(&mut payload);
+        let payload = Bytes::from(payload);
+        let message = self.message(queue::TERMINATE, 1, Opcode::TERMINATE, &payload);
+        Some(Current { id: None, payload, message })
+    }
+
+    /// A message of at most 2^32 - 1 octets (DDP-5.2-2); the caller sees to it.
+    fn message(&self, qn: u32, msn: u32, opcode: Opcode, payload: &Bytes) -> Segmenter {
+        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        let destination = Destination::Untagged { qn, msn, word: 0 };
+        Segmenter::new(destination, Control::new(opcode, self.version), length)
+    }
+}

@@ -1,0 +1,231 @@
+//! The Data Sink of one stream: each DDP segment checked, placed and delivered (RFC 5040 section 7.2, RFC 5041 section 7.1,
+//! RFC 7306 section 8.2).
+//!
+//! The order of the checks, where the RFCs leave it open: DDP version, RDMAP version, a known opcode, then the queue and whether the
+//! opcode belongs there, then whose turn it is, then the buffer. So a peer that speaks of an RFC 7306 that this side does
+//! not have hears "Unexpected OpCode" (RDMAP-7306.1.1-1).
+//!
+//! Memory, receive queues and requests belong to the [`DataSink`]; nothing is held here but the place in each queue.
+
+use weft_core::wire::ddp::{RawHeader, RawTagged, RawUntagged, queue};
+use weft_core::wire::rdmap::{AtomicOpcode, AtomicRequest, AtomicResponse, Immediate, Opcode, RawAtomicRequest};
+use weft_core::wire::rdmap::{ReadRequest, Terminate};
+use zerocopy::FromBytes;
+
+use super::{DataSink, Fault, Received, SegmentError};
+use crate::ddp::{QueueError, UntaggedQueue};
+
+/// The receiving engine of one stream.
+#[derive(Debug)]
+pub struct Receiver {
+    /// Of DDP and RDMAP, as MPA negotiated it.
+    version: u8,
+    /// RFC 7306 is spoken: Atomic Operations and Immediate Data.
+    extensions: bool,
+    sends: UntaggedQueue,
+    requests: UntaggedQueue,
+    atomics: UntaggedQueue,
+    /// Opcode and STag of a tagged message that is not ended.
+    tagged: Option<(Opcode, u32)>,
+}
+
+impl Receiver {
+    /// Takes segments of this version of DDP and RDMAP.
+    #[must_use]
+    pub fn new(version: u8, extensions: bool) -> Self {
+        let queue = UntaggedQueue::default();
+        Receiver { version, extensions, sends: queue, requests: queue, atomics: queue, tagged: None }
+    }
+
+    /// Start-up's ready-to-receive message was a Send and used no buffer: MSN 2 comes next.
+    pub fn skip_send(&mut self) {
+        self.sends.skip();
+    }
+
+    /// Start-up's ready-to-receive message was a Read Request and was answered: MSN 2 comes next.
+    pub fn skip_request(&mut self) {
+        self.requests.skip();
+    }
+
+    /// Part of a message is here.
+    #[must_use]
+    pub fn is_mid_message(&self) -> bool {
+        self.sends.is_open() || self.tagged.is_some()
+    }
+
+    /// Takes one ULPDU.
+    ///
+    /// # Errors
+    /// The segment is refused; the stream is in error.
+    pub fn handle_segment(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
+        let segment_length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
+        let Some((header, payload)) = RawHeader::from_prefix(ulpdu) else {
+            return Err(SegmentError { fault: Fault::SegmentSize, header: None, segment_length, read_request: None });
+        };
+        self.deliver(&header, payload, sink).map_err(|fault| {
+            let read_request = returned_request(&header, payload, fault);
+            SegmentError { fault, header: Some(header), segment_length, read_request }
+        })
+    }
+
+    fn deliver(&mut self, header: &RawHeader, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
+        let tagged = matches!(header, RawHeader::Tagged(_));
+        if header.control().version() != self.version {
+            return Err(Fault::DdpVersion { tagged });
+        }
+        if header.ulp_control().version() != self.version {
+            return Err(Fault::RdmapVersion);
+        }
+        let opcode = header.ulp_control().opcode();
+        let greatest = if self.extensions { Opcode::ATOMIC_RESPONSE } else { Opcode::TERMINATE };
+        if opcode > greatest {
+            return Err(Fault::Opcode);
+        }
+        match header {
+            RawHeader::Tagged(header) => self.tagged(header, opcode, payload, sink),
+            RawHeader::Untagged(header) => match header.qn.get() {
+                queue::SEND => self.send(header, opcode, payload, sink),
+                queue::READ_REQUEST => self.request(header, opcode, payload, sink),
+                queue::TERMINATE => terminate(header, opcode, payload).map(|terminate| sink.terminate(terminate)),
+                queue::ATOMIC_RESPONSE if self.extensions => self.atomic_response(header, opcode, payload, sink),
+                _ => Err(Fault::QueueNumber),
+            },
+        }
+    }
+
+    fn tagged(
+        &mut self,
+        header: &RawTagged,
+        opcode: Opcode,
+        payload: &[u8],
+        sink: &mut impl DataSink,
+    ) -> Result<(), Fault> {
+        let (stag, to, last) = (header.stag.get(), header.tagged_offset.get(), header.control.last());
+        if self.sends.is_open() || self.tagged.is_some_and(|open| open != (opcode, stag)) {
+            return Err(Fault::MissingLast);
+        }
+        match opcode {
+            Opcode::WRITE if payload.is_empty() => {}
+            Opcode::WRITE => sink.write(stag, to, payload)?,
+            Opcode::READ_RESPONSE => sink.read_response(stag, to, payload, last)?,
+            _ => return Err(Fault::Opcode),
+        }
+        self.tagged = (!last).then_some((opcode, stag));
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        header: &RawUntagged,
+        opcode: Opcode,
+        payload: &[u8],
+        sink: &mut impl DataSink,
+    ) -> Result<(), Fault> {
+        let immediate = matches!(opcode, Opcode::IMMEDIATE | Opcode::IMMEDIATE_SE);
+        if !opcode.is_send() && !immediate {
+            return Err(Fault::Opcode);
+        }
+        if self.tagged.is_some() {
+            return Err(Fault::MissingLast);
+        }
+        let of_queue = |error| Fault::of_queue(queue::SEND, error);
+        self.sends.check_msn(header).map_err(of_queue)?;
+        let buffer = sink.receive_buffer()?;
+        if immediate {
+            let data = Immediate::parse(payload).map_err(|_| Fault::ImmediateSize)?;
+            self.sends.check_offset(header, 0, 0).map_err(of_queue)?;
+            if !header.control.last() {
+                return Err(Fault::MissingLast);
+            }
+            self.sends.advance(header, 0);
+            let solicited = opcode == Opcode::IMMEDIATE_SE;
+            return sink.received(Received { length: 0, solicited, invalidate: None, immediate: Some(data) });
+        }
+        self.sends.check_offset(header, payload.len(), buffer).map_err(of_queue)?;
+        sink.receive(header.mo.get(), payload)?;
+        if let Some(length) = self.sends.advance(header, payload.len()) {
+            let solicited = matches!(opcode, Opcode::SEND_SE | Opcode::SEND_SE_INVALIDATE);
+            let invalidate = opcode.invalidates().then(|| header.ulp_word.get());
+            sink.received(Received { length, solicited, invalidate, immediate: None })?;
+        }
+        Ok(())
+    }
+
+    /// Read Requests and Atomic Requests: one segment each, which has to be exact.
+    fn request(
+        &mut self,
+        header: &RawUntagged,
+        opcode: Opcode,
+        payload: &[u8],
+        sink: &mut impl DataSink,
+    ) -> Result<(), Fault> {
+        if opcode != Opcode::READ_REQUEST && opcode != Opcode::ATOMIC_REQUEST {
+            return Err(Fault::Opcode);
+        }
+        if self.is_mid_message() {
+            return Err(Fault::MissingLast);
+        }
+        sink.request_buffer()?;
+        single(&mut self.requests, queue::READ_REQUEST, header)?;
+        if opcode == Opcode::READ_REQUEST {
+            return sink.read_request(ReadRequest::parse(payload).map_err(|_| Fault::RequestSize)?);
+        }
+        let raw = RawAtomicRequest::read_from_bytes(payload).map_err(|_| Fault::RequestSize)?;
+        if !matches!(raw.opcode(), AtomicOpcode::FETCH_ADD | AtomicOpcode::CMP_SWAP) {
+            return Err(Fault::AtomicOpcode);
+        }
+        sink.atomic_request(AtomicRequest::parse(payload).map_err(|_| Fault::RequestSize)?)
+    }
+
+    fn atomic_response(
+        &mut self,
+        header: &RawUntagged,
+        opcode: Opcode,
+        payload: &[u8],
+        sink: &mut impl DataSink,
+    ) -> Result<(), Fault> {
+        if opcode != Opcode::ATOMIC_RESPONSE {
+            return Err(Fault::Opcode);
+        }
+        if self.is_mid_message() {
+            return Err(Fault::MissingLast);
+        }
+        single(&mut self.atomics, queue::ATOMIC_RESPONSE, header)?;
+        sink.atomic_response(AtomicResponse::parse(payload).map_err(|_| Fault::AtomicResponse)?)
+    }
+}
+
+/// The segment is a whole message of `queue`, and the next one.
+fn single(queue: &mut UntaggedQueue, qn: u32, header: &RawUntagged) -> Result<(), Fault> {
+    queue.check_msn(header).map_err(|error| Fault::of_queue(qn, error))?;
+    queue.check_offset(header, 0, u64::MAX).map_err(|error| Fault::of_queue(qn, error))?;
+    if !header.control.last() {
+        return Err(Fault::MissingLast);
+    }
+    queue.advance(header, 0);
+    Ok(())
+}
+
+/// The Terminate's queue has one buffer, for one message of one segment (RDMAP-5.4-2, RDMAP-5.4-3).
+fn terminate(header: &RawUntagged, opcode: Opcode, payload: &[u8]) -> Result<Terminate, Fault> {
+    let of_queue = |error| Fault::of_queue(queue::TERMINATE, error);
+    let queue = UntaggedQueue::default();
+    queue.check_msn(header).map_err(of_queue)?;
+    queue.check_offset(header, 0, 0).map_err(of_queue)?;
+    if !header.control.last() {
+        return Err(of_queue(QueueError::TooLong));
+    }
+    if opcode != Opcode::TERMINATE {
+        return Err(Fault::Opcode);
+    }
+    Terminate::parse(payload).map_err(|_| Fault::Terminate)
+}
+
+/// The RDMA header that a Terminate gives back: of a Read Request whose source is refused (RFC 5040 section 4.8, Figure 10).
+fn returned_request(header: &RawHeader, payload: &[u8], fault: Fault) -> Option<ReadRequest> {
+    let is_request = header.ulp_control().opcode() == Opcode::READ_REQUEST;
+    if is_request && matches!(fault, Fault::Source(_)) { ReadRequest::parse(payload).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! What an endpoint does with a connection: code above the protocol, still without IO.
+//!
+//! A [`Service`] gets each event of one connection and answers with commands. The same service runs over TCP and over the
+//! virtual link. [`Echo`] is the builtin responder's, [`Exchange`] the builtin initiator's.
+
+mod echo;
+mod exchange;
+
+pub use echo::Echo;
+pub use exchange::{Exchange, Outcome};
+
+use crate::connection::{Connection, Event};
+use crate::time::Instant;
+
+/// The user of one connection.
+pub trait Service: Send {
+    /// `event` happened; commands may be given.
+    fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
+
+    /// May the driver read on? A service that answers what it reads says no while its answers pile up; TCP then holds the
+    /// peer back.
+    fn is_ready(&self, connection: &Connection) -> bool {
+        let _ = connection;
+        true
+    }
+}
+
+/// Hands all events to the service. Drivers call it before they poll transmits, and again behind them.
+pub(crate) fn deliver_events(now: Instant, connection: &mut Connection, service: &mut (impl Service + ?Sized)) {
+    while let Some(event) = connection.poll_event() {
+        service.handle_event(now, connection, event);
+    }
+}

@@ -1,0 +1,155 @@
+//! FPDUs that go out together: headers and trailers in one buffer that is used again and again, payload where it lies.
+//!
+//! A batch lives for one call: the slices that it hands out borrow registered memory, so nothing can change it meanwhile, and the CRC
+//! fits what is sent. What the stream does not take is copied, at most one batch.
+
+use std::io::IoSlice;
+use std::ops::Range;
+
+use weft_core::crc;
+use weft_core::wire::mpa::{Framing, fpdu};
+
+use crate::memory::{Memory, Place};
+
+/// Octets after which a batch is full.
+const FULL_OCTETS: usize = 256 << 10;
+/// Pieces after which a batch is full.
+const FULL_PIECES: usize = 48;
+/// Slices of one write.
+const SLICES: usize = 64;
+
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    scratch: Vec<u8>,
+    pieces: Vec<Piece>,
+    octets: usize,
+    /// Payload of the FPDU that is being made.
+    pub(super) places: Vec<Place>,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Scratch(Range<usize>),
+    Memory(Place),
+}
+
+/// The payload of a segment.
+pub(super) enum PayloadOf<'a> {
+    /// The places of the batch.
+    Places,
+    /// These octets.
+    Octets(&'a [u8]),
+}
+
+impl Batch {
+    pub(super) fn clear(&mut self) {
+        self.scratch.clear();
+        self.pieces.clear();
+        self.octets = 0;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.octets >= FULL_OCTETS || self.pieces.len() >= FULL_PIECES
+    }
+
+    /// Adds the FPDU of one DDP segment, at `position` of the stream; gives the position behind it.
+    pub(super) fn push(
+        &mut self,
+        memory: &Memory,
+        framing: Framing,
+        position: u64,
+        header: &[u8],
+        payload: &PayloadOf<'_>,
+    ) -> u64 {
+        let before = self.scratch.len();
+        if framing.markers {
+            let mut ulpdu = header.to_vec();
+            match payload {
+                PayloadOf::Octets(octets) => ulpdu.extend_from_slice(octets),
+                PayloadOf::Places => self.places.iter().for_each(|place| memory.copy_to(*place, &mut ulpdu)),
+            }
+            // A segment has at most MULPDU octets, which an FPDU always carries.
+            let Ok(layout) = fpdu::emit(position, &[&ulpdu], framing, &mut self.scratch) else { return position };
+            self.scratch_piece(before);
+            self.octets += self.scratch.len() - before;
+            return layout.end;
+        }
+        let payload_len = match payload {
+            PayloadOf::Octets(octets) => octets.len(),
+            PayloadOf::Places => self.places.iter().map(Place::len).sum(),
+        };
+        let length = u16::try_from(header.len() + payload_len).unwrap_or(u16::MAX);
+        self.scratch.extend_from_slice(&length.to_be_bytes());
+        self.scratch.extend_from_slice(header);
+        if let PayloadOf::Octets(octets) = payload {
+            self.scratch.extend_from_slice(octets);
+        }
+        let mut sum = if framing.crc { crc::crc32c(&self.scratch[before..]) } else { 0 };
+        self.scratch_piece(before);
+        if let PayloadOf::Places = payload {
+            for place in &self.places {
+                if framing.crc {
+                    sum = memory.slices(*place).fold(sum, crc::append);
+                }
+                self.pieces.push(Piece::Memory(*place));
+            }
+        }
+        let trailer = self.scratch.len();
+        let pad = fpdu::pad_len(length);
+        self.scratch.resize(trailer + pad, 0);
+        if framing.crc {
+            sum = crc::append(sum, &self.scratch[trailer..]);
+        }
+        self.scratch.extend_from_slice(&crc::to_octets(sum));
+        self.scratch_piece(trailer);
+        let total = fpdu::LENGTH_LEN + usize::from(length) + pad + crc::CRC_LEN;
+        self.octets += total;
+        position + total as u64
+    }
+
+    /// The scratch octets from `start` on are the next piece, or go on with the last one.
+    fn scratch_piece(&mut self, start: usize) {
+        let end = self.scratch.len();
+        match self.pieces.last_mut() {
+            Some(Piece::Scratch(range)) if range.end == start => range.end = end,
+            _ => self.pieces.push(Piece::Scratch(start..end)),
+        }
+    }
+
+    /// Offers the batch to `take`, which tells how many octets it took; copies the rest to `rest`.
+    pub(super) fn offer(
+        &self,
+        memory: &Memory,
+        take: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
+        rest: &mut Vec<u8>,
+    ) -> usize {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let mut count = 0;
+        for slice in self.slices(memory).take(SLICES) {
+            slices[count] = IoSlice::new(slice);
+            count += 1;
+        }
+        let taken = take(&slices[..count]);
+        let mut skip = taken;
+        for slice in self.slices(memory) {
+            let skipped = skip.min(slice.len());
+            skip -= skipped;
+            rest.extend_from_slice(&slice[skipped..]);
+        }
+        taken
+    }
+
+    fn slices<'a>(&'a self, memory: &'a Memory) -> impl Iterator<Item = &'a [u8]> {
+        self.pieces.iter().flat_map(|piece| {
+            let (scratch, place) = match piece {
+                Piece::Scratch(range) => (Some(&self.scratch[range.clone()]), None),
+                Piece::Memory(place) => (None, Some(memory.slices(*place))),
+            };
+            scratch.into_iter().chain(place.into_iter().flatten())
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! Completion Queues (draft sections 5.3 and 8.2.5).
+
+use std::collections::VecDeque;
+
+use super::slab::Key;
+use super::{CompletionHandlerId, CompletionStatus, WorkCompletion};
+
+/// What Request Completion Notification waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NotifyKind {
+    /// A receive whose sender solicited an event, or any error.
+    NextSolicited,
+    /// Any completion.
+    NextCompletion,
+}
+
+/// What Query CQ tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CqAttributes {
+    /// Entries.
+    pub entries: u32,
+    /// Its Completion Event Handler.
+    pub handler: Option<CompletionHandlerId>,
+}
+
+/// A completion on its queue.
+#[derive(Debug)]
+pub(super) struct Cqe {
+    pub(super) completion: WorkCompletion,
+    pub(super) qp: Key,
+    pub(super) frees: Frees,
+}
+
+/// Whose work request slot is free once the completion was polled (VERBS-8.2.1-11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frees {
+    Sq,
+    Rq,
+    Srq(Key),
+}
+
+#[derive(Debug)]
+pub(super) struct Cq {
+    pub(super) entries: VecDeque<Cqe>,
+    pub(super) capacity: u32,
+    pub(super) handler: Option<CompletionHandlerId>,
+    pub(super) armed: Option<NotifyKind>,
+    /// Work Queues that complete here.
+    pub(super) queues: usize,
+}
+
+/// The queue is full.
+pub(super) struct Overflow;
+
+impl Cq {
+    pub(super) fn new(capacity: u32, handler: Option<CompletionHandlerId>) -> Self {
+        Cq { entries: VecDeque::new(), capacity, handler, armed: None, queues: 0 }
+    }
+
+    /// Arms it; the wider request wins (VERBS-8.2.5-8).
+    pub(super) fn arm(&mut self, kind: NotifyKind) {
+        self.armed = self.armed.max(Some(kind));
+    }
+
+    /// Adds a completion; gives the handler to notify, if it is time.
+    pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, Overflow> {
+        if self.entries.len() >= self.capacity as usize {
+            return Err(Overflow);
+        }
+        let solicited = cqe.completion.solicited || cqe.completion.status != CompletionStatus::Success;
+        self.entries.push_back(cqe);
+        match self.armed {
+            Some(NotifyKind::NextCompletion) => {}
+            Some(NotifyKind::NextSolicited) if solicited => {}
+            Some(NotifyKind::NextSolicited) | None => return Ok(None),
+        }
+        self.armed = None;
+        Ok(self.handler)
+    }
+}

@@ -1,0 +1,195 @@
+//! The lower layer protocol's stream as the RNIC has it: what MPA start-up left behind, and what is still to be sent.
+//!
+//! A stream is made by whoever connected it ("a non-verbs interface", draft section 13.1), takes what arrives from then on, and is
+//! joined with a Queue Pair by Modify QP to RTS. Octets that arrive before that are kept as iWARP's (VERBS-13.1-6).
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use weft_core::wire::mpa::{Framing, mulpdu};
+
+use super::slab::Key;
+use crate::mpa::{ArrivedRtr, Deframer, Negotiated, Role, Rtr, RtrKinds, is_read_response, read_response};
+use crate::time::Instant;
+
+/// What start-up settled for a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LlpSettings {
+    /// Of DDP and RDMAP: 1, or 0 with the RDMA Consortium's protocols.
+    pub version: u8,
+    /// How FPDUs look that go out.
+    pub framing_sent: Framing,
+    /// How FPDUs look that come in.
+    pub framing_received: Framing,
+    /// Effective maximum segment size in octets.
+    pub emss: u32,
+    /// FPDUs may be sent before one arrived: true of the MPA Initiator (MPA-7.1.2-17).
+    pub speaks_first: bool,
+    /// Ready-to-receive messages (RFC 6581): the one that is sent in front of everything when this side speaks first, otherwise
+    /// those of which the peer's first message may be one.
+    pub rtr: RtrKinds,
+    /// Octets that are kept from before RTS. Default 65,536; a driver should read no more.
+    pub max_early: usize,
+}
+
+impl LlpSettings {
+    /// Of a start-up that succeeded.
+    #[must_use]
+    pub fn new(negotiated: &Negotiated, emss: u32) -> Self {
+        LlpSettings {
+            version: negotiated.version,
+            framing_sent: negotiated.framing_sent(),
+            framing_received: negotiated.framing_received(),
+            emss,
+            speaks_first: negotiated.role == Role::Initiator,
+            rtr: negotiated.rtr,
+            max_early: 1 << 16,
+        }
+    }
+
+    pub(super) fn mulpdu(&self) -> u16 {
+        mulpdu(self.emss, self.framing_sent.markers)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Llp {
+    pub(super) settings: LlpSettings,
+    pub(super) qp: Option<Key>,
+    /// Out of its place while segments are handled.
+    pub(super) deframer: Option<Deframer>,
+    /// Octets that arrived before RTS.
+    pub(super) early: Vec<u8>,
+    /// Streaming-mode octets to send.
+    pub(super) raw: VecDeque<Bytes>,
+    /// Octets of FPDUs that were made and not taken; the first `backlog_sent` of them were.
+    pub(super) backlog: Vec<u8>,
+    pub(super) backlog_sent: usize,
+    /// Octets of FPDUs that were made.
+    pub(super) position: u64,
+    pub(super) may_send: bool,
+    /// ULPDUs that go in front of the Queue Pair's: what start-up wants said.
+    pub(super) ahead: VecDeque<Vec<u8>>,
+    /// A ULPDU arrived.
+    heard: bool,
+    /// The Read Response to the ready-to-receive message has not come.
+    awaits_read_response: bool,
+    pub(super) fin: Fin,
+    pub(super) peer_fin: bool,
+    pub(super) reset: bool,
+    pub(super) over: bool,
+    pub(super) deadline: Option<Instant>,
+}
+
+/// What a ULPDU is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// The Queue Pair.
+    Message,
+    /// Start-up: a ready-to-receive message of this kind.
+    Ready(Rtr),
+    /// Start-up: the answer to one.
+    Answer,
+}
+
+/// The state of this side's half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fin {
+    Open,
+    /// Goes out behind all that is queued.
+    Wanted,
+    Sent,
+}
+
+impl Llp {
+    pub(super) fn new(settings: LlpSettings) -> Self {
+        Llp {
+            settings,
+            qp: None,
+            deframer: Some(Deframer::new(settings.framing_received)),
+            early: Vec::new(),
+            raw: VecDeque::new(),
+            backlog: Vec::new(),
+            backlog_sent: 0,
+            position: 0,
+            may_send: settings.speaks_first,
+            ahead: VecDeque::new(),
+            heard: false,
+            awaits_read_response: false,
+            fin: Fin::Open,
+            peer_fin: false,
+            reset: false,
+            over: false,
+            deadline: None,
+        }
+    }
+
+    /// A Queue Pair can be put on it.
+    pub(super) fn is_usable(&self) -> bool {
+        self.qp.is_none() && self.fin == Fin::Open && !self.peer_fin && !self.reset && !self.over
+    }
+
+    /// The Queue Pair is in RTS: the ready-to-receive message is said. Gives its kind, since its queue counts it.
+    pub(super) fn say_ready(&mut self) -> Option<Rtr> {
+        if !self.settings.speaks_first {
+            return None;
+        }
+        let kind = Rtr::ALL.into_iter().find(|kind| self.settings.rtr.contains(*kind))?;
+        self.ahead.push_back(kind.ulpdu(self.settings.version));
+        self.awaits_read_response = kind == Rtr::Read;
+        Some(kind)
+    }
+
+    /// A ULPDU arrived: is it start-up's, and not for the Queue Pair?
+    pub(super) fn hear(&mut self, ulpdu: &[u8]) -> Heard {
+        let first = !std::mem::replace(&mut self.heard, true);
+        self.may_send = true;
+        let version = self.settings.version;
+        if self.settings.speaks_first {
+            if self.awaits_read_response && is_read_response(ulpdu, version) {
+                self.awaits_read_response = false;
+                return Heard::Answer;
+            }
+            return Heard::Message;
+        }
+        match ArrivedRtr::of(ulpdu, version).filter(|_| first) {
+            // Also where none was agreed: some Initiators of revision 1 begin with it.
+            Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
+                self.ahead.push_back(read_response(version, sink_stag, sink_to));
+                Heard::Ready(Rtr::Read)
+            }
+            // Its ULP knows nothing of it, so it uses none of its receives (RFC 6581 section 4.4.2).
+            Some(ArrivedRtr::Send) if self.settings.rtr.send => Heard::Ready(Rtr::Send),
+            // A Write of no octets is one like any other.
+            Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => Heard::Message,
+        }
+    }
+
+    /// The reset goes out before anything else; nothing follows.
+    pub(super) fn want_reset(&mut self) {
+        if !self.over {
+            self.reset = true;
+        }
+        self.raw.clear();
+        self.backlog.clear();
+        self.backlog_sent = 0;
+        self.deadline = None;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.peer_fin && self.fin == Fin::Sent
+    }
+}
+
+/// What a driver has to do for a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// Nothing, until something happens.
+    Nothing,
+    /// This many octets were taken; ask again.
+    Octets(usize),
+    /// Close the sending half gracefully.
+    Fin,
+    /// Abort the connection; nothing follows.
+    Reset,
+}

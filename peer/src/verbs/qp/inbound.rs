@@ -1,0 +1,263 @@
+//! Where arriving segments go: registered memory, the receive queue, the IRRQ, Reads in flight.
+
+use weft_core::wire::ddp::RawHeader;
+use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
+
+use super::machine::{At, Context, receive};
+use super::send_queue::Progress;
+use super::source::walk;
+use super::table::{QpEvent, QpState};
+use super::{InboundRequest, Request};
+use crate::memory::{AccessError, InvalidateBy, Right};
+use crate::rdmap::{DataSink, Fault, Received};
+use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
+use crate::verbs::completion::CompletionStatus;
+use crate::verbs::work_request::{Operation, length};
+
+impl Context<'_> {
+    /// One ULPDU arrived.
+    pub(in crate::verbs) fn handle_segment(&mut self, ulpdu: &[u8]) {
+        match self.qp.state {
+            QpState::Rts => {}
+            QpState::Closing => return self.segment_while_closing(ulpdu),
+            QpState::Terminate | QpState::Idle | QpState::Error => return,
+        }
+        let Some(mut receiver) = self.qp.receiver.take() else { return };
+        let mut sink = Sink {
+            header: RawHeader::from_prefix(ulpdu).map(|(header, _)| header),
+            context: self,
+            failed: None,
+            terminate: None,
+        };
+        let result = receiver.handle_segment(ulpdu, &mut sink);
+        let (failed, terminate) = (sink.failed, sink.terminate);
+        self.qp.receiver = Some(receiver);
+        if let Some(status) = failed {
+            self.work_error(status, At::Answer);
+        } else if let Some(terminate) = terminate {
+            self.terminate_received(terminate);
+        } else if let Err(error) = result {
+            self.segment_error(&error);
+        }
+        self.drain();
+        self.check_overflow();
+    }
+
+    /// Draft Figure 11: nothing that arrives now is processed.
+    fn segment_while_closing(&mut self, ulpdu: &[u8]) {
+        let mut notes = TerminateOnly(None);
+        let version = self.qp.version;
+        let _ = crate::rdmap::Receiver::new(version, false).handle_segment(ulpdu, &mut notes);
+        match notes.0 {
+            Some(terminate) => self.terminate_received(terminate),
+            None => {
+                self.react(QpEvent::Segment, super::Cause::event(EventId::BadClose));
+            }
+        }
+    }
+}
+
+/// The Queue Pair as the receiving engine sees it.
+struct Sink<'a, 'b> {
+    header: Option<RawHeader>,
+    context: &'a mut Context<'b>,
+    /// A Read that got its data failed for a reason of this side's.
+    failed: Option<CompletionStatus>,
+    terminate: Option<Terminate>,
+}
+
+impl DataSink for Sink<'_, '_> {
+    fn write(&mut self, stag: u32, to: u64, payload: &[u8]) -> Result<(), Fault> {
+        let Context { shared, qp, .. } = self.context;
+        if !qp.init.inbound_write {
+            return Err(Fault::WriteDisabled);
+        }
+        let place = shared.memory.locate(qp.accessor(), stag, to, payload.len(), Right::RemoteWrite);
+        shared.memory.put(place.map_err(Fault::Tagged)?, payload);
+        Ok(())
+    }
+
+    fn read_response(&mut self, stag: u32, to: u64, payload: &[u8], last: bool) -> Result<(), Fault> {
+        let Context { shared, qp, .. } = self.context;
+        let (accessor, inbound_write) = (qp.accessor(), qp.init.inbound_write);
+        let wqe = qp.sq.waiting().ok_or(Fault::Opcode)?;
+        let (Operation::Read { local, invalidate_local, .. }, Progress::Waiting { arrived }) =
+            (&wqe.wr.operation, &mut wqe.progress)
+        else {
+            return Err(Fault::Opcode);
+        };
+        let (local, invalidate) = (*local, *invalidate_local);
+        if !payload.is_empty() {
+            if !inbound_write {
+                return Err(Fault::WriteDisabled);
+            }
+            if stag != local.stag {
+                return Err(Fault::Tagged(AccessError::InvalidStag));
+            }
+            let end = u64::from(*arrived) + payload.len() as u64;
+            if to != local.tagged_offset.wrapping_add(u64::from(*arrived)) || end > u64::from(local.length) {
+                return Err(Fault::Tagged(AccessError::BaseAndBounds));
+            }
+            let place = shared.memory.locate(accessor, stag, to, payload.len(), Right::RemoteWrite);
+            shared.memory.put(place.map_err(Fault::Tagged)?, payload);
+            *arrived = u32::try_from(end).unwrap_or(u32::MAX);
+        }
+        match (last, *arrived == local.length) {
+            (false, false) => return Ok(()),
+            (false, true) => return Err(Fault::MissingLast),
+            (true, false) => return Err(Fault::Tagged(AccessError::BaseAndBounds)),
+            (true, true) => {}
+        }
+        if invalidate && let Err(error) = shared.memory.invalidate(accessor, InvalidateBy::Local, local.stag) {
+            self.failed = Some(error.into());
+            return Ok(());
+        }
+        qp.sq.answer(CompletionStatus::Success, None);
+        Ok(())
+    }
+
+    fn receive_buffer(&mut self) -> Result<u64, Fault> {
+        let Context { shared, qp, .. } = self.context;
+        if qp.receiving.is_none() {
+            let wr = match qp.srq {
+                None => qp.receives.pop_front(),
+                Some(srq) => {
+                    let (handle, taken) = shared.take_shared_receive(srq);
+                    let (wr, due) = taken.unzip();
+                    if due == Some(true) {
+                        let event = EventId::SrqLimitReached;
+                        shared.notify(AsyncEvent { resource: Resource::Srq(handle), event });
+                    }
+                    if wr.is_some() {
+                        qp.shared_receives += 1;
+                    }
+                    if qp.rq_limit_armed && qp.shared_receives > qp.init.rq_limit {
+                        qp.rq_limit_armed = false;
+                        let event = EventId::QpRqLimitReached;
+                        shared.notify(AsyncEvent { resource: Resource::Qp(qp.handle, qp.id), event });
+                    }
+                    wr
+                }
+            };
+            qp.receiving = Some(wr.ok_or(Fault::NoBuffer)?);
+        }
+        Ok(qp.receiving.as_ref().map_or(0, |wr| length(&wr.scatter)))
+    }
+
+    fn receive(&mut self, offset: u32, payload: &[u8]) -> Result<(), Fault> {
+        let Context { shared, qp, .. } = self.context;
+        let accessor = qp.receive_accessor();
+        let Some(wr) = &qp.receiving else { return Err(Fault::NoBuffer) };
+        let end = offset.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        let places = &mut shared.places;
+        places.clear();
+        walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |place| places.push(place))
+            .map_err(Fault::Buffer)?;
+        let mut rest = payload;
+        for place in places.drain(..) {
+            let (now, later) = rest.split_at(place.len().min(rest.len()));
+            shared.memory.put(place, now);
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn received(&mut self, message: Received) -> Result<(), Fault> {
+        let Context { shared, qp, .. } = self.context;
+        if let Some(stag) = message.invalidate {
+            let enabled = qp.init.inbound_read || qp.init.inbound_write;
+            let invalidated = shared.memory.invalidate(qp.accessor(), InvalidateBy::Peer { enabled }, stag);
+            invalidated.map_err(Fault::Invalidate)?;
+        }
+        let Some(wr) = qp.receiving.take() else { return Err(Fault::NoBuffer) };
+        let mut completion = receive(wr.wr_id, qp, CompletionStatus::Success);
+        completion.octets = message.length;
+        completion.invalidated = message.invalidate;
+        completion.immediate = message.immediate;
+        completion.solicited = message.solicited;
+        self.context.complete_receive(completion);
+        Ok(())
+    }
+
+    fn request_buffer(&mut self) -> Result<(), Fault> {
+        let qp = &self.context.qp;
+        if !qp.init.inbound_read {
+            return Err(Fault::ReadDisabled);
+        }
+        let held = qp.irrq.len() + usize::from(qp.response.is_some());
+        if held >= qp.init.ird as usize { Err(Fault::TooManyReads) } else { Ok(()) }
+    }
+
+    fn read_request(&mut self, request: ReadRequest) -> Result<(), Fault> {
+        let Context { shared, qp, .. } = self.context;
+        let len = usize::try_from(request.rdmardsz).map_err(|_| Fault::RequestSize)?;
+        let right = Right::RemoteRead;
+        shared.memory.locate(qp.accessor(), request.src_stag, request.src_to, len, right).map_err(Fault::Source)?;
+        qp.irrq.push_back(InboundRequest { header: self.header, request: Request::Read(request) });
+        Ok(())
+    }
+
+    fn atomic_request(&mut self, request: AtomicRequest) -> Result<(), Fault> {
+        let Context { shared, qp, .. } = self.context;
+        for right in [Right::RemoteRead, Right::RemoteWrite] {
+            let place =
+                shared.memory.locate(qp.accessor(), request.remote_stag, request.remote_tagged_offset, 8, right);
+            let place = place.map_err(Fault::Source)?;
+            if !shared.memory.is_aligned_word(place) {
+                return Err(Fault::Misaligned);
+            }
+        }
+        qp.irrq.push_back(InboundRequest { header: self.header, request: Request::Atomic(request) });
+        Ok(())
+    }
+
+    fn atomic_response(&mut self, response: AtomicResponse) -> Result<(), Fault> {
+        let sq = &mut self.context.qp.sq;
+        match sq.waiting().map(|wqe| &wqe.wr.operation) {
+            Some(Operation::Atomic { .. }) => {}
+            _ => return Err(Fault::AtomicResponse),
+        }
+        sq.answer(CompletionStatus::Success, Some(response.original_remote_data_value));
+        Ok(())
+    }
+
+    fn terminate(&mut self, terminate: Terminate) {
+        self.terminate = Some(terminate);
+    }
+}
+
+/// Takes nothing but a Terminate.
+struct TerminateOnly(Option<Terminate>);
+
+impl DataSink for TerminateOnly {
+    fn write(&mut self, _: u32, _: u64, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault::WriteDisabled)
+    }
+    fn read_response(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<(), Fault> {
+        Err(Fault::Opcode)
+    }
+    fn receive_buffer(&mut self) -> Result<u64, Fault> {
+        Err(Fault::NoBuffer)
+    }
+    fn receive(&mut self, _: u32, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault::NoBuffer)
+    }
+    fn received(&mut self, _: Received) -> Result<(), Fault> {
+        Err(Fault::NoBuffer)
+    }
+    fn request_buffer(&mut self) -> Result<(), Fault> {
+        Err(Fault::ReadDisabled)
+    }
+    fn read_request(&mut self, _: ReadRequest) -> Result<(), Fault> {
+        Err(Fault::ReadDisabled)
+    }
+    fn atomic_request(&mut self, _: AtomicRequest) -> Result<(), Fault> {
+        Err(Fault::ReadDisabled)
+    }
+    fn atomic_response(&mut self, _: AtomicResponse) -> Result<(), Fault> {
+        Err(Fault::AtomicResponse)
+    }
+    fn terminate(&mut self, terminate: Terminate) {
+        self.0 = Some(terminate);
+    }
+}

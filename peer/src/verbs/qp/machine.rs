@@ -1,0 +1,293 @@
+//! The state machine at work: an event, its cell of the table, the cell's actions.
+
+use weft_core::wire::rdmap::{Terminate, TerminateError};
+
+use super::table::{self, QpAction, QpEvent, QpState};
+use super::{Qp, TerminateRecord};
+use crate::ddp::QueueError;
+use crate::mpa::{Deframer, FpduError};
+use crate::rdmap::{Fault, SegmentError};
+use crate::time::Instant;
+use crate::verbs::async_event::{AsyncEvent, EventId, Resource, terminate_code};
+use crate::verbs::completion::{CompletedOperation, CompletionStatus, WorkCompletion};
+use crate::verbs::cq::{Cqe, Frees};
+use crate::verbs::llp::{Fin, Llp};
+use crate::verbs::shared::Shared;
+use weft_core::wire::ddp::queue;
+
+/// One Queue Pair, its stream, and what all Queue Pairs share.
+pub(in crate::verbs) struct Context<'a> {
+    pub(in crate::verbs) now: Instant,
+    pub(in crate::verbs) shared: &'a mut Shared,
+    pub(in crate::verbs) qp: &'a mut Qp,
+    pub(in crate::verbs) llp: Option<&'a mut Llp>,
+}
+
+/// What an event is about, for the actions that need to know.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::verbs) struct Cause {
+    pub(in crate::verbs) event: Option<EventId>,
+    pub(in crate::verbs) terminate: Option<Terminate>,
+    pub(in crate::verbs) status: Option<(CompletionStatus, At)>,
+}
+
+/// Whose completion tells an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verbs) enum At {
+    /// The work request that was going out, or was to begin.
+    Send,
+    /// The oldest Read or Atomic Operation in flight.
+    Answer,
+    /// The receive that a message was arriving for.
+    Receive,
+}
+
+/// What happened to the stream below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verbs) enum WireEvent {
+    /// The peer closed its half.
+    Fin,
+    /// Both halves are closed.
+    Closed,
+    /// The peer, or the network, reset it.
+    Reset,
+    /// Nothing moved for too long.
+    TimedOut,
+}
+
+impl Cause {
+    pub(in crate::verbs) fn event(event: EventId) -> Self {
+        Cause { event: Some(event), ..Cause::default() }
+    }
+
+    /// An event, and a Terminate without headers.
+    pub(in crate::verbs) fn told(event: EventId, error: TerminateError) -> Self {
+        Cause { event: Some(event), terminate: Some(bare(error)), status: None }
+    }
+
+    fn work(status: CompletionStatus, at: At) -> Self {
+        let terminate = Some(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
+        Cause { event: None, terminate, status: Some((status, at)) }
+    }
+}
+
+fn bare(error: TerminateError) -> Terminate {
+    Terminate { error, segment_length: None, ddp_header: None, read_request: None }
+}
+
+impl Context<'_> {
+    /// Lets `event` happen; false when the state has no cell for it.
+    pub(in crate::verbs) fn react(&mut self, event: QpEvent, cause: Cause) -> bool {
+        let Some(cell) = table::find(self.qp.state, event) else { return false };
+        for action in cell.actions {
+            self.act(*action, &cause);
+        }
+        if cell.next == QpState::Terminate && cell.state != QpState::Terminate {
+            self.qp.quiet = cause.event.is_none();
+        }
+        self.qp.state = cell.next;
+        true
+    }
+
+    fn act(&mut self, action: QpAction, cause: &Cause) {
+        match action {
+            // Done by the verbs and the handlers that let the event happen: only they have what is needed.
+            QpAction::ChangeAttributes | QpAction::Enqueue | QpAction::Attach | QpAction::Process => {}
+            QpAction::CompleteInError => self.complete_in_error(cause),
+            QpAction::Notify => self.notify(cause.event),
+            QpAction::SendTerminate => {
+                let terminate = cause.terminate.unwrap_or(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
+                self.qp.terminate = Some(TerminateRecord { terminate, local: true });
+                // A Responder that heard nothing valid may say nothing (MPA-7.1.2-17).
+                if self.llp.as_ref().is_some_and(|llp| llp.may_send && llp.fin != Fin::Sent) {
+                    let mut octets = Vec::new();
+                    terminate.emit(&mut octets);
+                    self.qp.terminate_out = Some(octets.into());
+                }
+            }
+            QpAction::CloseLlp => {
+                let deadline = self.now + self.shared.settings.close_timeout;
+                if let Some(llp) = &mut self.llp {
+                    if llp.fin == Fin::Open {
+                        llp.fin = Fin::Wanted;
+                    }
+                    llp.deadline = Some(deadline);
+                }
+            }
+            QpAction::ResetLlp => {
+                if let Some(llp) = &mut self.llp {
+                    llp.want_reset();
+                }
+            }
+            QpAction::Flush => {
+                self.qp.sq.flush();
+                self.drain();
+                self.qp.response = None;
+                self.qp.irrq.clear();
+                self.flush_receives();
+            }
+            QpAction::FlushReceives => self.flush_receives(),
+            QpAction::Detach => {
+                self.qp.llp = None;
+                if let Some(llp) = &mut self.llp {
+                    llp.qp = None;
+                    llp.deadline = None;
+                    llp.over |= llp.is_closed();
+                }
+            }
+        }
+    }
+
+    fn notify(&mut self, event: Option<EventId>) {
+        if let Some(event) = event {
+            self.shared.notify(AsyncEvent { resource: Resource::Qp(self.qp.handle, self.qp.id), event });
+        }
+    }
+
+    fn complete_in_error(&mut self, cause: &Cause) {
+        match cause.status {
+            Some((status, At::Send)) => self.qp.sq.finish(status),
+            Some((status, At::Answer)) => self.qp.sq.answer(status, None),
+            Some((status, At::Receive)) => {
+                if let Some(wr) = self.qp.receiving.take() {
+                    self.complete_receive(receive(wr.wr_id, self.qp, status));
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Completes the finished work requests at the front of the Send Queue.
+    pub(in crate::verbs) fn drain(&mut self) {
+        while let Some(finished) = self.qp.sq.pop() {
+            if finished.status == CompletionStatus::Success && !finished.wr.signaled {
+                self.qp.free_send_slot();
+                continue;
+            }
+            let completion = WorkCompletion {
+                wr_id: finished.wr.wr_id,
+                qp: self.qp.id,
+                status: finished.status,
+                operation: CompletedOperation::from(&finished.wr.operation),
+                octets: 0,
+                invalidated: None,
+                immediate: None,
+                original_value: finished.original_value,
+                solicited: false,
+            };
+            let cqe = Cqe { completion, qp: self.qp.handle.key, frees: Frees::Sq };
+            self.qp.overflowed |= !self.shared.complete(self.qp.sq_cq, cqe);
+        }
+    }
+
+    pub(in crate::verbs) fn complete_receive(&mut self, completion: WorkCompletion) {
+        let frees = self.qp.srq.map_or(Frees::Rq, Frees::Srq);
+        let cqe = Cqe { completion, qp: self.qp.handle.key, frees };
+        self.qp.overflowed |= !self.shared.complete(self.qp.rq_cq, cqe);
+    }
+
+    /// What an S-RQ still has is not the Queue Pair's (VERBS-6.3.6-7).
+    fn flush_receives(&mut self) {
+        let unfinished: Vec<_> = self.qp.receiving.take().into_iter().chain(self.qp.receives.drain(..)).collect();
+        for wr in unfinished {
+            self.complete_receive(receive(wr.wr_id, self.qp, CompletionStatus::Flushed));
+        }
+    }
+}
+
+/// A receive's completion, without what a successful one tells.
+pub(super) fn receive(wr_id: u64, qp: &Qp, status: CompletionStatus) -> WorkCompletion {
+    WorkCompletion {
+        wr_id,
+        qp: qp.id,
+        status,
+        operation: CompletedOperation::Receive,
+        octets: 0,
+        invalidated: None,
+        immediate: None,
+        original_value: None,
+        solicited: false,
+    }
+}
+
+/// Errors, by where they are found.
+impl Context<'_> {
+    /// A local work request fails (draft Figure 23, lower part).
+    pub(in crate::verbs) fn work_error(&mut self, status: CompletionStatus, at: At) {
+        self.react(QpEvent::WorkError, Cause::work(status, at));
+    }
+
+    /// An inbound segment is refused (draft Figure 23, upper part, and Figure 24).
+    pub(in crate::verbs) fn segment_error(&mut self, error: &SegmentError) {
+        let terminate = Some(error.terminate(terminate_code(error.fault)));
+        let receive = |status| Cause { event: None, terminate, status: Some((status, At::Receive)) };
+        let status = match error.fault {
+            Fault::Buffer(error) => Some(error.into()),
+            Fault::Queue { qn: queue::SEND, error: QueueError::TooLong } => Some(CompletionStatus::BaseAndBounds),
+            Fault::Invalidate(crate::memory::InvalidateError::InvalidStag) => Some(CompletionStatus::InvalidStag),
+            Fault::Invalidate(_) => Some(CompletionStatus::InvalidateRefused),
+            _ => None,
+        };
+        match status {
+            Some(status) => self.react(QpEvent::SendError, receive(status)),
+            None => {
+                let cause = Cause { event: Some(EventId::of(error.fault)), terminate, status: None };
+                self.react(QpEvent::MessageError, cause)
+            }
+        };
+    }
+
+    /// An FPDU is invalid. Its headers are not to be trusted, so none are given back.
+    pub(in crate::verbs) fn fpdu_error(&mut self, error: FpduError) {
+        let event = EventId::of_fpdu(&error);
+        let code = crate::rdmap::StreamError::Fpdu(error).code();
+        self.react(QpEvent::LlpErrorSpeaking, Cause::told(event, code));
+    }
+
+    /// A completion found no room (draft Figure 24: CQ/SQ and CQ/RQ errors).
+    pub(in crate::verbs) fn check_overflow(&mut self) {
+        if self.qp.overflowed && self.qp.state == QpState::Rts {
+            let cause = Cause::told(EventId::CqOverflow, TerminateError::RDMAP_CATASTROPHIC_STREAM);
+            self.react(QpEvent::LlpErrorSpeaking, cause);
+        }
+    }
+
+    /// The peer's Terminate: it is kept for Query QP.
+    pub(in crate::verbs) fn terminate_received(&mut self, terminate: Terminate) {
+        let event = if self.qp.state == QpState::Closing { EventId::BadClose } else { EventId::TerminateReceived };
+        self.qp.terminate = Some(TerminateRecord { terminate, local: false });
+        self.react(QpEvent::TerminateReceived, Cause::event(event));
+    }
+
+    /// Something happened to the stream.
+    pub(in crate::verbs) fn wire_event(&mut self, event: WireEvent) {
+        let state = self.qp.state;
+        match event {
+            WireEvent::Fin if state == QpState::Rts => {
+                let whole =
+                    self.llp.as_ref().and_then(|llp| llp.deframer.as_ref()).is_none_or(Deframer::is_at_boundary);
+                if whole && self.qp.is_at_rest() && !self.qp.is_mid_message() {
+                    self.react(QpEvent::LlpCloseDone, Cause::default());
+                } else {
+                    let code = TerminateError::RDMAP_CATASTROPHIC_STREAM;
+                    self.react(QpEvent::LlpCloseBusy, Cause::told(EventId::BadLlpClose, code));
+                }
+            }
+            WireEvent::Fin => {}
+            WireEvent::Closed => {
+                let cause =
+                    if state == QpState::Closing { Cause::event(EventId::LlpCloseComplete) } else { Cause::default() };
+                self.react(QpEvent::CloseComplete, cause);
+            }
+            WireEvent::Reset | WireEvent::TimedOut => {
+                let told = match state {
+                    QpState::Terminate => self.qp.quiet.then_some(EventId::BadClose),
+                    QpState::Rts if event == WireEvent::Reset => Some(EventId::LlpConnectionReset),
+                    QpState::Rts | QpState::Closing => Some(EventId::LlpConnectionLost),
+                    QpState::Idle | QpState::Error => None,
+                };
+                self.react(QpEvent::LlpFailure, Cause { event: told, ..Cause::default() });
+            }
+        }
+    }
+}

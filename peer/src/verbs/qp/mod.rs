@@ -1,0 +1,355 @@
+//! Queue Pairs (draft chapter 6).
+//!
+//! - [`table`]: states, events, actions and attributes, declared;
+//! - `machine`: does what the table says;
+//! - `send_queue`, `outbound`: whose turn it is, and the next segment;
+//! - `inbound`: where arriving segments go;
+//! - `attributes`: what the verbs are told and tell.
+
+mod attributes;
+mod inbound;
+mod machine;
+pub(super) mod outbound;
+mod send_queue;
+mod source;
+pub mod table;
+
+pub use attributes::{QpAllocated, QpAttributes, QpInit, QpModify, TerminateRecord};
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use weft_core::wire::ddp::RawHeader;
+use weft_core::wire::rdmap::{AtomicRequest, ReadRequest};
+
+use self::send_queue::SendQueue;
+use self::table::{QpState, transition_of};
+use super::error::{PostStatus, QpError};
+use super::slab::Key;
+use super::work_request::{Fence, Operation, Payload, ReceiveWr, SendWr, length};
+use super::{QpHandle, RnicSettings};
+use crate::ddp::Segmenter;
+use crate::memory::{Accessor, PdId, QpId, STAG_ZERO};
+use crate::mpa::Rtr;
+use crate::rdmap::Receiver;
+
+pub(super) use self::machine::{Cause, Context, WireEvent};
+
+#[derive(Debug)]
+pub(super) struct Qp {
+    pub(super) handle: QpHandle,
+    pub(super) id: QpId,
+    pub(super) init: QpInit,
+    pub(super) sq_cq: Key,
+    pub(super) rq_cq: Key,
+    pub(super) srq: Option<Key>,
+    /// The S-RQ's.
+    pub(super) receive_pd: PdId,
+    pub(super) privileged: bool,
+    pub(super) state: QpState,
+    sq: SendQueue,
+    receives: VecDeque<ReceiveWr>,
+    /// Receives whose completion was not polled, posted ones among them; none of an S-RQ's.
+    receives_used: u32,
+    /// Receives that it took from the S-RQ and whose completion was not polled: its messages in progress (section 6.3.8).
+    shared_receives: u32,
+    /// The receive that a message is arriving for.
+    receiving: Option<ReceiveWr>,
+    pub(super) rq_limit_armed: bool,
+    /// Inbound requests in order of arrival.
+    irrq: VecDeque<InboundRequest>,
+    /// Out of its place while a segment is handled.
+    receiver: Option<Receiver>,
+    mulpdu: u16,
+    version: u8,
+    response: Option<Response>,
+    /// A response goes before the next work request.
+    response_turn: bool,
+    send_msn: u32,
+    request_msn: u32,
+    atomic_msn: u32,
+    next_request_id: u32,
+    terminate: Option<TerminateRecord>,
+    /// The Terminate's payload, until it is sent.
+    terminate_out: Option<Bytes>,
+    /// Terminate was entered without an Asynchronous Event.
+    quiet: bool,
+    /// A completion found no room.
+    overflowed: bool,
+    pub(super) llp: Option<Key>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct InboundRequest {
+    header: Option<RawHeader>,
+    request: Request,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Request {
+    Read(ReadRequest),
+    Atomic(AtomicRequest),
+}
+
+/// A response on its way out.
+#[derive(Debug)]
+struct Response {
+    message: Segmenter,
+    of: InboundRequest,
+    /// An Atomic Response's payload; a Read Response's is in memory.
+    octets: Bytes,
+}
+
+impl Qp {
+    pub(super) fn new(
+        handle: QpHandle,
+        id: QpId,
+        init: QpInit,
+        (sq_cq, rq_cq): (Key, Key),
+        srq: Option<(Key, PdId)>,
+        privileged: bool,
+    ) -> Self {
+        Qp {
+            handle,
+            id,
+            init,
+            sq_cq,
+            rq_cq,
+            srq: srq.map(|(key, _)| key),
+            receive_pd: srq.map_or(init.pd, |(_, pd)| pd),
+            privileged,
+            state: QpState::Idle,
+            sq: SendQueue::new(init.max_sq_wrs),
+            receives: VecDeque::new(),
+            receives_used: 0,
+            shared_receives: 0,
+            receiving: None,
+            rq_limit_armed: init.rq_limit > 0,
+            irrq: VecDeque::new(),
+            receiver: None,
+            mulpdu: 0,
+            version: 1,
+            response: None,
+            response_turn: true,
+            send_msn: 1,
+            request_msn: 1,
+            atomic_msn: 1,
+            next_request_id: 0,
+            terminate: None,
+            terminate_out: None,
+            quiet: false,
+            overflowed: false,
+            llp: None,
+        }
+    }
+
+    /// RDMAP and DDP begin anew (VERBS-6.2.1.2-9).
+    pub(super) fn attach(&mut self, llp: Key, mulpdu: u16, version: u8, extensions: bool) {
+        self.llp = Some(llp);
+        self.receiver = Some(Receiver::new(version, extensions));
+        (self.mulpdu, self.version) = (mulpdu, version);
+        (self.send_msn, self.request_msn, self.atomic_msn) = (1, 1, 1);
+        self.irrq.clear();
+        (self.response, self.terminate, self.terminate_out) = (None, None, None);
+        (self.quiet, self.overflowed) = (false, false);
+    }
+
+    /// Start-up's ready-to-receive message was sent: its queue's next message has MSN 2.
+    pub(super) fn skip_outbound(&mut self, kind: Rtr) {
+        match kind {
+            Rtr::Send => self.send_msn = 2,
+            Rtr::Read => self.request_msn = 2,
+            Rtr::Write => {}
+        }
+    }
+
+    /// Start-up's ready-to-receive message arrived.
+    pub(super) fn skip_inbound(&mut self, kind: Rtr) {
+        match (kind, &mut self.receiver) {
+            (Rtr::Send, Some(receiver)) => receiver.skip_send(),
+            (Rtr::Read, Some(receiver)) => receiver.skip_request(),
+            (Rtr::Write, Some(_)) | (_, None) => {}
+        }
+    }
+
+    /// For everything but receives from an S-RQ.
+    fn accessor(&self) -> Accessor {
+        Accessor { pd: self.init.pd, qp: self.id, physical: self.privileged }
+    }
+
+    fn receive_accessor(&self) -> Accessor {
+        Accessor { pd: self.receive_pd, ..self.accessor() }
+    }
+
+    /// No local work and no request of the peer is unfinished.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.sq.is_empty() && self.irrq.is_empty() && self.response.is_none()
+    }
+
+    /// A message is arriving for a receive.
+    pub(super) fn is_receiving(&self) -> bool {
+        self.receiving.is_some()
+    }
+
+    pub(super) fn is_mid_message(&self) -> bool {
+        self.receiver.as_ref().is_some_and(Receiver::is_mid_message)
+    }
+
+    pub(super) fn free_send_slot(&mut self) {
+        self.sq.used = self.sq.used.saturating_sub(1);
+    }
+
+    pub(super) fn free_receive_slot(&mut self) {
+        self.receives_used = self.receives_used.saturating_sub(1);
+    }
+
+    pub(super) fn free_shared_receive(&mut self) {
+        self.shared_receives = self.shared_receives.saturating_sub(1);
+    }
+
+    pub(super) fn attributes(&self, llp: Option<super::LlpHandle>) -> QpAttributes {
+        QpAttributes {
+            id: self.id,
+            init: self.init,
+            privileged: self.privileged,
+            state: self.state,
+            rq_limit_armed: self.rq_limit_armed,
+            terminate: self.terminate.filter(|_| matches!(self.state, QpState::Terminate | QpState::Error)),
+            llp,
+        }
+    }
+
+    pub(super) fn allocated(&self) -> QpAllocated {
+        QpAllocated {
+            max_sq_wrs: self.init.max_sq_wrs,
+            max_rq_wrs: self.srq.is_none().then_some(self.init.max_rq_wrs),
+            ord: self.init.ord,
+            ird: self.init.ird,
+        }
+    }
+}
+
+/// Modify QP's attributes.
+impl Qp {
+    /// Is this change allowed, and are all its values? Nothing is changed (VERBS-6.1.3-5).
+    pub(super) fn check_modify(&self, modify: &QpModify, settings: &RnicSettings) -> Result<(), QpError> {
+        let transition = transition_of(self.state, modify.next).ok_or(QpError::InvalidStateChange)?;
+        for attribute in modify.given() {
+            let allowed = [transition.required, transition.supported, transition.optional];
+            if !allowed.iter().any(|list| list.contains(&attribute)) {
+                return Err(QpError::CannotChangeAttribute);
+            }
+        }
+        if transition.required.iter().any(|required| !modify.given().any(|given| given == *required)) {
+            return Err(QpError::InvalidModifier);
+        }
+        if modify.ord.is_some_and(|ord| ord > settings.max_ord) {
+            return Err(QpError::OrdExceeds);
+        }
+        if modify.ird.is_some_and(|ird| ird > settings.max_ird) {
+            return Err(QpError::IrdExceeds);
+        }
+        let sizes = [(modify.max_sq_wrs, self.sq.used), (modify.max_rq_wrs, self.receives_used)];
+        for (size, used) in sizes {
+            let Some(size) = size else { continue };
+            if size > settings.max_wrs {
+                return Err(QpError::TooManyWrs);
+            }
+            if size < used {
+                return Err(QpError::ShrinkFailed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives attributes that were checked their values; the RQ's size is ignored with an S-RQ (draft Figure 5, footnote 2).
+    pub(super) fn change_attributes(&mut self, modify: &QpModify) {
+        let init = &mut self.init;
+        init.ord = modify.ord.unwrap_or(init.ord);
+        init.ird = modify.ird.unwrap_or(init.ird);
+        init.max_sq_wrs = modify.max_sq_wrs.unwrap_or(init.max_sq_wrs);
+        self.sq.capacity = init.max_sq_wrs;
+        if self.srq.is_none() {
+            init.max_rq_wrs = modify.max_rq_wrs.unwrap_or(init.max_rq_wrs);
+        }
+        if let Some(limit) = modify.rq_limit {
+            init.rq_limit = limit;
+            self.rq_limit_armed = limit > 0;
+        }
+    }
+}
+
+/// PostSQ and PostRQ, one work request at a time.
+impl Qp {
+    pub(super) fn post_send(&mut self, wr: SendWr) -> Result<(), PostStatus> {
+        self.check_state()?;
+        self.check_operation(&wr)?;
+        if self.sq.used >= self.sq.capacity {
+            return Err(PostStatus::TooManyWrs);
+        }
+        self.sq.push(wr);
+        Ok(())
+    }
+
+    pub(super) fn post_receive(&mut self, wr: ReceiveWr) -> Result<(), PostStatus> {
+        if self.srq.is_some() {
+            return Err(PostStatus::RqAssociatedWithSrq);
+        }
+        self.check_state()?;
+        check_list(&wr.scatter, self.init.max_receive_sges)?;
+        if self.receives_used >= self.init.max_rq_wrs {
+            return Err(PostStatus::TooManyWrs);
+        }
+        self.receives_used += 1;
+        self.receives.push_back(wr);
+        Ok(())
+    }
+
+    fn check_state(&self) -> Result<(), PostStatus> {
+        table::find(self.state, table::QpEvent::Post).map(|_| ()).ok_or(PostStatus::InvalidQpState)
+    }
+
+    fn check_operation(&self, wr: &SendWr) -> Result<(), PostStatus> {
+        let fence_fits = match (&wr.operation, wr.fence) {
+            (_, Fence::None)
+            | (Operation::Send { .. } | Operation::Write { .. } | Operation::Immediate { .. }, Fence::Read)
+            | (Operation::InvalidateLocal(_), Fence::Local) => true,
+            (_, Fence::Read | Fence::Local) => false,
+        };
+        if !fence_fits {
+            return Err(PostStatus::InvalidModifier);
+        }
+        match &wr.operation {
+            Operation::Send { payload, .. } => check_payload(payload, self.init.max_send_sges),
+            Operation::Write { payload, .. } => check_payload(payload, self.init.max_write_sges),
+            Operation::Read { local, invalidate_local: true, .. } if local.stag == STAG_ZERO => {
+                Err(PostStatus::InvalidModifier)
+            }
+            Operation::Bind(_) if !self.init.bind => Err(PostStatus::InvalidOperation),
+            Operation::Immediate { .. }
+            | Operation::Read { .. }
+            | Operation::Atomic { .. }
+            | Operation::Bind(_)
+            | Operation::FastRegister(_)
+            | Operation::InvalidateLocal(_) => Ok(()),
+        }
+    }
+}
+
+fn check_payload(payload: &Payload, max_sges: u32) -> Result<(), PostStatus> {
+    match payload {
+        Payload::Gather(sges) => check_list(sges, max_sges),
+        Payload::Inline(octets) if u32::try_from(octets.len()).is_err() => Err(PostStatus::InvalidSglLength),
+        Payload::Inline(_) => Ok(()),
+    }
+}
+
+pub(super) fn check_list(sges: &[super::work_request::Sge], max_sges: u32) -> Result<(), PostStatus> {
+    if sges.len() > max_sges as usize {
+        return Err(PostStatus::InvalidSglFormat);
+    }
+    if length(sges) > u64::from(u32::MAX) {
+        return Err(PostStatus::InvalidSglLength);
+    }
+    Ok(())
+}

@@ -1,0 +1,355 @@
+//! What goes out next: the message that is going out, the Terminate, a response, or the next work request.
+//!
+//! Messages are never mixed; between two of them responses and work requests take turns. Work that sends nothing (Bind, Fast-Register,
+//! Invalidate) is done when its turn comes, before anything behind it begins (VERBS-8.2.2.1-5 to -7).
+
+use bytes::Bytes;
+use weft_core::wire::ddp::{RawHeader, RawUntagged, queue};
+use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Control, Opcode, RawReadRequest, ReadRequest};
+
+use super::machine::{At, Context};
+use super::send_queue::Progress;
+use super::source::walk;
+use super::table::QpState;
+use super::{InboundRequest, Request, Response};
+use crate::ddp::{Destination, Segmenter};
+use crate::memory::{InvalidateBy, Right};
+use crate::rdmap::{Fault, SegmentError};
+use crate::verbs::batch::{Batch, PayloadOf};
+use crate::verbs::completion::CompletionStatus;
+use crate::verbs::work_request::{Operation, Payload, length};
+
+/// What became of one look for something to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verbs) enum Step {
+    /// An FPDU was added to the batch.
+    Added,
+    /// What is in the batch has to go first: memory is about to change.
+    Flush,
+    /// Nothing to send.
+    Nothing,
+}
+
+/// Whose segment goes next.
+enum Next {
+    Work,
+    Response,
+    Terminate,
+    Begin,
+}
+
+impl Context<'_> {
+    /// Adds the next FPDU to the batch.
+    pub(in crate::verbs) fn add_fpdu(&mut self, batch: &mut Batch) -> Step {
+        loop {
+            let next = if self.qp.response.is_some() {
+                Next::Response
+            } else if self.qp.sq.sending().is_some() {
+                Next::Work
+            } else if self.qp.terminate_out.is_some() {
+                Next::Terminate
+            } else if self.qp.state == QpState::Rts {
+                Next::Begin
+            } else {
+                return Step::Nothing;
+            };
+            let added = match next {
+                Next::Work => self.work_segment(batch),
+                Next::Response => self.response_segment(batch),
+                Next::Terminate => self.terminate_segment(batch),
+                Next::Begin => match self.begin(batch) {
+                    Begun::Something => false,
+                    Begun::Nothing => return Step::Nothing,
+                    Begun::Blocked => return Step::Flush,
+                },
+            };
+            if added {
+                return Step::Added;
+            }
+        }
+    }
+
+    fn begin(&mut self, batch: &Batch) -> Begun {
+        let ready = self.qp.sq.ready(self.qp.init.ord).is_some();
+        if !self.qp.irrq.is_empty() && (self.qp.response_turn || !ready) {
+            return self.begin_response(batch);
+        }
+        if !ready {
+            return Begun::Nothing;
+        }
+        self.qp.response_turn = true;
+        self.begin_work(batch)
+    }
+
+    /// The ready work request begins.
+    fn begin_work(&mut self, batch: &Batch) -> Begun {
+        let (ord, version) = (self.qp.init.ord, self.qp.version);
+        let accessor = self.qp.accessor();
+        let Some(wqe) = self.qp.sq.ready(ord) else { return Begun::Nothing };
+        let memory = &mut self.shared.memory;
+        let control = |opcode| Control::new(opcode, version);
+        let untagged = |qn, msn, word| Destination::Untagged { qn, msn, word };
+        let message = match &wqe.wr.operation {
+            Operation::Bind(_) | Operation::FastRegister(_) | Operation::InvalidateLocal(_) if !batch.is_empty() => {
+                return Begun::Blocked;
+            }
+            Operation::Bind(bind) => Err(memory.bind(accessor, bind).map_err(CompletionStatus::from)),
+            Operation::FastRegister(_) if !self.qp.privileged => Err(Err(CompletionStatus::NotPrivileged)),
+            Operation::FastRegister(new) => Err(memory.fast_register(accessor.pd, new).map_err(CompletionStatus::from)),
+            Operation::InvalidateLocal(stag) => {
+                let invalidated = memory.invalidate(accessor, InvalidateBy::Local, stag.to_bits());
+                Err(invalidated.map_err(CompletionStatus::from))
+            }
+            Operation::Send { payload, solicited, invalidate } => {
+                let opcode = match (solicited, invalidate) {
+                    (false, None) => Opcode::SEND,
+                    (false, Some(_)) => Opcode::SEND_INVALIDATE,
+                    (true, None) => Opcode::SEND_SE,
+                    (true, Some(_)) => Opcode::SEND_SE_INVALIDATE,
+                };
+                let to = untagged(queue::SEND, self.qp.send_msn, invalidate.unwrap_or(0));
+                self.qp.send_msn = self.qp.send_msn.wrapping_add(1);
+                Ok(Segmenter::new(to, control(opcode), octets(payload.length())))
+            }
+            Operation::Immediate { solicited, .. } => {
+                let opcode = if *solicited { Opcode::IMMEDIATE_SE } else { Opcode::IMMEDIATE };
+                let to = untagged(queue::SEND, self.qp.send_msn, 0);
+                self.qp.send_msn = self.qp.send_msn.wrapping_add(1);
+                Ok(Segmenter::new(to, control(opcode), 8))
+            }
+            Operation::Write { payload, remote } => {
+                let to = Destination::Tagged { stag: remote.stag, tagged_offset: remote.tagged_offset };
+                Ok(Segmenter::new(to, control(Opcode::WRITE), octets(payload.length())))
+            }
+            Operation::Read { .. } | Operation::Atomic { .. } if ord == 0 => {
+                Err(Err(CompletionStatus::ZeroReadResources))
+            }
+            Operation::Read { .. } => {
+                let to = untagged(queue::READ_REQUEST, self.qp.request_msn, 0);
+                self.qp.request_msn = self.qp.request_msn.wrapping_add(1);
+                Ok(Segmenter::new(to, control(Opcode::READ_REQUEST), octets(RawReadRequest::LEN as u64)))
+            }
+            Operation::Atomic { .. } => {
+                let to = untagged(queue::READ_REQUEST, self.qp.request_msn, 0);
+                self.qp.request_msn = self.qp.request_msn.wrapping_add(1);
+                let length = weft_core::wire::rdmap::RawAtomicRequest::LEN as u64;
+                Ok(Segmenter::new(to, control(Opcode::ATOMIC_REQUEST), octets(length)))
+            }
+        };
+        match message {
+            Ok(message) => self.qp.sq.begin(Progress::Sending(message)),
+            Err(Ok(())) => self.qp.sq.finish(CompletionStatus::Success),
+            Err(Err(status)) => self.work_error(status, At::Send),
+        }
+        self.drain();
+        self.check_overflow();
+        Begun::Something
+    }
+
+    /// A segment of the work request that is going out.
+    fn work_segment(&mut self, batch: &mut Batch) -> bool {
+        let (accessor, mulpdu) = (self.qp.accessor(), self.qp.mulpdu);
+        let request_id = self.qp.next_request_id;
+        let Some(wqe) = self.qp.sq.sending() else { return false };
+        let Progress::Sending(message) = &mut wqe.progress else { return false };
+        let first = message.done() == 0;
+        let Some(segment) = message.next_segment(mulpdu) else { return false };
+        let finished = message.is_finished();
+        let mut waits = false;
+        let mut small = Vec::new();
+        let range = segment.payload.clone();
+        let payload = match &wqe.wr.operation {
+            Operation::Send { payload, .. } | Operation::Write { payload, .. } => payload,
+            Operation::Immediate { data, .. } => {
+                data.emit(&mut small);
+                &Payload::Gather(Vec::new())
+            }
+            Operation::Read { local, remote, .. } => {
+                waits = true;
+                let request = ReadRequest {
+                    sink_stag: local.stag,
+                    sink_to: local.tagged_offset,
+                    rdmardsz: local.length,
+                    src_stag: remote.stag,
+                    src_to: remote.tagged_offset,
+                };
+                request.emit(&mut small);
+                &Payload::Gather(Vec::new())
+            }
+            Operation::Atomic { remote, operation } => {
+                waits = true;
+                let request = AtomicRequest {
+                    request_identifier: request_id,
+                    remote_stag: remote.stag,
+                    remote_tagged_offset: remote.tagged_offset,
+                    operation: *operation,
+                };
+                request.emit(&mut small);
+                &Payload::Gather(Vec::new())
+            }
+            Operation::Bind(_) | Operation::FastRegister(_) | Operation::InvalidateLocal(_) => return false,
+        };
+        let places = &mut batch.places;
+        places.clear();
+        let found = match payload {
+            Payload::Inline(octets) => {
+                let part = octets.slice(range.start as usize..range.end as usize);
+                self.push(batch, &segment.header, &PayloadOf::Octets(&part));
+                return self.sent(finished, waits);
+            }
+            // All of a message's memory is looked at before its first octet goes out.
+            Payload::Gather(sges) if first => {
+                let whole = 0..octets(length(sges));
+                walk(&self.shared.memory, accessor, sges, whole, Right::LocalRead, |_| {}).and_then(|()| {
+                    walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| places.push(at))
+                })
+            }
+            Payload::Gather(sges) => {
+                walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| places.push(at))
+            }
+        };
+        if let Err(error) = found {
+            self.work_error(error.into(), At::Send);
+            self.drain();
+            return false;
+        }
+        if small.is_empty() {
+            self.push(batch, &segment.header, &PayloadOf::Places);
+        } else {
+            self.push(batch, &segment.header, &PayloadOf::Octets(&small));
+        }
+        self.sent(finished, waits)
+    }
+
+    fn sent(&mut self, finished: bool, waits: bool) -> bool {
+        if finished && waits {
+            self.qp.sq.wait();
+            self.qp.next_request_id = self.qp.next_request_id.wrapping_add(1);
+        } else if finished {
+            self.qp.sq.finish(CompletionStatus::Success);
+            self.drain();
+            self.check_overflow();
+        }
+        true
+    }
+
+    /// The oldest request's response begins.
+    fn begin_response(&mut self, batch: &Batch) -> Begun {
+        let Some(of) = self.qp.irrq.front().copied() else { return Begun::Nothing };
+        let version = self.qp.version;
+        match of.request {
+            Request::Read(request) => {
+                let to = Destination::Tagged { stag: request.sink_stag, tagged_offset: request.sink_to };
+                let message = Segmenter::new(to, Control::new(Opcode::READ_RESPONSE, version), request.rdmardsz);
+                self.qp.response = Some(Response { message, of, octets: Bytes::new() });
+            }
+            Request::Atomic(_) if !batch.is_empty() => return Begun::Blocked,
+            Request::Atomic(request) => match self.atomic(&request) {
+                Ok(value) => {
+                    let original_request_identifier = request.request_identifier;
+                    let response = AtomicResponse { original_request_identifier, original_remote_data_value: value };
+                    let mut octets = Vec::new();
+                    response.emit(&mut octets);
+                    let to = Destination::Untagged { qn: queue::ATOMIC_RESPONSE, msn: self.qp.atomic_msn, word: 0 };
+                    self.qp.atomic_msn = self.qp.atomic_msn.wrapping_add(1);
+                    let control = Control::new(Opcode::ATOMIC_RESPONSE, version);
+                    let message = Segmenter::new(to, control, self::octets(octets.len() as u64));
+                    self.qp.response = Some(Response { message, of, octets: octets.into() });
+                }
+                Err(fault) => {
+                    self.response_error(of, fault, 0);
+                    return Begun::Something;
+                }
+            },
+        }
+        self.qp.irrq.pop_front();
+        self.qp.response_turn = false;
+        Begun::Something
+    }
+
+    fn atomic(&mut self, request: &AtomicRequest) -> Result<u64, Fault> {
+        let (stag, to) = (request.remote_stag, request.remote_tagged_offset);
+        let memory = &mut self.shared.memory;
+        memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteRead).map_err(Fault::Source)?;
+        let place = memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteWrite).map_err(Fault::Source)?;
+        memory.atomic(place, request.operation).map_err(|_| Fault::Misaligned)
+    }
+
+    fn response_segment(&mut self, batch: &mut Batch) -> bool {
+        let mulpdu = self.qp.mulpdu;
+        let accessor = self.qp.accessor();
+        let Some(response) = &mut self.qp.response else { return false };
+        let of = response.of;
+        let Some(segment) = response.message.next_segment(mulpdu) else {
+            self.qp.response = None;
+            return false;
+        };
+        let octets = response.octets.clone();
+        if response.message.is_finished() {
+            self.qp.response = None;
+        }
+        batch.places.clear();
+        if let Request::Read(request) = of.request {
+            let (start, len) = (segment.payload.start, segment.payload.len());
+            let to = request.src_to.wrapping_add(u64::from(start));
+            match self.shared.memory.locate(accessor, request.src_stag, to, len, Right::RemoteRead) {
+                Ok(place) => batch.places.push(place),
+                Err(error) => {
+                    self.qp.response = None;
+                    self.response_error(of, Fault::Source(error), start);
+                    return false;
+                }
+            }
+            self.push(batch, &segment.header, &PayloadOf::Places);
+        } else {
+            self.push(batch, &segment.header, &PayloadOf::Octets(&octets));
+        }
+        true
+    }
+
+    /// A request that was good when it arrived cannot be answered any more; `done` octets were.
+    fn response_error(&mut self, of: InboundRequest, fault: Fault, done: u32) {
+        let read_request = match of.request {
+            // What is left of it comes back (RFC 5040 section 4.8).
+            Request::Read(request) => Some(ReadRequest {
+                sink_to: request.sink_to.wrapping_add(u64::from(done)),
+                rdmardsz: request.rdmardsz - done,
+                src_to: request.src_to.wrapping_add(u64::from(done)),
+                ..request
+            }),
+            Request::Atomic(_) => None,
+        };
+        let payload = if read_request.is_some() { RawReadRequest::LEN } else { 52 };
+        let segment_length = u16::try_from(RawUntagged::LEN + payload).unwrap_or(u16::MAX);
+        self.segment_error(&SegmentError { fault, header: of.header, segment_length, read_request });
+    }
+
+    fn terminate_segment(&mut self, batch: &mut Batch) -> bool {
+        let Some(payload) = self.qp.terminate_out.take() else { return false };
+        let to = Destination::Untagged { qn: queue::TERMINATE, msn: 1, word: 0 };
+        let control = Control::new(Opcode::TERMINATE, self.qp.version);
+        let mut message = Segmenter::new(to, control, octets(payload.len() as u64));
+        let Some(segment) = message.next_segment(self.qp.mulpdu) else { return false };
+        self.push(batch, &segment.header, &PayloadOf::Octets(&payload));
+        true
+    }
+
+    fn push(&mut self, batch: &mut Batch, header: &RawHeader, payload: &PayloadOf<'_>) {
+        let Some(llp) = &mut self.llp else { return };
+        llp.position =
+            batch.push(&self.shared.memory, llp.settings.framing_sent, llp.position, header.as_octets(), payload);
+    }
+}
+
+/// What [`Context::begin`] began.
+enum Begun {
+    Something,
+    Nothing,
+    /// Memory would change under the batch.
+    Blocked,
+}
+
+/// Lengths were checked when they were posted.
+fn octets(length: u64) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

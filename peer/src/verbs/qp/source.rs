@@ -1,0 +1,31 @@
+//! From octets of a message to places in memory: walking a scatter/gather list.
+
+use core::ops::Range;
+
+use crate::memory::{AccessError, Accessor, Memory, Place, Right};
+use crate::verbs::work_request::Sge;
+
+/// Finds the octets `range` of the message that the elements make, each checked for `right`, and hands each place to `each`.
+pub(super) fn walk(
+    memory: &Memory,
+    accessor: Accessor,
+    sges: &[Sge],
+    range: Range<u32>,
+    right: Right,
+    mut each: impl FnMut(Place),
+) -> Result<(), AccessError> {
+    let (mut passed, end) = (0u64, u64::from(range.end));
+    let mut from = u64::from(range.start);
+    for sge in sges {
+        let behind = passed + u64::from(sge.length);
+        if from < end && from < behind {
+            let (skip, until) = (from - passed, behind.min(end));
+            let to = sge.tagged_offset.checked_add(skip).ok_or(AccessError::Wrap)?;
+            let len = usize::try_from(until - from).map_err(|_| AccessError::BaseAndBounds)?;
+            each(memory.locate(accessor, sge.stag, to, len, right)?);
+            from = until;
+        }
+        passed = behind;
+    }
+    Ok(())
+}

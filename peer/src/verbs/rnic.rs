@@ -1,0 +1,203 @@
+//! The RNIC itself: open, query, close; event handlers (draft sections 9.2.1 and 9.4).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::attributes::{RnicAttributes, RnicSettings};
+use super::batch::Batch;
+use super::error::{EventError, RnicError};
+use super::llp::Llp;
+use super::qp::Qp;
+use super::shared::Shared;
+use super::slab::Slab;
+use super::{CompletionHandlerId, HandlerAddress, Notification, RnicId};
+use crate::memory::{ListMode, Memory};
+
+/// Numbers every opening of the process, so that no handle is good on another RNIC than its own (VERBS-5.1-1).
+static OPENINGS: AtomicU64 = AtomicU64::new(1);
+
+/// The RNICs of a process, by name. Clones are the same node.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// For each name, whether it is open.
+    open: Arc<Mutex<BTreeMap<String, bool>>>,
+}
+
+impl Node {
+    /// A node with RNICs of these names.
+    #[must_use]
+    pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(|name| (name.into(), false)).collect();
+        Node { open: Arc::new(Mutex::new(names)) }
+    }
+
+    /// Open RNIC, in Page or Block Mode as `settings.memory.mode` says, until it is closed or dropped. The second part lets its
+    /// holder use what only privileged Consumers may.
+    ///
+    /// # Errors
+    /// `InvalidName`; `InUse`: it is open already.
+    pub fn open(&self, name: &str, settings: RnicSettings) -> Result<(Rnic, Privileged), RnicError> {
+        match self.open.lock().unwrap_or_else(PoisonError::into_inner).get_mut(name) {
+            None => return Err(RnicError::InvalidName),
+            Some(true) => return Err(RnicError::InUse),
+            Some(open) => *open = true,
+        }
+        let id = RnicId(OPENINGS.fetch_add(1, Ordering::Relaxed));
+        let shared = Shared {
+            id,
+            settings,
+            memory: Memory::new(settings.memory),
+            cqs: Slab::new(settings.max_cqs),
+            srqs: Slab::new(settings.max_srqs),
+            handlers: BTreeMap::new(),
+            async_handler: None,
+            notifications: VecDeque::new(),
+            places: Vec::new(),
+        };
+        let rnic = Rnic {
+            node: self.clone(),
+            name: name.to_owned(),
+            open: true,
+            shared,
+            qps: Slab::new(settings.max_qps),
+            llps: Slab::new(usize::MAX),
+            batch: Batch::default(),
+            next_qp: 1,
+            next_handler: 1,
+        };
+        Ok((rnic, Privileged(id)))
+    }
+}
+
+/// The right to do what only privileged Consumers may: handed out by [`Node::open`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Privileged(RnicId);
+
+/// An RNIC that was opened.
+#[derive(Debug)]
+pub struct Rnic {
+    node: Node,
+    name: String,
+    pub(super) open: bool,
+    pub(super) shared: Shared,
+    pub(super) qps: Slab<Qp>,
+    pub(super) llps: Slab<Llp>,
+    pub(super) batch: Batch,
+    pub(super) next_qp: u32,
+    next_handler: u32,
+}
+
+impl Drop for Rnic {
+    fn drop(&mut self) {
+        // It is closed already, or is now.
+        let _ = self.close();
+    }
+}
+
+/// RNIC management.
+impl Rnic {
+    /// Query RNIC.
+    ///
+    /// # Errors
+    /// `InvalidRnicHandle`.
+    pub fn query(&self) -> Result<RnicAttributes, RnicError> {
+        if self.open { Ok(RnicAttributes::new(self.shared.settings)) } else { Err(RnicError::InvalidRnicHandle) }
+    }
+
+    /// Close RNIC: frees everything; streams that are open are to be reset. It can be opened again, anew.
+    ///
+    /// # Errors
+    /// `InvalidRnicHandle`.
+    pub fn close(&mut self) -> Result<(), RnicError> {
+        if !self.open {
+            return Err(RnicError::InvalidRnicHandle);
+        }
+        self.open = false;
+        self.qps.clear();
+        self.shared.srqs.clear();
+        self.shared.cqs.clear();
+        self.shared.memory = Memory::new(self.shared.settings.memory);
+        self.shared.handlers.clear();
+        self.shared.async_handler = None;
+        self.shared.notifications.clear();
+        for llp in self.llps.iter_mut() {
+            llp.qp = None;
+            llp.want_reset();
+        }
+        let mut open = self.node.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.insert(self.name.clone(), false);
+        Ok(())
+    }
+
+    /// The buffer list mode it was opened in.
+    #[must_use]
+    pub fn list_mode(&self) -> ListMode {
+        self.shared.memory.list_mode()
+    }
+
+    pub(super) fn is_privileged(&self, privileged: Option<&Privileged>) -> bool {
+        privileged.is_some_and(|privileged| privileged.0 == self.shared.id)
+    }
+}
+
+/// What Set Completion Event Handler does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandlerOperation {
+    /// Registers a new handler.
+    Register(HandlerAddress),
+    /// Lets an identifier mean another handler.
+    Change(CompletionHandlerId, HandlerAddress),
+    /// Lets an identifier mean no handler any more.
+    Clear(CompletionHandlerId),
+}
+
+/// Event handlers.
+impl Rnic {
+    /// Set Completion Event Handler. Arms no CQ. Gives the identifier.
+    ///
+    /// # Errors
+    /// `InvalidRnicHandle`, `InvalidHandler`, `InsufficientResources`.
+    pub fn set_completion_event_handler(
+        &mut self,
+        operation: HandlerOperation,
+    ) -> Result<CompletionHandlerId, EventError> {
+        if !self.open {
+            return Err(EventError::InvalidRnicHandle);
+        }
+        let handlers = &mut self.shared.handlers;
+        match operation {
+            HandlerOperation::Register(address) => {
+                if handlers.len() >= self.shared.settings.max_handlers || self.next_handler == u32::MAX {
+                    return Err(EventError::InsufficientResources);
+                }
+                let id = CompletionHandlerId(self.next_handler);
+                self.next_handler += 1;
+                handlers.insert(id, address);
+                Ok(id)
+            }
+            HandlerOperation::Change(id, address) => {
+                *handlers.get_mut(&id).ok_or(EventError::InvalidHandler)? = address;
+                Ok(id)
+            }
+            HandlerOperation::Clear(id) => handlers.remove(&id).map(|_| id).ok_or(EventError::InvalidHandler),
+        }
+    }
+
+    /// Set Asynchronous Event Handler: the one for this RNIC, in place of any before; `None` turns events off.
+    ///
+    /// # Errors
+    /// `InvalidRnicHandle`.
+    pub fn set_async_event_handler(&mut self, address: Option<HandlerAddress>) -> Result<(), EventError> {
+        if !self.open {
+            return Err(EventError::InvalidRnicHandle);
+        }
+        self.shared.async_handler = address;
+        Ok(())
+    }
+
+    /// The next call of an event handler that is due.
+    pub fn poll_notification(&mut self) -> Option<Notification> {
+        self.shared.notifications.pop_front()
+    }
+}

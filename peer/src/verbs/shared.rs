@@ -1,0 +1,58 @@
+//! What all Queue Pairs of an RNIC share: memory, Completion Queues, Shared Receive Queues, events.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::async_event::{AsyncEvent, EventId, Resource};
+use super::cq::{Cq, Cqe};
+use super::slab::{Key, Slab};
+use super::srq::Srq;
+use super::work_request::ReceiveWr;
+use super::{CompletionHandlerId, CqHandle, HandlerAddress, Notification, RnicId, RnicSettings, SrqHandle};
+use crate::memory::{Memory, Place};
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) id: RnicId,
+    pub(super) settings: RnicSettings,
+    pub(super) memory: Memory,
+    pub(super) cqs: Slab<Cq>,
+    pub(super) srqs: Slab<Srq>,
+    pub(super) handlers: BTreeMap<CompletionHandlerId, HandlerAddress>,
+    pub(super) async_handler: Option<HandlerAddress>,
+    pub(super) notifications: VecDeque<Notification>,
+    /// Used again and again by whoever needs some places at a time.
+    pub(super) places: Vec<Place>,
+}
+
+impl Shared {
+    /// Tells the asynchronous event handler; without one the event is lost (VERBS-8.3.3-6).
+    pub(super) fn notify(&mut self, event: AsyncEvent) {
+        if let Some(handler) = self.async_handler {
+            self.notifications.push_back(Notification::Asynchronous { handler, event });
+        }
+    }
+
+    /// Adds a completion to a queue; false when there was no room for it.
+    pub(super) fn complete(&mut self, key: Key, cqe: Cqe) -> bool {
+        let Some(cq) = self.cqs.get_mut(key) else { return false };
+        let handle = CqHandle { rnic: self.id, key };
+        match cq.push(cqe) {
+            Ok(handler) => {
+                // A handler that was cleared since is not called (VERBS-9.3.2.2-4).
+                if let Some(handler) = handler.and_then(|id| self.handlers.get(&id)).copied() {
+                    self.notifications.push_back(Notification::Completion { handler, cq: handle });
+                }
+                true
+            }
+            Err(_) => {
+                self.notify(AsyncEvent { resource: Resource::Cq(handle), event: EventId::CqOverflowDetected });
+                false
+            }
+        }
+    }
+
+    /// Takes a receive from an S-RQ, and tells whether its limit's event is due.
+    pub(super) fn take_shared_receive(&mut self, key: Key) -> (SrqHandle, Option<(ReceiveWr, bool)>) {
+        (SrqHandle { rnic: self.id, key }, self.srqs.get_mut(key).and_then(Srq::take))
+    }
+}

@@ -1,0 +1,97 @@
+//! Objects by key: a key whose object is gone is never taken for another object's.
+
+/// Names a place in a [`Slab`], and which of its successive objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Key {
+    index: u32,
+    generation: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    places: Vec<(u32, Option<T>)>,
+    free: Vec<u32>,
+    limit: usize,
+}
+
+impl<T> Slab<T> {
+    /// Holds at most `limit` objects at a time.
+    pub(super) fn new(limit: usize) -> Self {
+        Slab { places: Vec::new(), free: Vec::new(), limit }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// `None` when it is full.
+    pub(super) fn insert(&mut self, object: T) -> Option<Key> {
+        if self.len() >= self.limit {
+            return None;
+        }
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.places.push((0, None));
+                u32::try_from(self.places.len() - 1).ok()?
+            }
+        };
+        let place = &mut self.places[index as usize];
+        place.1 = Some(object);
+        Some(Key { index, generation: place.0 })
+    }
+
+    pub(super) fn get(&self, key: Key) -> Option<&T> {
+        self.places.get(key.index as usize).filter(|place| place.0 == key.generation)?.1.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        self.places.get_mut(key.index as usize).filter(|place| place.0 == key.generation)?.1.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<T> {
+        let place = self.places.get_mut(key.index as usize).filter(|place| place.0 == key.generation)?;
+        let object = place.1.take()?;
+        place.0 = place.0.wrapping_add(1);
+        self.free.push(key.index);
+        Some(object)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().filter_map(|place| place.1.as_mut())
+    }
+
+    pub(super) fn keys(&self) -> Vec<Key> {
+        let place = |(index, (generation, object)): (usize, &(u32, Option<T>))| {
+            object.as_ref()?;
+            Some(Key { index: u32::try_from(index).ok()?, generation: *generation })
+        };
+        self.places.iter().enumerate().filter_map(place).collect()
+    }
+
+    pub(super) fn clear(&mut self) {
+        for key in self.keys() {
+            self.remove(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_outlives_its_object_without_harm() {
+        let mut slab = Slab::new(2);
+        let first = slab.insert('a').unwrap();
+        assert_eq!(slab.remove(first), Some('a'));
+        let second = slab.insert('b').unwrap();
+        assert_ne!(first, second);
+        assert_eq!(slab.remove(first), None);
+        assert_eq!((slab.get(first), slab.get(second)), (None, Some(&'b')));
+        slab.insert('c').unwrap();
+        assert_eq!((slab.insert('d'), slab.len()), (None, 2));
+        slab.clear();
+        assert_eq!((slab.len(), slab.get(second)), (0, None));
+    }
+}

@@ -1,0 +1,222 @@
+//! The wire side: what a driver does for a stream.
+//!
+//! After each call a driver asks [`poll_notification`](Rnic::poll_notification), [`poll_transmit`](Rnic::poll_transmit) and
+//! [`poll_timeout`](Rnic::poll_timeout), in this order; posting work counts as a call, too.
+
+use std::io::IoSlice;
+
+use super::batch::PayloadOf;
+use super::llp::{Fin, Heard, Llp, LlpSettings, Sent};
+use super::qp::outbound::Step;
+use super::qp::{Context, WireEvent};
+use super::rnic::Rnic;
+use super::slab::Key;
+use super::{LlpHandle, QpError};
+use crate::time::Instant;
+
+impl Rnic {
+    /// A stream on which MPA's start-up is done, or almost: its last frame may go as the stream message of Modify QP.
+    ///
+    /// # Errors
+    /// `InvalidRnicHandle`; `InsufficientResources`.
+    pub fn attach_stream(&mut self, settings: LlpSettings) -> Result<LlpHandle, QpError> {
+        if !self.open {
+            return Err(QpError::InvalidRnicHandle);
+        }
+        let key = self.llps.insert(Llp::new(settings)).ok_or(QpError::InsufficientResources)?;
+        Ok(LlpHandle { rnic: self.shared.id, key })
+    }
+
+    /// The driver is done with a stream; the handle means nothing from now on. A Queue Pair on it is told that the stream was reset.
+    pub fn detach_stream(&mut self, now: Instant, llp: LlpHandle) {
+        self.handle_reset(now, llp);
+        if llp.rnic == self.shared.id {
+            self.llps.remove(llp.key);
+        }
+    }
+
+    /// Nothing more happens on the stream.
+    #[must_use]
+    pub fn is_stream_over(&self, llp: LlpHandle) -> bool {
+        self.llp(llp).is_none_or(|llp| llp.over)
+    }
+
+    /// Octets came in, cut in any way.
+    pub fn handle_octets(&mut self, now: Instant, llp: LlpHandle, mut octets: &[u8]) {
+        let Some(stream) = self.llp_mut(llp) else { return };
+        if stream.qp.is_none() {
+            let room = stream.settings.max_early.saturating_sub(stream.early.len());
+            if octets.len() > room && stream.is_usable() {
+                // The peer may send as much as TCP takes, a driver need not read it.
+                stream.want_reset();
+            } else if stream.is_usable() {
+                stream.early.extend_from_slice(octets);
+            }
+            return;
+        }
+        let Some(mut deframer) = stream.deframer.take() else { return };
+        while let Some(mut context) = self.context(now, llp.key) {
+            let Some(ulpdu) = deframer.next(&mut octets) else { break };
+            match (ulpdu, &mut context.llp) {
+                (Ok(ulpdu), Some(llp)) => match llp.hear(ulpdu) {
+                    Heard::Message => context.handle_segment(ulpdu),
+                    Heard::Ready(kind) => context.qp.skip_inbound(kind),
+                    Heard::Answer => {}
+                },
+                (Err(error), _) => {
+                    context.fpdu_error(error);
+                    break;
+                }
+                (Ok(_), None) => break,
+            }
+        }
+        if let Some(stream) = self.llp_mut(llp) {
+            stream.deframer = Some(deframer);
+        }
+    }
+
+    /// The peer closed its half.
+    pub fn handle_fin(&mut self, now: Instant, llp: LlpHandle) {
+        if let Some(stream) = self.llp_mut(llp) {
+            stream.peer_fin = true;
+            stream.over |= stream.is_closed() && stream.qp.is_none();
+        }
+        self.wire_event(now, llp.key, WireEvent::Fin);
+        self.check_closed(now, llp.key);
+    }
+
+    /// The connection was reset.
+    pub fn handle_reset(&mut self, now: Instant, llp: LlpHandle) {
+        if let Some(stream) = self.llp_mut(llp) {
+            stream.over = true;
+            self.wire_event(now, llp.key, WireEvent::Reset);
+        }
+    }
+
+    /// Time has come to `now`; nothing happens before the deadline that [`poll_timeout`](Self::poll_timeout) names.
+    pub fn handle_timeout(&mut self, now: Instant, llp: LlpHandle) {
+        let Some(stream) = self.llp_mut(llp) else { return };
+        if stream.deadline.is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        stream.deadline = None;
+        if stream.qp.is_none() {
+            stream.want_reset();
+        }
+        self.wire_event(now, llp.key, WireEvent::TimedOut);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called, if nothing else happens.
+    #[must_use]
+    pub fn poll_timeout(&self, llp: LlpHandle) -> Option<Instant> {
+        self.llp(llp)?.deadline
+    }
+
+    /// Offers what goes out next to `take`, which gives back how many octets it took. Ask again until it tells `Nothing`, or as
+    /// long as TCP takes some.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        llp: LlpHandle,
+        mut take: impl FnMut(&[IoSlice<'_>]) -> usize,
+    ) -> Sent {
+        let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
+        if stream.reset {
+            (stream.reset, stream.over) = (false, true);
+            return Sent::Reset;
+        }
+        if stream.over || stream.fin == Fin::Sent {
+            return Sent::Nothing;
+        }
+        if let Some(message) = stream.raw.front_mut() {
+            let taken = take(&[IoSlice::new(message)]).min(message.len());
+            let _ = message.split_to(taken);
+            if message.is_empty() {
+                stream.raw.pop_front();
+            }
+            return Sent::Octets(taken);
+        }
+        if !stream.backlog.is_empty() {
+            let rest = &stream.backlog[stream.backlog_sent..];
+            let taken = take(&[IoSlice::new(rest)]).min(rest.len());
+            stream.backlog_sent += taken;
+            if stream.backlog_sent == stream.backlog.len() {
+                stream.backlog.clear();
+                stream.backlog_sent = 0;
+            }
+            return Sent::Octets(taken);
+        }
+        if stream.may_send
+            && let Some(sent) = self.transmit_fpdus(now, llp.key, &mut take)
+        {
+            return sent;
+        }
+        let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
+        if stream.reset {
+            (stream.reset, stream.over) = (false, true);
+            return Sent::Reset;
+        }
+        if stream.fin != Fin::Wanted {
+            return Sent::Nothing;
+        }
+        stream.fin = Fin::Sent;
+        stream.over |= stream.is_closed() && stream.qp.is_none();
+        self.check_closed(now, llp.key);
+        Sent::Fin
+    }
+
+    /// Makes and offers one batch.
+    fn transmit_fpdus(
+        &mut self,
+        now: Instant,
+        key: Key,
+        take: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
+    ) -> Option<Sent> {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        if let Some(llp) = self.llps.get_mut(key) {
+            while let Some(ulpdu) = llp.ahead.pop_front() {
+                let none = PayloadOf::Octets(&[]);
+                llp.position = batch.push(&self.shared.memory, llp.settings.framing_sent, llp.position, &ulpdu, &none);
+            }
+        }
+        if let Some(mut context) = self.context(now, key) {
+            while !batch.is_full() && context.add_fpdu(&mut batch) == Step::Added {}
+        }
+        let mut sent = None;
+        if !batch.is_empty()
+            && let Some(llp) = self.llps.get_mut(key)
+        {
+            sent = Some(Sent::Octets(batch.offer(&self.shared.memory, take, &mut llp.backlog)));
+        }
+        self.batch = batch;
+        sent
+    }
+
+    fn check_closed(&mut self, now: Instant, key: Key) {
+        if self.llps.get(key).is_some_and(Llp::is_closed) {
+            self.wire_event(now, key, WireEvent::Closed);
+        }
+    }
+
+    fn wire_event(&mut self, now: Instant, key: Key, event: WireEvent) {
+        if let Some(mut context) = self.context(now, key) {
+            context.wire_event(event);
+        }
+    }
+
+    /// The Queue Pair on a stream, and all that it needs.
+    fn context(&mut self, now: Instant, key: Key) -> Option<Context<'_>> {
+        let llp = self.llps.get_mut(key)?;
+        let qp = self.qps.get_mut(llp.qp?)?;
+        Some(Context { now, shared: &mut self.shared, qp, llp: Some(llp) })
+    }
+
+    fn llp(&self, llp: LlpHandle) -> Option<&Llp> {
+        self.llps.get(llp.key).filter(|_| llp.rnic == self.shared.id)
+    }
+
+    fn llp_mut(&mut self, llp: LlpHandle) -> Option<&mut Llp> {
+        self.llps.get_mut(llp.key).filter(|_| llp.rnic == self.shared.id)
+    }
+}

@@ -1,0 +1,158 @@
+//! Two RNICs over real TCP: connections made by the connection manager, and every kind of transfer over them.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+use std::net::SocketAddr;
+
+use weft_peer::driver::Device;
+use weft_peer::driver::cm::{CmError, CmSettings, Connected, Listener};
+use weft_peer::memory::{Access, Buffer, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
+use weft_peer::mpa::{EnhancedUse, MpaSettings, PrivateData};
+use weft_peer::verbs::{
+    CompletionStatus, CqHandle, Node, Operation, Payload, QpHandle, QpInit, QpState, ReceiveWr, RemoteAddress,
+    RnicSettings, SendWr, Sge,
+};
+
+const LENGTH: u32 = 16 << 20;
+
+struct Side {
+    device: Device,
+    cq: CqHandle,
+    qp: QpHandle,
+    buffer: Buffer,
+    stag: Stag,
+}
+
+fn side() -> Side {
+    let (mut rnic, privileged) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+    let pd = rnic.allocate_pd().unwrap();
+    let cq = rnic.create_cq(64, None).unwrap().0;
+    let qp = rnic.create_qp(QpInit::new(pd, cq, cq), Some(&privileged)).unwrap().0;
+    let buffer = rnic.allocate_buffer(LENGTH as usize).unwrap();
+    let list = PhysicalBufferList::of(buffer, 0, u64::from(LENGTH), 4096);
+    let base = ToBase::ZeroBased;
+    let registration = Registration { pd, key: StagKey(5), list, base, remote: true, access: Access::ALL };
+    let stag = rnic.register(&registration).unwrap().stag;
+    Side { device: Device::new(rnic), cq, qp, buffer, stag }
+}
+
+impl Side {
+    fn sge(&self) -> Sge {
+        Sge { stag: self.stag.to_bits(), tagged_offset: 0, length: LENGTH }
+    }
+
+    fn remote(&self) -> RemoteAddress {
+        RemoteAddress { stag: self.stag.to_bits(), tagged_offset: 0 }
+    }
+
+    fn fill(&self, seed: u8) -> Vec<u8> {
+        let octets: Vec<u8> = (0..LENGTH).map(|n| (n >> 8) as u8 ^ n as u8 ^ seed).collect();
+        self.device.verbs(|rnic| rnic.buffer_mut(self.buffer).unwrap().copy_from_slice(&octets));
+        octets
+    }
+
+    fn holds(&self, octets: &[u8]) -> bool {
+        self.device.verbs(|rnic| rnic.buffer(self.buffer).unwrap() == octets)
+    }
+
+    fn post(&self, operation: Operation) {
+        self.device.post_send(self.qp, vec![SendWr::new(1, operation)]).unwrap();
+    }
+
+    fn post_receive(&self) {
+        let wr = ReceiveWr { wr_id: 2, scatter: vec![self.sge()] };
+        self.device.verbs(|rnic| rnic.post_receive(self.qp, vec![wr])).unwrap();
+    }
+
+    async fn done(&self) -> CompletionStatus {
+        self.device.completion(self.cq).await.unwrap().status
+    }
+}
+
+fn data(octets: &'static [u8]) -> PrivateData {
+    PrivateData::new(octets).unwrap()
+}
+
+/// A connected pair: the one who connected, the one who listened, and what each learnt of the other.
+async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
+    let (a, b) = (side(), side());
+    let address: SocketAddr = address.parse().unwrap();
+    let listener = Listener::bind(&b.device, address, settings).unwrap();
+    let there = listener.local_addr().unwrap();
+    b.post_receive();
+    let (from_a, from_b) = (data(b"from a"), data(b"from b"));
+    let accepting = async { listener.next().await.unwrap().accept(b.qp, &from_b).unwrap() };
+    let (connected, accepted) = tokio::join!(a.device.connect(a.qp, there, settings, &from_a), accepting);
+    (a, b, connected.unwrap(), accepted)
+}
+
+async fn transfers(address: &str, mpa: MpaSettings) {
+    let (a, b, connected, accepted) = connect(address, CmSettings { mpa, ..CmSettings::default() }).await;
+    assert_eq!(connected.peer.private_data.as_octets(), b"from b");
+    assert_eq!(accepted.peer.private_data.as_octets(), b"from a");
+    let octets = a.fill(1);
+    let payload = || Payload::Gather(vec![a.sge()]);
+    a.post(Operation::Send { payload: payload(), solicited: false, invalidate: None });
+    assert_eq!((a.done().await, b.done().await), (CompletionStatus::Success, CompletionStatus::Success));
+    assert!(b.holds(&octets));
+    b.fill(2);
+    let (local, remote) = (b.sge(), a.remote());
+    b.post(Operation::Read { local, remote, invalidate_local: false });
+    assert_eq!(b.done().await, CompletionStatus::Success);
+    assert!(b.holds(&octets));
+    let octets = a.fill(3);
+    a.post(Operation::Write { payload: payload(), remote: b.remote() });
+    let (local, remote) = (Sge { length: 0, ..a.sge() }, b.remote());
+    a.post(Operation::Read { local, remote, invalidate_local: false });
+    assert_eq!((a.done().await, a.done().await), (CompletionStatus::Success, CompletionStatus::Success));
+    assert!(b.holds(&octets), "the Read behind the Write tells that it is there");
+    assert_eq!(a.device.disconnect(a.qp).await, Ok(()));
+    b.device.state_is(b.qp, QpState::Idle).await.unwrap();
+    assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);
+}
+
+#[tokio::test]
+async fn ipv4_with_crc() {
+    transfers("127.0.0.1:0", MpaSettings::default()).await;
+}
+
+#[tokio::test]
+async fn ipv6_with_markers_and_the_enhanced_set_up() {
+    let mpa = MpaSettings { markers: true, enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+    transfers("[::1]:0", mpa).await;
+}
+
+#[tokio::test]
+async fn a_rejection_brings_private_data() {
+    let (a, b) = (side(), side());
+    let listener = Listener::bind(&b.device, "127.0.0.1:0".parse().unwrap(), CmSettings::default()).unwrap();
+    let there = listener.local_addr().unwrap();
+    let (none, busy) = (PrivateData::default(), data(b"busy"));
+    let rejecting = async { listener.next().await.unwrap().reject(&busy).await.unwrap() };
+    let (connected, ()) = tokio::join!(a.device.connect(a.qp, there, CmSettings::default(), &none), rejecting);
+    let Err(CmError::Rejected(peer)) = connected else { panic!("{connected:?}") };
+    assert_eq!(peer.private_data.as_octets(), b"busy");
+    assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);
+}
+
+#[tokio::test]
+async fn an_abort_reaches_the_peer() {
+    let (a, b, ..) = connect("127.0.0.1:0", CmSettings::default()).await;
+    a.device.modify_qp(a.qp, &weft_peer::verbs::QpModify::to(QpState::Error)).unwrap();
+    b.device.state_is(b.qp, QpState::Error).await.unwrap();
+    assert_eq!(b.done().await, CompletionStatus::Flushed);
+}
+
+/// RFC 6581: the depths that the two sides agree on are the Queue Pairs'.
+#[tokio::test]
+async fn agreed_depths_are_the_queue_pairs() {
+    let mut mpa = MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+    mpa.enhanced_settings.ird = weft_peer::mpa::Depth::negotiated(7);
+    mpa.enhanced_settings.ord = weft_peer::mpa::Depth::negotiated(3);
+    let (a, b, connected, accepted) = connect("127.0.0.1:0", CmSettings { mpa, ..CmSettings::default() }).await;
+    for (side, seen) in [(&a, connected), (&b, accepted)] {
+        let agreed = seen.negotiated.enhanced.unwrap();
+        let init = side.device.verbs(|rnic| rnic.query_qp(side.qp).unwrap().init);
+        assert_eq!((init.ird, init.ord), (u32::from(agreed.ird), u32::from(agreed.ord)));
+        assert!(init.ord <= 7);
+    }
+}

@@ -1,0 +1,281 @@
+//! The tester's link: the same cases over the virtual link and over real TCP on the loopback.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::AsyncReadExt;
+use tokio::task::JoinHandle;
+use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
+use weft_peer::driver::{Direction, Link, LinkError, Received, TcpLink, TesterConnection, VirtualLink, What};
+use weft_peer::mpa::MpaSettings;
+use weft_peer::service::Echo;
+use weft_peer::{Deviations, Settings};
+
+const REQUEST: &[u8; 20] = b"MPA ID Req Frame\x40\x01\x00\x00";
+const REPLY: &[u8; 20] = b"MPA ID Rep Frame\x40\x01\x00\x00";
+/// A Send of no octets, MSN 1, with its CRC.
+const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
+
+/// A target, and what keeps it alive.
+struct Target {
+    link: Link,
+    server: Option<(StopHandle, JoinHandle<std::io::Result<()>>)>,
+}
+
+impl Target {
+    fn new(tcp: bool, connection: Settings) -> Self {
+        if !tcp {
+            return Target { link: Link::Virtual(VirtualLink::echo(connection)), server: None };
+        }
+        let settings = ServerSettings { connection, ..ServerSettings::default() };
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+        let link = Link::Tcp(TcpLink::new(server.local_addr()));
+        let stop = server.stop_handle();
+        Target { link, server: Some((stop, tokio::spawn(server.run()))) }
+    }
+
+    /// Every connection must be dropped before: the server waits for its connections.
+    async fn stop(self) {
+        if let Some((stop, task)) = self.server {
+            stop.stop();
+            task.await.unwrap().unwrap();
+        }
+    }
+}
+
+async fn next(connection: &mut TesterConnection) -> Received {
+    let deadline = connection.now() + Duration::from_secs(20);
+    connection.receive(deadline).await.unwrap()
+}
+
+/// Exactly these octets, however they are cut.
+async fn expect(connection: &mut TesterConnection, expected: &[u8]) {
+    let mut got = Vec::new();
+    while got.len() < expected.len() {
+        match next(connection).await {
+            Received::Octets(octets) => got.extend_from_slice(&octets),
+            other => panic!("{other:?} behind {got:02x?}"),
+        }
+    }
+    assert_eq!(got, expected);
+}
+
+#[tokio::test]
+async fn start_up_send_and_close_each_way() {
+    for tcp in [false, true] {
+        let mut target = Target::new(tcp, Settings::default());
+        let mut connection = target.link.connect().await.unwrap();
+        connection.send(REQUEST).await.unwrap();
+        expect(&mut connection, REPLY).await;
+        connection.send(SEND).await.unwrap();
+        expect(&mut connection, SEND).await;
+        connection.finish().await.unwrap();
+        assert!(matches!(connection.send(b"x").await, Err(LinkError::Finished)));
+        assert_eq!(next(&mut connection).await, Received::Fin);
+        assert_eq!(next(&mut connection).await, Received::Fin);
+        drop(connection);
+
+        let events = target.link.tape().events();
+        let seen: Vec<_> = events.iter().map(|event| (event.direction, event.what.clone())).collect();
+        let octets = |octets: &'static [u8]| What::Octets(Bytes::from_static(octets));
+        assert!(
+            matches!(seen[0], (Direction::ToTarget, What::Connected { target: at, .. }) if at == target.link.target())
+        );
+        assert_eq!(
+            seen[1..],
+            [
+                (Direction::ToTarget, octets(REQUEST)),
+                (Direction::FromTarget, octets(REPLY)),
+                (Direction::ToTarget, octets(SEND)),
+                (Direction::FromTarget, octets(SEND)),
+                (Direction::ToTarget, What::Fin),
+                (Direction::FromTarget, What::Fin),
+            ]
+        );
+        assert!(events.is_sorted_by_key(|event| event.at));
+        target.stop().await;
+    }
+}
+
+/// MPA-7.1.1-2: the correct Responder closes without a Reply on each changed octet of the key, the deviating one replies; and
+/// a new connection works behind each.
+#[tokio::test]
+async fn a_wrong_key_is_closed_unless_the_responder_deviates() {
+    for tcp in [false, true] {
+        for deviates in [false, true] {
+            let deviations =
+                if deviates { Deviations::from_names(["mpa.accepts-wrong-key"]).unwrap() } else { Deviations::NONE };
+            let mut target = Target::new(tcp, Settings { deviations, ..Settings::default() });
+            for at in 0..16 {
+                let mut request = *REQUEST;
+                request[at] ^= 0x20;
+                let mut connection = target.link.connect().await.unwrap();
+                connection.send(&request).await.unwrap();
+                if deviates {
+                    expect(&mut connection, REPLY).await;
+                } else {
+                    let end = next(&mut connection).await;
+                    assert!(matches!(end, Received::Fin | Received::Reset), "key octet {at}: {end:?}");
+                }
+                let mut alive = target.link.connect().await.unwrap();
+                alive.send(REQUEST).await.unwrap();
+                expect(&mut alive, REPLY).await;
+                assert_eq!(alive.number(), 2 * at as u32 + 1);
+            }
+            target.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reset_ends_both_ends() {
+    for tcp in [false, true] {
+        let mut target = Target::new(tcp, Settings::default());
+        let mut connection = target.link.connect().await.unwrap();
+        connection.send(REQUEST).await.unwrap();
+        connection.reset().await.unwrap();
+        assert_eq!(next(&mut connection).await, Received::Reset);
+        assert!(matches!(connection.send(b"x").await, Err(LinkError::Finished)));
+        let last = target.link.tape().events().pop().unwrap();
+        assert_eq!((last.direction, last.what), (Direction::ToTarget, What::Reset));
+        // Graceful stop returns: no connection of the server is left.
+        drop(connection);
+        target.stop().await;
+    }
+}
+
+/// A minute and more of time-outs on the virtual clock: the Responder closes at its start-up time-out and resets when the
+/// tester does not close either.
+#[tokio::test]
+async fn time_outs_cost_no_time_on_the_virtual_link() {
+    let began = std::time::Instant::now();
+    for _ in 0..100 {
+        let settings = Settings { startup_timeout: Duration::from_secs(60), ..Settings::default() };
+        let mut link = Link::Virtual(VirtualLink::echo(settings));
+        let mut connection = link.connect().await.unwrap();
+        let start = connection.now();
+        connection.send(&REQUEST[..19]).await.unwrap();
+        assert_eq!(connection.receive(start + Duration::from_secs(59)).await.unwrap(), Received::TimedOut);
+        assert_eq!(connection.now(), start + Duration::from_secs(59));
+        assert_eq!(next(&mut connection).await, Received::Fin);
+        assert_eq!(connection.now(), start + Duration::from_secs(60));
+        link.pause(start + Duration::from_secs(70)).await;
+        assert_eq!(link.now(), start + Duration::from_secs(70));
+    }
+    assert!(began.elapsed() < Duration::from_secs(60), "6,000 virtual seconds took {:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn the_same_case_gives_the_same_tape() {
+    let mut tapes = Vec::new();
+    for _ in 0..3 {
+        let mut link = Link::Virtual(VirtualLink::echo(Settings::default()));
+        for cut in [3, 16, 20] {
+            let mut connection = link.connect().await.unwrap();
+            connection.send(&REQUEST[..cut]).await.unwrap();
+            link.pause(link.now() + Duration::from_millis(1)).await;
+            connection.send(&REQUEST[cut..]).await.unwrap();
+            expect(&mut connection, REPLY).await;
+        }
+        tapes.push(link.tape().events());
+    }
+    assert_eq!(tapes[0], tapes[1]);
+    assert_eq!(tapes[1], tapes[2]);
+}
+
+/// A tester that floods an echo and never reads is held back as by TCP, and told so.
+#[tokio::test]
+async fn a_tester_that_does_not_read_is_held_back() {
+    let mut link = Link::Virtual(VirtualLink::echo(without_crc()));
+    let mut connection = link.connect().await.unwrap();
+    connection.send(b"MPA ID Req Frame\x00\x01\x00\x00").await.unwrap();
+    expect(&mut connection, b"MPA ID Rep Frame\x00\x01\x00\x00").await;
+    let mut sent = 0;
+    for msn in 1u32.. {
+        let ulpdu = [b"\x41\x43\0\0\0\0\0\0\0\0", &msn.to_be_bytes()[..], &[0; 4], &[7; 60_000]].concat();
+        let fpdu = [&60_018u16.to_be_bytes()[..], &ulpdu, &[0; 4]].concat();
+        match connection.send(&fpdu).await {
+            Ok(()) => sent += fpdu.len(),
+            Err(error) => {
+                assert!(matches!(error, LinkError::SendTimeout { .. }), "{error:?}");
+                break;
+            }
+        }
+        assert!(sent < 4 * VirtualLink::WINDOW, "{sent} octets went out");
+    }
+    // Reading sets it free again.
+    assert!(matches!(next(&mut connection).await, Received::Octets(_)));
+}
+
+#[tokio::test]
+async fn nobody_listens() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let error = Link::Tcp(TcpLink::new(address)).connect().await.unwrap_err();
+    assert!(error.to_string().starts_with(&format!("cannot connect to {address}: ")), "{error}");
+}
+
+/// What reset() and a target's RST are on the wire, seen from a plain TCP socket.
+#[tokio::test]
+async fn a_reset_is_rst_on_the_wire_both_ways() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut link = Link::Tcp(TcpLink::new(listener.local_addr().unwrap()));
+
+    let mut tester = link.connect().await.unwrap();
+    let (mut target, _) = listener.accept().await.unwrap();
+    tester.reset().await.unwrap();
+    let error = target.read(&mut [0; 1]).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+
+    let mut tester = link.connect().await.unwrap();
+    let (target, _) = listener.accept().await.unwrap();
+    target.set_zero_linger().unwrap();
+    drop(target);
+    assert_eq!(next(&mut tester).await, Received::Reset);
+    assert!(matches!(tester.send(b"x").await, Err(LinkError::Reset)));
+    let last = link.tape().events().pop().unwrap();
+    assert_eq!((last.connection, last.direction, last.what), (1, Direction::FromTarget, What::Reset));
+}
+
+/// The target learns that a tester is gone, so that connections come and go without end.
+#[tokio::test]
+async fn dropped_connections_leave_nothing_behind() {
+    let mut link = Link::Virtual(VirtualLink::echo(Settings::default()));
+    for i in 0..2 * VirtualLink::MAX_CONNECTIONS {
+        let mut connection = link.connect().await.unwrap();
+        if i % 2 == 0 {
+            connection.send(REQUEST).await.unwrap();
+            link.pause(link.now() + Duration::from_millis(1)).await;
+            // The Reply stays unread.
+        }
+    }
+    let mut open = Vec::new();
+    let refused = loop {
+        match link.connect().await {
+            Ok(connection) => open.push(connection),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(open.len(), VirtualLink::MAX_CONNECTIONS);
+    assert!(refused.to_string().ends_with("too many connections are open"), "{refused}");
+}
+
+/// The echo posts its receives again: it serves more Sends than it has receives.
+#[tokio::test]
+async fn the_echo_does_not_run_out_of_receives() {
+    let mut link = Link::Virtual(VirtualLink::echo(without_crc()));
+    let mut connection = link.connect().await.unwrap();
+    connection.send(b"MPA ID Req Frame\x00\x01\x00\x00").await.unwrap();
+    expect(&mut connection, b"MPA ID Rep Frame\x00\x01\x00\x00").await;
+    for msn in 1..=2 * Echo::DEPTH as u32 {
+        let send = [&b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0"[..], &msn.to_be_bytes(), &[0; 8]].concat();
+        connection.send(&send).await.unwrap();
+        expect(&mut connection, &send).await;
+    }
+}
+
+fn without_crc() -> Settings {
+    Settings { mpa: MpaSettings { crc: false, ..MpaSettings::default() }, ..Settings::default() }
+}
