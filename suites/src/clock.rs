@@ -1,0 +1,41 @@
+//! The calendar's time, for names and reports. Nothing is judged by it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds since 1970-01-01 UTC; 0 on a machine that is set to an earlier time.
+pub(crate) fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// `2026-01-31T12:00:00.123Z`.
+pub(crate) fn rfc3339(unix_ms: u64) -> String {
+    let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
+    // Days to year, month and day in the Gregorian calendar, counted in eras of 400 years that begin on 1 March.
+    let day = days + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day_of_month = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hours, minutes) = (ms / 3_600_000, ms / 60_000 % 60);
+    let (seconds, ms) = (ms / 1000 % 60, ms % 1000);
+    format!("{year:04}-{month:02}-{day_of_month:02}T{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of `date -u -d @...`.
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(rfc3339(951_782_400_000), "2000-02-29T00:00:00.000Z");
+        assert_eq!(rfc3339(1_709_251_199_999), "2024-02-29T23:59:59.999Z");
+        assert_eq!(rfc3339(1_769_860_800_123), "2026-01-31T12:00:00.123Z");
+        assert_eq!(rfc3339(4_102_444_800_000), "2100-01-01T00:00:00.000Z");
+    }
+}

@@ -1,0 +1,135 @@
+//! Correct octets: what the tester sends where it does not deviate on purpose.
+
+use weft_core::crc;
+use weft_core::wire::ddp::{RawTagged, RawUntagged, queue};
+use weft_core::wire::mpa::fpdu::pad_len;
+use weft_core::wire::mpa::startup::Enhanced;
+use weft_core::wire::mpa::{Startup, StartupKind};
+use weft_core::wire::rdmap::{Opcode, ReadRequest};
+use weft_core::wire::{ddp, rdmap};
+use zerocopy::IntoBytes;
+
+/// What the tester's start-up frame holds where a script says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StartupFields {
+    pub(crate) reply: bool,
+    pub(crate) revision: u8,
+    pub(crate) crc: bool,
+    pub(crate) markers: bool,
+    /// With these words the frame has S=1, and its revision is 2.
+    pub(crate) enhanced: Option<Enhanced>,
+    pub(crate) private_data: Vec<u8>,
+}
+
+impl StartupFields {
+    /// Revision 1, CRC, no markers, no private data.
+    pub(crate) const REQUEST: StartupFields = StartupFields {
+        reply: false,
+        revision: 1,
+        crc: true,
+        markers: false,
+        enhanced: None,
+        private_data: Vec::new(),
+    };
+    /// The Reply to it.
+    pub(crate) const REPLY: StartupFields =
+        StartupFields { reply: true, revision: 1, crc: true, markers: false, enhanced: None, private_data: Vec::new() };
+}
+
+/// An MPA start-up frame.
+pub(crate) fn startup(fields: &StartupFields) -> Vec<u8> {
+    let mut octets = Vec::new();
+    Startup {
+        kind: if fields.reply { StartupKind::Reply } else { StartupKind::Request },
+        markers: fields.markers,
+        crc: fields.crc,
+        reject: false,
+        revision: fields.revision,
+        enhanced: fields.enhanced,
+        private_data: &fields.private_data,
+    }
+    .emit(&mut octets);
+    octets
+}
+
+/// The ULPDU of a Send that is one segment.
+pub(crate) fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
+    let mut octets = untagged(Opcode::SEND, queue::SEND, msn).as_bytes().to_vec();
+    octets.extend_from_slice(payload);
+    octets
+}
+
+/// The ready-to-receive message that an initiator chooses among those that the Reply allows, as a ULPDU: a zero-length Write before a
+/// zero-length Read before a zero-length Send (RFC 6581 section 9.2). The STags mean nothing.
+pub(crate) fn ready_to_receive(agreed: &Enhanced) -> Option<(Rtr, Vec<u8>)> {
+    const STAG: u32 = 1;
+    if agreed.rtr_write {
+        let header = RawTagged {
+            control: ddp::Control::new(true, true, ddp::Control::VERSION),
+            ulp_control: rdmap::Control::new(Opcode::WRITE, rdmap::Control::VERSION),
+            stag: STAG.into(),
+            tagged_offset: 0.into(),
+        };
+        return Some((Rtr::Write, header.as_bytes().to_vec()));
+    }
+    if agreed.rtr_read {
+        let mut octets = untagged(Opcode::READ_REQUEST, queue::READ_REQUEST, 1).as_bytes().to_vec();
+        ReadRequest { sink_stag: STAG, src_stag: STAG, ..ReadRequest::default() }.emit(&mut octets);
+        return Some((Rtr::Read, octets));
+    }
+    agreed.rtr_send.then(|| (Rtr::Send, send(1, b"")))
+}
+
+/// The kinds of ready-to-receive message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rtr {
+    Send,
+    Write,
+    Read,
+}
+
+fn untagged(opcode: Opcode, qn: u32, msn: u32) -> RawUntagged {
+    RawUntagged {
+        control: ddp::Control::new(false, true, ddp::Control::VERSION),
+        ulp_control: rdmap::Control::new(opcode, rdmap::Control::VERSION),
+        ulp_word: 0.into(),
+        qn: qn.into(),
+        msn: msn.into(),
+        mo: 0.into(),
+    }
+}
+
+/// The FPDU, without markers, of a ULPDU of at most 65,535 octets; without `with_crc` the CRC field is zero.
+pub(crate) fn fpdu(ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
+    let length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
+    let mut octets = length.to_be_bytes().to_vec();
+    octets.extend_from_slice(&ulpdu[..usize::from(length)]);
+    octets.resize(octets.len() + pad_len(length), 0);
+    let field = if with_crc { crc::to_octets(crc::crc32c(&octets)) } else { [0; crc::CRC_LEN] };
+    octets.extend(field);
+    octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tails of the notes to RFC 6581 section 9: C=1, S=1, A=1, IRD 1, C and D, ORD 1.
+    #[test]
+    fn an_enhanced_request_is_that_of_the_rfc() {
+        let enhanced =
+            Enhanced { peer_to_peer: true, ird: 1, ord: 1, rtr_write: true, rtr_read: true, ..Enhanced::default() };
+        let fields = StartupFields { revision: 2, enhanced: Some(enhanced), ..StartupFields::REQUEST };
+        assert_eq!(startup(&fields)[16..], [0x50, 0x02, 0x00, 0x04, 0x80, 0x01, 0xc0, 0x01]);
+    }
+
+    #[test]
+    fn ready_to_receive_messages_are_of_an_agreed_kind_and_empty() {
+        let kind = |agreed: Enhanced| ready_to_receive(&agreed).map(|(kind, ulpdu)| (kind, ulpdu.len()));
+        let none = Enhanced::default();
+        assert_eq!(kind(none), None);
+        assert_eq!(kind(Enhanced { rtr_read: true, rtr_send: true, ..none }), Some((Rtr::Read, 18 + 28)));
+        assert_eq!(kind(Enhanced { rtr_write: true, rtr_read: true, ..none }), Some((Rtr::Write, 14)));
+        assert_eq!(kind(Enhanced { rtr_send: true, ..none }), Some((Rtr::Send, 18)));
+    }
+}

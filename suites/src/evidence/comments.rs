@@ -1,0 +1,83 @@
+//! What the comments of a capture say: the case in the section's, each step at its packet.
+
+use std::fmt::Write as _;
+
+use weft_peer::driver::{Direction as Side, TapeEvent, What};
+
+use crate::model::{CaseResult, Direction, MarkKind, RunInfo, Step, StepKind};
+
+/// The section's comment: what was tested, against whom, with which result.
+pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
+    let mut text = format!("{}: {}\n{}\n", result.key, result.verdict, result.title);
+    for judged in &result.requirements {
+        let row = judged.requirement.row();
+        let way = if judged.seen_on_the_way { " (seen on the way)" } else { "" };
+        let _ = writeln!(text, "{} {} {}{way}: {}", judged.verdict, row.id, row.level, row.summary);
+    }
+    for (name, value) in [("expected", &result.expected), ("actual", &result.actual)] {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{name}: {value}");
+        }
+    }
+    let _ = write!(text, "{}\ntarget {}, run {}, seed {}", result.explanation, run.target.name, run.id, result.seed);
+    text
+}
+
+/// The comments of each event of the tape, by its index.
+pub(super) fn of_events(result: &CaseResult, tape: &[TapeEvent]) -> Vec<Vec<String>> {
+    let mut comments = vec![Vec::new(); tape.len()];
+    let mut used = vec![false; tape.len()];
+    // Steps and events tell the same story in the same order; each step takes the first event of its kind that is left.
+    let mut last = None;
+    for step in &result.steps {
+        let event = tape.iter().enumerate().position(|(i, event)| !used[i] && is_of(step, event));
+        match (event, step.kind) {
+            (Some(index), _) => {
+                used[index] = true;
+                last = Some(index);
+                comments[index].extend(wire_comments(step));
+            }
+            // What was decided belongs to the packet that came before.
+            (None, StepKind::Met | StepKind::Unmet | StepKind::Silence | StepKind::Note) => {
+                let word = match step.kind {
+                    StepKind::Met => "pass: ",
+                    StepKind::Unmet => "fail: ",
+                    _ => "",
+                };
+                if let Some(last) = last {
+                    comments[last].push(format!("{word}{}", step.text));
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    comments
+}
+
+fn is_of(step: &Step, event: &TapeEvent) -> bool {
+    let kind = match event.what {
+        What::Connected { .. } => StepKind::Connected,
+        What::Octets(_) => StepKind::Octets,
+        What::Fin => StepKind::Fin,
+        What::Reset => StepKind::Reset,
+    };
+    let direction = match event.direction {
+        Side::ToTarget => Direction::Sent,
+        Side::FromTarget => Direction::Received,
+    };
+    step.kind == kind && step.direction == direction && step.connection == event.connection + 1
+}
+
+fn wire_comments(step: &Step) -> Vec<String> {
+    let who = if step.direction == Direction::Sent { "tester" } else { "target" };
+    let mut comments = vec![format!("{who}: {}", step.text)];
+    for mark in step.octets.iter().flat_map(|octets| &octets.marks) {
+        let (first, last) = (mark.start, mark.end.saturating_sub(1));
+        match mark.kind {
+            MarkKind::Field => {}
+            MarkKind::Stimulus => comments.push(format!("stimulus, octets {first} to {last}: {}", mark.label)),
+            MarkKind::Wrong => comments.push(format!("wrong, octets {first} to {last}: {}", mark.label)),
+        }
+    }
+    comments
+}

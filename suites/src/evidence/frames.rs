@@ -1,0 +1,224 @@
+//! Ethernet frames for what crossed the wire: handshake, segments, FIN, reset, with right numbers and checksums.
+//!
+//! Headers are made up; only octets, order and times are those of the connection.
+
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader, ip_number};
+use weft_peer::driver::{Direction, TapeEvent, What};
+
+/// Octets of payload that one frame carries at most.
+const MSS: usize = 1460;
+/// Locally administered addresses of the two ends.
+const TESTER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
+const TARGET_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
+const WINDOW: u16 = 0xffff;
+
+/// One frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Nanoseconds since the case began.
+    pub(crate) at_ns: u64,
+    /// Sent by the tester.
+    pub(crate) from_tester: bool,
+    pub(crate) octets: Vec<u8>,
+    /// Index of the tape event that it shows; the first frame of an event comes first.
+    pub(crate) event: usize,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy)]
+struct End {
+    address: SocketAddr,
+    /// Sequence number of its next octet.
+    next: u32,
+}
+
+struct Flow {
+    number: u32,
+    tester: End,
+    target: End,
+}
+
+/// The TCP flags that are used here; ACK is set on everything but the first SYN.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flag {
+    Syn,
+    SynAck,
+    Ack,
+    Push,
+    Fin,
+    Reset,
+}
+
+/// The frames of a tape, in its order.
+pub(crate) fn frames(tape: &[TapeEvent]) -> Vec<Frame> {
+    let mut flows: Vec<Flow> = Vec::new();
+    let mut frames = Vec::new();
+    for (index, event) in tape.iter().enumerate() {
+        if let What::Connected { tester, target } = event.what {
+            let first = 0x1000_0000_u32.wrapping_add(event.connection << 16);
+            let tester = End { address: tester, next: first };
+            let target = End { address: target, next: first.wrapping_add(0x4000_0000) };
+            flows.push(Flow { number: event.connection, tester, target });
+        }
+        // The last one: a number does not come twice, but nothing here rests on it.
+        let Some(flow) = flows.iter_mut().rev().find(|flow| flow.number == event.connection) else { continue };
+        let from_tester = event.direction == Direction::ToTarget;
+        let mut put = |from_tester: bool, flag: Flag, payload: &[u8]| {
+            let octets = flow.frame(from_tester, flag, payload);
+            frames.push(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
+        };
+        match &event.what {
+            What::Connected { .. } => {
+                put(from_tester, Flag::Syn, &[]);
+                put(!from_tester, Flag::SynAck, &[]);
+                put(from_tester, Flag::Ack, &[]);
+            }
+            What::Octets(octets) => octets.chunks(MSS).for_each(|chunk| put(from_tester, Flag::Push, chunk)),
+            What::Fin => {
+                put(from_tester, Flag::Fin, &[]);
+                put(!from_tester, Flag::Ack, &[]);
+            }
+            What::Reset => put(from_tester, Flag::Reset, &[]),
+        }
+    }
+    frames
+}
+
+impl Flow {
+    fn frame(&mut self, from_tester: bool, flag: Flag, payload: &[u8]) -> Vec<u8> {
+        let (from, to) = if from_tester { (&mut self.tester, self.target) } else { (&mut self.target, self.tester) };
+        let mut tcp = TcpHeader::new(from.address.port(), to.address.port(), from.next, WINDOW);
+        tcp.syn = matches!(flag, Flag::Syn | Flag::SynAck);
+        tcp.ack = flag != Flag::Syn;
+        tcp.acknowledgment_number = if tcp.ack { to.next } else { 0 };
+        tcp.psh = flag == Flag::Push;
+        tcp.fin = flag == Flag::Fin;
+        tcp.rst = flag == Flag::Reset;
+        let counted = u32::from(tcp.syn) + u32::from(tcp.fin);
+        let len = u32::try_from(payload.len()).unwrap_or(0);
+        from.next = from.next.wrapping_add(counted).wrapping_add(len);
+        let (source, destination) = (from.address.ip(), to.address.ip());
+        let (from_mac, to_mac) = if from_tester { (TESTER_MAC, TARGET_MAC) } else { (TARGET_MAC, TESTER_MAC) };
+        let ethernet = PacketBuilder::ethernet2(from_mac, to_mac);
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                built(ethernet.ipv4(source.octets(), destination.octets(), 64), tcp, payload)
+            }
+            (source, destination) => built(ethernet.ipv6(v6(source), v6(destination), 64), tcp, payload),
+        }
+    }
+}
+
+fn built(step: PacketBuilderStep<etherparse::IpHeaders>, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
+    let step = step.tcp_header(tcp);
+    let mut octets = Vec::with_capacity(step.size(payload.len()));
+    // A frame of at most `MSS` octets fits every length field, and writing to memory does not fail.
+    match step.write(&mut octets, payload) {
+        Ok(()) => octets,
+        Err(error) => {
+            tracing::error!(%error, protocol = ip_number::TCP.0, "a frame was not built");
+            Vec::new()
+        }
+    }
+}
+
+fn v6(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{SlicedPacket, TransportSlice};
+    use weft_peer::Instant;
+
+    fn event(connection: u32, direction: Direction, what: What) -> TapeEvent {
+        TapeEvent { at: Instant::from_nanos(5), connection, direction, what }
+    }
+
+    fn connected(connection: u32) -> TapeEvent {
+        let what = What::Connected {
+            tester: SocketAddr::from(([192, 0, 2, 2], 50_000 + u16::try_from(connection).unwrap())),
+            target: SocketAddr::from(([192, 0, 2, 1], 4420)),
+        };
+        event(connection, Direction::ToTarget, what)
+    }
+
+    /// (from tester, flags, seq, ack, payload length) of each frame, with checksums checked.
+    fn read(frames: &[Frame]) -> Vec<(bool, &'static str, u32, u32, usize)> {
+        frames
+            .iter()
+            .map(|frame| {
+                let packet = SlicedPacket::from_ethernet(&frame.octets).unwrap();
+                let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { panic!("no TCP") };
+                let Some(etherparse::NetSlice::Ipv4(ip)) = &packet.net else { panic!("no IPv4") };
+                assert_eq!(ip.header().header_checksum(), ip.header().to_header().calc_header_checksum());
+                let (from, to) = (ip.header().source(), ip.header().destination());
+                assert_eq!(tcp.checksum(), tcp.calc_checksum_ipv4(from, to).unwrap());
+                let name = match (tcp.syn(), tcp.ack(), tcp.psh(), tcp.fin(), tcp.rst()) {
+                    (true, false, ..) => "SYN",
+                    (true, true, ..) => "SYN-ACK",
+                    (_, true, true, false, false) => "PSH",
+                    (_, true, false, true, false) => "FIN",
+                    (_, true, false, false, true) => "RST",
+                    (_, true, false, false, false) => "ACK",
+                    _ => "?",
+                };
+                (
+                    frame.from_tester,
+                    name,
+                    tcp.sequence_number() & 0xffff,
+                    tcp.acknowledgment_number() & 0xffff,
+                    tcp.payload().len(),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_connection_has_right_numbers() {
+        let octets = |len: usize| What::Octets(vec![7; len].into());
+        let tape = [
+            connected(0),
+            event(0, Direction::ToTarget, octets(20)),
+            event(0, Direction::FromTarget, octets(1500)),
+            event(0, Direction::FromTarget, What::Fin),
+            event(0, Direction::ToTarget, What::Reset),
+        ];
+        assert_eq!(
+            read(&frames(&tape)),
+            [
+                (true, "SYN", 0, 0, 0),
+                (false, "SYN-ACK", 0, 1, 0),
+                (true, "ACK", 1, 1, 0),
+                (true, "PSH", 1, 1, 20),
+                (false, "PSH", 1, 21, 1460),
+                (false, "PSH", 1461, 21, 40),
+                (false, "FIN", 1501, 21, 0),
+                (true, "ACK", 21, 1502, 0),
+                (true, "RST", 21, 1502, 0),
+            ]
+        );
+    }
+
+    #[test]
+    fn connections_do_not_mix() {
+        let octets = |len: usize| What::Octets(vec![7; len].into());
+        let tape = [
+            connected(0),
+            connected(1),
+            event(0, Direction::ToTarget, octets(20)),
+            event(1, Direction::ToTarget, octets(30)),
+            event(2, Direction::ToTarget, octets(1)),
+        ];
+        let frames = frames(&tape);
+        let read = read(&frames);
+        assert_eq!(read[6..], [(true, "PSH", 1, 1, 20), (true, "PSH", 1, 1, 30)]);
+        assert_eq!(frames[7].event, 3);
+    }
+}

@@ -1,0 +1,54 @@
+//! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`, on pass too.
+//!
+//! The packets are made from what the tester's end of each connection sent and received: octets, order and times are what
+//! they were, while segment boundaries, acknowledgements and headers are made up. The capture says so itself.
+
+mod comments;
+mod frames;
+mod monitor;
+mod pcapng;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use weft_peer::driver::TapeEvent;
+
+use crate::model::{CaseResult, Evidence, EvidenceFile, EvidenceKind, RunInfo};
+
+pub(crate) use frames::{Frame, frames};
+pub(crate) use monitor::watch;
+
+/// Name of the packets' file.
+const PCAPNG: &str = "evidence.pcapng";
+/// Name of the result's file.
+const TRANSCRIPT: &str = "transcript.json";
+
+/// Where the files of a case will be, relative to the run's folder.
+pub(crate) fn place(key: &crate::model::CaseKey) -> Evidence {
+    let folder = format!("cases/{}", key.path());
+    let file = |kind, name: &str| EvidenceFile { kind, path: format!("{folder}/{name}") };
+    let files = vec![file(EvidenceKind::Pcapng, PCAPNG), file(EvidenceKind::Transcript, TRANSCRIPT)];
+    Evidence { folder, files }
+}
+
+/// Writes the files of a finished case below the run's folder `out`.
+pub(crate) fn write(
+    out: &Path,
+    run: &RunInfo,
+    result: &CaseResult,
+    tape: &[TapeEvent],
+    frames: &[Frame],
+    began_unix_ns: u64,
+) -> io::Result<()> {
+    let folder = out.join(&result.evidence.folder);
+    fs::create_dir_all(&folder)?;
+    let comments = comments::of_events(result, tape);
+    let section = comments::of_section(run, result);
+    let mut capture = Vec::new();
+    pcapng::write(&mut capture, &section, frames, &comments, began_unix_ns);
+    fs::write(folder.join(PCAPNG), capture)?;
+    let mut transcript = serde_json::to_vec_pretty(result)?;
+    transcript.push(b'\n');
+    fs::write(folder.join(TRANSCRIPT), transcript)
+}

@@ -1,0 +1,61 @@
+//! Shows the frames of a case to the monitor and keeps what it finds.
+
+use weft_dissector::source::Frame as Captured;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Finding, Sink};
+use weft_peer::driver::{Direction, TapeEvent, What};
+
+use super::Frame;
+use crate::model::Seen;
+
+const LINKTYPE_ETHERNET: u16 = 1;
+
+/// Most findings that are kept of one case.
+const MAX_SEEN: usize = 1000;
+
+struct Findings(Vec<Finding>);
+
+impl Sink for Findings {
+    fn unit(&mut self, _: &Unit<'_>) {}
+
+    fn finding(&mut self, finding: &Finding) {
+        if self.0.len() < MAX_SEEN {
+            self.0.push(finding.clone());
+        }
+    }
+}
+
+/// What the monitor finds in the frames of a tape.
+pub(crate) fn watch(tape: &[TapeEvent], frames: &[Frame]) -> Vec<Seen> {
+    let mut dissector = Dissector::default();
+    let mut findings = Findings(Vec::new());
+    for (number, frame) in (1..).zip(frames) {
+        let captured = Captured {
+            number,
+            time: frame.at_ns,
+            link_type: LINKTYPE_ETHERNET,
+            octets: &frame.octets,
+            wire_len: u32::try_from(frame.octets.len()).unwrap_or(u32::MAX),
+        };
+        dissector.frame(&captured, &mut findings);
+    }
+    dissector.finish(&mut findings);
+    findings.0.into_iter().map(|finding| seen(tape, &finding)).collect()
+}
+
+fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
+    // The monitor numbers connections by their first frames, as the tape does; direction 0 is the one that connected.
+    let opener = finding.stream.and_then(|stream| {
+        let mut connected = tape.iter().filter(|event| matches!(event.what, What::Connected { .. }));
+        connected.nth(usize::try_from(stream).ok()?).map(|event| event.direction)
+    });
+    let by_opener = finding.direction == 0;
+    let by_target = by_opener == (opener == Some(Direction::FromTarget));
+    Seen {
+        requirement: finding.requirement,
+        severity: finding.severity,
+        text: format!("expected {}, found {}", finding.expected, finding.found),
+        packet: Some(finding.frame),
+        by_target,
+    }
+}

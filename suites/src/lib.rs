@@ -1,0 +1,51 @@
+//! Conformance suites: Lua cases, the engine that runs them against a target, verdicts, evidence, reports and results.
+//!
+//! ```text
+//! script -> stage -> link (weft-peer) -> target
+//!             |
+//!             +-> log, tape -> judge, monitor (weft-dissector) -> CaseResult -> events, store, evidence -> reports
+//! ```
+//!
+//! A case is a script ([`model::CaseInfo`] is what it says about itself). [`run`](fn@run) takes the selected cases with each
+//! choice of their parameters ([`model::CaseKey`]) against one [`target::Target`] and tells what happens as one stream of
+//! [`model::Event`]s; it returns a [`model::RunReport`], and [`report::write_all`] writes that in every format.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use weft_suites::{Filter, RunOptions, report, script::Suites, target::Target};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = RunOptions {
+//!     target: Target::resolve("builtin")?,
+//!     suites: Suites::embedded()?,
+//!     filter: Filter::everything(),
+//!     out: "out".into(),
+//!     seed: None,
+//!     cancel: None,
+//! };
+//! let report = weft_suites::run(options, Arc::new(report::Terminal::new(std::io::stdout(), false))).await?;
+//! report::write_all(&report, "out".as_ref())?;
+//! std::process::exit(report.summary.exit_code.code().into());
+//! # }
+//! ```
+//!
+//! What is absent on purpose: command lines and pages. `weft`, the web dashboard and the terminal screens are readers of
+//! the event stream and of the results [`store`].
+#![forbid(unsafe_code)]
+
+pub mod baseline;
+mod clock;
+mod correct;
+pub mod coverage;
+pub mod diff;
+mod evidence;
+pub mod model;
+pub mod prove;
+pub mod report;
+mod run;
+pub mod script;
+mod stage;
+pub mod store;
+pub mod target;
+
+pub use run::{Filter, Plan, RunError, RunOptions, Schedule, run, run_with};

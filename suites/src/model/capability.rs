@@ -1,0 +1,36 @@
+//! What a target can do beyond what every MPA implementation must.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A capability that a target declares and a case may need. A closed list, so that a typo does not load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    /// Sends and checks CRCs when asked to.
+    Crc,
+    /// Each Send comes back as a Send with the same octets. Follows from the target's service; nobody declares it.
+    Echo,
+    /// Sends markers when asked to.
+    Markers,
+    /// Answers an MPA Request of revision 1.
+    #[serde(rename = "revision-1")]
+    Revision1,
+    /// Answers an MPA Request of revision 2 (RFC 6581).
+    #[serde(rename = "revision-2")]
+    Revision2,
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Capability::Crc => "crc",
+            Capability::Echo => "echo",
+            Capability::Markers => "markers",
+            Capability::Revision1 => "revision-1",
+            Capability::Revision2 => "revision-2",
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! One case with one choice of parameters, and its two spellings: `id[octet=3]` for people, `id/octet=3` for folders.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The parameters of a case, by name.
+pub type Parameters = BTreeMap<String, ParameterValue>;
+
+/// Which case with which parameters. Its text form ([`Display`](fmt::Display), [`FromStr`]) is stable across releases.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct CaseKey {
+    /// Id of the case.
+    pub case: String,
+    /// Its parameters; empty for a case that has none.
+    pub parameters: Parameters,
+}
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ParameterValue {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Anything else.
+    Text(String),
+}
+
+impl fmt::Display for ParameterValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParameterValue::Bool(value) => value.fmt(f),
+            ParameterValue::Integer(value) => value.fmt(f),
+            // Bare where it reads back as the same text, else quoted as in JSON.
+            ParameterValue::Text(text) if is_plain(text) && bare(text) == *self => f.write_str(text),
+            ParameterValue::Text(text) => write!(f, "{}", serde_json::Value::from(text.as_str())),
+        }
+    }
+}
+
+impl CaseKey {
+    /// A case without parameters.
+    #[must_use]
+    pub fn new(case: &str) -> Self {
+        CaseKey { case: case.to_owned(), parameters: Parameters::new() }
+    }
+
+    /// The folder of its evidence below `cases/`, `/` between the parts: the id, then the parameters as one part (`octet=3`,
+    /// `crc=true,octet=3`; `default` where there are none). Octets other than letters, digits, `.`, `_`, `-` are written `%2F`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let mut path: String = self.case.split('/').map(|part| path_safe(part) + "/").collect();
+        if self.parameters.is_empty() {
+            path.push_str("default");
+        }
+        for (i, (name, value)) in self.parameters.iter().enumerate() {
+            let separator = if i == 0 { "" } else { "," };
+            let value = match value {
+                // Quotes would only be written as %22.
+                ParameterValue::Text(text) => path_safe(text),
+                other => path_safe(&other.to_string()),
+            };
+            path.push_str(&format!("{separator}{}={value}", path_safe(name)));
+        }
+        path
+    }
+}
+
+impl fmt::Display for CaseKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.case)?;
+        for (i, (name, value)) in self.parameters.iter().enumerate() {
+            write!(f, "{}{name}={value}", if i == 0 { "[" } else { "," })?;
+        }
+        if self.parameters.is_empty() { Ok(()) } else { f.write_str("]") }
+    }
+}
+
+/// A text that is no [`CaseKey`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no case key; one looks like mpa/7.1.1-key/wrong-octet[octet=3]")]
+pub struct InvalidKey(pub String);
+
+impl FromStr for CaseKey {
+    type Err = InvalidKey;
+    fn from_str(text: &str) -> Result<Self, InvalidKey> {
+        parse(text).ok_or_else(|| InvalidKey(text.to_owned()))
+    }
+}
+
+fn parse(text: &str) -> Option<CaseKey> {
+    let Some((case, rest)) = text.split_once('[') else {
+        return (!text.is_empty()).then(|| CaseKey::new(text));
+    };
+    let mut key = CaseKey::new(case);
+    let mut rest = rest.strip_suffix(']')?;
+    loop {
+        let (name, behind) = rest.split_once('=')?;
+        let value;
+        (value, rest) = if behind.starts_with('"') {
+            let mut stream = serde_json::Deserializer::from_str(behind).into_iter::<String>();
+            let text = stream.next()?.ok()?;
+            (ParameterValue::Text(text), behind.get(stream.byte_offset()..)?)
+        } else {
+            let end = behind.find(',').unwrap_or(behind.len());
+            (bare(&behind[..end]), &behind[end..])
+        };
+        if case.is_empty() || name.is_empty() || key.parameters.insert(name.to_owned(), value).is_some() {
+            return None;
+        }
+        if rest.is_empty() {
+            return Some(key);
+        }
+        rest = rest.strip_prefix(',')?;
+    }
+}
+
+/// What a value without quotes means.
+fn bare(text: &str) -> ParameterValue {
+    match (text, text.parse()) {
+        ("true", _) => ParameterValue::Bool(true),
+        ("false", _) => ParameterValue::Bool(false),
+        (_, Ok(integer)) => ParameterValue::Integer(integer),
+        _ => ParameterValue::Text(text.to_owned()),
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-'))
+}
+
+fn path_safe(text: &str) -> String {
+    // A part of dots alone would mean another folder.
+    if text.bytes().all(|c| c == b'.') {
+        return text.bytes().map(|_| "%2E").collect();
+    }
+    text.bytes()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-') {
+                char::from(c).to_string()
+            } else {
+                format!("%{c:02X}")
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(parameters: &[(&str, ParameterValue)]) -> CaseKey {
+        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        CaseKey { case: "mpa/7.1.1-key/wrong-octet".into(), parameters }
+    }
+
+    #[test]
+    fn both_spellings() {
+        let plain = key(&[]);
+        assert_eq!(plain.to_string(), "mpa/7.1.1-key/wrong-octet");
+        assert_eq!(plain.path(), "mpa/7.1.1-key/wrong-octet/default");
+        let octet = key(&[("octet", ParameterValue::Integer(3)), ("crc", ParameterValue::Bool(true))]);
+        assert_eq!(octet.to_string(), "mpa/7.1.1-key/wrong-octet[crc=true,octet=3]");
+        assert_eq!(octet.path(), "mpa/7.1.1-key/wrong-octet/crc=true,octet=3");
+    }
+
+    #[test]
+    fn the_text_form_is_read_back() {
+        for text in ["swapped", "true", "3", "", "a,b", "x]y", "say \"hi\"", "ünder", "+3"] {
+            let key = key(&[("a", ParameterValue::Text(text.into())), ("b", ParameterValue::Integer(-1))]);
+            assert_eq!(key.to_string().parse(), Ok(key.clone()), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        for text in ["", "a[", "a[]", "a[x]", "a[x=1", "a[x=1,]", "[x=1]", "a[x=1,x=2]", "a[x=\"1]", "a[=1]"] {
+            assert!(text.parse::<CaseKey>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_path_leaves_its_folder() {
+        let up = CaseKey { case: "../..".into(), ..key(&[("a", ParameterValue::Text("/../b".into()))]) };
+        assert_eq!(up.path(), "%2E%2E/%2E%2E/a=%2F..%2Fb");
+    }
+}

@@ -1,0 +1,40 @@
+//! What a run is made of, as plain data: cases, keys, verdicts, transcripts, results, events.
+//!
+//! Everything here is serialised: the event stream, the JSON report, the transcripts and the results store carry exactly
+//! these types, and `schema/*.json` describes them. Nothing here runs, judges or formats; that is [`crate::run`] and
+//! [`crate::report`].
+//!
+//! The life of a run as events: [`Event::RunStarted`], maybe [`Event::TargetWaiting`], then for each planned case
+//! [`Event::CaseStarted`], its [`Event::CaseStep`]s, [`Event::CaseFinished`], and at the end [`Event::RunFinished`].
+
+mod capability;
+mod case;
+mod event;
+mod key;
+mod octets;
+mod report;
+mod result;
+mod role;
+mod run;
+mod seen;
+mod status;
+mod step;
+mod summary;
+mod tier;
+mod verdict;
+
+pub use capability::Capability;
+pub use case::{CaseInfo, SourceLocation};
+pub use event::{Event, EventSink, Fanout};
+pub use key::{CaseKey, InvalidKey, ParameterValue, Parameters};
+pub use octets::{Mark, MarkKind, Octets};
+pub use report::RunReport;
+pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, RequirementVerdict};
+pub use role::Role;
+pub use run::{RunInfo, TargetInfo};
+pub use seen::Seen;
+pub use status::RunStatus;
+pub use step::{Direction, Step, StepKind};
+pub use summary::{Counts, ExitCode, ExpectedResult, Summary};
+pub use tier::Tier;
+pub use verdict::Verdict;

@@ -1,0 +1,27 @@
+//! A whole run as one document: what the JSON report holds, and what all other reports are made from.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CaseInfo, CaseResult, RunInfo, Summary};
+
+/// A finished (or cancelled) run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunReport {
+    /// The run.
+    pub run: RunInfo,
+    /// The cases that were selected, by id.
+    pub cases: Vec<CaseInfo>,
+    /// The results, in the order in which they were run.
+    pub results: Vec<CaseResult>,
+    /// The sum.
+    pub summary: Summary,
+}
+
+impl RunReport {
+    /// The case that a result belongs to.
+    #[must_use]
+    pub fn case(&self, result: &CaseResult) -> Option<&CaseInfo> {
+        self.cases.iter().find(|case| case.id == result.key.case)
+    }
+}

@@ -1,0 +1,111 @@
+//! What one case with one choice of parameters came to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_core::RequirementId;
+
+use super::{CaseKey, Seen, SourceLocation, Step, Verdict};
+
+/// The finished case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseResult {
+    /// Which case with which parameters.
+    pub key: CaseKey,
+    /// Version of the case.
+    pub version: u32,
+    /// One line for people, with nothing of the parameters in it.
+    pub title: String,
+    /// The case as a whole.
+    pub verdict: Verdict,
+    /// One verdict for each requirement that the case judges, then those that the monitor judged on the way.
+    pub requirements: Vec<RequirementVerdict>,
+    /// What the requirement of the deciding expectation wants; on pass too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What was there instead, or (on pass) what showed that the requirement holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+    /// Why this is the verdict, in a sentence.
+    pub explanation: String,
+    /// The line of the script that decided, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<SourceLocation>,
+    /// The transcript.
+    pub steps: Vec<Step>,
+    /// What the monitor found.
+    pub seen: Vec<Seen>,
+    /// Where the files are.
+    pub evidence: Evidence,
+    /// Seed of everything random in this case.
+    pub seed: u64,
+    /// Wall time that the case took, in microseconds.
+    pub duration_us: u64,
+}
+
+impl CaseResult {
+    /// The requirements that do not hold: the case's own, and those that the monitor saw broken on the way.
+    pub fn failing(&self) -> impl Iterator<Item = RequirementId> {
+        self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail).map(|judged| judged.requirement)
+    }
+
+    /// What tells one failure of the case from another, for baselines and comparisons: which requirements do not hold, and what was
+    /// there instead. Nothing in it changes from run to run.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        let failing: Vec<&str> = self.failing().map(weft_core::RequirementId::as_str).collect();
+        let what = if failing.is_empty() { self.verdict.to_string() } else { failing.join(" ") };
+        // What passed or was skipped has times in it, and needs no more words.
+        match (self.verdict > Verdict::Pass).then(|| self.actual.as_ref().unwrap_or(&self.explanation)) {
+            Some(actual) => format!("{what}: {actual}"),
+            None => what,
+        }
+    }
+}
+
+/// The verdict of one requirement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequirementVerdict {
+    /// The requirement.
+    #[schemars(with = "String")]
+    pub requirement: RequirementId,
+    /// Does it hold?
+    pub verdict: Verdict,
+    /// `true`: the monitor judged it on the way; `false`: the case is about it.
+    pub seen_on_the_way: bool,
+}
+
+/// The files of a case.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// Folder of the case, relative to the run's folder, with `/` between its parts.
+    pub folder: String,
+    /// The files in it.
+    pub files: Vec<EvidenceFile>,
+}
+
+impl Evidence {
+    /// Path of the file of one kind, relative to the run's folder.
+    #[must_use]
+    pub fn path(&self, kind: EvidenceKind) -> Option<&str> {
+        self.files.iter().find(|file| file.kind == kind).map(|file| file.path.as_str())
+    }
+}
+
+/// One file of a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceFile {
+    /// What it holds.
+    pub kind: EvidenceKind,
+    /// Path relative to the run's folder, with `/` between its parts.
+    pub path: String,
+}
+
+/// What a file of evidence holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvidenceKind {
+    /// Packets with comments.
+    Pcapng,
+    /// The result as JSON, transcript included.
+    Transcript,
+}

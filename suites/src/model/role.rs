@@ -1,0 +1,36 @@
+//! Which end of the MPA start-up a target plays.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The role of the implementation under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It sends the Request.
+    Initiator,
+    /// It waits for a Request.
+    Responder,
+    /// It does either.
+    Both,
+}
+
+impl Role {
+    /// Can a target of this role play `wanted`?
+    #[must_use]
+    pub fn plays(self, wanted: Role) -> bool {
+        self == Role::Both || self == wanted
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Role::Initiator => "initiator",
+            Role::Responder => "responder",
+            Role::Both => "both",
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! How far a run is; says nothing about how well it goes.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// Its cases are known, none was started.
+    Planned,
+    /// Somebody has to start the target, or to connect it.
+    WaitingForTarget,
+    /// Cases are being run. A run that was killed stays here in the store.
+    Running,
+    /// All planned cases have a verdict.
+    Done,
+    /// Stopped on request; the finished cases are kept.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// All of them, in the order of a run's life.
+    pub const ALL: [RunStatus; 5] =
+        [RunStatus::Planned, RunStatus::WaitingForTarget, RunStatus::Running, RunStatus::Done, RunStatus::Cancelled];
+
+    /// The word for it, as it stands in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Planned => "planned",
+            RunStatus::WaitingForTarget => "waiting-for-target",
+            RunStatus::Running => "running",
+            RunStatus::Done => "done",
+            RunStatus::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for RunStatus {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        RunStatus::ALL
+            .into_iter()
+            .find(|status| status.as_str() == word)
+            .ok_or_else(|| format!("no run status is called {word:?}"))
+    }
+}

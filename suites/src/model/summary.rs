@@ -1,0 +1,235 @@
+//! What a run came to as a whole.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_core::RequirementId;
+
+use super::{CaseKey, CaseResult, RunStatus, Verdict};
+
+/// Counts, and the exit code that follows from them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// How the run ended.
+    pub status: RunStatus,
+    /// Cases (with parameters) that were planned.
+    pub planned: u64,
+    /// Cases by verdict.
+    pub counts: Counts,
+    /// Requirements that do not hold, by catalogue order: those of failed cases, and those that the monitor saw broken by the
+    /// target on the way.
+    #[schemars(with = "Vec<String>")]
+    pub failing: Vec<RequirementId>,
+    /// Results that are no pass and that the target's baseline expects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<ExpectedResult>,
+    /// Entries of the baseline that are no longer true, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<String>,
+    /// The exit code.
+    pub exit_code: ExitCode,
+    /// Wall time of the run, in microseconds.
+    pub duration_us: u64,
+}
+
+/// A result that the target's baseline expects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpectedResult {
+    /// Which case with which parameters.
+    pub key: CaseKey,
+    /// Why.
+    pub reason: String,
+    /// Where more is said about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+}
+
+/// Cases by verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Counts {
+    /// [`Verdict::Pass`].
+    pub pass: u64,
+    /// [`Verdict::Fail`].
+    pub fail: u64,
+    /// [`Verdict::Inconclusive`].
+    pub inconclusive: u64,
+    /// [`Verdict::NotApplicable`].
+    pub not_applicable: u64,
+    /// [`Verdict::Unimplemented`].
+    pub unimplemented: u64,
+    /// [`Verdict::Error`].
+    pub error: u64,
+}
+
+impl Counts {
+    /// Counts one more.
+    pub fn add(&mut self, verdict: Verdict) {
+        let count = match verdict {
+            Verdict::Pass => &mut self.pass,
+            Verdict::Fail => &mut self.fail,
+            Verdict::Inconclusive => &mut self.inconclusive,
+            Verdict::NotApplicable => &mut self.not_applicable,
+            Verdict::Unimplemented => &mut self.unimplemented,
+            Verdict::Error => &mut self.error,
+        };
+        *count += 1;
+    }
+
+    /// How many have that verdict.
+    #[must_use]
+    pub fn of(&self, verdict: Verdict) -> u64 {
+        match verdict {
+            Verdict::Pass => self.pass,
+            Verdict::Fail => self.fail,
+            Verdict::Inconclusive => self.inconclusive,
+            Verdict::NotApplicable => self.not_applicable,
+            Verdict::Unimplemented => self.unimplemented,
+            Verdict::Error => self.error,
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        Verdict::ALL.into_iter().map(|verdict| self.of(verdict)).sum()
+    }
+
+    /// Those in which the target was exercised.
+    #[must_use]
+    pub fn run(&self) -> u64 {
+        Verdict::ALL.into_iter().filter(|verdict| verdict.has_run()).map(|verdict| self.of(verdict)).sum()
+    }
+}
+
+/// What the process says when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitCode {
+    /// 0: everything as expected.
+    AsExpected,
+    /// 1: results that nobody expected (failures).
+    Unexpected,
+    /// 2: usage; nothing was selected or run.
+    NothingRun,
+    /// 3: inconclusive cases, or the target was not reached.
+    Inconclusive,
+    /// 4: the tester itself is at fault.
+    HarnessError,
+}
+
+impl ExitCode {
+    /// The number.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            ExitCode::AsExpected => 0,
+            ExitCode::Unexpected => 1,
+            ExitCode::NothingRun => 2,
+            ExitCode::Inconclusive => 3,
+            ExitCode::HarnessError => 4,
+        }
+    }
+
+    /// The worst that `counts` holds: errors, then failures, then inconclusive cases.
+    #[must_use]
+    pub fn of(counts: &Counts) -> Self {
+        if counts.error > 0 {
+            ExitCode::HarnessError
+        } else if counts.fail > 0 {
+            ExitCode::Unexpected
+        } else if counts.inconclusive > 0 {
+            ExitCode::Inconclusive
+        } else if counts.run() == 0 {
+            ExitCode::NothingRun
+        } else {
+            ExitCode::AsExpected
+        }
+    }
+}
+
+impl Summary {
+    /// Sums results up. A cancelled run is at best inconclusive.
+    #[must_use]
+    pub fn of<'a>(
+        status: RunStatus,
+        planned: u64,
+        results: impl IntoIterator<Item = &'a CaseResult>,
+        duration_us: u64,
+    ) -> Self {
+        Self::with_baseline(status, planned, results, duration_us, Vec::new(), Vec::new())
+    }
+
+    /// Sums results up, of which some are expected. An expected result counts as one that passed for the exit code; a stale entry
+    /// of the baseline as a failure.
+    #[must_use]
+    pub fn with_baseline<'a>(
+        status: RunStatus,
+        planned: u64,
+        results: impl IntoIterator<Item = &'a CaseResult>,
+        duration_us: u64,
+        expected: Vec<ExpectedResult>,
+        stale: Vec<String>,
+    ) -> Self {
+        let mut counts = Counts::default();
+        // As the exit code sees them.
+        let mut judged = Counts::default();
+        let mut failing = BTreeSet::new();
+        let mut unexpected = !stale.is_empty();
+        for result in results {
+            counts.add(result.verdict);
+            failing.extend(result.failing());
+            if expected.iter().any(|expected| expected.key == result.key) {
+                judged.add(Verdict::Pass);
+            } else {
+                judged.add(result.verdict);
+                unexpected |= result.failing().next().is_some();
+            }
+        }
+        let exit_code = match ExitCode::of(&judged) {
+            ExitCode::HarnessError => ExitCode::HarnessError,
+            _ if unexpected => ExitCode::Unexpected,
+            ExitCode::AsExpected | ExitCode::NothingRun if status == RunStatus::Cancelled => ExitCode::Inconclusive,
+            code => code,
+        };
+        let failing = failing.into_iter().collect();
+        Summary { status, planned, counts, failing, expected, stale, exit_code, duration_us }
+    }
+
+    /// What the baseline says about a result, where it expects it.
+    #[must_use]
+    pub fn expects(&self, result: &CaseResult) -> Option<&ExpectedResult> {
+        self.expected.iter().find(|expected| expected.key == result.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(verdicts: &[Verdict]) -> u8 {
+        let mut counts = Counts::default();
+        for verdict in verdicts {
+            counts.add(*verdict);
+        }
+        assert_eq!(counts.total(), verdicts.len() as u64);
+        ExitCode::of(&counts).code()
+    }
+
+    #[test]
+    fn the_worst_decides_in_the_order_4_1_3_0() {
+        use Verdict::{Error, Fail, Inconclusive, NotApplicable, Pass, Unimplemented};
+        assert_eq!(code(&[Pass, Fail, Inconclusive, Error]), 4);
+        assert_eq!(code(&[Pass, Fail, Inconclusive]), 1);
+        assert_eq!(code(&[Pass, Inconclusive]), 3);
+        assert_eq!(code(&[Pass, NotApplicable, Unimplemented]), 0);
+    }
+
+    #[test]
+    fn nothing_run_is_not_a_success() {
+        assert_eq!(code(&[]), 2);
+        assert_eq!(code(&[Verdict::NotApplicable]), 2);
+        assert_eq!(Summary::of(RunStatus::Cancelled, 3, [], 0).exit_code, ExitCode::Inconclusive);
+    }
+}

@@ -1,0 +1,48 @@
+//! How much of the suites is run.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A tier; each holds the cases of those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// A few choices of each case's parameters: is the target worth a longer run?
+    Smoke,
+    /// Choices that hold every pair of values of two parameters.
+    #[default]
+    Default,
+    /// Every choice.
+    Full,
+}
+
+impl Tier {
+    /// All of them, smallest first.
+    pub const ALL: [Tier; 3] = [Tier::Smoke, Tier::Default, Tier::Full];
+
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Tier::Smoke => "smoke",
+            Tier::Default => "default",
+            Tier::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for Tier {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        let known = Tier::ALL.into_iter().find(|tier| tier.as_str() == word);
+        known.ok_or_else(|| format!("no tier is called {word:?}; there is smoke, default, full"))
+    }
+}

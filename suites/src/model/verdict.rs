@@ -1,0 +1,91 @@
+//! What a case, or one of its requirements, came to.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The outcome of a case. Ordered from best to worst, as TTCN-3 orders verdicts: the worst of several is their maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The target has another role, or lacks a capability that the case needs.
+    NotApplicable,
+    /// The target says itself that it does not do this.
+    Unimplemented,
+    /// The wire shows that the requirement holds, and the target was alive around the stimulus.
+    Pass,
+    /// Nothing that was seen decides the case (a time-out that no requirement is about, a target that was not reached).
+    Inconclusive,
+    /// The wire shows that a requirement does not hold.
+    Fail,
+    /// The tester itself is at fault: a script error, no memory, no disk.
+    Error,
+}
+
+impl Verdict {
+    /// All of them, best first.
+    pub const ALL: [Verdict; 6] = [
+        Verdict::NotApplicable,
+        Verdict::Unimplemented,
+        Verdict::Pass,
+        Verdict::Inconclusive,
+        Verdict::Fail,
+        Verdict::Error,
+    ];
+
+    /// The word for it, as it stands in JSON and for people.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::NotApplicable => "not-applicable",
+            Verdict::Unimplemented => "unimplemented",
+            Verdict::Pass => "pass",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Fail => "fail",
+            Verdict::Error => "error",
+        }
+    }
+
+    /// Was the target exercised at all?
+    #[must_use]
+    pub fn has_run(self) -> bool {
+        !matches!(self, Verdict::NotApplicable | Verdict::Unimplemented)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for Verdict {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        Verdict::ALL
+            .into_iter()
+            .find(|verdict| verdict.as_str() == word)
+            .ok_or_else(|| format!("no verdict is called {word:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_the_maximum() {
+        assert_eq!(Verdict::ALL.into_iter().max(), Some(Verdict::Error));
+        assert!(Verdict::Fail > Verdict::Inconclusive && Verdict::Inconclusive > Verdict::Pass);
+        assert!(Verdict::Pass > Verdict::Unimplemented);
+    }
+
+    #[test]
+    fn words_are_those_of_json() {
+        for verdict in Verdict::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
+            assert_eq!(verdict.as_str().parse(), Ok(verdict));
+        }
+    }
+}

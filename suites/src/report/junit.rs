@@ -1,0 +1,97 @@
+//! The JUnit report, for CI systems: a suite per case, a test per choice of parameters.
+//!
+//! JUnit knows failures (the target's), errors (all else that is no pass) and skips. An inconclusive case is an error of type
+//! `inconclusive`, so that nobody takes it for a pass; not applicable and unimplemented cases are skipped.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::ReportError;
+use crate::clock;
+use crate::model::{CaseResult, RunReport, Verdict};
+
+/// The report as JUnit XML.
+///
+/// # Errors
+/// None that this model is known to have.
+pub fn junit(report: &RunReport) -> Result<String, ReportError> {
+    let mut document = Report::new(format!("weft: {}", report.run.target.name));
+    document.set_time(Duration::from_micros(report.summary.duration_us));
+    for case in &report.cases {
+        let mut suite = TestSuite::new(case.id.as_str());
+        let time = clock::rfc3339(report.run.started_unix_ms);
+        // The schema's timestamps have neither fraction nor zone.
+        let time = time.split('.').next().unwrap_or_default();
+        suite.extra.insert("timestamp".into(), time.into());
+        for (name, value) in [
+            ("title", case.title.clone()),
+            ("requirements", case.requirements.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(" ")),
+            ("target", report.run.target.name.clone()),
+            ("run", report.run.id.clone()),
+            ("seed", report.run.seed.to_string()),
+        ] {
+            suite.add_property((name, value.as_str()));
+        }
+        let results: Vec<&CaseResult> = report.results.iter().filter(|result| result.key.case == case.id).collect();
+        suite.set_time(Duration::from_micros(results.iter().map(|result| result.duration_us).sum()));
+        suite.add_test_cases(results.into_iter().map(test));
+        document.add_test_suite(suite);
+    }
+    let text = document.to_string().map_err(|error| ReportError::Make { format: "JUnit", error: error.to_string() })?;
+    Ok(without_skipped_sum(&text))
+}
+
+/// The schema of Jenkins' xUnit plugin counts the skipped in each suite, but has no place for their sum.
+fn without_skipped_sum(text: &str) -> String {
+    let Some(start) = text.find("<testsuites ") else { return text.to_owned() };
+    let end = text[start..].find('>').map_or(text.len(), |end| start + end);
+    let attributes = text[start..end].split(' ').filter(|attribute| !attribute.starts_with("skipped=\""));
+    format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
+}
+
+fn test(result: &CaseResult) -> TestCase {
+    let status = match result.verdict {
+        Verdict::Pass => TestCaseStatus::success(),
+        Verdict::Fail => failed(NonSuccessKind::Failure, result),
+        Verdict::Inconclusive | Verdict::Error => failed(NonSuccessKind::Error, result),
+        Verdict::NotApplicable | Verdict::Unimplemented => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(format!("{}: {}", result.verdict, result.explanation));
+            status
+        }
+    };
+    let mut test = TestCase::new(result.key.to_string(), status);
+    test.set_classname(result.key.case.replace('/', "."));
+    test.set_time(Duration::from_micros(result.duration_us));
+    let files: Vec<&str> = result.evidence.files.iter().map(|file| file.path.as_str()).collect();
+    if !files.is_empty() {
+        test.set_system_out(format!("{}\nevidence: {}\n", result.explanation, files.join(" ")));
+    }
+    test
+}
+
+fn failed(kind: NonSuccessKind, result: &CaseResult) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    let broken: Vec<&str> = result
+        .requirements
+        .iter()
+        .filter(|judged| judged.verdict == Verdict::Fail)
+        .map(|judged| judged.requirement.as_str())
+        .collect();
+    let kind = if broken.is_empty() { result.verdict.to_string() } else { broken.join(" ") };
+    status.set_type(kind).set_message(result.explanation.as_str());
+    let mut text = String::new();
+    for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {
+        let row = judged.requirement.row();
+        text.push_str(&format!("{} {} ({}): {}\n", row.id, row.level, row.role, row.summary));
+    }
+    for (name, value) in [("expected", &result.expected), ("actual", &result.actual)] {
+        text.push_str(&value.as_ref().map_or_else(String::new, |value| format!("{name}: {value}\n")));
+    }
+    if let Some(at) = &result.decided_at {
+        text.push_str(&format!("at: {at}\n"));
+    }
+    status.set_description(text);
+    status
+}

@@ -1,0 +1,106 @@
+//! The Markdown summary: one page for a merge request or the summary of a CI job.
+
+use super::sections::sections;
+use super::{ReportError, duration};
+use crate::clock;
+use crate::model::{CaseResult, RunReport, Verdict};
+
+/// Results that are told one by one.
+const MOST: usize = 50;
+
+/// The summary as Markdown.
+///
+/// # Errors
+/// None that this model is known to have.
+pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
+    let (run, summary) = (&report.run, &report.summary);
+    let mut text = format!("# weft: {}\n\n", escaped(&run.target.name));
+    let counts = Verdict::ALL.into_iter().rev().filter(|verdict| summary.counts.of(*verdict) > 0);
+    let counts: Vec<String> = counts.map(|verdict| format!("**{}** {verdict}", summary.counts.of(verdict))).collect();
+    let counts = if counts.is_empty() { "nothing was run".to_owned() } else { counts.join(", ") };
+    text.push_str(&format!(
+        "{counts}; {} of {} planned, {}.\n\n",
+        report.results.len(),
+        summary.planned,
+        summary.status
+    ));
+    text.push_str(&format!(
+        "{}, {}, service {}; {}, {}; weft {}, seed {}, run `{}`, exit code {}.\n",
+        escaped(&run.target.reached_by),
+        run.target.role,
+        escaped(&run.target.service),
+        clock::rfc3339(run.started_unix_ms),
+        duration(summary.duration_us),
+        run.weft_version,
+        run.seed,
+        run.id,
+        summary.exit_code.code(),
+    ));
+    if !summary.failing.is_empty() {
+        text.push_str(
+            "\n## Requirements that do not hold\n\n| requirement | level | statement |\n| --- | --- | --- |\n",
+        );
+        for requirement in &summary.failing {
+            let row = requirement.row();
+            text.push_str(&format!("| {} | {} | {} |\n", row.id, row.level, cell(row.summary)));
+        }
+    }
+    let wrong: Vec<&CaseResult> = report.results.iter().filter(|result| result.verdict > Verdict::Pass).collect();
+    if !wrong.is_empty() {
+        text.push_str("\n## Cases\n\n| verdict | case | expected | actual |\n| --- | --- | --- | --- |\n");
+        for result in wrong.iter().take(MOST) {
+            let mark = if summary.expects(result).is_some() { " (expected)" } else { "" };
+            let expected = result.expected.as_deref().unwrap_or_default();
+            let actual = result.actual.as_deref().unwrap_or(&result.explanation);
+            text.push_str(&format!(
+                "| {}{mark} | `{}` | {} | {} |\n",
+                result.verdict,
+                result.key,
+                cell(expected),
+                cell(actual)
+            ));
+        }
+        if wrong.len() > MOST {
+            text.push_str(&format!("\nand {} more, in the report.\n", wrong.len() - MOST));
+        }
+    }
+    if !summary.stale.is_empty() {
+        text.push_str("\n## Stale entries of the baseline\n\n");
+        for entry in &summary.stale {
+            text.push_str(&format!("- {}\n", escaped(entry)));
+        }
+    }
+    let sections = sections(report);
+    if !sections.is_empty() {
+        text.push_str(
+            "\n## By section\n\n| section | pass | fail | undecided | observable |\n| --- | --- | --- | --- | --- |\n",
+        );
+        for section in sections {
+            text.push_str(&format!(
+                "| {} {} | {} | {} | {} | {} |\n",
+                section.catalogue, section.section, section.pass, section.fail, section.undecided, section.observable
+            ));
+        }
+    }
+    Ok(text)
+}
+
+/// Text within a cell of a table.
+fn cell(text: &str) -> String {
+    escaped(text).replace('|', "\\|")
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => out.push(' '),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,90 @@
+//! Reports: readers of the event stream ([`Terminal`]) and of a finished run ([`write_all`]), one file a format.
+//!
+//! [`ladder`](fn@ladder) (a sequence diagram as SVG) and [`hex`] (octets with marks) are what the HTML report is made of; pages use
+//! them too. Nothing here judges.
+
+pub mod hex;
+mod html;
+mod json;
+mod junit;
+mod ladder;
+mod markdown;
+mod sarif;
+mod sections;
+mod tap;
+mod terminal;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use html::html;
+pub use json::json;
+pub use junit::junit;
+pub use ladder::ladder;
+pub use markdown::markdown;
+pub use sarif::sarif;
+pub use tap::tap;
+pub use terminal::Terminal;
+
+use crate::model::RunReport;
+
+/// A report that was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// Its text could not be made.
+    #[error("{format} report: {error}")]
+    Make {
+        /// Which.
+        format: &'static str,
+        /// Why.
+        error: String,
+    },
+    /// Its file could not be written.
+    #[error("{path}: {error}", path = path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+/// Writes a run's reports into its folder `out`, where the evidence is that they link to: `report.html`, `report.json`, `junit.xml`,
+/// `report.tap`, `report.sarif`, `summary.md`.
+///
+/// # Errors
+/// One of them cannot be made or written; those before it are there.
+pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
+    for (name, text) in [
+        ("report.json", json(report)?),
+        ("junit.xml", junit(report)?),
+        ("report.tap", tap(report)?),
+        ("report.sarif", sarif(report)?),
+        ("summary.md", markdown(report)?),
+        ("report.html", html(report)?),
+    ] {
+        let path = out.join(name);
+        fs::write(&path, text).map_err(|error| ReportError::Write { path, error })?;
+    }
+    Ok(())
+}
+
+/// A duration for people: `0.4 ms`, `12.3 s`.
+pub(crate) fn duration(us: u64) -> String {
+    match us {
+        0..1_000_000 => format!("{}.{} ms", us / 1000, us % 1000 / 100),
+        _ => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!(duration(0), "0.0 ms");
+        assert_eq!(duration(1_234), "1.2 ms");
+        assert_eq!(duration(12_345_678), "12.3 s");
+    }
+}

@@ -1,0 +1,127 @@
+//! The SARIF report (2.1.0), for code scanning: a rule a requirement, a result a requirement that does not hold.
+//!
+//! Inconclusive cases and faults of the tester are results of kind `open`, so that nobody takes them for a pass. What the baseline
+//! expects is suppressed with its reason. Locations are lines of the suites.
+
+use serde_json::{Value, json};
+use weft_core::requirement::Severity;
+
+use super::ReportError;
+use crate::clock;
+use crate::model::{CaseResult, EvidenceKind, RunReport, Verdict};
+
+/// The report as SARIF.
+///
+/// # Errors
+/// None that this model is known to have.
+pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
+    let mut rules: Vec<weft_core::RequirementId> = report.results.iter().flat_map(named).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let results = report.results.iter().flat_map(|result| {
+        named(result).into_iter().map(|requirement| one(report, result, requirement, &rules)).collect::<Vec<_>>()
+    });
+    let document = json!({
+        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "weft",
+                "version": report.run.weft_version,
+                "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+            }},
+            "automationDetails": { "id": format!("weft/{}/{}", report.run.target.name, report.run.id) },
+            "invocations": [{
+                "executionSuccessful": report.summary.counts.error == 0,
+                "startTimeUtc": clock::rfc3339(report.run.started_unix_ms),
+                "exitCode": report.summary.exit_code.code(),
+            }],
+            "originalUriBaseIds": {
+                "SUITES": { "description": { "text": "The folder of the suites" } },
+                "RUN": { "description": { "text": "The folder of the run" } },
+            },
+            "columnKind": "unicodeCodePoints",
+            "results": results.collect::<Vec<_>>(),
+        }],
+    });
+    let failed = |error: serde_json::Error| ReportError::Make { format: "SARIF", error: error.to_string() };
+    let mut text = serde_json::to_string_pretty(&document).map_err(failed)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The requirements that a result is reported for: those that do not hold, or those that it is about where nothing was decided.
+fn named(result: &CaseResult) -> Vec<weft_core::RequirementId> {
+    let failing: Vec<_> = result.failing().collect();
+    let open = matches!(result.verdict, Verdict::Inconclusive | Verdict::Error);
+    match failing.is_empty() && open {
+        true => result.requirements.iter().take(1).map(|judged| judged.requirement).collect(),
+        false => failing,
+    }
+}
+
+fn rule(requirement: &weft_core::RequirementId) -> Value {
+    let row = requirement.row();
+    json!({
+        "id": row.id,
+        "shortDescription": { "text": row.summary },
+        "fullDescription": { "text": format!("{} ({}, section {}): {}", row.level, row.role, row.section, row.summary) },
+        "help": { "text": row.check },
+        "defaultConfiguration": { "level": level(*requirement) },
+        "properties": { "level": row.level.to_string(), "section": row.section, "role": row.role },
+    })
+}
+
+fn level(requirement: weft_core::RequirementId) -> &'static str {
+    match requirement.row().level.severity(true) {
+        Some(Severity::Error) => "error",
+        Some(Severity::Warning) => "warning",
+        Some(Severity::Note) | None => "note",
+    }
+}
+
+fn one(
+    report: &RunReport,
+    result: &CaseResult,
+    requirement: weft_core::RequirementId,
+    rules: &[weft_core::RequirementId],
+) -> Value {
+    let fails = result.failing().any(|failing| failing == requirement);
+    let mut text = format!("{}: {}", result.key, result.explanation);
+    for (name, value) in [("Expected", &result.expected), ("Actual", &result.actual)] {
+        text.push_str(&value.as_ref().map_or_else(String::new, |value| format!("\n{name}: {value}")));
+    }
+    let at = result.decided_at.as_ref().or_else(|| report.case(result).map(|case| &case.source));
+    let locations = at.map(|at| {
+        json!({ "physicalLocation": {
+            "artifactLocation": { "uri": uri(&at.file), "uriBaseId": "SUITES" },
+            "region": { "startLine": at.line.max(1) },
+        }, "logicalLocations": [{ "fullyQualifiedName": result.key.to_string(), "kind": "case" }] })
+    });
+    let files =
+        [EvidenceKind::Pcapng, EvidenceKind::Transcript].into_iter().filter_map(|kind| result.evidence.path(kind));
+    let files: Vec<Value> = files.map(|path| json!({ "location": { "uri": uri(path), "uriBaseId": "RUN" } })).collect();
+    let mut value = json!({
+        "ruleId": requirement.as_str(),
+        "ruleIndex": rules.iter().position(|other| *other == requirement),
+        "kind": if fails { "fail" } else { "open" },
+        "level": if fails { level(requirement) } else { "none" },
+        "message": { "text": text },
+        "locations": locations.into_iter().collect::<Vec<_>>(),
+        "attachments": files,
+        "partialFingerprints": { "weft/v1": format!("{}/{}/{requirement}", report.run.target.name, result.key) },
+    });
+    if let Some(expected) = report.summary.expects(result) {
+        let justification = match &expected.link {
+            Some(link) => format!("{} ({link})", expected.reason),
+            None => expected.reason.clone(),
+        };
+        value["suppressions"] = json!([{ "kind": "external", "status": "accepted", "justification": justification }]);
+    }
+    value
+}
+
+/// A relative path as a URI reference.
+fn uri(path: &str) -> String {
+    path.replace('%', "%25").replace(' ', "%20").replace('[', "%5B").replace(']', "%5D")
+}

@@ -1,0 +1,56 @@
+//! A run by the sections of the specifications: how many requirements of each were judged, and how.
+
+use std::collections::BTreeMap;
+
+use weft_core::RequirementId;
+use weft_core::requirement::{self, Catalogue, Observe};
+
+use crate::model::{RunReport, Verdict};
+
+/// One section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) catalogue: Catalogue,
+    pub(super) section: &'static str,
+    /// Requirements that hold.
+    pub(super) pass: usize,
+    /// Requirements that do not.
+    pub(super) fail: usize,
+    /// Requirements that a case is about without a decision.
+    pub(super) undecided: usize,
+    /// Requirements of the section whose breach shows on the wire or in a reaction.
+    pub(super) observable: usize,
+}
+
+/// The sections of which something was judged, in the order of the catalogues.
+pub(super) fn sections(report: &RunReport) -> Vec<Section> {
+    let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
+    for judged in report.results.iter().flat_map(|result| &result.requirements) {
+        let entry = worst.entry(judged.requirement).or_insert(judged.verdict);
+        *entry = (*entry).max(judged.verdict);
+    }
+    let mut sections: Vec<Section> = Vec::new();
+    for (id, verdict) in worst {
+        let row = id.row();
+        let known = sections.iter().position(|one| (one.catalogue, one.section) == (row.catalogue, row.section));
+        let index = known.unwrap_or_else(|| {
+            let observable = requirement::all().filter(|(_, other)| {
+                (other.catalogue, other.section) == (row.catalogue, row.section)
+                    && matches!(other.observe, Observe::Wire | Observe::Reaction)
+            });
+            let observable = observable.count();
+            let (catalogue, section) = (row.catalogue, row.section);
+            sections.push(Section { catalogue, section, pass: 0, fail: 0, undecided: 0, observable });
+            sections.len() - 1
+        });
+        let section = &mut sections[index];
+        match verdict {
+            Verdict::Pass => section.pass += 1,
+            Verdict::Fail => section.fail += 1,
+            Verdict::Inconclusive | Verdict::Error | Verdict::NotApplicable | Verdict::Unimplemented => {
+                section.undecided += 1;
+            }
+        }
+    }
+    sections
+}

@@ -1,0 +1,68 @@
+//! How a run begins: with a plan of its own, or with what an earlier one left.
+
+use super::{Filter, Plan, RunError, seed};
+use crate::clock;
+use crate::model::{CaseKey, CaseResult, RunInfo};
+use crate::script::Suites;
+use crate::store::Store;
+use crate::target::Target;
+
+/// A run that stands in the store.
+pub(super) struct Begun {
+    pub(super) run: RunInfo,
+    pub(super) plan: Plan,
+    /// For each key of the plan, what is there already.
+    pub(super) results: Vec<Option<CaseResult>>,
+    /// Time that the cases took which are there already, in microseconds.
+    pub(super) spent_us: u64,
+}
+
+/// A new run.
+pub(super) async fn fresh(
+    store: &Store,
+    target: &Target,
+    suites: &Suites,
+    filter: &Filter,
+    seed: Option<u64>,
+) -> Result<Begun, RunError> {
+    let seed = seed.unwrap_or_else(seed::draw);
+    let plan = Plan::of(suites, filter, seed);
+    let started_unix_ms = clock::unix_ns() / 1_000_000;
+    let run = RunInfo {
+        id: seed::run_id(started_unix_ms),
+        target: target.info(),
+        seed,
+        started_unix_ms,
+        weft_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    store.begin(&run, &plan.cases, &plan.keys).await?;
+    let results = plan.keys.iter().map(|_| None).collect();
+    Ok(Begun { run, plan, results, spent_us: 0 })
+}
+
+/// The newest run against the target that did not come to its end.
+pub(super) async fn resumed(store: &Store, target: &Target, suites: &Suites) -> Result<Begun, RunError> {
+    let name = target.name();
+    let nothing = || RunError::Resume(format!("no run against {name} waits for its end in this store"));
+    let id = store.unfinished(name).await?.ok_or_else(nothing)?;
+    let detail = store.run(&id).await?.ok_or_else(nothing)?;
+    let report = store.report(&id).await?.ok_or_else(nothing)?;
+    let changed = |what: String| RunError::Resume(format!("run {id} cannot be resumed: {what}"));
+    if detail.record.info.target != target.info() {
+        return Err(changed(format!("{name} was described otherwise then")));
+    }
+    let weft = env!("CARGO_PKG_VERSION");
+    if detail.record.info.weft_version != weft {
+        return Err(changed(format!("it was begun by weft {}, and this is {weft}", detail.record.info.weft_version)));
+    }
+    for case in &detail.cases {
+        if suites.case(&case.id).is_none_or(|now| now.info.version != case.version) {
+            return Err(changed(format!("the suites have no {} of version {}", case.id, case.version)));
+        }
+    }
+    let keys: Vec<_> = detail.planned.into_iter().map(|planned| planned.key).collect();
+    let find = |key: &CaseKey| report.results.iter().find(|result| result.key == *key).cloned();
+    let results: Vec<Option<CaseResult>> = keys.iter().map(find).collect();
+    let spent_us = results.iter().flatten().map(|result| result.duration_us).sum();
+    Ok(Begun { run: detail.record.info, plan: Plan { cases: detail.cases, keys }, results, spent_us })
+}

@@ -1,0 +1,117 @@
+//! Runs one planned case from link to evidence.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::Mutex;
+
+use super::judge::{self, Judgement};
+use super::{RunError, seed};
+use crate::clock;
+use crate::evidence;
+use crate::model::{
+    Capability, CaseInfo, CaseKey, CaseResult, EventSink, Evidence, RequirementVerdict, RunInfo, Verdict,
+};
+use crate::script::{ScriptFault, Suites, invoke};
+use crate::stage::Stage;
+use crate::target::{Live, Service, Target};
+
+/// What all cases of a run share.
+pub(super) struct Site {
+    pub(super) run: RunInfo,
+    pub(super) target: Arc<Target>,
+    pub(super) live: Live,
+    pub(super) suites: Suites,
+    pub(super) out: PathBuf,
+    pub(super) sink: Arc<dyn EventSink>,
+}
+
+impl Site {
+    /// Runs a case, judges it and writes its evidence.
+    pub(super) async fn run_case(&self, key: &CaseKey) -> Result<CaseResult, RunError> {
+        let began = Instant::now();
+        let began_unix_ns = clock::unix_ns();
+        let seed = seed::of_case(self.run.seed, key);
+        let Some(case) = self.suites.case(&key.case) else {
+            // The plan was made from the same suites.
+            let error = std::io::Error::other(format!("{key} is not among the suites"));
+            return Err(RunError::Write { path: self.out.clone(), error });
+        };
+        if let Some(why) = self.not_applicable(&case.info) {
+            return Ok(not_applicable(&case.info, key, seed, why));
+        }
+        let stage = Stage::new(self.target.clone(), self.live.link(), key.clone(), self.sink.clone());
+        let stage = Arc::new(Mutex::new(stage));
+        let invoked = invoke(case, key, stage.clone(), self.target.clone(), self.suites.limits, seed).await;
+        let mut stage = stage.lock().await;
+        stage.leave().await;
+
+        let (tape, lost) = stage.tape();
+        let frames = evidence::frames(&tape);
+        let seen = evidence::watch(&tape, &frames);
+        let fault: Option<ScriptFault> = invoked.err();
+        let Judgement { verdict, requirements, expected, actual, explanation, at } =
+            judge::judge(&case.info, &stage.log, fault.as_ref(), &seen, lost);
+        let result = CaseResult {
+            key: key.clone(),
+            version: case.info.version,
+            title: case.info.title.clone(),
+            verdict,
+            requirements,
+            expected,
+            actual,
+            explanation,
+            decided_at: at,
+            steps: std::mem::take(&mut stage.log.steps),
+            seen,
+            evidence: evidence::place(key),
+            seed,
+            duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+        };
+        evidence::write(&self.out, &self.run, &result, &tape, &frames, began_unix_ns)
+            .map_err(|error| RunError::Write { path: self.out.join(&result.evidence.folder), error })?;
+        Ok(result)
+    }
+
+    /// Why the target cannot be judged by this case, if it cannot.
+    fn not_applicable(&self, case: &CaseInfo) -> Option<String> {
+        if !case.roles.iter().any(|role| self.target.role.plays(*role)) {
+            return Some(format!("The target is {}, which this case does not judge.", self.target.role));
+        }
+        let has = |capability: &Capability| match capability {
+            Capability::Echo => self.target.service == Service::Echo,
+            declared => self.target.capabilities.contains(declared),
+        };
+        let missing = case.capabilities.iter().find(|capability| !has(capability))?;
+        if *missing == Capability::Echo {
+            return Some("No echo service runs on the target.".to_owned());
+        }
+        Some(format!("The target does not declare the capability {missing}."))
+    }
+}
+
+fn not_applicable(case: &CaseInfo, key: &CaseKey, seed: u64, explanation: String) -> CaseResult {
+    let judged = |requirement: &weft_core::RequirementId| RequirementVerdict {
+        requirement: *requirement,
+        verdict: Verdict::NotApplicable,
+        seen_on_the_way: false,
+    };
+    CaseResult {
+        key: key.clone(),
+        version: case.version,
+        title: case.title.clone(),
+        verdict: Verdict::NotApplicable,
+        requirements: case.requirements.iter().map(judged).collect(),
+        expected: None,
+        actual: None,
+        explanation,
+        decided_at: None,
+        steps: Vec::new(),
+        seen: Vec::new(),
+        // Nothing was run, so there is nothing to show.
+        evidence: Evidence::default(),
+        seed,
+        duration_us: 0,
+    }
+}

@@ -1,0 +1,203 @@
+//! From the record of a case to its verdict.
+//!
+//! A pass needs evidence for each requirement of the case and a good exchange before and after. What the monitor finds about
+//! the target counts for its own requirements, and against the case where it is about one of them.
+
+use weft_core::RequirementId;
+use weft_core::requirement::Severity;
+
+use crate::model::{CaseInfo, RequirementVerdict, Seen, SourceLocation, Verdict};
+use crate::script::ScriptFault;
+use crate::stage::Log;
+
+/// What a case came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Judgement {
+    pub(super) verdict: Verdict,
+    pub(super) requirements: Vec<RequirementVerdict>,
+    pub(super) expected: Option<String>,
+    pub(super) actual: Option<String>,
+    pub(super) explanation: String,
+    pub(super) at: Option<SourceLocation>,
+}
+
+/// Judges a case that was run. `lost` events had no room in the record.
+pub(super) fn judge(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, seen: &[Seen], lost: u64) -> Judgement {
+    let mut judgement = by_the_case(case, log, fault, lost);
+    let broken = |seen: &&Seen| seen.by_target && seen.severity == Severity::Error;
+    for seen in seen.iter().filter(broken) {
+        match judgement.requirements.iter_mut().find(|judged| judged.requirement == seen.requirement) {
+            // The case's own requirement: the octets outweigh what the script made of them.
+            Some(judged) if !judged.seen_on_the_way => {
+                judged.verdict = judged.verdict.max(Verdict::Fail);
+                if judgement.verdict < Verdict::Fail {
+                    judgement.verdict = Verdict::Fail;
+                    judgement.actual = Some(seen.text.clone());
+                    judgement.explanation = format!("The monitor saw {} broken: {}.", seen.requirement, seen.text);
+                }
+            }
+            Some(_) => {}
+            None => judgement.requirements.push(RequirementVerdict {
+                requirement: seen.requirement,
+                verdict: Verdict::Fail,
+                seen_on_the_way: true,
+            }),
+        }
+    }
+    judgement
+}
+
+fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u64) -> Judgement {
+    if let Some(decision) = &log.decision {
+        let decided = &decision.requirements;
+        let of = |requirement: RequirementId| match decided.is_empty() || decided.contains(&requirement) {
+            true => decision.verdict,
+            // The case went no further: nothing says how the others are.
+            false => Verdict::Inconclusive,
+        };
+        return Judgement {
+            verdict: decision.verdict,
+            requirements: each(case, of),
+            expected: decision.expected.clone(),
+            actual: decision.actual.clone(),
+            explanation: decision.explanation.clone(),
+            at: decision.at.clone(),
+        };
+    }
+    let without_evidence = |verdict: Verdict, explanation: String, at: SourceLocation| Judgement {
+        verdict,
+        requirements: each(case, |_| verdict),
+        expected: None,
+        actual: None,
+        explanation,
+        at: Some(at),
+    };
+    let source = || case.source.clone();
+    if let Some(fault) = fault {
+        return without_evidence(Verdict::Error, format!("{}: {}", fault.at, fault.message), fault.at.clone());
+    }
+    if lost > 0 {
+        let explanation = format!("The record had no room for {lost} events, so the evidence is not whole.");
+        return without_evidence(Verdict::Error, explanation, source());
+    }
+    let met = |requirement| log.met.iter().any(|met| met.requirement == requirement);
+    if let Some(open) = case.requirements.iter().find(|requirement| !met(**requirement)) {
+        let explanation = format!("The case ended without an expectation for {open}.");
+        return without_evidence(Verdict::Error, explanation, source());
+    }
+    if !log.alive_before || !log.alive_after {
+        let missing = if log.alive_before { "t:liveness() behind" } else { "t:good_exchange() before" };
+        let explanation = format!("The case has no {missing} its stimulus: a pass needs a target that was alive.");
+        return without_evidence(Verdict::Error, explanation, source());
+    }
+    let last = log.met.last();
+    Judgement {
+        verdict: Verdict::Pass,
+        requirements: each(case, |_| Verdict::Pass),
+        expected: last.map(|met| met.expected.clone()),
+        actual: last.map(|met| met.actual.clone()),
+        explanation: "The target did what is required, and a good exchange before and after.".into(),
+        at: last.and_then(|met| met.at.clone()),
+    }
+}
+
+fn each(case: &CaseInfo, verdict: impl Fn(RequirementId) -> Verdict) -> Vec<RequirementVerdict> {
+    let judged = |requirement: &RequirementId| RequirementVerdict {
+        requirement: *requirement,
+        verdict: verdict(*requirement),
+        seen_on_the_way: false,
+    };
+    case.requirements.iter().map(judged).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::{Decision, Met};
+    use weft_core::requirement;
+
+    const KEY: RequirementId = requirement!("MPA-7.1.1-2");
+    const PAD: RequirementId = requirement!("MPA-4.1-3");
+
+    fn case(requirements: &[RequirementId]) -> CaseInfo {
+        CaseInfo {
+            id: "mpa/x/one".into(),
+            version: 1,
+            title: "x".into(),
+            requirements: requirements.to_vec(),
+            roles: Vec::new(),
+            capabilities: Vec::new(),
+            tags: Vec::new(),
+            parameters: Default::default(),
+            source: SourceLocation { file: "mpa/x.lua".into(), line: 1 },
+        }
+    }
+
+    fn good() -> Log {
+        let met = Met { requirement: KEY, expected: "close".into(), actual: "FIN".into(), at: None };
+        Log::of(vec![met], true, true, None)
+    }
+
+    fn seen(requirement: RequirementId, severity: Severity, by_target: bool) -> Seen {
+        Seen { requirement, severity, text: "octets".into(), packet: Some(1), by_target }
+    }
+
+    #[test]
+    fn a_pass_needs_evidence_and_liveness() {
+        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], 0).verdict, Verdict::Pass);
+        let none_met = Log::of(Vec::new(), true, true, None);
+        let not_before = Log::of(good().met, false, true, None);
+        let not_after = Log::of(good().met, true, false, None);
+        for log in [none_met, not_before, not_after] {
+            assert_eq!(judge(&case(&[KEY]), &log, None, &[], 0).verdict, Verdict::Error);
+        }
+        assert_eq!(judge(&case(&[KEY, PAD]), &good(), None, &[], 0).verdict, Verdict::Error);
+        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], 1).verdict, Verdict::Error);
+    }
+
+    #[test]
+    fn a_failure_names_its_requirement_and_decides_no_other() {
+        let decision = Decision {
+            verdict: Verdict::Fail,
+            requirements: vec![KEY],
+            expected: None,
+            actual: None,
+            explanation: String::new(),
+            at: None,
+        };
+        let log = Log::of(Vec::new(), true, false, Some(decision));
+        let judgement = judge(&case(&[PAD, KEY]), &log, None, &[], 0);
+        let verdicts: Vec<_> =
+            judgement.requirements.iter().map(|judged| (judged.requirement, judged.verdict)).collect();
+        assert_eq!(judgement.verdict, Verdict::Fail);
+        assert_eq!(verdicts, [(PAD, Verdict::Inconclusive), (KEY, Verdict::Fail)]);
+    }
+
+    #[test]
+    fn a_fault_of_the_script_is_no_verdict_on_the_target() {
+        let fault = ScriptFault { at: SourceLocation { file: "mpa/x.lua".into(), line: 7 }, message: "nil".into() };
+        let judgement = judge(&case(&[KEY]), &good(), Some(&fault), &[], 0);
+        assert_eq!((judgement.verdict, judgement.explanation.as_str()), (Verdict::Error, "mpa/x.lua:7: nil"));
+    }
+
+    #[test]
+    fn findings_about_the_target_are_verdicts_of_their_own() {
+        let findings = [
+            seen(PAD, Severity::Error, true),
+            seen(PAD, Severity::Error, true),
+            seen(requirement!("MPA-4.4-5"), Severity::Warning, true),
+            seen(requirement!("MPA-7.1.1-1"), Severity::Error, false),
+        ];
+        let judgement = judge(&case(&[KEY]), &good(), None, &findings, 0);
+        assert_eq!(judgement.verdict, Verdict::Pass);
+        assert_eq!(judgement.requirements.len(), 2);
+        let judged = &judgement.requirements[1];
+        assert_eq!((judged.requirement, judged.verdict, judged.seen_on_the_way), (PAD, Verdict::Fail, true));
+    }
+
+    #[test]
+    fn a_finding_about_the_cases_own_requirement_fails_it() {
+        let judgement = judge(&case(&[KEY]), &good(), None, &[seen(KEY, Severity::Error, true)], 0);
+        assert_eq!((judgement.verdict, judgement.requirements[0].verdict), (Verdict::Fail, Verdict::Fail));
+    }
+}

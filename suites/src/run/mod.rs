@@ -1,0 +1,178 @@
+//! The engine: plans, runs the cases, judges, keeps evidence and results, and tells it all as events.
+//!
+//! A run writes below its folder: `results.sqlite`, and `cases/<case>/<parameters>/`. Reports are not written here
+//! ([`crate::report::write_all`]); they need nothing but what a run returns.
+
+mod begin;
+mod case;
+mod judge;
+mod plan;
+mod seed;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+pub use plan::{Filter, Plan};
+
+use crate::baseline;
+use crate::model::{CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
+use crate::script::Suites;
+use crate::store::{self, Store, StoreError};
+use crate::target::{Live, OpenError, Target};
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Against whom.
+    pub target: Target,
+    /// The cases.
+    pub suites: Suites,
+    /// Which of them.
+    pub filter: Filter,
+    /// The run's folder; it is created. Evidence of another run there is overwritten, its results stay in the store.
+    pub out: PathBuf,
+    /// Seed of everything random; one is drawn where there is none.
+    pub seed: Option<u64>,
+    /// Becomes `true` when the run shall stop; finished cases are kept.
+    pub cancel: Option<watch::Receiver<bool>>,
+}
+
+/// Why a run could not go on. The target's behaviour is never an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The target cannot be had.
+    #[error(transparent)]
+    Target(#[from] OpenError),
+    /// The results store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no run to go on with, or it was not one of these suites against this target.
+    #[error("{0}")]
+    Resume(String),
+    /// A file of the run's folder cannot be written.
+    #[error("{path}: {error}", path = path.display())]
+    Write {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+/// How a run is done, beside what is run. The default is one case after the other, into the store in the run's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Schedule {
+    /// Cases that are run at a time where the target's links are virtual; 0 counts as 1, and other targets have one.
+    pub jobs: usize,
+    /// The results store by its URL, instead of the file in the run's folder.
+    pub store: Option<String>,
+    /// Goes on with the newest run of this target in the store that did not come to its end: its plan, its seed, and what it has. The
+    /// options' filter and seed count for nothing then.
+    pub resume: bool,
+}
+
+/// Runs the selected cases and tells `sink` what happens. With nothing selected the report is empty and its exit code says so.
+///
+/// # Errors
+/// The tester cannot work: no folder, no store, no such host. Events stop then.
+pub async fn run(options: RunOptions, sink: Arc<dyn EventSink>) -> Result<RunReport, RunError> {
+    run_with(options, Schedule::default(), sink).await
+}
+
+/// As [`run`](fn@run), by a schedule.
+///
+/// # Errors
+/// As [`run`](fn@run); and there is no run to go on with, or it is not one of these suites against this target.
+pub async fn run_with(
+    options: RunOptions,
+    schedule: Schedule,
+    sink: Arc<dyn EventSink>,
+) -> Result<RunReport, RunError> {
+    let began = Instant::now();
+    let RunOptions { target, suites, filter, out, seed, mut cancel } = options;
+    std::fs::create_dir_all(&out).map_err(|error| RunError::Write { path: out.clone(), error })?;
+    let live = Live::open(&target).await?;
+    let store = match &schedule.store {
+        Some(url) => Store::connect(url).await?,
+        None => Store::open(&out.join(store::FILE_NAME)).await?,
+    };
+    let begun = match schedule.resume {
+        true => begin::resumed(&store, &target, &suites).await?,
+        false => begin::fresh(&store, &target, &suites, &filter, seed).await?,
+    };
+    let begin::Begun { run, plan, mut results, spent_us } = begun;
+    let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
+    sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
+    // The stream of a run that is resumed is whole.
+    for (index, result) in (0..).zip(&results) {
+        if let Some(result) = result {
+            sink.event(&Event::CaseStarted { key: result.key.clone(), index });
+            sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
+        }
+    }
+    store.set_status(&run.id, RunStatus::Running).await?;
+
+    let jobs = if live.is_virtual() { schedule.jobs.max(1) } else { 1 };
+    let target = Arc::new(target);
+    let known = suites.clone();
+    let site = case::Site { run: run.clone(), target: target.clone(), live, suites, out, sink: sink.clone() };
+    let site = Arc::new(site);
+    let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();
+    let mut waiting = open.into_iter();
+    let mut running: JoinSet<(usize, Result<CaseResult, RunError>)> = JoinSet::new();
+    let mut status = RunStatus::Done;
+    loop {
+        while running.len() < jobs && !is_cancelled(cancel.as_ref()) {
+            let Some(index) = waiting.next() else { break };
+            let (site, key) = (site.clone(), plan.keys[index].clone());
+            sink.event(&Event::CaseStarted { key: key.clone(), index: index as u64 });
+            running.spawn(async move { (index, site.run_case(&key).await) });
+        }
+        let joined = tokio::select! {
+            joined = running.join_next() => joined,
+            () = cancelled(&mut cancel), if !running.is_empty() => {
+                running.abort_all();
+                None
+            }
+        };
+        let Some(joined) = joined else { break };
+        let (index, result) = match joined {
+            Ok(done) => done,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        };
+        let result = result?;
+        store.finish_case(&run.id, &result).await?;
+        sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
+        results[index] = Some(result);
+    }
+    if results.iter().any(Option::is_none) {
+        status = RunStatus::Cancelled;
+    }
+    let results: Vec<CaseResult> = results.into_iter().flatten().collect();
+    let duration_us = spent_us + u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.case(id).is_some());
+    let planned = plan.keys.len() as u64;
+    let summary = Summary::with_baseline(status, planned, &results, duration_us, expected, stale);
+    store.finish(&run.id, &summary).await?;
+    store.close().await;
+    sink.event(&Event::RunFinished { summary: summary.clone() });
+    Ok(RunReport { run, cases: plan.cases, results, summary })
+}
+
+fn is_cancelled(cancel: Option<&watch::Receiver<bool>>) -> bool {
+    cancel.is_some_and(|cancel| *cancel.borrow())
+}
+
+/// Ends when the run is cancelled; never, when nobody can.
+async fn cancelled(cancel: &mut Option<watch::Receiver<bool>>) {
+    if let Some(receiver) = cancel
+        && receiver.wait_for(|cancelled| *cancelled).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
+}

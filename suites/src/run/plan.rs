@@ -1,0 +1,155 @@
+//! Which cases are run, in which order.
+
+use std::collections::BTreeSet;
+
+use super::seed;
+use crate::model::{CaseInfo, CaseKey, Tier};
+use crate::script::{Suites, choices};
+
+/// Selects cases.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    words: Vec<String>,
+    tier: Tier,
+    /// Of these alone.
+    only: Option<BTreeSet<CaseKey>>,
+    /// Index from 0, and how many.
+    shard: Option<(usize, usize)>,
+}
+
+impl Filter {
+    /// All cases of the default tier.
+    #[must_use]
+    pub fn everything() -> Self {
+        Filter::default()
+    }
+
+    /// The cases that one of the words names; with no words, all. A word is a key (`mpa/7.1.1-key/wrong-octet[octet=3]`), a case
+    /// (`mpa/7.1.1-key/wrong-octet`), the begin of one up to a `/` (`mpa`, `mpa/7.1.1-key`), a requirement (`MPA-7.1.1-2`)
+    /// or a tag (`startup`). A key is selected whatever the tier.
+    #[must_use]
+    pub fn of<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
+        Filter { words: words.into_iter().map(Into::into).collect(), ..Filter::default() }
+    }
+
+    /// Another tier than the default one.
+    #[must_use]
+    pub fn tier(self, tier: Tier) -> Self {
+        Filter { tier, ..self }
+    }
+
+    /// Of what is selected, only these, whatever the tier.
+    #[must_use]
+    pub fn only(self, keys: impl IntoIterator<Item = CaseKey>) -> Self {
+        Filter { only: Some(keys.into_iter().collect()), ..self }
+    }
+
+    /// Part `index`, counted from 0, of `of` parts, into which the whole selection falls without overlap.
+    #[must_use]
+    pub fn shard(self, index: usize, of: usize) -> Self {
+        Filter { shard: Some((index, of.max(1))), ..self }
+    }
+
+    /// Is this choice of a case's parameters selected by its words?
+    #[must_use]
+    pub fn selects(&self, case: &CaseInfo, key: &CaseKey) -> bool {
+        self.words.is_empty()
+            || self.names(key)
+            || self.words.iter().any(|word| {
+                let begins = case.id.strip_prefix(word.as_str()).is_some_and(|rest| rest.starts_with('/'));
+                begins
+                    || *word == case.id
+                    || case.tags.contains(word)
+                    || case.requirements.iter().any(|requirement| requirement.as_str() == word)
+            })
+    }
+
+    /// Does a word say exactly this?
+    fn names(&self, key: &CaseKey) -> bool {
+        self.words.iter().any(|word| word.starts_with(&key.case) && *word == key.to_string())
+    }
+}
+
+/// The plan of a run: the same suites, filter and seed give the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// The cases of which something is run, by id.
+    pub cases: Vec<CaseInfo>,
+    /// In this order: cases by id, their parameters in the order of names and values.
+    pub keys: Vec<CaseKey>,
+}
+
+impl Plan {
+    /// What `filter` selects of `suites`; `seed` is the run's, from which samples follow.
+    #[must_use]
+    pub fn of(suites: &Suites, filter: &Filter, seed: u64) -> Self {
+        let mut plan = Plan::default();
+        let mut position = 0;
+        for case in suites.cases() {
+            let before = plan.keys.len();
+            let case_seed = seed::of_case(seed, &CaseKey::new(&case.id));
+            let in_tier: BTreeSet<CaseKey> = suites.chosen(&case.id, filter.tier, case_seed).into_iter().collect();
+            for key in choices(case) {
+                let wanted = match &filter.only {
+                    Some(only) => only.contains(&key),
+                    None => in_tier.contains(&key) || filter.names(&key),
+                };
+                if !wanted || !filter.selects(case, &key) {
+                    continue;
+                }
+                if filter.shard.is_none_or(|(index, of)| position % of == index) {
+                    plan.keys.push(key);
+                }
+                position += 1;
+            }
+            if plan.keys.len() > before {
+                plan.cases.push(case.clone());
+            }
+        }
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASE: &str = "mpa/7.1.1-key/wrong-octet";
+
+    fn keys(filter: &Filter) -> Vec<CaseKey> {
+        Plan::of(&Suites::embedded().unwrap(), filter, 7).keys
+    }
+
+    #[test]
+    fn words_select() {
+        let count = |word: &str| keys(&Filter::of([word])).iter().filter(|key| key.case == CASE).count();
+        for word in ["mpa", "mpa/7.1.1-key", "mpa/7.1.1-key/wrong-octet", "MPA-7.1.1-2", "startup"] {
+            assert_eq!(count(word), 16, "{word}");
+        }
+        assert_eq!(count("mpa/7.1.1-key/wrong-octet[octet=3]"), 1);
+        for word in ["mp", "mpa/7.1.1", "MPA-7.1.1", "mpa/7.1.1-key/wrong-octet[octet=16]", ""] {
+            assert_eq!(count(word), 0, "{word}");
+        }
+        assert!(keys(&Filter::everything()).len() >= 16);
+    }
+
+    #[test]
+    fn a_smaller_tier_holds_less_but_what_is_named_exactly() {
+        let smoke = keys(&Filter::of([CASE]).tier(Tier::Smoke));
+        let full = keys(&Filter::of([CASE]).tier(Tier::Full));
+        assert!(!smoke.is_empty() && smoke.len() < full.len() && smoke.iter().all(|key| full.contains(key)));
+        for key in &full {
+            assert_eq!(keys(&Filter::of([key.to_string()]).tier(Tier::Smoke)), std::slice::from_ref(key));
+        }
+        assert_eq!(keys(&Filter::everything().only([full[5].clone()])), [full[5].clone()]);
+    }
+
+    #[test]
+    fn shards_are_the_whole_without_overlap() {
+        let whole = keys(&Filter::everything());
+        let mut parts: Vec<CaseKey> = (0..3).flat_map(|index| keys(&Filter::everything().shard(index, 3))).collect();
+        assert_eq!(parts.len(), whole.len());
+        parts.sort_by_key(|key| whole.iter().position(|other| other == key));
+        assert_eq!(parts, whole);
+    }
+}

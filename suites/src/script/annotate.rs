@@ -1,0 +1,307 @@
+//! The annotations that make an editor with LuaLS know the surface: `weft.lua`, as `---@meta`.
+//!
+//! The fields of each table are those that the code asks for when it reads one, noted while it reads ([`Asked`]). Names of methods
+//! and what they are for stand here; a test calls each of them.
+
+use std::fmt::Write as _;
+
+use mlua::{Lua, Table};
+
+use super::fields::{Asked, AskedField};
+use super::options::Reader;
+use super::{declare, message};
+use crate::target::Target;
+
+/// A method: its name, its parameters in front of the table with their types, the name of the table, what it gives, what it is for.
+struct Method {
+    name: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+    table: Option<&'static str>,
+    gives: Option<&'static str>,
+    about: &'static str,
+}
+
+const fn method(name: &'static str, about: &'static str) -> Method {
+    Method { name, parameters: &[], table: None, gives: None, about }
+}
+
+const TESTER: &[Method] = &[
+    Method {
+        table: Some("good_exchange"),
+        ..method("good_exchange", "The target does its work on a connection of its own; call it before the stimulus")
+    },
+    Method {
+        table: Some("good_exchange"),
+        ..method("liveness", "A good exchange behind the last expectation: the target still works")
+    },
+    Method { gives: Some("weft.Connection"), ..method("connect", "A TCP connection; no MPA frame is sent") },
+    Method {
+        table: Some("mpa.request"),
+        gives: Some("weft.Message"),
+        ..method("request", "The Request that this target accepts")
+    },
+    Method {
+        parameters: &[("holds", "boolean")],
+        table: Some("check"),
+        ..method("check", "An expectation that the script made out itself")
+    },
+    Method {
+        parameters: &[("why", "string")],
+        ..method("unimplemented", "The target does not do what the case is about, and may: the case ends")
+    },
+    Method { parameters: &[("seconds", "number")], ..method("pause", "Time passes; the target goes on") },
+    Method { parameters: &[("text", "string")], ..method("note", "A line for the transcript") },
+];
+
+const CONNECTION: &[Method] = &[
+    Method {
+        parameters: &[("message", "weft.Message|string")],
+        table: Some("send"),
+        ..method("send", "Sends a message or octets, in pieces where cuts are given")
+    },
+    Method {
+        table: Some("expect_reply"),
+        gives: Some("weft.Reply"),
+        ..method("expect_reply", "The target answers with an MPA Reply of these fields")
+    },
+    Method {
+        table: Some("expect_fpdu"),
+        gives: Some("weft.Fpdu"),
+        ..method("expect_fpdu", "The target sends an FPDU of these fields")
+    },
+    Method {
+        table: Some("expect_octets"),
+        gives: Some("string"),
+        ..method("expect_octets", "The target's next octets begin so")
+    },
+    Method { table: Some("expect_silence"), ..method("expect_silence", "The target sends no octet") },
+    Method {
+        table: Some("expect_close"),
+        gives: Some("number"),
+        ..method("expect_close", "The target closes and sends no octet before; gives the seconds it took")
+    },
+    method("finish", "Closes the tester's half: FIN"),
+    method("close", "FIN, and waits a while for the target's"),
+    method("reset", "Resets the connection"),
+];
+
+const MESSAGE: &[Method] = &[
+    Method {
+        parameters: &[("octet", "integer"), ("mask", "integer?")],
+        gives: Some("weft.Message"),
+        ..method("flip", "The message with bits of one octet, counted from 0, changed")
+    },
+    Method {
+        parameters: &[("first", "integer"), ("octets", "string")],
+        gives: Some("weft.Message"),
+        ..method("replace", "The message with other octets from `first`, counted from 0")
+    },
+    Method {
+        parameters: &[("len", "integer")],
+        gives: Some("weft.Message"),
+        ..method("cut", "The first octets alone")
+    },
+    Method { gives: Some("string"), ..method("octets", "The octets as a string") },
+];
+
+/// The annotations.
+///
+/// # Errors
+/// None that this surface is known to have.
+pub fn annotations() -> Result<String, String> {
+    generate().map_err(|error| error.to_string())
+}
+
+fn generate() -> mlua::Result<String> {
+    let asked = asked()?;
+    let mut text = String::from(
+        "---@meta\n-- The surface of weft's suites, for editors with LuaLS. Written by `weft test --lua-annotations`.\n",
+    );
+    let mut tables: Vec<&str> = Vec::new();
+    for field in &asked {
+        if !tables.contains(&field.what) {
+            tables.push(field.what);
+        }
+    }
+    for table in tables {
+        let _ = writeln!(text, "\n---@class {}", class(table));
+        for field in asked.iter().filter(|field| field.what == table) {
+            let optional = if field.required { "" } else { "?" };
+            let is = match asked.iter().any(|other| other.what == field.name) {
+                true => class(field.name),
+                false => lua_type(field.is).to_owned(),
+            };
+            let _ = writeln!(text, "---@field {}{optional} {is}", field.name);
+        }
+    }
+    for (class, fields) in [("weft.Reply", &message::REPLY_FIELDS[..]), ("weft.Fpdu", &message::FPDU_FIELDS[..])] {
+        let _ = writeln!(text, "\n---@class {class}");
+        for (name, is) in fields {
+            let _ = writeln!(text, "---@field {name} {is}");
+        }
+    }
+    for (class, methods) in [("weft.Message", MESSAGE), ("weft.Connection", CONNECTION), ("weft.Tester", TESTER)] {
+        let local = class.trim_start_matches("weft.");
+        let _ = writeln!(text, "\n---@class {class}");
+        if class == "weft.Message" {
+            text.push_str("---@operator concat(weft.Message|string): weft.Message\n---@operator len: integer\n");
+        }
+        let _ = writeln!(text, "local {local} = {{}}");
+        for method in methods {
+            write_method(&mut text, local, method);
+        }
+    }
+    for module in ["mpa", "rdmap"] {
+        let _ = writeln!(text, "\n{module} = {{}}");
+        for made in message::CONSTRUCTORS.iter().filter(|made| made.module == module) {
+            let name = format!("{module}.{}", made.name);
+            let _ = write!(text, "\n---{}.\n---@param fields? {}\n", made.about, class(&name));
+            let _ = writeln!(text, "---@return weft.Message\nfunction {name}(fields) end");
+        }
+    }
+    let _ = write!(text, "\n---Declares a case.\n---@param fields {}\nfunction case(fields) end\n", class("case"));
+    text.push_str("\n---The whole numbers from `first` to `last`.\n---@param first integer\n---@param last integer\n");
+    text.push_str("---@return integer[]\nfunction range(first, last) end\n");
+    Ok(text)
+}
+
+fn write_method(text: &mut String, class_name: &str, method: &Method) {
+    let _ = write!(text, "\n---{}.\n", method.about);
+    let mut names: Vec<&str> = Vec::new();
+    for (name, is) in method.parameters {
+        let (optional, is) = is.strip_suffix('?').map_or(("", *is), |is| ("?", is));
+        let _ = writeln!(text, "---@param {name}{optional} {is}");
+        names.push(name);
+    }
+    if let Some(table) = method.table {
+        let _ = writeln!(text, "---@param options? {}", class(table));
+        names.push("options");
+    }
+    if let Some(gives) = method.gives {
+        let _ = writeln!(text, "---@return {gives}");
+    }
+    let _ = writeln!(text, "function {class_name}:{}({}) end", method.name, names.join(", "));
+}
+
+/// Reads a table of each kind and notes what was asked for.
+fn asked() -> mlua::Result<Vec<AskedField>> {
+    let lua = Lua::new();
+    let _declarations = declare::install(&lua, "mpa/x.lua")?;
+    message::install(&lua)?;
+    lua.set_app_data(Asked::default());
+    let table = |source: &str| lua.load(source).eval::<Table>();
+    lua.load(
+        "case { id = 'mpa/x/one', version = 1, title = 'x', requirements = { 'MPA-7.1.1-2' }, roles = { 'responder' },
+            run = function() end }",
+    )
+    .exec()?;
+    for made in &message::CONSTRUCTORS {
+        (made.make)(&lua, Some(table("return { ulpdu = '' }")?).filter(|_| made.name == "fpdu"))?;
+    }
+    let target = Target::builtin();
+    let reader = Reader { lua: &lua, target: &target, requirements: &[] };
+    reader.good_exchange(None)?;
+    reader.check(Some(table("return { expected = '', actual = '' }")?))?;
+    reader.send(None, 1)?;
+    reader.expect_reply(None)?;
+    reader.expect_fpdu(None)?;
+    reader.expect_octets(Some(table("return { begins = '' }")?))?;
+    reader.expect_silence(None)?;
+    reader.expect_close(None)?;
+    Ok(lua.remove_app_data::<Asked>().map(|asked| asked.0).unwrap_or_default())
+}
+
+fn class(table: &str) -> String {
+    format!("weft.fields.{}", table.replace('.', "_"))
+}
+
+/// A type of Rust as LuaLS calls what is taken for it.
+fn lua_type(rust: &str) -> &'static str {
+    match rust.rsplit("::").next().unwrap_or(rust) {
+        "bool" => "boolean",
+        "f64" => "number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "integer",
+        "Vec<usize>" => "integer[]",
+        "String" | "LuaString" => "string",
+        "String>" => "string[]",
+        "Ids" => "string|string[]",
+        "Function" => "fun(t: weft.Tester, p: table<string, boolean|integer|string>)",
+        "Table" => "table",
+        _ if rust.contains("BTreeMap") => "table<string, (boolean|integer|string)[]>",
+        _ => "any",
+    }
+}
+
+/// The body of a case that asks for each method by its name.
+#[cfg(test)]
+fn probe() -> String {
+    let names = |methods: &[Method]| methods.iter().map(|m| format!("'{}'", m.name)).collect::<Vec<_>>().join(", ");
+    format!(
+        "local function has(object, names) for _, name in ipairs(names) do\n\
+         if not object[name] then error('no ' .. name) end end end\n\
+         has(t, {{ {} }}) has(t:connect(), {{ {} }}) has(t:request(), {{ {} }})",
+        names(TESTER),
+        names(CONNECTION),
+        names(MESSAGE)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    /// `WEFT_BLESS=1 cargo test -p weft-suites annotations` writes the file anew.
+    #[test]
+    fn the_committed_annotations_are_current() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("annotations/weft.lua");
+        let now = annotations().unwrap();
+        if std::env::var_os("WEFT_BLESS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &now).unwrap();
+        }
+        assert!(std::fs::read_to_string(&path).unwrap() == now, "annotations/weft.lua is not current");
+    }
+
+    #[test]
+    fn every_constructor_and_its_fields_are_told() {
+        let text = annotations().unwrap();
+        for line in [
+            "---@class weft.fields.mpa_request",
+            "---@field private_data? string",
+            "---@field requirement? string|string[]",
+            "function Connection:send(message, options) end",
+            "---@field begins string",
+            "---@field run fun(t: weft.Tester, p: table<string, boolean|integer|string>)",
+            "function rdmap.read_request(fields) end",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+        let untyped = text.lines().filter(|line| line.ends_with(" any")).collect::<Vec<_>>();
+        assert!(untyped.len() <= 5, "{untyped:?}");
+    }
+
+    #[tokio::test]
+    async fn every_method_is_there() {
+        let body = probe();
+        let script = format!(
+            "case {{ id = 'mpa/x/one', version = 1, title = 'x', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
+             run = function(t) {body} end }}"
+        );
+        let out = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(out.path().join("suites/mpa")).unwrap();
+        std::fs::write(out.path().join("suites/mpa/x.lua"), script).unwrap();
+        let options = crate::RunOptions {
+            target: Target::builtin(),
+            suites: crate::script::Suites::from_folder(&out.path().join("suites")).unwrap(),
+            filter: crate::Filter::everything(),
+            out: out.path().to_owned(),
+            seed: Some(1),
+            cancel: None,
+        };
+        let report = crate::run(options, Arc::new(|_: &crate::model::Event| {})).await.unwrap();
+        // The case has nothing else to say, and that is the only thing that is wrong with it.
+        assert!(report.results[0].explanation.contains("without an expectation"), "{}", report.results[0].explanation);
+    }
+}

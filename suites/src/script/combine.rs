@@ -1,0 +1,240 @@
+//! Which choices of a case's parameters are run in a tier: all of them, enough that every pair of values of two parameters
+//! occurs, or a sample that follows from a seed.
+
+use std::fmt;
+
+use crate::model::{CaseInfo, CaseKey, Tier};
+
+/// How values are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    /// Every choice.
+    All,
+    /// Every pair of values of two parameters occurs in some choice.
+    Pairwise,
+    /// So many choices, or all where there are fewer.
+    Sample(usize),
+}
+
+/// What a case says about tiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Combination {
+    /// The smallest tier that the case is in.
+    pub(crate) from: Tier,
+    pub(crate) smoke: Strategy,
+    pub(crate) default: Strategy,
+    pub(crate) full: Strategy,
+}
+
+impl Default for Combination {
+    fn default() -> Self {
+        Combination { from: Tier::Smoke, smoke: Strategy::Sample(2), default: Strategy::Pairwise, full: Strategy::All }
+    }
+}
+
+impl Combination {
+    /// How values are combined in a tier; `None` where the case is not in it.
+    pub(crate) fn of(&self, tier: Tier) -> Option<Strategy> {
+        let strategy = match tier {
+            Tier::Smoke => self.smoke,
+            Tier::Default => self.default,
+            Tier::Full => self.full,
+        };
+        (tier >= self.from).then_some(strategy)
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Strategy::All => f.write_str("all"),
+            Strategy::Pairwise => f.write_str("pairwise"),
+            Strategy::Sample(count) => write!(f, "a sample of {count}"),
+        }
+    }
+}
+
+/// The chosen ones among all choices of a case ([`super::declare::choices`]), in their order.
+pub(crate) fn chosen(info: &CaseInfo, strategy: Strategy, seed: u64) -> Vec<CaseKey> {
+    let all = super::declare::choices(info);
+    let sizes: Vec<usize> = info.parameters.values().map(Vec::len).collect();
+    let indices = match strategy {
+        Strategy::All => return all,
+        // One parameter has no pairs: each of its values has to occur.
+        Strategy::Pairwise if sizes.len() < 3 => return all,
+        Strategy::Sample(count) if count >= all.len() => return all,
+        Strategy::Pairwise => pairwise(&sizes),
+        Strategy::Sample(count) => sample(all.len(), count, seed),
+    };
+    indices.into_iter().filter_map(|index| all.get(index).cloned()).collect()
+}
+
+/// `count` different numbers below `of`, in rising order.
+fn sample(of: usize, count: usize, seed: u64) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..of).collect();
+    let mut state = seed;
+    for place in 0..count.min(of) {
+        let room = u64::try_from(of - place).unwrap_or(u64::MAX);
+        let drawn = usize::try_from(split_mix(&mut state) % room).unwrap_or(0);
+        numbers.swap(place, place + drawn);
+    }
+    numbers.truncate(count);
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The generator of Steele, Lea and Flood's SplitMix64.
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Pairs of values of two parameters that no row holds yet.
+struct Uncovered {
+    sizes: Vec<usize>,
+    /// By the two parameters, then the two values.
+    open: Vec<Vec<Vec<bool>>>,
+}
+
+impl Uncovered {
+    fn new(sizes: &[usize]) -> Self {
+        let pair = |i: usize, j: usize| if i < j { vec![true; sizes[i] * sizes[j]] } else { Vec::new() };
+        let open = (0..sizes.len()).map(|i| (0..sizes.len()).map(|j| pair(i, j)).collect()).collect();
+        Uncovered { sizes: sizes.to_vec(), open }
+    }
+
+    fn place(&self, i: usize, a: usize, j: usize, b: usize) -> (usize, usize, usize) {
+        if i < j { (i, j, a * self.sizes[j] + b) } else { (j, i, b * self.sizes[i] + a) }
+    }
+
+    fn is_open(&self, i: usize, a: usize, j: usize, b: usize) -> bool {
+        let (i, j, at) = self.place(i, a, j, b);
+        self.open[i][j][at]
+    }
+
+    fn first(&self) -> Option<(usize, usize, usize, usize)> {
+        let pairs = (0..self.sizes.len()).flat_map(|i| (i + 1..self.sizes.len()).map(move |j| (i, j)));
+        pairs.into_iter().find_map(|(i, j)| {
+            let at = self.open[i][j].iter().position(|open| *open)?;
+            Some((i, at / self.sizes[j], j, at % self.sizes[j]))
+        })
+    }
+
+    fn cover(&mut self, row: &[usize]) {
+        for i in 0..row.len() {
+            for j in i + 1..row.len() {
+                let (_, _, at) = self.place(i, row[i], j, row[j]);
+                self.open[i][j][at] = false;
+            }
+        }
+    }
+}
+
+/// Greedy: each row begins with a pair that is missing, and each further value is the one that adds most missing pairs. Gives the
+/// rows as numbers in the order of all choices.
+fn pairwise(sizes: &[usize]) -> Vec<usize> {
+    let mut uncovered = Uncovered::new(sizes);
+    let mut rows = Vec::new();
+    while let Some((i, a, j, b)) = uncovered.first() {
+        let mut row: Vec<Option<usize>> = vec![None; sizes.len()];
+        (row[i], row[j]) = (Some(a), Some(b));
+        for parameter in 0..sizes.len() {
+            if row[parameter].is_some() {
+                continue;
+            }
+            let gain = |value: usize| {
+                let set = row.iter().enumerate().filter_map(|(other, at)| Some((other, (*at)?)));
+                set.filter(|(other, at)| uncovered.is_open(parameter, value, *other, *at)).count()
+            };
+            // The last of equals wins; turned around, so that the first value does.
+            row[parameter] = (0..sizes[parameter]).rev().max_by_key(|value| gain(*value));
+        }
+        let row: Vec<usize> = row.into_iter().map(|value| value.unwrap_or(0)).collect();
+        uncovered.cover(&row);
+        rows.push(row.iter().zip(sizes).fold(0, |number, (value, size)| number * size + value));
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ParameterValue, SourceLocation};
+    use std::collections::BTreeSet;
+
+    fn case(sizes: &[i64]) -> CaseInfo {
+        let values = |size: i64| (0..size).map(ParameterValue::Integer).collect();
+        CaseInfo {
+            id: "mpa/x/one".into(),
+            version: 1,
+            title: String::new(),
+            requirements: Vec::new(),
+            roles: Vec::new(),
+            capabilities: Vec::new(),
+            tags: Vec::new(),
+            parameters: (0..).zip(sizes).map(|(i, size)| (format!("p{i}"), values(*size))).collect(),
+            source: SourceLocation { file: "mpa/x.lua".into(), line: 1 },
+        }
+    }
+
+    /// Every pair of values of two different parameters in a list of choices.
+    fn pairs(keys: &[CaseKey]) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for key in keys {
+            for (a, x) in &key.parameters {
+                for (b, y) in key.parameters.iter().filter(|(b, _)| a < *b) {
+                    found.insert(format!("{a}={x} {b}={y}"));
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn pairwise_holds_every_pair_in_few_choices() {
+        for sizes in [&[3, 3, 3, 3][..], &[2, 5, 1, 7], &[10, 10, 10], &[2; 10]] {
+            let case = case(sizes);
+            let (all, few) = (chosen(&case, Strategy::All, 0), chosen(&case, Strategy::Pairwise, 0));
+            assert_eq!(pairs(&few), pairs(&all), "{sizes:?}");
+            let mut largest = sizes.to_vec();
+            largest.sort_unstable_by(|a, b| b.cmp(a));
+            let least = usize::try_from(largest[0] * largest[1]).unwrap();
+            assert!(few.len() >= least && few.len() <= 2 * least + 8, "{sizes:?}: {} of {}", few.len(), all.len());
+            assert!(few.iter().is_sorted_by_key(|key| all.iter().position(|other| other == key)));
+        }
+    }
+
+    #[test]
+    fn one_parameter_has_all_its_values() {
+        assert_eq!(chosen(&case(&[16]), Strategy::Pairwise, 0).len(), 16);
+        assert_eq!(chosen(&case(&[]), Strategy::Pairwise, 0), [CaseKey::new("mpa/x/one")]);
+        assert_eq!(chosen(&case(&[]), Strategy::Sample(2), 0), [CaseKey::new("mpa/x/one")]);
+    }
+
+    #[test]
+    fn a_sample_follows_from_its_seed() {
+        let case = case(&[10, 10]);
+        let drawn = |seed| chosen(&case, Strategy::Sample(7), seed);
+        assert_eq!(drawn(1), drawn(1));
+        assert_ne!(drawn(1), drawn(2));
+        let different: BTreeSet<CaseKey> = drawn(3).into_iter().collect();
+        assert_eq!(different.len(), 7);
+        assert_eq!(chosen(&case, Strategy::Sample(100), 1).len(), 100);
+    }
+
+    /// Each number is drawn about equally often.
+    #[test]
+    fn a_sample_prefers_nothing() {
+        let mut drawn = [0u32; 10];
+        for seed in 0..1000 {
+            for number in sample(10, 3, seed) {
+                drawn[number] += 1;
+            }
+        }
+        assert!(drawn.iter().all(|count| (220..=380).contains(count)), "{drawn:?}");
+    }
+}

@@ -1,0 +1,175 @@
+//! `case { ... }`: what a script declares, checked as it is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mlua::{Function, Lua, LuaSerdeExt, Table, Value};
+use serde::de::DeserializeOwned;
+use weft_core::RequirementId;
+
+use super::combine::{Combination, Strategy};
+use super::fields::Fields;
+use super::location;
+use crate::model::{CaseInfo, CaseKey, ParameterValue, SourceLocation};
+
+/// A declared case with its function, which belongs to the Lua state that the script was loaded into.
+pub(crate) struct Declared {
+    pub(crate) info: CaseInfo,
+    pub(crate) combination: Combination,
+    pub(crate) run: Function,
+}
+
+/// The cases that a script declares while it is loaded.
+pub(crate) type Declarations = Arc<Mutex<Vec<Declared>>>;
+
+/// Most choices of parameters that one case may have.
+const MAX_CHOICES: usize = 100_000;
+
+/// Puts `case` into the globals. The script is called `file`; its ids begin with the file's name.
+pub(crate) fn install(lua: &Lua, file: &str) -> mlua::Result<Declarations> {
+    let declarations = Declarations::default();
+    let (into, file) = (declarations.clone(), file.to_owned());
+    let case = lua.create_function(move |lua, table: Table| {
+        let source = location::here(lua).unwrap_or(SourceLocation { file: file.clone(), line: 0 });
+        let declared = declare(lua, table, source)?;
+        into.lock().unwrap_or_else(PoisonError::into_inner).push(declared);
+        Ok(())
+    })?;
+    lua.globals().set("case", case)?;
+    Ok(declarations)
+}
+
+fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Declared> {
+    let mut fields = Fields::new(lua, "case", Some(table));
+    let id: String = fields.required("id")?;
+    check_id(&id, &source.file).map_err(|why| fields.wrong("id", &why))?;
+    let version: u32 = fields.required("version")?;
+    let title: String = fields.required("title")?;
+    let names: Vec<String> = fields.required("requirements")?;
+    let mut requirements = Vec::new();
+    for name in &names {
+        let known = name.parse::<RequirementId>().map_err(|error| fields.wrong("requirements", &error.to_string()))?;
+        requirements.push(known);
+    }
+    let roles = words(lua, &mut fields, "roles")?;
+    let capabilities = words(lua, &mut fields, "capabilities")?;
+    let tags: Vec<String> = fields.or("tags", Vec::new())?;
+    let parameters = parameters(&mut fields)?;
+    let combination = combination(lua, &mut fields)?;
+    let run: Function = fields.required("run")?;
+    if requirements.is_empty() {
+        return Err(fields.wrong("requirements", "expected at least one requirement id"));
+    }
+    if roles.is_empty() {
+        return Err(fields.wrong("roles", "expected \"responder\", \"initiator\" or both, as the target plays them"));
+    }
+    if title.is_empty() || title.contains('\n') || version == 0 {
+        return Err(fields.wrong("title, version", "expected one line of title and a version from 1"));
+    }
+    fields.done()?;
+    let info = CaseInfo { id, version, title, requirements, roles, capabilities, tags, parameters, source };
+    Ok(Declared { info, combination, run })
+}
+
+/// A list of words of a closed set.
+fn words<T: DeserializeOwned>(lua: &Lua, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<T>> {
+    let mut known = Vec::new();
+    for word in fields.or::<Vec<String>>(name, Vec::new())? {
+        let value = lua.create_string(&word)?;
+        known.push(lua.from_value(Value::String(value)).map_err(|error| {
+            let why = location::of_error(&error, "").1;
+            fields.wrong(name, why.strip_prefix("deserialize error: ").unwrap_or(&why))
+        })?);
+    }
+    Ok(known)
+}
+
+fn parameters(fields: &mut Fields<'_>) -> mlua::Result<BTreeMap<String, Vec<ParameterValue>>> {
+    let mut parameters = BTreeMap::new();
+    let mut choices = 1usize;
+    for (name, values) in fields.or::<BTreeMap<String, Vec<Value>>>("parameters", BTreeMap::new())? {
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if name.is_empty() || !name.chars().all(is_word) {
+            return Err(fields.wrong("parameters", &format!("{name:?} is no name: expected a-z, 0-9 and _")));
+        }
+        let mut read = Vec::new();
+        let mut spellings = BTreeSet::new();
+        for value in values {
+            let value = match value {
+                Value::Boolean(value) => ParameterValue::Bool(value),
+                Value::Integer(value) => ParameterValue::Integer(value),
+                Value::String(value) => ParameterValue::Text(value.to_str()?.to_owned()),
+                other => {
+                    let why =
+                        format!("{name}: expected booleans, whole numbers and strings, found {}", other.type_name());
+                    return Err(fields.wrong("parameters", &why));
+                }
+            };
+            let alone = CaseKey { case: String::new(), parameters: [(name.clone(), value.clone())].into() };
+            if !spellings.insert(alone.path()) {
+                return Err(fields.wrong("parameters", &format!("{name}: {value} stands there twice")));
+            }
+            read.push(value);
+        }
+        choices = choices.saturating_mul(read.len());
+        if choices == 0 || choices > MAX_CHOICES {
+            let why = format!("{name}: expected 1 to {MAX_CHOICES} choices in all");
+            return Err(fields.wrong("parameters", &why));
+        }
+        parameters.insert(name, read);
+    }
+    Ok(parameters)
+}
+
+/// `tier`: the smallest tier that the case is in. `combine`: for each tier, `"all"`, `"pairwise"`, or how many.
+fn combination(lua: &Lua, fields: &mut Fields<'_>) -> mlua::Result<Combination> {
+    let mut combination = Combination::default();
+    if let Some(word) = fields.optional::<String>("tier")? {
+        combination.from = word.parse().map_err(|why: String| fields.wrong("tier", &why))?;
+    }
+    let mut tiers = Fields::new(lua, "combine", fields.optional("combine")?);
+    for (name, strategy) in
+        [("smoke", &mut combination.smoke), ("default", &mut combination.default), ("full", &mut combination.full)]
+    {
+        *strategy = match tiers.or(name, Value::Nil)? {
+            Value::Nil => *strategy,
+            Value::String(word) if word.as_bytes() == *b"all" => Strategy::All,
+            Value::String(word) if word.as_bytes() == *b"pairwise" => Strategy::Pairwise,
+            Value::Integer(count) if (1..=100_000).contains(&count) => {
+                Strategy::Sample(usize::try_from(count).unwrap_or(usize::MAX))
+            }
+            _ => return Err(tiers.wrong(name, "expected \"all\", \"pairwise\", or how many choices, 1 to 100000")),
+        };
+    }
+    tiers.done()?;
+    Ok(combination)
+}
+
+/// `mpa/7.1.1-key.lua` holds the ids `mpa/7.1.1-key/<name>`.
+fn check_id(id: &str, file: &str) -> Result<(), String> {
+    let stem = file.strip_suffix(".lua").unwrap_or(file);
+    let name = id.strip_prefix(stem).and_then(|rest| rest.strip_prefix('/'));
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    match name {
+        Some(name) if name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_word) => Ok(()),
+        _ => Err(format!("{id:?}: expected \"{stem}/<name>\", as the file is called, the name of a-z, 0-9, - and .")),
+    }
+}
+
+/// Every choice of the parameters of a case, in the order of names and values.
+pub(crate) fn choices(info: &CaseInfo) -> Vec<CaseKey> {
+    let mut keys = vec![CaseKey::new(&info.id)];
+    for (name, values) in &info.parameters {
+        keys = keys
+            .iter()
+            .flat_map(|key| {
+                values.iter().map(|value| {
+                    let mut key = key.clone();
+                    key.parameters.insert(name.clone(), value.clone());
+                    key
+                })
+            })
+            .collect();
+    }
+    keys
+}

@@ -1,0 +1,125 @@
+//! Reads a Lua table whose fields are known: each one by name and type, and nothing else may stand in it.
+
+use mlua::{FromLua, Lua, Table, Value};
+
+/// Where it is kept with a Lua state, every field that is asked for is noted in it: so the annotations for editors know them.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(pub(crate) Vec<AskedField>);
+
+/// One field that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AskedField {
+    /// What the table describes.
+    pub(crate) what: &'static str,
+    pub(crate) name: &'static str,
+    /// Its type in Rust.
+    pub(crate) is: &'static str,
+    pub(crate) required: bool,
+}
+
+/// A table that is being read. [`Fields::done`] refuses what nobody asked for.
+pub(crate) struct Fields<'a> {
+    lua: &'a Lua,
+    /// What the table describes, for messages: `mpa.request`.
+    what: &'static str,
+    table: Option<Table>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    /// Begins with `table`; a missing one has no fields.
+    pub(crate) fn new(lua: &'a Lua, what: &'static str, table: Option<Table>) -> Self {
+        Fields { lua, what, table, known: Vec::new() }
+    }
+
+    /// The value of an optional field.
+    pub(crate) fn optional<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<Option<T>> {
+        self.asked::<T>(name, false);
+        self.read(name)
+    }
+
+    fn asked<T>(&mut self, name: &'static str, required: bool) {
+        self.known.push(name);
+        if let Some(mut asked) = self.lua.app_data_mut::<Asked>() {
+            let (what, is) = (self.what, std::any::type_name::<T>());
+            asked.0.push(AskedField { what, name, is, required });
+        }
+    }
+
+    fn read<T: FromLua>(&self, name: &'static str) -> mlua::Result<Option<T>> {
+        let value: Value = match &self.table {
+            Some(table) => table.raw_get(name)?,
+            None => return Ok(None),
+        };
+        if value.is_nil() {
+            return Ok(None);
+        }
+        let found = value.type_name();
+        T::from_lua(value, self.lua).map(Some).map_err(|error| {
+            let why = match error {
+                mlua::Error::FromLuaConversionError { to, message, .. } => {
+                    message.unwrap_or_else(|| format!("expected {to}, found {found}"))
+                }
+                other => other.to_string(),
+            };
+            self.wrong(name, &why)
+        })
+    }
+
+    /// The value of a field that may be left out.
+    pub(crate) fn or<T: FromLua>(&mut self, name: &'static str, default: T) -> mlua::Result<T> {
+        Ok(self.optional(name)?.unwrap_or(default))
+    }
+
+    /// The value of a field that must be there.
+    pub(crate) fn required<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<T> {
+        self.asked::<T>(name, true);
+        self.read(name)?.ok_or_else(|| mlua::Error::runtime(format!("{} needs the field {name:?}", self.what)))
+    }
+
+    /// The error that says what is wrong with a field.
+    pub(crate) fn wrong(&self, name: &str, why: &str) -> mlua::Error {
+        mlua::Error::runtime(format!("{}: {name}: {why}", self.what))
+    }
+
+    /// Refuses every field that was not asked for: a typo must not pass for a default.
+    pub(crate) fn done(self) -> mlua::Result<()> {
+        let Some(table) = self.table else { return Ok(()) };
+        for pair in table.pairs::<Value, Value>() {
+            let (name, _) = pair?;
+            let name = name.to_string()?;
+            if !self.known.contains(&name.as_str()) {
+                let known = self.known.join(", ");
+                return Err(mlua::Error::runtime(format!("{} has no field {name:?}; it has {known}", self.what)));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(table: &str) -> String {
+        let lua = Lua::new();
+        let table: Table = lua.load(table).eval().unwrap();
+        let mut fields = Fields::new(&lua, "thing", Some(table));
+        let mut read = || -> mlua::Result<()> {
+            let _: u8 = fields.or("revision", 1)?;
+            let _: String = fields.required("name")?;
+            Ok(())
+        };
+        read().and_then(|()| fields.done()).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn each_mistake_is_named() {
+        assert_eq!(error_of("return { name = 'x' }"), "");
+        assert!(error_of("return {}").contains("thing needs the field \"name\""));
+        assert!(error_of("return { name = 'x', revison = 2 }").contains("no field \"revison\"; it has revision, name"));
+        assert!(error_of("return { name = 'x', revision = {} }").contains("revision: "));
+        assert!(error_of("return { name = 'x', revision = 300 }").contains("revision: "));
+        assert!(error_of("return { name = 'x', 5 }").contains("no field \"1\""));
+    }
+}

@@ -1,0 +1,73 @@
+//! Runs one case: a fresh Lua state, the script, the function.
+
+use std::sync::Arc;
+
+use mlua::{Lua, Table};
+use tokio::sync::Mutex;
+
+use super::load::{self, LoadError, SuiteCase};
+use super::surface::Tester;
+use super::{Limits, location};
+use crate::model::{CaseKey, ParameterValue, Parameters, SourceLocation};
+use crate::stage::{Stage, Stop};
+use crate::target::Target;
+
+/// The script itself is wrong; says nothing about the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScriptFault {
+    pub(crate) at: SourceLocation,
+    pub(crate) message: String,
+}
+
+/// Runs the function of a case to its end. What the target did is in the stage's record.
+pub(crate) async fn invoke(
+    case: &SuiteCase,
+    key: &CaseKey,
+    stage: Arc<Mutex<Stage>>,
+    target: Arc<Target>,
+    limits: Limits,
+    seed: u64,
+) -> Result<(), ScriptFault> {
+    let fault = |message: String| ScriptFault { at: case.info.source.clone(), message };
+    let (lua, declared) = load::load(&case.script, limits, seed).map_err(|error| match error {
+        LoadError::Script { at, message } => ScriptFault { at, message },
+        other => fault(other.to_string()),
+    })?;
+    let Some(declared) = declared.into_iter().find(|declared| declared.info.id == case.info.id) else {
+        return Err(fault(format!("the script declares {} no more", case.info.id)));
+    };
+    let parameters = parameter_table(&lua, &key.parameters).map_err(|error| fault(error.to_string()))?;
+    let requirements = Arc::new(case.info.requirements.clone());
+    let tester = Tester { stage, target, requirements };
+    let run = declared.run.call_async::<()>((tester, parameters));
+    match tokio::time::timeout(limits.time, run).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) if error.downcast_ref::<Stop>().is_some() => Ok(()),
+        Ok(Err(error)) => {
+            let (at, message) = location::of_error(&error, &case.script.file);
+            Err(ScriptFault { at: at.unwrap_or_else(|| case.info.source.clone()), message })
+        }
+        Err(_) => Err(fault(format!("the case took more than {:?}", limits.time))),
+    }
+}
+
+/// `p`: the parameters; a name that is none of them is an error and no nil.
+fn parameter_table(lua: &Lua, parameters: &Parameters) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    for (name, value) in parameters {
+        match value {
+            ParameterValue::Bool(value) => table.raw_set(name.as_str(), *value)?,
+            ParameterValue::Integer(value) => table.raw_set(name.as_str(), *value)?,
+            ParameterValue::Text(value) => table.raw_set(name.as_str(), value.as_str())?,
+        }
+    }
+    let names = parameters.keys().cloned().collect::<Vec<_>>().join(", ");
+    let missing = lua.create_function(move |_, (_, name): (Table, String)| -> mlua::Result<()> {
+        let known = if names.is_empty() { "it has none" } else { names.as_str() };
+        Err(mlua::Error::runtime(format!("the case has no parameter {name:?}; there is: {known}")))
+    })?;
+    let meta = lua.create_table()?;
+    meta.raw_set("__index", missing)?;
+    table.set_metatable(Some(meta))?;
+    Ok(table)
+}

@@ -1,0 +1,299 @@
+//! Loads suites: the ones that weft carries, or a folder of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use include_dir::{Dir, include_dir};
+use mlua::Lua;
+
+use super::combine::{self, Combination};
+use super::declare::{self, Declared};
+use super::{Limits, location, sandbox};
+use crate::model::{CaseInfo, CaseKey, SourceLocation, Tier};
+
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
+
+/// Greatest script that is read, in octets.
+const MAX_SCRIPT: u64 = 1 << 20;
+/// Most folders below each other.
+const MAX_DEPTH: usize = 8;
+/// Most scripts of one folder of suites.
+const MAX_SCRIPTS: usize = 10_000;
+
+/// Why suites do not load.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A script is wrong.
+    #[error("{at}: {message}")]
+    Script {
+        /// The line.
+        at: SourceLocation,
+        /// What was expected, and what was found.
+        message: String,
+    },
+    /// A folder or file cannot be read.
+    #[error("{path}: {error}", path = path.display())]
+    Read {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// There are no scripts.
+    #[error("{path} holds no case: expected <protocol>/<section>-<topic>.lua in it", path = .0.display())]
+    Empty(PathBuf),
+}
+
+/// One script.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Script {
+    /// Relative to the suites folder, `/` between the parts.
+    pub(crate) file: String,
+    pub(crate) source: String,
+}
+
+/// A case and the script that it stands in.
+#[derive(Debug, Clone)]
+pub(crate) struct SuiteCase {
+    pub(crate) info: CaseInfo,
+    pub(crate) combination: Combination,
+    pub(crate) script: Arc<Script>,
+}
+
+/// Loaded and checked suites. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Suites {
+    cases: Arc<Vec<SuiteCase>>,
+    pub(crate) limits: Limits,
+}
+
+impl Suites {
+    /// The suites that weft carries.
+    ///
+    /// # Errors
+    /// One of them is wrong.
+    pub fn embedded() -> Result<Self, LoadError> {
+        let mut scripts = Vec::new();
+        collect_embedded(&EMBEDDED, &mut scripts);
+        Self::from_scripts(scripts, Limits::default())
+    }
+
+    /// The suites in `folder` instead, `<protocol>/<section>-<topic>.lua`.
+    ///
+    /// # Errors
+    /// One of them is wrong, or cannot be read, or there is none.
+    pub fn from_folder(folder: &Path) -> Result<Self, LoadError> {
+        Self::from_folder_with(folder, Limits::default())
+    }
+
+    /// As [`Suites::from_folder`], with other limits for its scripts.
+    ///
+    /// # Errors
+    /// As [`Suites::from_folder`].
+    pub fn from_folder_with(folder: &Path, limits: Limits) -> Result<Self, LoadError> {
+        let mut scripts = Vec::new();
+        collect_folder(folder, "", 0, &mut scripts)?;
+        scripts.sort_by(|a, b| a.file.cmp(&b.file));
+        let suites = Self::from_scripts(scripts, limits)?;
+        if suites.cases.is_empty() { Err(LoadError::Empty(folder.to_owned())) } else { Ok(suites) }
+    }
+
+    fn from_scripts(scripts: Vec<Script>, limits: Limits) -> Result<Self, LoadError> {
+        let mut cases: Vec<SuiteCase> = Vec::new();
+        for script in scripts {
+            let script = Arc::new(script);
+            let (_lua, declared) = load(&script, limits, 0)?;
+            for Declared { info, combination, .. } in declared {
+                if let Some(other) = cases.iter().find(|other| other.info.id == info.id) {
+                    let message = format!("case {} stands already in {}", info.id, other.info.source);
+                    return Err(LoadError::Script { at: info.source, message });
+                }
+                cases.push(SuiteCase { info, combination, script: script.clone() });
+            }
+        }
+        cases.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+        Ok(Suites { cases: Arc::new(cases), limits })
+    }
+
+    /// What the cases say about themselves, by id.
+    pub fn cases(&self) -> impl ExactSizeIterator<Item = &CaseInfo> {
+        self.cases.iter().map(|case| &case.info)
+    }
+
+    /// Every case with every choice of its parameters, in the order of cases, names and values.
+    pub fn keys(&self) -> impl Iterator<Item = CaseKey> {
+        self.cases().flat_map(declare::choices)
+    }
+
+    /// The text of the script that a case stands in.
+    #[must_use]
+    pub fn source_of(&self, case: &str) -> Option<&str> {
+        self.case(case).map(|case| case.script.source.as_str())
+    }
+
+    /// How the parameters of a case are combined in each tier, in words.
+    #[must_use]
+    pub fn combination_of(&self, case: &str) -> Option<String> {
+        let combination = self.case(case)?.combination;
+        let word =
+            |tier: Tier| combination.of(tier).map_or_else(|| "not in it".into(), |strategy| strategy.to_string());
+        Some(Tier::ALL.map(|tier| format!("{tier}: {}", word(tier))).join(", "))
+    }
+
+    /// The choices of a case's parameters that a tier runs.
+    pub(crate) fn chosen(&self, case: &str, tier: Tier, seed: u64) -> Vec<CaseKey> {
+        let Some(case) = self.case(case) else { return Vec::new() };
+        let strategy = case.combination.of(tier);
+        strategy.map_or_else(Vec::new, |strategy| combine::chosen(&case.info, strategy, seed))
+    }
+
+    pub(crate) fn case(&self, id: &str) -> Option<&SuiteCase> {
+        self.cases.iter().find(|case| case.info.id == id)
+    }
+}
+
+/// Loads a script into a state of its own; the functions of the declared cases live in that state.
+pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, Vec<Declared>), LoadError> {
+    let wrong = |error: &mlua::Error| {
+        let (at, message) = location::of_error(error, &script.file);
+        let at = at.unwrap_or_else(|| SourceLocation { file: script.file.clone(), line: 1 });
+        let at = quoted_line(script, at, &message);
+        LoadError::Script { at, message }
+    };
+    let lua = sandbox::new(&script.file, limits, seed).map_err(|error| wrong(&error))?;
+    let declarations = declare::install(&lua, &script.file).map_err(|error| wrong(&error))?;
+    let chunk = lua.load(&script.source).set_name(format!("@{}", script.file)).set_mode(mlua::chunk::ChunkMode::Text);
+    chunk.exec().map_err(|error| wrong(&error))?;
+    // Declared once and for all: a case that declares cases while it runs makes no sense.
+    lua.globals().raw_set("case", mlua::Value::Nil).map_err(|error| wrong(&error))?;
+    let declared = std::mem::take(&mut *declarations.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok((lua, declared))
+}
+
+/// `case {` spans lines, and Lua knows only where it begins: the line that holds what the message quotes is a better pointer.
+fn quoted_line(script: &Script, at: SourceLocation, message: &str) -> SourceLocation {
+    let first = usize::try_from(at.line.saturating_sub(1)).unwrap_or(0);
+    let mut quotes = message.split(['"', '`']).skip(1).step_by(2).filter(|quoted| !quoted.is_empty());
+    let line = quotes.next().and_then(|quoted| {
+        let mut lines = script.source.lines().enumerate().skip(first);
+        lines.find(|(_, line)| line.contains(quoted)).and_then(|(i, _)| u32::try_from(i + 1).ok())
+    });
+    SourceLocation { line: line.unwrap_or(at.line), ..at }
+}
+
+fn collect_embedded(folder: &Dir<'_>, scripts: &mut Vec<Script>) {
+    for file in folder.files() {
+        if let (Some("lua"), Some(source)) = (extension(file.path()), file.contents_utf8()) {
+            scripts.push(Script { file: file.path().to_string_lossy().replace('\\', "/"), source: source.to_owned() });
+        }
+    }
+    for folder in folder.dirs() {
+        collect_embedded(folder, scripts);
+    }
+}
+
+fn collect_folder(folder: &Path, prefix: &str, depth: usize, scripts: &mut Vec<Script>) -> Result<(), LoadError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |error| LoadError::Read { path, error }
+    };
+    for entry in fs::read_dir(folder).map_err(failed(folder))? {
+        let path = entry.map_err(failed(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && depth < MAX_DEPTH && !name.starts_with('.') {
+            collect_folder(&path, &format!("{prefix}{name}/"), depth + 1, scripts)?;
+        } else if extension(&path) == Some("lua") {
+            let size = fs::metadata(&path).map_err(failed(&path))?.len();
+            if size > MAX_SCRIPT || scripts.len() >= MAX_SCRIPTS {
+                let why = format!("expected at most {MAX_SCRIPT} octets a script and {MAX_SCRIPTS} scripts");
+                return Err(LoadError::Read { path, error: std::io::Error::other(why) });
+            }
+            let source = fs::read_to_string(&path).map_err(failed(&path))?;
+            scripts.push(Script { file: format!("{prefix}{name}"), source });
+        }
+    }
+    Ok(())
+}
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension().and_then(|extension| extension.to_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(source: &str) -> Result<Suites, String> {
+        let script = Script { file: "mpa/x.lua".into(), source: source.into() };
+        Suites::from_scripts(vec![script], Limits::default()).map_err(|error| error.to_string())
+    }
+
+    const GOOD: &str = r#"-- a comment
+case {
+  id = "mpa/x/one",
+  version = 1,
+  title = "A title",
+  requirements = { "MPA-7.1.1-2" },
+  roles = { "responder" },
+  parameters = { octet = range(0, 2), crc = { true, false } },
+  run = function(t, p) end,
+}
+"#;
+
+    #[test]
+    fn the_embedded_suites_load() {
+        let suites = Suites::embedded().unwrap();
+        let case = suites.case("mpa/7.1.1-key/wrong-octet").unwrap();
+        assert_eq!(case.info.requirements, [weft_core::requirement!("MPA-7.1.1-2")]);
+        assert_eq!(suites.keys().filter(|key| key.case == case.info.id).count(), 16);
+        let line = case.script.source.lines().nth(case.info.source.line as usize - 1).unwrap();
+        assert_eq!(line, "case {");
+    }
+
+    #[test]
+    fn parameters_are_combined_in_a_fixed_order() {
+        let keys: Vec<String> = loaded(GOOD).unwrap().keys().map(|key| key.to_string()).collect();
+        assert_eq!(keys.len(), 6);
+        assert_eq!(keys[0], "mpa/x/one[crc=true,octet=0]");
+        assert_eq!(keys[5], "mpa/x/one[crc=false,octet=2]");
+    }
+
+    /// Each mistake: what it is replaced by, the line that must be named, a word of the message.
+    #[test]
+    fn each_mistake_is_refused_with_its_line() {
+        for (good, bad, line, word) in [
+            ("\"MPA-7.1.1-2\"", "\"MPA-7.1.1-999\"", 6, "no requirement is called"),
+            ("version = 1", "versoin = 1", 2, "\"version\""),
+            ("title = \"A title\",", "title = \"A title\",\n  titel = \"x\",", 6, "no field \"titel\""),
+            ("{ \"responder\" }", "{ \"respnder\" }", 7, "unknown variant"),
+            ("{ \"responder\" }", "{}", 2, "roles"),
+            ("mpa/x/one", "mpa/y/one", 3, "expected \"mpa/x/<name>\""),
+            ("mpa/x/one", "mpa/x/", 3, "expected \"mpa/x/<name>\""),
+            ("range(0, 2)", "{ 1.5 }", 2, "octet"),
+            ("range(0, 2)", "{ 1, 1 }", 2, "twice"),
+            ("range(0, 2)", "rnge(0, 2)", 8, "rnge"),
+            ("function(t, p) end", "function(t, p) en", 10, "expected"),
+            ("run = function(t, p) end", "run = 7", 2, "run"),
+            ("version = 1", "version = 0", 2, "version"),
+            ("version = 1", "version = 1, tier = 'smok'", 4, "no tier is called"),
+            ("version = 1", "version = 1, combine = { ful = 'all' }", 4, "no field \"ful\""),
+            ("version = 1", "version = 1, combine = { full = 'some' }", 2, "pairwise"),
+        ] {
+            let error = loaded(&GOOD.replacen(good, bad, 1)).unwrap_err();
+            assert!(error.starts_with(&format!("mpa/x.lua:{line}: ")) && error.contains(word), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_id_stands_once() {
+        let error = loaded(&format!("{GOOD}{GOOD}")).unwrap_err();
+        assert!(error.starts_with("mpa/x.lua:12: ") && error.contains("mpa/x.lua:2"), "{error}");
+    }
+
+    #[test]
+    fn an_endless_script_is_refused() {
+        let error = loaded("\nwhile true do end").unwrap_err();
+        assert!(error.starts_with("mpa/x.lua:2: ") && error.contains("instructions"), "{error}");
+    }
+}

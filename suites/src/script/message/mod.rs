@@ -1,0 +1,252 @@
+//! Messages as scripts make them: octets that are correct by default and can be made wrong on purpose.
+//!
+//! A constructor takes a table; a field that is not there is filled correctly. Whatever a script changes behind that is
+//! remembered as a marked range, so that reports show the stimulus.
+
+mod fpdu;
+mod read;
+mod read_request;
+mod send;
+mod startup;
+mod write;
+
+use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
+
+use crate::correct::StartupFields;
+use crate::model::{Mark, MarkKind};
+
+pub(crate) use read::{FPDU_FIELDS, REPLY_FIELDS, fpdu_table, reply_table};
+pub(crate) use startup::from_lua as startup_from_lua;
+
+/// Most octets that one message may have; the greatest legal FPDU is a tenth of it.
+const MAX_LEN: usize = 1 << 20;
+
+/// Octets to be sent, with a name for the transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) name: String,
+    pub(crate) octets: Vec<u8>,
+    pub(crate) marks: Vec<Mark>,
+}
+
+impl Message {
+    pub(crate) fn new(name: impl Into<String>, octets: Vec<u8>) -> Self {
+        Message { name: name.into(), octets, marks: Vec::new() }
+    }
+
+    /// Octets `first..` become `octets`; the message grows where they reach beyond its end.
+    fn replaced(&self, first: usize, octets: &[u8]) -> mlua::Result<Self> {
+        let end = first.saturating_add(octets.len());
+        if first > self.octets.len() || end > MAX_LEN {
+            let len = self.octets.len();
+            return Err(mlua::Error::runtime(format!("octets {first} to {end} do not fit a message of {len} octets")));
+        }
+        let mut changed = self.clone();
+        changed.octets.resize(end.max(changed.octets.len()), 0);
+        changed.octets[first..end].copy_from_slice(octets);
+        changed.marks.push(Mark {
+            start: first as u64,
+            end: end as u64,
+            label: if octets.len() == 1 { format!("octet {first} changed") } else { "octets changed".to_owned() },
+            kind: MarkKind::Stimulus,
+        });
+        Ok(changed)
+    }
+}
+
+impl Message {
+    /// Octets `begin..end`, the `number`th piece, with the marks that lie in them.
+    pub(crate) fn piece(&self, number: usize, begin: usize, end: usize) -> Self {
+        let end = end.min(self.octets.len());
+        let begin = begin.min(end);
+        let (from, to) = (begin as u64, end as u64);
+        let marks = self.marks.iter().filter(|mark| mark.start < to && mark.end > from);
+        Message {
+            name: format!("{}, piece {number} ({} octets)", self.name, end - begin),
+            octets: self.octets[begin..end].to_vec(),
+            marks: marks
+                .map(|mark| Mark { start: mark.start.max(from) - from, end: mark.end.min(to) - from, ..mark.clone() })
+                .collect(),
+        }
+    }
+}
+
+impl UserData for Message {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        // message:flip(octet [, mask]): the message with the bits of `mask` (default: all) changed in one octet, counted from 0.
+        methods.add_method("flip", |_, message, (at, mask): (usize, Option<u8>)| {
+            let Some(octet) = message.octets.get(at) else {
+                let len = message.octets.len();
+                return Err(mlua::Error::runtime(format!("no octet {at} in a message of {len} octets")));
+            };
+            message.replaced(at, &[octet ^ mask.unwrap_or(0xff)])
+        });
+        // message:replace(first, octets): the message with other octets from `first` (from 0) on.
+        methods.add_method("replace", |_, message, (first, octets): (usize, mlua::LuaString)| {
+            message.replaced(first, &octets.as_bytes())
+        });
+        // message:cut(len): the first `len` octets alone.
+        methods.add_method("cut", |_, message, len: usize| {
+            let mut cut = message.clone();
+            cut.octets.truncate(len);
+            cut.name = format!("{}, cut to {} octets", message.name, cut.octets.len());
+            Ok(cut)
+        });
+        // message:octets(): a Lua string.
+        methods.add_method("octets", |lua, message, ()| lua.create_string(&message.octets));
+        // message .. octets: one message behind the other, to be sent in one go.
+        methods.add_meta_function(MetaMethod::Concat, |_, (a, b): (Value, Value)| {
+            let (mut a, b) = (from_value(a)?, from_value(b)?);
+            if a.octets.len() + b.octets.len() > MAX_LEN {
+                return Err(mlua::Error::runtime(format!("a message has at most {MAX_LEN} octets")));
+            }
+            let behind = a.octets.len() as u64;
+            let moved = |mark: Mark| Mark { start: mark.start + behind, end: mark.end + behind, ..mark };
+            a.marks.extend(b.marks.into_iter().map(moved));
+            a.octets.extend(b.octets);
+            a.name = format!("{}, then {}", a.name, b.name);
+            Ok(a)
+        });
+        methods.add_meta_method(MetaMethod::Len, |_, message, ()| Ok(message.octets.len()));
+        methods.add_meta_method(MetaMethod::ToString, |_, message, ()| Ok(message.name.clone()));
+    }
+}
+
+/// What `conn:send` takes: a message, or a Lua string of raw octets.
+pub(crate) fn from_value(value: Value) -> mlua::Result<Message> {
+    match value {
+        Value::UserData(data) => Ok(data.borrow::<Message>()?.clone()),
+        Value::String(octets) => Ok(Message::new("octets", octets.as_bytes().to_vec())),
+        other => {
+            let found = other.type_name();
+            Err(mlua::Error::runtime(format!("expected a message or a string of octets, found {found}")))
+        }
+    }
+}
+
+/// A function that makes a message of the fields of a table.
+type Make = fn(&Lua, Option<Table>) -> mlua::Result<Message>;
+
+/// A constructor as scripts see it.
+pub(crate) struct Constructor {
+    pub(crate) module: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) make: Make,
+}
+
+/// All constructors.
+pub(crate) const CONSTRUCTORS: [Constructor; 6] = [
+    Constructor {
+        module: "mpa",
+        name: "request",
+        about: "An MPA Request (RFC 5044 section 7.1.1, RFC 6581 section 9): revision 1, CRC, no markers",
+        make: |lua, table| startup::from_lua(lua, StartupFields::REQUEST, table),
+    },
+    Constructor {
+        module: "mpa",
+        name: "reply",
+        about: "An MPA Reply",
+        make: |lua, table| startup::from_lua(lua, StartupFields::REPLY, table),
+    },
+    Constructor {
+        module: "mpa",
+        name: "fpdu",
+        about: "An FPDU without markers around a ULPDU (RFC 5044 section 4.1)",
+        make: fpdu::from_lua,
+    },
+    Constructor {
+        module: "rdmap",
+        name: "send",
+        about: "The ULPDU of a Send in one segment (RFC 5040 section 4.3)",
+        make: send::from_lua,
+    },
+    Constructor {
+        module: "rdmap",
+        name: "write",
+        about: "The ULPDU of an RDMA Write in one segment (RFC 5040 section 4.3)",
+        make: write::from_lua,
+    },
+    Constructor {
+        module: "rdmap",
+        name: "read_request",
+        about: "The ULPDU of an RDMA Read Request (RFC 5040 section 4.4)",
+        make: read_request::from_lua,
+    },
+];
+
+/// Puts the constructors, in their modules, into the globals of a script.
+pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
+    for constructor in &CONSTRUCTORS {
+        let globals = lua.globals();
+        let module = match globals.get::<Option<Table>>(constructor.module)? {
+            Some(module) => module,
+            None => lua.create_table()?,
+        };
+        let make = constructor.make;
+        let function = lua.create_function(move |lua, table: Option<Table>| make(lua, table)?.into_lua(lua))?;
+        module.set(constructor.name, function)?;
+        globals.set(constructor.module, module)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lua() -> Lua {
+        let lua = Lua::new();
+        install(&lua).unwrap();
+        lua
+    }
+
+    #[test]
+    fn a_flip_changes_one_octet_and_marks_it() {
+        let lua = lua();
+        let message: mlua::AnyUserData = lua.load("mpa.request():flip(3)").eval().unwrap();
+        let message = message.borrow::<Message>().unwrap();
+        assert_eq!(&message.octets[..5], b"MPA\xdfI");
+        assert_eq!(message.octets.len(), 20);
+        assert_eq!((message.marks[0].start, message.marks[0].end), (3, 4));
+        assert_eq!(message.marks[0].kind, MarkKind::Stimulus);
+    }
+
+    #[test]
+    fn changes_do_not_touch_the_original() {
+        let script = "local a = mpa.request(); local b = a:replace(16, '\\xff\\x02'); return a:octets() .. b:octets()";
+        let lua = lua();
+        let octets: mlua::LuaString = lua.load(script).eval().unwrap();
+        assert_eq!(octets.as_bytes()[16..20], [0x40, 1, 0, 0]);
+        assert_eq!(octets.as_bytes()[36..40], [0xff, 2, 0, 0]);
+    }
+
+    #[test]
+    fn messages_are_joined_and_cut_with_their_marks() {
+        let lua = lua();
+        let joined: mlua::AnyUserData = lua.load("mpa.request():flip(3) .. mpa.request():flip(0)").eval().unwrap();
+        let joined = joined.borrow::<Message>().unwrap();
+        assert_eq!(joined.octets.len(), 40);
+        assert_eq!((joined.marks[1].start, joined.marks[1].end), (20, 21));
+        let piece = joined.piece(2, 19, 22);
+        assert_eq!((piece.octets.len(), piece.marks.len(), piece.marks[0].start), (3, 1, 1));
+        assert!(joined.piece(3, 50, 60).octets.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for script in [
+            "mpa.request():flip(20)",
+            "mpa.request():flip(-1)",
+            "mpa.request():replace(21, 'x')",
+            "mpa.request():replace(math.maxinteger, 'x')",
+            "mpa.request { revison = 1 }",
+            "mpa.reply { private_data = 7, keys = '' }",
+            "rdmap.write { stagg = 1 }",
+            "return mpa.request() .. 7",
+            "return mpa.request() .. ('x'):rep(1 << 20)",
+        ] {
+            assert!(lua().load(script).exec().is_err(), "{script}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What came back, as tables: the plain values (STags, message sequence numbers, private data) that a script goes on with.
+
+use mlua::{Lua, Table};
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::Startup;
+
+use crate::stage::{crc_is_right, ulpdu};
+
+/// Fields of what [`reply_table`] makes, with their types in Lua.
+pub(crate) const REPLY_FIELDS: [(&str, &str); 13] = [
+    ("octets", "string"),
+    ("flags", "integer"),
+    ("markers", "boolean"),
+    ("crc", "boolean"),
+    ("reject", "boolean"),
+    ("revision", "integer"),
+    ("private_data", "string"),
+    ("peer_to_peer", "boolean?"),
+    ("ird", "integer?"),
+    ("ord", "integer?"),
+    ("rtr_send", "boolean?"),
+    ("rtr_write", "boolean?"),
+    ("rtr_read", "boolean?"),
+];
+
+/// Fields of what [`fpdu_table`] makes.
+pub(crate) const FPDU_FIELDS: [(&str, &str); 12] = [
+    ("octets", "string"),
+    ("ulpdu", "string"),
+    ("crc_is_right", "boolean"),
+    ("tagged", "boolean?"),
+    ("last", "boolean?"),
+    ("opcode", "integer?"),
+    ("payload", "string?"),
+    ("stag", "integer?"),
+    ("tagged_offset", "integer?"),
+    ("qn", "integer?"),
+    ("msn", "integer?"),
+    ("mo", "integer?"),
+];
+
+/// The fields of a Reply; those of RFC 6581 where it is enhanced.
+pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.set("octets", lua.create_string(octets)?)?;
+    table.set("flags", octets.get(16).copied())?;
+    let Ok(frame) = Startup::parse(octets) else { return Ok(table) };
+    table.set("markers", frame.markers)?;
+    table.set("crc", frame.crc)?;
+    table.set("reject", frame.reject)?;
+    table.set("revision", frame.revision)?;
+    table.set("private_data", lua.create_string(frame.private_data)?)?;
+    if let Some(words) = frame.enhanced {
+        table.set("peer_to_peer", words.peer_to_peer)?;
+        table.set("ird", words.ird)?;
+        table.set("ord", words.ord)?;
+        table.set("rtr_send", words.rtr_send)?;
+        table.set("rtr_write", words.rtr_write)?;
+        table.set("rtr_read", words.rtr_read)?;
+    }
+    Ok(table)
+}
+
+/// The fields of an FPDU without markers; those of its DDP segment where it holds one.
+pub(crate) fn fpdu_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let ulpdu = ulpdu(octets);
+    table.set("octets", lua.create_string(octets)?)?;
+    table.set("ulpdu", lua.create_string(ulpdu)?)?;
+    table.set("crc_is_right", crc_is_right(octets))?;
+    let Ok(segment) = Segment::parse(ulpdu) else { return Ok(table) };
+    table.set("tagged", segment.control().tagged())?;
+    table.set("last", segment.control().last())?;
+    table.set("opcode", segment.ulp_control().opcode().0)?;
+    let payload = match segment {
+        Segment::Tagged(header, payload) => {
+            table.set("stag", header.stag.get())?;
+            table.set("tagged_offset", header.tagged_offset.get())?;
+            payload
+        }
+        Segment::Untagged(header, payload) => {
+            table.set("qn", header.qn.get())?;
+            table.set("msn", header.msn.get())?;
+            table.set("mo", header.mo.get())?;
+            payload
+        }
+    };
+    table.set("payload", lua.create_string(payload)?)?;
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn names(table: &Table) -> BTreeSet<String> {
+        table.pairs::<String, mlua::Value>().map(|pair| pair.unwrap().0).collect()
+    }
+
+    #[test]
+    fn a_reply_is_read_whole() {
+        let lua = Lua::new();
+        let octets = b"MPA ID Rep Frame\x50\x02\x00\x06\x80\x01\x40\x02hi";
+        let table = reply_table(&lua, octets).unwrap();
+        assert_eq!(names(&table), REPLY_FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect());
+        assert_eq!((table.get::<u16>("ird").unwrap(), table.get::<u16>("ord").unwrap()), (1, 2));
+        assert_eq!(table.get::<String>("private_data").unwrap(), "hi");
+        assert_eq!(names(&reply_table(&lua, b"x").unwrap()).into_iter().collect::<Vec<_>>(), ["octets"]);
+    }
+
+    #[test]
+    fn an_fpdu_is_read_by_its_kind() {
+        let lua = Lua::new();
+        let send = fpdu_table(&lua, &crate::correct::fpdu(&crate::correct::send(7, b"hi"), true)).unwrap();
+        assert_eq!((send.get::<u32>("msn").unwrap(), send.get::<bool>("crc_is_right").unwrap()), (7, true));
+        let write = b"\xc1\x40\x01\x02\x03\x04\0\0\0\0\0\0\0\x05hi";
+        let write = fpdu_table(&lua, &crate::correct::fpdu(write, false)).unwrap();
+        assert_eq!(
+            (write.get::<u32>("stag").unwrap(), write.get::<bool>("crc_is_right").unwrap()),
+            (0x0102_0304, false)
+        );
+        let all: BTreeSet<String> = names(&send).union(&names(&write)).cloned().collect();
+        assert_eq!(all, FPDU_FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect());
+    }
+}

@@ -1,0 +1,42 @@
+//! `rdmap.write{...}`: one tagged DDP segment that carries an RDMA Write (RFC 5040 section 4.3, RFC 5041 section 4.2): a ULPDU.
+
+use mlua::{Lua, Table};
+use weft_core::wire::ddp::RawTagged;
+use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::{ddp, rdmap};
+use zerocopy::IntoBytes;
+
+use super::Message;
+use crate::script::fields::Fields;
+
+/// Fields: `payload` (octets), `stag`, `tagged_offset`, `last`, `opcode` (2 for a Read Response), `ddp_version`, `rdmap_version`.
+pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
+    let mut fields = Fields::new(lua, "rdmap.write", table);
+    let payload = fields.optional::<mlua::LuaString>("payload")?.map_or_else(Vec::new, |data| data.as_bytes().to_vec());
+    let opcode = Opcode(fields.or("opcode", Opcode::WRITE.0)?);
+    let header = RawTagged {
+        control: ddp::Control::new(true, fields.or("last", true)?, fields.or("ddp_version", ddp::Control::VERSION)?),
+        ulp_control: rdmap::Control::new(opcode, fields.or("rdmap_version", rdmap::Control::VERSION)?),
+        stag: fields.or("stag", 1u32)?.into(),
+        tagged_offset: fields.or("tagged_offset", 0u64)?.into(),
+    };
+    fields.done()?;
+    let mut octets = header.as_bytes().to_vec();
+    octets.extend(payload);
+    Ok(Message::new(opcode.name(), octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 5041 Figure 4, RFC 5040 Figure 3: T=1, L=1, DV=1; RV=1, opcode 0; STag, TO.
+    #[test]
+    fn a_write_of_two_octets() {
+        let lua = Lua::new();
+        super::super::install(&lua).unwrap();
+        let script = "rdmap.write{stag=0x01020304, tagged_offset=5, payload='hi'}:octets()";
+        let octets: mlua::LuaString = lua.load(script).eval().unwrap();
+        assert_eq!(octets.as_bytes(), *b"\xc1\x40\x01\x02\x03\x04\0\0\0\0\0\0\0\x05hi");
+    }
+}

@@ -1,0 +1,23 @@
+//! Cases as Lua scripts: loading, the sandbox they run in, and what they can say.
+//!
+//! A script declares cases with `case { ... }`; `run = function(t, p)` gets the tester `t` and its parameters `p`. What `t`
+//! and its connections can do is in `surface.rs`; messages are in `message/`. Nothing here decides a verdict: expectations
+//! are recorded, and [`crate::run`] judges the record.
+
+mod annotate;
+mod combine;
+mod declare;
+mod fields;
+mod invoke;
+mod load;
+mod location;
+pub(crate) mod message;
+mod options;
+mod sandbox;
+mod surface;
+
+pub use annotate::annotations;
+pub(crate) use declare::choices;
+pub(crate) use invoke::{ScriptFault, invoke};
+pub use load::{LoadError, Suites};
+pub use sandbox::Limits;

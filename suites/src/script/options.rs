@@ -1,0 +1,165 @@
+//! The tables that the methods of a connection take: what each expectation can be told.
+
+use std::time::Duration;
+
+use mlua::{FromLua, Lua, LuaString, Table, Value};
+use weft_core::RequirementId;
+
+use super::fields::Fields;
+use super::location::here;
+use crate::stage::{Before, Expectation, FpduFields, ReplyFields};
+use crate::target::Target;
+
+/// Seconds that a target has for a Reply, or for an FPDU.
+const REPLY_SECONDS: f64 = 5.0;
+/// Seconds that a target has for closing: longer than the start-up timers of 5 and 10 s that are in use.
+const CLOSE_SECONDS: f64 = 15.0;
+/// Seconds for which silence is listened to.
+const SILENCE_SECONDS: f64 = 2.0;
+/// Most pieces of one message.
+const MAX_PIECES: usize = 4096;
+/// Longest pause, in seconds.
+const MAX_PAUSE: f64 = 3600.0;
+
+/// One requirement id, or a list of them.
+pub(super) struct Ids(Vec<String>);
+
+impl FromLua for Ids {
+    fn from_lua(value: Value, lua: &Lua) -> mlua::Result<Self> {
+        match value {
+            Value::Table(_) => Vec::from_lua(value, lua).map(Ids),
+            one => String::from_lua(one, lua).map(|id| Ids(vec![id])),
+        }
+    }
+}
+
+/// What the tables are read for.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) lua: &'a Lua,
+    pub(super) target: &'a Target,
+    /// Those that the case declares: an expectation can name no other.
+    pub(super) requirements: &'a [RequirementId],
+}
+
+impl Reader<'_> {
+    fn ids(&self, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<RequirementId>> {
+        let Some(Ids(names)) = fields.optional(name)? else { return Ok(Vec::new()) };
+        let mut ids = Vec::new();
+        for id in &names {
+            let known = id.parse().map_err(|error| fields.wrong(name, &format!("{error}")))?;
+            if !self.requirements.contains(&known) {
+                let why = format!("the case does not list {known} among its requirements");
+                return Err(fields.wrong(name, &why));
+            }
+            ids.push(known);
+        }
+        Ok(ids)
+    }
+
+    /// What every expectation has.
+    fn expectation(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Expectation> {
+        let requirements = self.ids(fields, "requirement")?;
+        let shows = self.ids(fields, "shows")?;
+        let overdue_fails = fields.or("overdue_fails", false)?;
+        let seconds = fields.or("within", seconds)?;
+        let within =
+            Duration::try_from_secs_f64(seconds).map_err(|error| fields.wrong("within", &error.to_string()))?;
+        let within = self.target.scaled(within.as_secs_f64());
+        Ok(Expectation { requirements, shows, overdue_fails, within, at: here(self.lua) })
+    }
+
+    pub(super) fn good_exchange(&self, table: Option<Table>) -> mlua::Result<Vec<RequirementId>> {
+        let mut fields = Fields::new(self.lua, "good_exchange", table);
+        let shows = self.ids(&mut fields, "shows")?;
+        fields.done()?;
+        Ok(shows)
+    }
+
+    pub(super) fn expect_close(&self, table: Option<Table>) -> mlua::Result<(Expectation, Before)> {
+        let mut fields = Fields::new(self.lua, "expect_close", table);
+        let expectation = self.expectation(&mut fields, CLOSE_SECONDS)?;
+        let before = Before { reject: fields.or("or_reject", false)?, terminate: fields.or("after_terminate", false)? };
+        fields.done()?;
+        Ok((expectation, before))
+    }
+
+    pub(super) fn expect_silence(&self, table: Option<Table>) -> mlua::Result<Expectation> {
+        let mut fields = Fields::new(self.lua, "expect_silence", table);
+        let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;
+        fields.done()?;
+        Ok(expectation)
+    }
+
+    pub(super) fn expect_reply(&self, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
+        let mut fields = Fields::new(self.lua, "expect_reply", table);
+        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        let wanted = ReplyFields {
+            reject: fields.optional("reject")?,
+            revision: fields.optional("revision")?,
+            crc: fields.optional("crc")?,
+            markers: fields.optional("markers")?,
+            enhanced: fields.optional("enhanced")?,
+        };
+        fields.done()?;
+        Ok((expectation, wanted))
+    }
+
+    pub(super) fn expect_fpdu(&self, table: Option<Table>) -> mlua::Result<(Expectation, FpduFields)> {
+        let mut fields = Fields::new(self.lua, "expect_fpdu", table);
+        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        let wanted = FpduFields {
+            opcode: fields.optional("opcode")?,
+            payload: fields.optional::<LuaString>("payload")?.map(|payload| payload.as_bytes().to_vec()),
+            crc: fields.or("crc", false)?,
+        };
+        fields.done()?;
+        Ok((expectation, wanted))
+    }
+
+    pub(super) fn expect_octets(&self, table: Option<Table>) -> mlua::Result<(Expectation, Vec<u8>, bool)> {
+        let mut fields = Fields::new(self.lua, "expect_octets", table);
+        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        let begins = fields.required::<LuaString>("begins")?.as_bytes().to_vec();
+        let keep = fields.or("keep", false)?;
+        fields.done()?;
+        Ok((expectation, begins, keep))
+    }
+
+    pub(super) fn check(&self, table: Option<Table>) -> mlua::Result<(Expectation, String, String)> {
+        let mut fields = Fields::new(self.lua, "check", table);
+        let expectation = self.expectation(&mut fields, 0.0)?;
+        let (expected, actual) = (fields.required("expected")?, fields.required("actual")?);
+        fields.done()?;
+        Ok((expectation, expected, actual))
+    }
+
+    /// Where a message of `len` octets is cut, and the pause between the pieces.
+    pub(super) fn send(&self, table: Option<Table>, len: usize) -> mlua::Result<(Vec<usize>, Duration)> {
+        let mut fields = Fields::new(self.lua, "send", table);
+        let mut cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
+        if let Some(every) = fields.optional::<usize>("every")? {
+            if every == 0 {
+                return Err(fields.wrong("every", "expected at least 1 octet"));
+            }
+            cuts.extend((1..).map(|piece| piece * every).take_while(|cut| *cut < len));
+        }
+        let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
+        cuts.sort_unstable();
+        cuts.dedup();
+        if cuts.iter().any(|cut| *cut == 0 || *cut >= len) || cuts.len() >= MAX_PIECES {
+            let why = format!("expected at most {MAX_PIECES} pieces, cut behind 1 to {} octets", len.saturating_sub(1));
+            return Err(fields.wrong("cuts", &why));
+        }
+        fields.done()?;
+        Ok((cuts, pause))
+    }
+}
+
+/// A pause of so many seconds.
+pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(pause) if seconds <= MAX_PAUSE => Ok(pause),
+        _ => Err(format!("expected 0 to {MAX_PAUSE} seconds")),
+    }
+}

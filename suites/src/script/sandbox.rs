@@ -1,0 +1,187 @@
+//! The Lua state that a script runs in: what it may use, and how much of it.
+//!
+//! A script has no files, no network, no processes, no clock and no random source of its own. It cannot catch the end of
+//! its case. Memory, instructions and wall time are bounded; a library function that could run for long inside one call,
+//! where no limit reaches, is not there (patterns, `table.move`, finalizers) or is bounded (`string.rep`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use mlua::{HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
+
+use super::location::ScriptName;
+use super::message;
+
+/// How much a script may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of memory of the Lua state.
+    pub memory: usize,
+    /// Lua instructions of one loading or one case.
+    pub instructions: u64,
+    /// Wall time of one loading or one case, waiting for the target included.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { memory: 64 << 20, instructions: 50_000_000, time: Duration::from_secs(300) }
+    }
+}
+
+/// Lua instructions between two looks at the limits.
+const STRIDE: u32 = 1000;
+/// Longest string that `string.rep` makes.
+const MAX_REP: usize = 1 << 20;
+
+/// Names of the standard library that are taken away, with the table they stand in ("" for globals).
+const REMOVED: [(&str, &[&str]); 4] = [
+    // Loading, catching errors, metatables (finalizers run without hooks), output, control of the collector.
+    (
+        "",
+        &[
+            "collectgarbage",
+            "dofile",
+            "getmetatable",
+            "load",
+            "loadfile",
+            "pcall",
+            "print",
+            "rawequal",
+            "rawget",
+            "rawlen",
+            "rawset",
+            "require",
+            "setmetatable",
+            "warn",
+            "xpcall",
+        ],
+    ),
+    // Patterns may need exponential time inside one call.
+    ("string", &["dump", "find", "gmatch", "gsub", "match"]),
+    ("table", &["move"]),
+    ("math", &["randomseed"]),
+];
+
+/// A fresh state for the script called `file`, whose `math.random` follows from `seed`.
+pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
+    let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8;
+    let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(true))?;
+    lua.set_memory_limit(limits.memory)?;
+    let globals = lua.globals();
+    globals.get::<Table>("math")?.get::<mlua::Function>("randomseed")?.call::<()>(seed.cast_signed())?;
+    for (table, names) in REMOVED {
+        let table = if table.is_empty() { globals.clone() } else { globals.get::<Table>(table)? };
+        for name in names {
+            table.raw_set(*name, Value::Nil)?;
+        }
+    }
+    globals.get::<Table>("string")?.set("rep", lua.create_function(rep)?)?;
+    globals.set("range", lua.create_function(range)?)?;
+    message::install(&lua)?;
+    lua.set_app_data(ScriptName(file.to_owned()));
+
+    let used = Arc::new(AtomicU64::new(0));
+    let began = Instant::now();
+    let name = file.to_owned();
+    lua.set_global_hook(HookTriggers::new().every_nth_instruction(STRIDE), move |_, debug| {
+        let used = used.fetch_add(u64::from(STRIDE), Ordering::Relaxed) + u64::from(STRIDE);
+        let excess = if used > limits.instructions {
+            format!("the script used more than {} instructions", limits.instructions)
+        } else if began.elapsed() > limits.time {
+            format!("the script took more than {:?}", limits.time)
+        } else {
+            return Ok(VmState::Continue);
+        };
+        let place = debug.current_line().map_or_else(String::new, |line| format!("{name}:{line}: "));
+        Err(mlua::Error::runtime(place + &excess))
+    })?;
+    Ok(lua)
+}
+
+/// `string.rep` with a bound: the original loops as long as it is told to, even for an empty string.
+fn rep(
+    lua: &Lua,
+    (text, times, separator): (mlua::LuaString, i64, Option<mlua::LuaString>),
+) -> mlua::Result<mlua::LuaString> {
+    let separator = separator.map_or_else(Vec::new, |s| s.as_bytes().to_vec());
+    let times = usize::try_from(times).unwrap_or(0);
+    let unit = text.as_bytes().len() + separator.len();
+    if unit.saturating_mul(times) > MAX_REP {
+        return Err(mlua::Error::runtime(format!("string.rep makes at most {MAX_REP} octets")));
+    }
+    let times = if unit == 0 { 0 } else { times };
+    let pieces = vec![text.as_bytes().to_vec(); times];
+    lua.create_string(pieces.join(&separator[..]))
+}
+
+/// `range(first, last)`: the whole numbers from `first` to `last` as a list.
+fn range(_: &Lua, (first, last): (i64, i64)) -> mlua::Result<Vec<i64>> {
+    const MOST: i64 = 65536;
+    if last < first || last.saturating_sub(first) >= MOST {
+        return Err(mlua::Error::runtime(format!(
+            "range({first}, {last}): expected 1 to {MOST} numbers in rising order"
+        )));
+    }
+    Ok((first..=last).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eval(source: &str) -> Result<Value, String> {
+        let limits = Limits { memory: 4 << 20, instructions: 1_000_000, time: Duration::from_secs(20) };
+        let lua = new("x.lua", limits, 7).unwrap();
+        lua.load(source).set_name("@x.lua").eval().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_reaches_outside() {
+        for name in ["io", "os", "package", "require", "debug", "load", "loadfile", "dofile", "pcall", "coroutine"] {
+            assert!(eval(&format!("return {name}")).unwrap().is_nil(), "{name}");
+        }
+        // The string metatable still leads to nothing but the bounded library.
+        assert!(eval("return ('x').find").unwrap().is_nil());
+        assert!(eval("return ('x').dump").unwrap().is_nil());
+    }
+
+    #[test]
+    fn an_endless_loop_ends() {
+        let error = eval("while true do end").unwrap_err();
+        assert!(error.contains("more than 1000000 instructions") && error.contains("x.lua:1"), "{error}");
+        assert!(eval("('x'):rep(1 << 62)").is_err());
+        assert_eq!(eval("return #(''):rep(1 << 62, '')").unwrap(), Value::Integer(0));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let error = eval("local t = {} for i = 1, 1 << 40 do t[i] = ('x'):rep(1000) .. i end").unwrap_err();
+        assert!(error.contains("memory"), "{error}");
+    }
+
+    #[test]
+    fn rep_is_that_of_lua_within_its_bound() {
+        let text = |source: &str| {
+            let lua = new("x.lua", Limits::default(), 7).unwrap();
+            lua.load(source).eval::<String>().unwrap()
+        };
+        assert_eq!(text("return ('ab'):rep(3)"), "ababab");
+        assert_eq!(text("return ('ab'):rep(3, ',')"), "ab,ab,ab");
+        assert_eq!(text("return ('ab'):rep(0) .. ('ab'):rep(-1) .. ('ab'):rep(1, ',')"), "ab");
+    }
+
+    #[test]
+    fn random_follows_from_the_seed() {
+        let draw = || eval("return math.random(1, 1 << 40)").unwrap().as_i64();
+        assert_eq!(draw(), draw());
+        assert!(eval("return math.randomseed").unwrap().is_nil());
+    }
+
+    #[test]
+    fn a_range_is_a_list() {
+        assert_eq!(eval("local r = range(3, 5) return #r * 100 + r[1] * 10 + r[3]").unwrap(), Value::Integer(335));
+        assert!(eval("range(5, 3)").is_err() && eval("range(0, math.maxinteger)").is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! What a case's function can do: the tester `t` and its connections.
+//!
+//! ```lua
+//! t:good_exchange { shows = "MPA-..." }  -- the target does its work; call it before the stimulus
+//! t:liveness()                           -- the same, on a new connection, behind the last expectation
+//! t:request { ... }                      -- the Request that this target accepts, fields as those of mpa.request
+//! t:check(ok, { requirement = "MPA-...", expected = "...", actual = "..." })
+//! t:unimplemented("...")                 -- the target does not do this, and may: the case ends
+//! t:pause(0.5)
+//! t:note("...")                          -- a line for the transcript
+//! local conn = t:connect()               -- TCP only
+//! conn:send(message_or_octets, { cuts = { 3, 16 }, pause = 0.01 })
+//! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false, revision = 1, crc = true }
+//! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
+//! conn:expect_octets { begins = "\0\0\0\0", keep = true }
+//! conn:expect_silence { requirement = "MPA-...", within = 2 }
+//! local seconds = conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
+//! conn:finish()                          -- FIN alone
+//! conn:close()                           -- FIN, and wait for the target's
+//! conn:reset()
+//! ```
+//!
+//! An expectation with a `requirement` that is not met fails the case; one without is preparation, and leaves it inconclusive.
+//! `shows` names requirements whose rules in the monitor have something to judge when the expectation is met. Seconds (`within`)
+//! are stretched by the target's time scale. Two `send`s go behind each other; one with `cuts` goes in pieces.
+
+use std::sync::Arc;
+
+use mlua::{Lua, Table, UserData, UserDataMethods, Value};
+use tokio::sync::Mutex;
+use weft_core::RequirementId;
+
+use super::location::here;
+use super::message;
+use super::options::{self, Reader};
+use crate::stage::Stage;
+use crate::target::Target;
+
+/// `t`.
+pub(super) struct Tester {
+    pub(super) stage: Arc<Mutex<Stage>>,
+    pub(super) target: Arc<Target>,
+    pub(super) requirements: Arc<Vec<RequirementId>>,
+}
+
+impl Tester {
+    fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
+        Reader { lua, target: &self.target, requirements: &self.requirements }
+    }
+}
+
+impl UserData for Tester {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        for name in ["good_exchange", "liveness"] {
+            methods.add_async_method(name, |lua, tester, table: Option<Table>| {
+                let (at, stage) = (here(&lua), tester.stage.clone());
+                let read = tester.reader(&lua).good_exchange(table);
+                async move {
+                    let shows = read?;
+                    stage.lock().await.good_exchange(shows, at.as_ref()).await.map_err(mlua::Error::external)
+                }
+            });
+        }
+        methods.add_async_method("connect", |lua, tester, ()| {
+            let (at, stage) = (here(&lua), tester.stage.clone());
+            let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
+            async move {
+                let number = stage.lock().await.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
+                Ok(Connection { stage, target, requirements, number })
+            }
+        });
+        methods.add_method("request", |lua, tester, table: Option<Table>| {
+            message::startup_from_lua(lua, tester.target.request.clone(), table)
+        });
+        methods.add_async_method("check", |lua, tester, (holds, table): (bool, Option<Table>)| {
+            let stage = tester.stage.clone();
+            let read = tester.reader(&lua).check(table);
+            async move {
+                let (expectation, expected, actual) = read?;
+                let checked = stage.lock().await.check(holds, &expectation, &expected, &actual);
+                checked.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("unimplemented", |lua, tester, why: String| {
+            let (at, stage) = (here(&lua), tester.stage.clone());
+            async move {
+                let stop = stage.lock().await.unimplemented(&why, at.as_ref());
+                Err::<(), _>(mlua::Error::external(stop))
+            }
+        });
+        methods.add_async_method("pause", |_, tester, seconds: f64| {
+            let stage = tester.stage.clone();
+            async move {
+                let time = options::pause(seconds).map_err(mlua::Error::runtime)?;
+                stage.lock().await.pause(time).await;
+                Ok(())
+            }
+        });
+        methods.add_async_method("note", |_, tester, text: String| {
+            let stage = tester.stage.clone();
+            async move {
+                stage.lock().await.note(&text);
+                Ok(())
+            }
+        });
+    }
+}
+
+/// `conn`.
+struct Connection {
+    stage: Arc<Mutex<Stage>>,
+    target: Arc<Target>,
+    requirements: Arc<Vec<RequirementId>>,
+    number: u32,
+}
+
+impl Connection {
+    fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
+        Reader { lua, target: &self.target, requirements: &self.requirements }
+    }
+}
+
+impl UserData for Connection {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_async_method("send", |lua, conn, (value, table): (Value, Option<Table>)| {
+            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
+            let read = message::from_value(value).and_then(|message| {
+                let (cuts, pause) = conn.reader(&lua).send(table, message.octets.len())?;
+                Ok((message, cuts, pause))
+            });
+            async move {
+                let (message, cuts, pause) = read?;
+                let mut stage = stage.lock().await;
+                let sent = match cuts.is_empty() {
+                    true => stage.send(number, &message, at.as_ref()).await,
+                    false => stage.send_cut(number, &message, &cuts, pause, at.as_ref()).await,
+                };
+                sent.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("expect_close", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).expect_close(table);
+            async move {
+                let (expectation, before) = read?;
+                let took = stage.lock().await.expect_close(number, &expectation, before).await;
+                took.map(|took| took.as_secs_f64()).map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("expect_silence", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).expect_silence(table);
+            async move {
+                let expectation = read?;
+                stage.lock().await.expect_silence(number, &expectation).await.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("expect_reply", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).expect_reply(table);
+            async move {
+                let (expectation, wanted) = read?;
+                let reply = stage.lock().await.expect_reply(number, &expectation, &wanted).await;
+                message::reply_table(&lua, &reply.map_err(mlua::Error::external)?)
+            }
+        });
+        methods.add_async_method("expect_fpdu", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).expect_fpdu(table);
+            async move {
+                let (expectation, wanted) = read?;
+                let fpdu = stage.lock().await.expect_fpdu(number, &expectation, &wanted).await;
+                message::fpdu_table(&lua, &fpdu.map_err(mlua::Error::external)?)
+            }
+        });
+        methods.add_async_method("expect_octets", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).expect_octets(table);
+            async move {
+                let (expectation, begins, keep) = read?;
+                let octets = stage.lock().await.expect_octets(number, &expectation, &begins, keep).await;
+                lua.create_string(octets.map_err(mlua::Error::external)?)
+            }
+        });
+        methods.add_async_method("finish", |lua, conn, ()| {
+            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
+            async move { stage.lock().await.half_close(number, at.as_ref()).await.map_err(mlua::Error::external) }
+        });
+        methods.add_async_method("close", |lua, conn, ()| {
+            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
+            async move { stage.lock().await.close(number, at.as_ref()).await.map_err(mlua::Error::external) }
+        });
+        methods.add_async_method("reset", |lua, conn, ()| {
+            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
+            async move { stage.lock().await.reset(number, at.as_ref()).await.map_err(mlua::Error::external) }
+        });
+    }
+}

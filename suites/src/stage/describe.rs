@@ -1,0 +1,91 @@
+//! Octets in words and with their fields marked, for transcripts. Judges nothing; the monitor does that.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::fpdu::{LENGTH_LEN, len_without_markers};
+use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
+use weft_core::wire::mpa::{Startup, StartupKind};
+
+use crate::model::{Mark, MarkKind, Octets};
+
+/// What the octets are, as far as they show it themselves, and how many.
+pub(super) fn stream(octets: &[u8]) -> String {
+    let len = match octets.len() {
+        1 => "1 octet".to_owned(),
+        len => format!("{len} octets"),
+    };
+    name(octets).map_or_else(|| len.clone(), |name| format!("an {name} ({len})"))
+}
+
+/// The name of a whole start-up frame or FPDU.
+pub(super) fn name(octets: &[u8]) -> Option<String> {
+    if let Ok(frame) = Startup::parse(octets) {
+        let kind = if frame.kind == StartupKind::Reply { "MPA Reply" } else { "MPA Request" };
+        let (m, c, r) = (u8::from(frame.markers), u8::from(frame.crc), u8::from(frame.reject));
+        return Some(format!("{kind}, revision {}, M={m} C={c} R={r}", frame.revision));
+    }
+    let segment = Segment::parse(whole_fpdu(octets)?).ok()?;
+    Some(format!("FPDU with {}", segment.ulp_control().opcode().name()))
+}
+
+/// The octets with their fields marked, then `marks`.
+pub(super) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
+    let mut shown = Octets::new(octets);
+    let mut field = |start: usize, end: usize, label: &str| {
+        if start < end && end <= octets.len() {
+            let (start, end) = (start as u64, end as u64);
+            shown.marks.push(Mark { start, end, label: label.to_owned(), kind: MarkKind::Field });
+        }
+    };
+    if is_startup(octets) {
+        field(0, KEY_LEN, "Key");
+        field(KEY_LEN, 17, "M, C, R, S, Res");
+        field(17, 18, "Rev");
+        field(18, HEADER_LEN, "PD_Length");
+        field(HEADER_LEN, octets.len(), "Private Data");
+    } else if let Some(ulpdu) = whole_fpdu(octets) {
+        let behind = LENGTH_LEN + ulpdu.len();
+        let crc = octets.len() - weft_core::crc::CRC_LEN;
+        field(0, LENGTH_LEN, "ULPDU_Length");
+        field(LENGTH_LEN, behind, "ULPDU");
+        field(behind, crc, "PAD");
+        field(crc, octets.len(), "CRC");
+    }
+    shown.marks.extend_from_slice(marks);
+    shown
+}
+
+/// A start-up frame, or one with a few key octets changed.
+fn is_startup(octets: &[u8]) -> bool {
+    let like = |key: &[u8; KEY_LEN]| octets.iter().zip(key).filter(|(a, b)| a == b).count() > KEY_LEN / 2;
+    octets.len() >= HEADER_LEN && (like(&REQUEST_KEY) || like(&REPLY_KEY))
+}
+
+/// The ULPDU, where the octets are exactly one FPDU without markers.
+fn whole_fpdu(octets: &[u8]) -> Option<&[u8]> {
+    let length = u16::from_be_bytes(*octets.first_chunk()?);
+    (octets.len() == len_without_markers(length)).then(|| &octets[LENGTH_LEN..LENGTH_LEN + usize::from(length)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::correct;
+
+    #[test]
+    fn frames_say_what_they_are() {
+        let reply = correct::startup(&correct::StartupFields::REPLY);
+        assert_eq!(stream(&reply), "an MPA Reply, revision 1, M=0 C=1 R=0 (20 octets)");
+        assert_eq!(stream(&correct::fpdu(&correct::send(1, b"hi"), true)), "an FPDU with Send (28 octets)");
+        assert_eq!(stream(&[0]), "1 octet");
+        assert_eq!(stream(&[]), "0 octets");
+    }
+
+    #[test]
+    fn fields_are_marked_in_a_frame_with_a_wrong_key_too() {
+        let mut request = correct::startup(&correct::StartupFields::REQUEST);
+        request[3] ^= 0xff;
+        let labels: Vec<String> = octets(&request, &[]).marks.into_iter().map(|mark| mark.label).collect();
+        assert_eq!(labels, ["Key", "M, C, R, S, Res", "Rev", "PD_Length"]);
+        assert_eq!(octets(b"", &[]).marks, []);
+    }
+}

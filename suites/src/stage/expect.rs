@@ -1,0 +1,353 @@
+//! What a case can expect of the target.
+
+use std::time::Duration;
+
+use weft_core::RequirementId;
+use weft_core::wire::mpa::Startup;
+use weft_core::wire::mpa::fpdu::len_without_markers;
+use weft_core::wire::mpa::startup::HEADER_LEN;
+use weft_core::wire::rdmap::Opcode;
+
+use super::{Arrival, Decision, Direction, Met, Stage, StepKind, Stop, describe};
+use crate::model::{MarkKind, SourceLocation, Verdict};
+
+/// What every expectation has.
+#[derive(Debug, Clone)]
+pub(crate) struct Expectation {
+    /// The requirements that are broken when it is not met. Without one the expectation only prepares: not met, the case is
+    /// inconclusive.
+    pub(crate) requirements: Vec<RequirementId>,
+    /// The requirements whose rules in the monitor have something to judge when it is met.
+    pub(crate) shows: Vec<RequirementId>,
+    /// Time is what the requirement is about: too late is a failure.
+    pub(crate) overdue_fails: bool,
+    /// How long to wait.
+    pub(crate) within: Duration,
+    /// Where it stands in the script.
+    pub(crate) at: Option<SourceLocation>,
+}
+
+impl Expectation {
+    /// One that only prepares.
+    pub(crate) fn preparation(within: Duration, at: Option<&SourceLocation>) -> Self {
+        Expectation { requirements: Vec::new(), shows: Vec::new(), overdue_fails: false, within, at: at.cloned() }
+    }
+
+    /// `MPA-7.1.1-2, MPA-7.1.2-4`.
+    fn names(&self) -> String {
+        self.requirements.iter().chain(&self.shows).map(|id| id.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What may come before a close.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Before {
+    /// An MPA Reply with R=1 will do, with or without a close.
+    pub(crate) reject: bool,
+    /// One Terminate.
+    pub(crate) terminate: bool,
+}
+
+/// What a Reply must hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReplyFields {
+    pub(crate) reject: Option<bool>,
+    pub(crate) revision: Option<u8>,
+    pub(crate) crc: Option<bool>,
+    pub(crate) markers: Option<bool>,
+    pub(crate) enhanced: Option<bool>,
+}
+
+/// What ends the wait for a frame that does not come.
+pub(super) enum NoFrame {
+    Fin,
+    Reset,
+    TimedOut,
+    /// Octets that are no Reply.
+    Other(String),
+}
+
+impl Stage {
+    /// The target closes the connection (FIN or reset), and sends nothing before but what `before` allows. Gives the time it took.
+    pub(crate) async fn expect_close(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        before: Before,
+    ) -> Result<Duration, Stop> {
+        let expected = match before.terminate {
+            true => "the target closes the connection and sends no octet before but a Terminate",
+            false => "the target closes the connection and sends no octet before",
+        };
+        let mut sent = "no octet before";
+        let began = self.link.now();
+        let deadline = began + expectation.within;
+        let at = expectation.at.as_ref();
+        let waited = expectation.within.as_secs_f64();
+        let closed = loop {
+            let unread = &mut self.conn(number, at)?.unread;
+            if before.terminate && sent == "no octet before" && begins_terminate(unread) {
+                // Until the rest of it is here there is nothing to judge.
+                if let Some(len) = whole_fpdu(unread) {
+                    unread.drain(..len);
+                    sent = "a Terminate before";
+                }
+            } else if !unread.is_empty() {
+                let answer = std::mem::take(&mut self.conn(number, at)?.unread);
+                if before.reject && Startup::parse(&answer).is_ok_and(|frame| frame.reject) {
+                    self.met(number, expectation, "a close, or an MPA Reply with R=1", &describe::stream(&answer));
+                    return Ok(self.link.now().saturating_duration_since(began));
+                }
+                self.mark_wrong(number);
+                return Err(self.unmet(expectation, expected, &format!("it sent {}", describe::stream(&answer))));
+            }
+            match self.receive(number, deadline, at).await? {
+                Arrival::Octets => {}
+                Arrival::Fin => break "FIN",
+                Arrival::Reset => break "reset",
+                Arrival::TimedOut => {
+                    let text = format!("nothing within {waited} s");
+                    self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                    return Err(self.overdue(expectation, expected, &format!("{text}, and the connection stays open")));
+                }
+            }
+        };
+        let took = self.link.now().saturating_duration_since(began);
+        self.finish(number, at).await?;
+        let actual = format!("{closed} after {} ms, {sent}", milliseconds(took));
+        self.met(number, expectation, expected, &actual);
+        Ok(took)
+    }
+
+    /// The target answers with an MPA Reply of these fields.
+    pub(crate) async fn expect_reply(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        fields: &ReplyFields,
+    ) -> Result<Vec<u8>, Stop> {
+        let expected = fields.to_string();
+        let waited = expectation.within.as_secs_f64();
+        let actual = match self.reply(number, expectation).await? {
+            Ok(reply) => {
+                let text = describe::stream(&reply);
+                if Startup::parse(&reply).is_ok_and(|frame| fields.are_those_of(&frame)) {
+                    self.log.answered();
+                    self.met(number, expectation, &expected, &text);
+                    return Ok(reply);
+                }
+                self.mark_wrong(number);
+                format!("it sent {text}")
+            }
+            Err(NoFrame::Other(what)) => {
+                self.mark_wrong(number);
+                format!("it sent {what}")
+            }
+            Err(NoFrame::Fin) => "it closed the connection".into(),
+            Err(NoFrame::Reset) => "it reset the connection".into(),
+            Err(NoFrame::TimedOut) => {
+                let text = format!("nothing within {waited} s");
+                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                return Err(self.overdue(expectation, &expected, &text));
+            }
+        };
+        Err(self.unmet(expectation, &expected, &actual))
+    }
+
+    /// The target sends nothing until the time is over; that it closes is fine.
+    pub(crate) async fn expect_silence(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+        const EXPECTED: &str = "the target sends no octet";
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        let arrival = match self.conn(number, at)?.unread.is_empty() {
+            true => self.receive(number, deadline, at).await?,
+            false => Arrival::Octets,
+        };
+        let actual = match arrival {
+            Arrival::Octets => {
+                let answer = std::mem::take(&mut self.conn(number, at)?.unread);
+                self.mark_wrong(number);
+                return Err(self.unmet(expectation, EXPECTED, &format!("it sent {}", describe::stream(&answer))));
+            }
+            Arrival::Fin => "it closed the connection, no octet before".to_owned(),
+            Arrival::Reset => "it reset the connection, no octet before".to_owned(),
+            Arrival::TimedOut => {
+                let text = format!("nothing within {} s", expectation.within.as_secs_f64());
+                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                text
+            }
+        };
+        self.met(number, expectation, EXPECTED, &actual);
+        Ok(())
+    }
+
+    /// The target does not do what the case is about, and may.
+    pub(crate) fn unimplemented(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
+        self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
+        self.decide(Decision {
+            verdict: Verdict::Unimplemented,
+            requirements: Vec::new(),
+            expected: None,
+            actual: None,
+            explanation: why.to_owned(),
+            at: at.cloned(),
+        })
+    }
+
+    /// What a script made out itself.
+    pub(crate) fn check(
+        &mut self,
+        holds: bool,
+        expectation: &Expectation,
+        expected: &str,
+        actual: &str,
+    ) -> Result<(), Stop> {
+        if !holds {
+            return Err(self.unmet(expectation, expected, actual));
+        }
+        self.met(0, expectation, expected, actual);
+        Ok(())
+    }
+
+    /// Takes one whole Reply from the stream.
+    pub(super) async fn reply(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        loop {
+            let unread = &mut self.conn(number, at)?.unread;
+            let whole =
+                unread.get(18..HEADER_LEN).map(|len| HEADER_LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
+            if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
+                let rest = unread.split_off(whole);
+                let frame = std::mem::replace(unread, rest);
+                let is_reply =
+                    Startup::parse(&frame).is_ok_and(|frame| frame.kind == weft_core::wire::mpa::StartupKind::Reply);
+                return Ok(if is_reply { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });
+            }
+            let partial = (!unread.is_empty()).then(|| describe::stream(unread));
+            match (self.receive(number, deadline, at).await?, partial) {
+                (Arrival::Octets, _) => {}
+                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
+                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
+                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
+                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
+            }
+        }
+    }
+
+    /// An expectation holds.
+    pub(super) fn met(&mut self, number: u32, expectation: &Expectation, expected: &str, actual: &str) {
+        let names = expectation.names();
+        if names.is_empty() {
+            return;
+        }
+        self.log.expected();
+        self.step(number, Direction::Observed, StepKind::Met, format!("{names}: {actual}"), None);
+        for requirement in expectation.requirements.iter().chain(&expectation.shows) {
+            let (expected, actual, at) = (expected.to_owned(), actual.to_owned(), expectation.at.clone());
+            self.log.met.push(Met { requirement: *requirement, expected, actual, at });
+        }
+    }
+
+    /// The target did something else than expected: a failure where a requirement is named.
+    pub(super) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
+        if expectation.requirements.is_empty() {
+            return self.undecided(expectation, expected, actual);
+        }
+        let names = Expectation { shows: Vec::new(), ..expectation.clone() }.names();
+        self.step(0, Direction::Observed, StepKind::Unmet, format!("{names}: {actual}"), None);
+        self.decide(Decision {
+            verdict: Verdict::Fail,
+            requirements: expectation.requirements.clone(),
+            expected: Some(expected.to_owned()),
+            actual: Some(actual.to_owned()),
+            explanation: match expectation.requirements.len() {
+                1 => format!("{names} does not hold: {actual}."),
+                _ => format!("{names} do not hold: {actual}."),
+            },
+            at: expectation.at.clone(),
+        })
+    }
+
+    /// The time is over: a failure where time is what the requirement is about.
+    pub(super) fn overdue(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
+        if expectation.overdue_fails {
+            self.unmet(expectation, expected, actual)
+        } else {
+            self.undecided(expectation, expected, actual)
+        }
+    }
+
+    /// What was expected did not come, and that decides nothing: a time-out, or a mere preparation.
+    pub(super) fn undecided(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
+        let names = expectation.names();
+        let explanation = match expectation.requirements.len() + expectation.shows.len() {
+            0 => format!("The case did not get as far as its stimulus: {actual}."),
+            1 => format!("{names} is not decided: {actual}."),
+            _ => format!("{names} are not decided: {actual}."),
+        };
+        self.decide(Decision {
+            verdict: Verdict::Inconclusive,
+            requirements: Vec::new(),
+            expected: Some(expected.to_owned()),
+            actual: Some(actual.to_owned()),
+            explanation,
+            at: expectation.at.clone(),
+        })
+    }
+
+    /// Marks the octets that came last on a connection as the wrong ones.
+    pub(super) fn mark_wrong(&mut self, number: u32) {
+        let from_target = |step: &&mut crate::model::Step| {
+            step.connection == number && step.direction == Direction::Received && step.octets.is_some()
+        };
+        if let Some(octets) = self.log.steps.iter_mut().rev().find(from_target).and_then(|step| step.octets.as_mut()) {
+            let (start, end) = (0, octets.len);
+            octets.marks.push(crate::model::Mark { start, end, label: "not expected".into(), kind: MarkKind::Wrong });
+        }
+    }
+}
+
+impl ReplyFields {
+    fn are_those_of(&self, frame: &Startup<'_>) -> bool {
+        self.reject.is_none_or(|reject| frame.reject == reject)
+            && self.revision.is_none_or(|revision| frame.revision == revision)
+            && self.crc.is_none_or(|crc| frame.crc == crc)
+            && self.markers.is_none_or(|markers| frame.markers == markers)
+            && self.enhanced.is_none_or(|enhanced| frame.enhanced.is_some() == enhanced)
+    }
+}
+
+impl std::fmt::Display for ReplyFields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an MPA Reply")?;
+        let bits = [("R", self.reject), ("C", self.crc), ("M", self.markers), ("S", self.enhanced)];
+        for (name, bit) in bits.into_iter().filter_map(|(name, bit)| Some((name, bit?))) {
+            write!(f, ", {name}={}", u8::from(bit))?;
+        }
+        self.revision.map_or(Ok(()), |revision| write!(f, ", revision {revision}"))
+    }
+}
+
+/// Do the octets begin an FPDU with a Terminate, as far as they go?
+fn begins_terminate(octets: &[u8]) -> bool {
+    const ULP_CONTROL: usize = 3;
+    match octets.get(ULP_CONTROL) {
+        Some(control) => weft_core::wire::rdmap::Control(*control).opcode() == Opcode::TERMINATE,
+        None => false,
+    }
+}
+
+/// Length of the FPDU without markers that the octets begin with, once it is whole.
+fn whole_fpdu(octets: &[u8]) -> Option<usize> {
+    let len = len_without_markers(u16::from_be_bytes(*octets.first_chunk()?));
+    (octets.len() >= len).then_some(len)
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64() * 1000.0)
+}

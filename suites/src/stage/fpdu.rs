@@ -1,0 +1,198 @@
+//! FPDUs from the target, as a stream without markers.
+
+use weft_core::crc::{self, CRC_LEN};
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::fpdu::{LENGTH_LEN, len_without_markers};
+
+use super::expect::NoFrame;
+use super::{Arrival, Direction, Expectation, Stage, StepKind, Stop, describe};
+use crate::model::SourceLocation;
+
+/// What an FPDU must hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FpduFields {
+    /// RDMAP opcode.
+    pub(crate) opcode: Option<u8>,
+    /// What is behind the headers.
+    pub(crate) payload: Option<Vec<u8>>,
+    /// The CRC field is right.
+    pub(crate) crc: bool,
+}
+
+impl Stage {
+    /// The target sends an FPDU of these fields. Gives it whole.
+    pub(crate) async fn expect_fpdu(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        fields: &FpduFields,
+    ) -> Result<Vec<u8>, Stop> {
+        let expected = fields.to_string();
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        let actual = match self.fpdu(number, deadline, at).await? {
+            Ok(fpdu) => match fields.miss(&fpdu) {
+                None => {
+                    self.log.answered();
+                    self.met(number, expectation, &expected, &describe::stream(&fpdu));
+                    return Ok(fpdu);
+                }
+                Some(what) => {
+                    self.mark_wrong(number);
+                    format!("it sent {}{what}", describe::stream(&fpdu))
+                }
+            },
+            Err(NoFrame::Other(what)) => {
+                self.mark_wrong(number);
+                format!("it sent {what}, which is no whole FPDU")
+            }
+            Err(NoFrame::Fin) => "it closed the connection".into(),
+            Err(NoFrame::Reset) => "it reset the connection".into(),
+            Err(NoFrame::TimedOut) => {
+                let text = format!("nothing within {} s", expectation.within.as_secs_f64());
+                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                return Err(self.overdue(expectation, &expected, &text));
+            }
+        };
+        Err(self.unmet(expectation, &expected, &actual))
+    }
+
+    /// The target's next octets begin so. Gives all that are here, and with `keep` leaves them for the next expectation.
+    pub(crate) async fn expect_octets(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        begins: &[u8],
+        keep: bool,
+    ) -> Result<Vec<u8>, Stop> {
+        let expected = format!("octets that begin with {}", hex(begins));
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        let ended = loop {
+            if self.conn(number, at)?.unread.len() >= begins.len() {
+                break None;
+            }
+            match self.receive(number, deadline, at).await? {
+                Arrival::Octets => {}
+                ended => break Some(ended),
+            }
+        };
+        let octets = std::mem::take(&mut self.conn(number, at)?.unread);
+        let shown = hex(&octets[..octets.len().min(begins.len().max(8))]);
+        match ended {
+            None if octets.starts_with(begins) => {
+                if keep {
+                    self.conn(number, at)?.unread.clone_from(&octets);
+                }
+                self.met(number, expectation, &expected, &format!("octets that begin with {shown}"));
+                Ok(octets)
+            }
+            Some(Arrival::TimedOut) => {
+                let text = format!("{} octets within {} s", octets.len(), expectation.within.as_secs_f64());
+                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                Err(self.overdue(expectation, &expected, &text))
+            }
+            _ => {
+                self.mark_wrong(number);
+                let actual = match ended {
+                    None => format!("it sent octets that begin with {shown}"),
+                    Some(_) => format!("it sent {} octets and closed the connection", octets.len()),
+                };
+                Err(self.unmet(expectation, &expected, &actual))
+            }
+        }
+    }
+
+    /// Takes one whole FPDU from the stream.
+    pub(super) async fn fpdu(
+        &mut self,
+        number: u32,
+        deadline: weft_peer::Instant,
+        at: Option<&SourceLocation>,
+    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
+        loop {
+            let unread = &mut self.conn(number, at)?.unread;
+            if let Some(len) = unread.first_chunk().map(|len| len_without_markers(u16::from_be_bytes(*len)))
+                && unread.len() >= len
+            {
+                return Ok(Ok(unread.drain(..len).collect()));
+            }
+            let partial = (!unread.is_empty()).then(|| describe::stream(unread));
+            match (self.receive(number, deadline, at).await?, partial) {
+                (Arrival::Octets, _) => {}
+                (_, Some(partial)) => return Ok(Err(NoFrame::Other(partial))),
+                (Arrival::Fin, None) => return Ok(Err(NoFrame::Fin)),
+                (Arrival::Reset, None) => return Ok(Err(NoFrame::Reset)),
+                (Arrival::TimedOut, None) => return Ok(Err(NoFrame::TimedOut)),
+            }
+        }
+    }
+}
+
+/// The ULPDU of a whole FPDU.
+pub(crate) fn ulpdu(fpdu: &[u8]) -> &[u8] {
+    let length = fpdu.first_chunk().map_or(0, |len| usize::from(u16::from_be_bytes(*len)));
+    fpdu.get(LENGTH_LEN..LENGTH_LEN + length).unwrap_or_default()
+}
+
+/// Is the CRC field of a whole FPDU, without markers, right?
+pub(crate) fn crc_is_right(fpdu: &[u8]) -> bool {
+    let (covered, field) = fpdu.split_at(fpdu.len().saturating_sub(CRC_LEN));
+    crc::to_octets(crc::crc32c(covered)) == *field
+}
+
+impl FpduFields {
+    /// What is not as it must be.
+    fn miss(&self, fpdu: &[u8]) -> Option<String> {
+        if self.crc && !crc_is_right(fpdu) {
+            return Some(", whose CRC is wrong".into());
+        }
+        let segment = Segment::parse(ulpdu(fpdu)).ok();
+        let opcode = segment.as_ref().map(|segment| segment.ulp_control().opcode().0);
+        if self.opcode.is_some() && opcode != self.opcode {
+            return Some(String::new());
+        }
+        let payload = match segment {
+            Some(Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) => payload,
+            None => &[],
+        };
+        let wanted = self.payload.as_ref()?;
+        (wanted != payload).then(|| ", whose payload is another".into())
+    }
+}
+
+impl std::fmt::Display for FpduFields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an FPDU")?;
+        if let Some(opcode) = self.opcode {
+            write!(f, " with {}", weft_core::wire::rdmap::Opcode(opcode).name())?;
+        }
+        if let Some(payload) = &self.payload {
+            write!(f, ", {} octets of payload", payload.len())?;
+        }
+        if self.crc { f.write_str(", with a right CRC") } else { Ok(()) }
+    }
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::correct;
+
+    #[test]
+    fn each_field_is_looked_at() {
+        let fpdu = correct::fpdu(&correct::send(1, b"hi"), true);
+        let wanted = |opcode, payload: &[u8], crc| FpduFields { opcode, payload: Some(payload.to_vec()), crc };
+        assert_eq!(wanted(Some(3), b"hi", true).miss(&fpdu), None);
+        assert!(wanted(Some(5), b"hi", true).miss(&fpdu).is_some());
+        assert!(wanted(None, b"ho", true).miss(&fpdu).is_some());
+        let unchecked = correct::fpdu(&correct::send(1, b"hi"), false);
+        assert!(wanted(None, b"hi", true).miss(&unchecked).is_some());
+        assert_eq!(wanted(None, b"hi", false).miss(&unchecked), None);
+        assert_eq!(wanted(Some(3), b"", true).to_string(), "an FPDU with Send, 0 octets of payload, with a right CRC");
+    }
+}

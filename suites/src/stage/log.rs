@@ -1,0 +1,75 @@
+//! The record of a case.
+
+use weft_core::RequirementId;
+
+use crate::model::{SourceLocation, Step, Verdict};
+
+/// What was done, seen, met and decided.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) steps: Vec<Step>,
+    /// Expectations that were met, in order; only those that name a requirement.
+    pub(crate) met: Vec<Met>,
+    /// What ended the case early; the first one stays.
+    pub(crate) decision: Option<Decision>,
+    /// A good exchange came before the script's first octet, or the target answered as it should.
+    pub(crate) alive_before: bool,
+    /// A good exchange came after the script's last octet and last expectation.
+    pub(crate) alive_after: bool,
+    /// Steps that had no room.
+    pub(super) lost: u64,
+    stimulated: bool,
+    expected: bool,
+}
+
+/// An expectation that was met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Met {
+    pub(crate) requirement: RequirementId,
+    pub(crate) expected: String,
+    pub(crate) actual: String,
+    pub(crate) at: Option<SourceLocation>,
+}
+
+/// What ended a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) verdict: Verdict,
+    /// Those that it decides; none: all of the case.
+    pub(crate) requirements: Vec<RequirementId>,
+    pub(crate) expected: Option<String>,
+    pub(crate) actual: Option<String>,
+    pub(crate) explanation: String,
+    pub(crate) at: Option<SourceLocation>,
+}
+
+impl Log {
+    /// A record of what was met, for tests of what is made of it.
+    #[cfg(test)]
+    pub(crate) fn of(met: Vec<Met>, alive_before: bool, alive_after: bool, decision: Option<Decision>) -> Self {
+        Log { met, alive_before, alive_after, decision, ..Log::default() }
+    }
+
+    /// The script does something to the target: it has to be shown alive again.
+    pub(super) fn stimulated(&mut self) {
+        self.stimulated = true;
+        self.alive_after = false;
+    }
+
+    /// An expectation that counts was met: the target has to be shown alive again.
+    pub(super) fn expected(&mut self) {
+        self.expected = true;
+        self.alive_after = false;
+    }
+
+    /// The target sent a start-up frame or an FPDU that was waited for: nobody who is dead does.
+    pub(super) fn answered(&mut self) {
+        self.alive_before = true;
+    }
+
+    /// A good exchange came about.
+    pub(super) fn alive(&mut self) {
+        self.alive_before |= !self.stimulated;
+        self.alive_after |= self.stimulated || self.expected;
+    }
+}

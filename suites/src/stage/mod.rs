@@ -1,0 +1,301 @@
+//! The tester while one case runs: its connections to the target, and the record of what it did, saw and decided.
+//!
+//! Scripts act through a [`Stage`]. An expectation that is not met ends the case: it decides the record and returns [`Stop`],
+//! which no script can catch. Which verdict the whole record deserves is judged elsewhere ([`crate::run`]).
+
+mod describe;
+mod exchange;
+mod expect;
+mod fpdu;
+mod log;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weft_peer::driver::{Link, LinkError, Received, TapeEvent, TesterConnection};
+
+pub(crate) use expect::{Before, Expectation, ReplyFields};
+pub(crate) use fpdu::{FpduFields, crc_is_right, ulpdu};
+pub(crate) use log::{Decision, Log, Met};
+
+use crate::model::{CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
+use crate::script::message::Message;
+use crate::target::Target;
+
+/// The case is decided; the record says how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the case is decided")]
+pub(crate) struct Stop;
+
+/// Most connections of one case.
+const MAX_CONNECTIONS: usize = 1000;
+/// Most steps that a transcript holds.
+const MAX_STEPS: usize = 10_000;
+/// Most octets that a case receives; a target that sends more is cut off.
+const MAX_RECEIVED: usize = 16 << 20;
+
+/// One connection of the case.
+struct Conn {
+    end: TesterConnection,
+    /// Received, and not yet looked at by an expectation.
+    unread: Vec<u8>,
+    finished: bool,
+}
+
+/// What a receiving end came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrival {
+    Octets,
+    Fin,
+    Reset,
+    TimedOut,
+}
+
+/// The tester of one case.
+pub(crate) struct Stage {
+    target: Arc<Target>,
+    link: Link,
+    key: CaseKey,
+    sink: Arc<dyn EventSink>,
+    connections: Vec<Conn>,
+    received: usize,
+    pub(crate) log: Log,
+}
+
+impl Stage {
+    pub(crate) fn new(target: Arc<Target>, link: Link, key: CaseKey, sink: Arc<dyn EventSink>) -> Self {
+        Stage { target, link, key, sink, connections: Vec::new(), received: 0, log: Log::default() }
+    }
+
+    /// Everything that crossed the wire, and how many events and steps the record had no room for.
+    pub(crate) fn tape(&self) -> (Vec<TapeEvent>, u64) {
+        (self.link.tape().events(), self.link.tape().lost() + self.log.lost)
+    }
+
+    /// Connects, TCP only. Gives the number of the connection, from 1.
+    pub(crate) async fn connect(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+        if self.connections.len() >= MAX_CONNECTIONS {
+            return Err(self.harness(at, &format!("a case may have {MAX_CONNECTIONS} connections")));
+        }
+        match self.link.connect().await {
+            Ok(end) => {
+                self.connections.push(Conn { end, unread: Vec::new(), finished: false });
+                let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
+                self.step(number, Direction::Sent, StepKind::Connected, "TCP connection".into(), None);
+                Ok(number)
+            }
+            Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
+                let text = error.to_string();
+                self.step(0, Direction::Observed, StepKind::Refused, text.clone(), None);
+                Err(self.decide(Decision {
+                    verdict: Verdict::Inconclusive,
+                    requirements: Vec::new(),
+                    expected: Some("a TCP connection to the target".into()),
+                    actual: Some(text),
+                    explanation: "The target was not reached.".into(),
+                    at: at.cloned(),
+                }))
+            }
+            Err(error) => Err(self.harness(at, &error.to_string())),
+        }
+    }
+
+    /// Sends octets as a script wants them.
+    pub(crate) async fn send(
+        &mut self,
+        number: u32,
+        message: &Message,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.log.stimulated();
+        self.put(number, message, at).await
+    }
+
+    /// Sends octets in pieces, cut behind these counts of them, with `pause` in between. Each piece is a write of its own, and so,
+    /// where TCP does not join them, a segment of its own.
+    pub(crate) async fn send_cut(
+        &mut self,
+        number: u32,
+        message: &Message,
+        cuts: &[usize],
+        pause: Duration,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.log.stimulated();
+        let mut begin = 0;
+        let ends = cuts.iter().copied().chain([message.octets.len()]);
+        for (piece, end) in (1..).zip(ends) {
+            if piece > 1 && !pause.is_zero() {
+                self.link.pause(self.link.now() + pause).await;
+            }
+            self.put(number, &message.piece(piece, begin, end), at).await?;
+            begin = end;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass; the target goes on meanwhile.
+    pub(crate) async fn pause(&mut self, time: Duration) {
+        self.step(0, Direction::Observed, StepKind::Note, format!("a pause of {} s", time.as_secs_f64()), None);
+        self.link.pause(self.link.now() + time).await;
+    }
+
+    /// Closes the tester's half alone: FIN. The target may go on sending.
+    pub(crate) async fn half_close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.log.stimulated();
+        self.finish(number, at).await
+    }
+
+    /// Closes the tester's half, and waits a while for the target to do the same.
+    pub(crate) async fn close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.finish(number, at).await?;
+        let deadline = self.link.now() + self.target.scaled(CLOSING_SECONDS);
+        loop {
+            match self.receive(number, deadline, at).await? {
+                Arrival::Octets => {}
+                Arrival::Fin | Arrival::Reset => return Ok(()),
+                Arrival::TimedOut => {
+                    let text = format!("the target keeps its half open for {CLOSING_SECONDS} s after the tester's FIN");
+                    self.step(number, Direction::Observed, StepKind::Silence, text, None);
+                    return self.abort(number, at).await;
+                }
+            }
+        }
+    }
+
+    /// Resets a connection.
+    pub(crate) async fn reset(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.log.stimulated();
+        self.abort(number, at).await
+    }
+
+    async fn abort(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        let conn = self.conn(number, at)?;
+        conn.finished = true;
+        let reset = conn.end.reset().await;
+        self.step(number, Direction::Sent, StepKind::Reset, "reset".into(), None);
+        reset.map_err(|error| self.harness(at, &error.to_string()))
+    }
+
+    /// Ends what the case left open, so that the evidence is whole and the target free.
+    pub(crate) async fn leave(&mut self) {
+        for index in 0..self.connections.len() {
+            let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            if !self.connections[index].finished && self.connections[index].end.reset().await.is_ok() {
+                self.step(number, Direction::Sent, StepKind::Reset, "reset, the case is over".into(), None);
+            }
+        }
+        self.connections.clear();
+    }
+
+    /// Notes something for people.
+    pub(crate) fn note(&mut self, text: &str) {
+        const MOST: usize = 1000;
+        let text = text.chars().take(MOST).collect();
+        self.step(0, Direction::Observed, StepKind::Note, text, None);
+    }
+
+    async fn put(&mut self, number: u32, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        let sent = self.conn(number, at)?.end.send(&message.octets).await;
+        let octets = describe::octets(&message.octets, &message.marks);
+        self.step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
+        match sent {
+            Ok(()) => Ok(()),
+            // The next look at the connection tells it.
+            Err(LinkError::Reset) => Ok(()),
+            Err(error @ LinkError::SendTimeout { .. }) => {
+                let expectation = Expectation::preparation(Duration::ZERO, at);
+                Err(self.undecided(&expectation, "the target takes the octets", &error.to_string()))
+            }
+            Err(error) => Err(self.harness(at, &error.to_string())),
+        }
+    }
+
+    async fn finish(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        let conn = self.conn(number, at)?;
+        if conn.finished {
+            return Ok(());
+        }
+        conn.finished = true;
+        match conn.end.finish().await {
+            Ok(()) => self.step(number, Direction::Sent, StepKind::Fin, "close".into(), None),
+            Err(LinkError::Reset | LinkError::Finished) => {}
+            Err(error) => return Err(self.harness(at, &error.to_string())),
+        }
+        Ok(())
+    }
+
+    /// Waits for one thing from the target and writes it down. Octets go behind the unread ones.
+    async fn receive(
+        &mut self,
+        number: u32,
+        deadline: weft_peer::Instant,
+        at: Option<&SourceLocation>,
+    ) -> Result<Arrival, Stop> {
+        let received = self.conn(number, at)?.end.receive(deadline).await;
+        let (kind, arrival) = match received {
+            Ok(Received::Octets(octets)) => {
+                self.received += octets.len();
+                if self.received > MAX_RECEIVED {
+                    let expectation = Expectation::preparation(Duration::ZERO, at);
+                    let actual = format!("more than {MAX_RECEIVED} octets");
+                    return Err(self.undecided(&expectation, "a target that sends what is asked of it", &actual));
+                }
+                let text = describe::name(&octets).unwrap_or_else(|| "octets".into());
+                let shown = describe::octets(&octets, &[]);
+                self.step(number, Direction::Received, StepKind::Octets, text, Some(shown));
+                self.conn(number, at)?.unread.extend_from_slice(&octets);
+                return Ok(Arrival::Octets);
+            }
+            Ok(Received::Fin) => (StepKind::Fin, Arrival::Fin),
+            Ok(Received::Reset) => (StepKind::Reset, Arrival::Reset),
+            Ok(Received::TimedOut) => return Ok(Arrival::TimedOut),
+            Err(error) => return Err(self.harness(at, &error.to_string())),
+        };
+        let text = if arrival == Arrival::Fin { "close" } else { "reset" };
+        self.step(number, Direction::Received, kind, text.into(), None);
+        if arrival == Arrival::Reset {
+            self.conn(number, at)?.finished = true;
+        }
+        Ok(arrival)
+    }
+
+    fn conn(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut Conn, Stop> {
+        let index = usize::try_from(number).unwrap_or(usize::MAX).wrapping_sub(1);
+        if index >= self.connections.len() {
+            return Err(self.harness(at, &format!("there is no connection {number}")));
+        }
+        Ok(&mut self.connections[index])
+    }
+
+    fn step(&mut self, connection: u32, direction: Direction, kind: StepKind, text: String, octets: Option<Octets>) {
+        if self.log.steps.len() >= MAX_STEPS {
+            self.log.lost += 1;
+            return;
+        }
+        let at_ns = self.link.now().as_nanos();
+        let step = Step { at_ns, connection, direction, kind, text, octets };
+        self.sink.event(&Event::CaseStep { key: self.key.clone(), step: step.clone() });
+        self.log.steps.push(step);
+    }
+
+    /// The tester's own fault ends the case.
+    pub(crate) fn harness(&mut self, at: Option<&SourceLocation>, what: &str) -> Stop {
+        self.decide(Decision {
+            verdict: Verdict::Error,
+            requirements: Vec::new(),
+            expected: None,
+            actual: None,
+            explanation: what.to_owned(),
+            at: at.cloned(),
+        })
+    }
+
+    fn decide(&mut self, decision: Decision) -> Stop {
+        self.log.decision.get_or_insert(decision);
+        Stop
+    }
+}
+
+/// Seconds that a target has for closing its half after the tester's FIN, before the tester resets.
+const CLOSING_SECONDS: f64 = 2.0;

@@ -1,0 +1,239 @@
+//! What pages and reports read.
+
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::{Store, StoreError};
+use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunReport, RunStatus, Summary, Verdict};
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRecord {
+    /// The run.
+    pub info: RunInfo,
+    /// How far it is.
+    pub status: RunStatus,
+    /// Cases with a verdict.
+    pub finished: u64,
+    /// Cases in all.
+    pub planned: u64,
+    /// The sum, once the run is over.
+    pub summary: Option<Summary>,
+}
+
+/// A run with its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDetail {
+    /// The run.
+    pub record: RunRecord,
+    /// The cases that were selected, by id.
+    pub cases: Vec<CaseInfo>,
+    /// The plan, in its order.
+    pub planned: Vec<PlannedCase>,
+}
+
+/// One line of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedCase {
+    /// Which case with which parameters.
+    pub key: CaseKey,
+    /// What came of it; `None` while it is not finished.
+    pub verdict: Option<Verdict>,
+    /// Wall time in microseconds, once finished.
+    pub duration_us: Option<u64>,
+}
+
+/// One result of a case in the history of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastResult {
+    /// The run.
+    pub run: String,
+    /// Its start, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// Which case with which parameters.
+    pub key: CaseKey,
+    /// What came of it.
+    pub verdict: Verdict,
+    /// Wall time in microseconds.
+    pub duration_us: u64,
+}
+
+/// A query for records of runs with its conditions.
+macro_rules! records {
+    ($conditions:literal) => {
+        concat!(
+            "SELECT id, status, info, summary, \
+             (SELECT COUNT(*) FROM results WHERE run_id = runs.id AND verdict IS NOT NULL) AS finished, \
+             (SELECT COUNT(*) FROM results WHERE run_id = runs.id) AS planned FROM runs ",
+            $conditions
+        )
+    };
+}
+
+impl Store {
+    /// The newest `limit` runs, newest first.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn runs(&self, limit: u32) -> Result<Vec<RunRecord>, StoreError> {
+        let newest = records!("ORDER BY started_unix_ms DESC, id DESC LIMIT $1");
+        let rows = sqlx::query(newest).bind(i64::from(limit)).fetch_all(&self.pool).await?;
+        rows.iter().map(record).collect()
+    }
+
+    /// One run with its plan.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn run(&self, id: &str) -> Result<Option<RunDetail>, StoreError> {
+        let Some(record) = self.record(id).await? else { return Ok(None) };
+        let planned =
+            sqlx::query("SELECT case_key, verdict, duration_us FROM results WHERE run_id = $1 ORDER BY position")
+                .bind(id)
+                .fetch_all(&self.pool)
+                .await?;
+        let planned = planned.iter().map(|row| planned_case(id, row)).collect::<Result<_, _>>()?;
+        Ok(Some(RunDetail { record, cases: self.cases(id).await?, planned }))
+    }
+
+    /// One result of a run; `None` when there is no such case in it, or it is not finished.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn result(&self, run: &str, key: &CaseKey) -> Result<Option<CaseResult>, StoreError> {
+        let row = sqlx::query("SELECT result FROM results WHERE run_id = $1 AND case_key = $2 AND result IS NOT NULL")
+            .bind(run)
+            .bind(key.to_string())
+            .fetch_optional(&self.pool)
+            .await?;
+        row.map(|row| parsed(run, &row.try_get::<String, _>("result")?)).transpose()
+    }
+
+    /// A whole run as a report. One that is still going on, or was killed, is summed up as far as it is.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn report(&self, id: &str) -> Result<Option<RunReport>, StoreError> {
+        let Some(record) = self.record(id).await? else { return Ok(None) };
+        let rows = sqlx::query("SELECT result FROM results WHERE run_id = $1 AND result IS NOT NULL ORDER BY position")
+            .bind(id)
+            .fetch_all(&self.pool)
+            .await?;
+        let results: Vec<CaseResult> =
+            rows.iter().map(|row| parsed(id, &row.try_get::<String, _>("result")?)).collect::<Result<_, _>>()?;
+        let summary = record.summary.unwrap_or_else(|| {
+            let duration_us = results.iter().map(|result| result.duration_us).sum();
+            Summary::of(record.status, record.planned, &results, duration_us)
+        });
+        Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
+    }
+
+    /// The results of a case on a target, newest first. `case` is an id, for all choices of its parameters, or a key.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn history(&self, target: &str, case: &str, limit: u32) -> Result<Vec<PastResult>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT results.run_id, runs.started_unix_ms, results.case_key, results.verdict, results.duration_us \
+             FROM results JOIN runs ON runs.id = results.run_id \
+             WHERE runs.target = $1 AND results.verdict IS NOT NULL \
+             AND (results.case_key = $2 OR SUBSTR(results.case_key, 1, $3) = $4) \
+             ORDER BY runs.started_unix_ms DESC, runs.id DESC, results.position LIMIT $5",
+        )
+        .bind(target)
+        .bind(case)
+        .bind(i32::try_from(case.chars().count() + 1).unwrap_or(i32::MAX))
+        .bind(format!("{case}["))
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(past_result).collect()
+    }
+
+    /// The newest run against a target that did not come to its end: killed, cancelled, or still going on.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn unfinished(&self, target: &str) -> Result<Option<String>, StoreError> {
+        let row = sqlx::query(
+            "SELECT id FROM runs WHERE target = $1 AND status <> $2 ORDER BY started_unix_ms DESC, id DESC LIMIT 1",
+        )
+        .bind(target)
+        .bind(RunStatus::Done.as_str())
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.map(|row| row.try_get("id")).transpose()?)
+    }
+
+    /// The newest run against a target that came to its end.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn last(&self, target: &str) -> Result<Option<String>, StoreError> {
+        let row = sqlx::query(
+            "SELECT id FROM runs WHERE target = $1 AND status = $2 ORDER BY started_unix_ms DESC, id DESC LIMIT 1",
+        )
+        .bind(target)
+        .bind(RunStatus::Done.as_str())
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.map(|row| row.try_get("id")).transpose()?)
+    }
+
+    async fn record(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
+        let row = sqlx::query(records!("WHERE id = $1")).bind(id).fetch_optional(&self.pool).await?;
+        row.as_ref().map(record).transpose()
+    }
+
+    async fn cases(&self, run: &str) -> Result<Vec<CaseInfo>, StoreError> {
+        let rows = sqlx::query("SELECT info FROM cases WHERE run_id = $1 ORDER BY id").bind(run).fetch_all(&self.pool);
+        rows.await?.iter().map(|row| parsed(run, &row.try_get::<String, _>("info")?)).collect()
+    }
+}
+
+fn record(row: &AnyRow) -> Result<RunRecord, StoreError> {
+    let id: String = row.try_get("id")?;
+    let status: String = row.try_get("status")?;
+    let summary: Option<String> = row.try_get("summary")?;
+    let count = |name| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
+    Ok(RunRecord {
+        info: parsed(&id, &row.try_get::<String, _>("info")?)?,
+        status: status.parse().map_err(|error| damaged(&id, error))?,
+        finished: count("finished")?,
+        planned: count("planned")?,
+        summary: summary.map(|summary| parsed(&id, &summary)).transpose()?,
+    })
+}
+
+fn past_result(row: &AnyRow) -> Result<PastResult, StoreError> {
+    let run: String = row.try_get("run_id")?;
+    let (key, verdict): (String, String) = (row.try_get("case_key")?, row.try_get("verdict")?);
+    let duration: Option<i64> = row.try_get("duration_us")?;
+    let started: i64 = row.try_get("started_unix_ms")?;
+    Ok(PastResult {
+        started_unix_ms: u64::try_from(started).unwrap_or(0),
+        key: key.parse().map_err(|error| damaged(&run, error))?,
+        verdict: verdict.parse().map_err(|error| damaged(&run, error))?,
+        duration_us: duration.and_then(|duration| u64::try_from(duration).ok()).unwrap_or(0),
+        run,
+    })
+}
+
+fn planned_case(run: &str, row: &AnyRow) -> Result<PlannedCase, StoreError> {
+    let key: String = row.try_get("case_key")?;
+    let verdict: Option<String> = row.try_get("verdict")?;
+    let duration: Option<i64> = row.try_get("duration_us")?;
+    Ok(PlannedCase {
+        key: key.parse().map_err(|error| damaged(run, error))?,
+        verdict: verdict.map(|verdict| verdict.parse()).transpose().map_err(|error| damaged(run, error))?,
+        duration_us: duration.and_then(|duration| u64::try_from(duration).ok()),
+    })
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(run: &str, document: &str) -> Result<T, StoreError> {
+    serde_json::from_str(document).map_err(|error| damaged(run, error))
+}
+
+fn damaged(run: &str, error: impl std::fmt::Display) -> StoreError {
+    StoreError::Damaged { run: run.to_owned(), error: error.to_string() }
+}

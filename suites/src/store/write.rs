@@ -1,0 +1,86 @@
+//! What a run writes.
+
+use super::{Store, StoreError};
+use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunStatus, Summary};
+
+impl Store {
+    /// A run with its whole plan.
+    ///
+    /// # Errors
+    /// The database, or a run of that id is there already.
+    pub async fn begin(&self, run: &RunInfo, cases: &[CaseInfo], planned: &[CaseKey]) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query("INSERT INTO runs (id, started_unix_ms, target, status, info) VALUES ($1, $2, $3, $4, $5)")
+            .bind(&run.id)
+            .bind(i64::try_from(run.started_unix_ms).unwrap_or(i64::MAX))
+            .bind(&run.target.name)
+            .bind(RunStatus::Planned.as_str())
+            .bind(document(&run.id, run)?)
+            .execute(&mut *transaction)
+            .await?;
+        for case in cases {
+            sqlx::query("INSERT INTO cases (run_id, id, info) VALUES ($1, $2, $3)")
+                .bind(&run.id)
+                .bind(&case.id)
+                .bind(document(&run.id, case)?)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        for (position, key) in (0i64..).zip(planned) {
+            sqlx::query("INSERT INTO results (run_id, position, case_key) VALUES ($1, $2, $3)")
+                .bind(&run.id)
+                .bind(position)
+                .bind(key.to_string())
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// The run goes on to another status.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn set_status(&self, run: &str, status: RunStatus) -> Result<(), StoreError> {
+        let update = sqlx::query("UPDATE runs SET status = $1 WHERE id = $2").bind(status.as_str()).bind(run);
+        update.execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// A finished case.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn finish_case(&self, run: &str, result: &CaseResult) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE results SET verdict = $1, duration_us = $2, result = $3 WHERE run_id = $4 AND case_key = $5",
+        )
+        .bind(result.verdict.as_str())
+        .bind(i64::try_from(result.duration_us).unwrap_or(i64::MAX))
+        .bind(document(run, result)?)
+        .bind(run)
+        .bind(result.key.to_string())
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// The end of a run.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn finish(&self, run: &str, summary: &Summary) -> Result<(), StoreError> {
+        sqlx::query("UPDATE runs SET status = $1, summary = $2 WHERE id = $3")
+            .bind(summary.status.as_str())
+            .bind(document(run, summary)?)
+            .bind(run)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+}
+
+fn document(run: &str, value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Damaged { run: run.to_owned(), error: error.to_string() })
+}

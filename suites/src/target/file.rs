@@ -1,0 +1,305 @@
+//! The TOML file that describes a target.
+//!
+//! ```
+//! let target: weft_suites::target::TargetFile = toml::from_str(r#"
+//!     name = "nic-under-test"
+//!     kind = "tcp"
+//!     address = "192.0.2.7:7174"
+//!     role = "responder"
+//!     service = "none"
+//! "#).unwrap();
+//! assert_eq!(target.service.unwrap().as_str(), "none");
+//! ```
+
+use std::path::Path;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_core::wire::mpa::startup::{ENHANCED_LEN, Enhanced, NOT_NEGOTIATED};
+
+use super::{PRESETS, Preset, Service, Target, TargetError};
+use crate::baseline::BaselineEntry;
+use crate::correct::StartupFields;
+use crate::model::{Capability, Role};
+
+/// How a target is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetKind {
+    /// weft's own responder, in process, with a virtual clock.
+    Builtin,
+    /// weft's own responder behind a loopback TCP port.
+    BuiltinTcp,
+    /// Any TCP address.
+    Tcp,
+}
+
+/// The fields of a target file. A field that is not listed here is refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetFile {
+    /// A name for reports, of letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// How it is reached.
+    pub kind: TargetKind,
+    /// Defaults for what is known about an implementation: `siw`, `cxgb4`, `irdma`, `qedr`.
+    #[serde(default)]
+    pub preset: Option<String>,
+    /// `host:port`; needed by kind `tcp`, refused otherwise.
+    #[serde(default)]
+    pub address: Option<String>,
+    /// The role that it plays. The builtin targets are responders.
+    #[serde(default = "responder")]
+    pub role: Role,
+    /// What runs on it. Default: `echo` for the builtin targets, `none` otherwise.
+    #[serde(default)]
+    pub service: Option<Service>,
+    /// What it can do beyond what every implementation must.
+    #[serde(default)]
+    pub capabilities: Option<Vec<Capability>>,
+    /// Factor on every time that the tester waits, 0.1 to 1000; above 1 for a slow target. Default 1.
+    #[serde(default)]
+    pub time_scale: Option<f64>,
+    /// Deviations of a builtin target, by name.
+    #[serde(default)]
+    pub deviations: Vec<String>,
+    /// How the tester starts a connection that the target accepts.
+    #[serde(default)]
+    pub startup: StartupTable,
+    /// Outcomes that are known and expected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<BaselineEntry>,
+}
+
+/// The `[startup]` table of a target file. Defaults are the preset's, where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StartupTable {
+    /// Rev of the Request. Default 1.
+    pub revision: Option<u8>,
+    /// C of the Request. Default true.
+    pub crc: Option<bool>,
+    /// With it the Request is enhanced (RFC 6581): S=1 and revision 2.
+    pub enhanced: Option<EnhancedTable>,
+    /// Private data of the Request in hexadecimal, at most 512 octets.
+    pub private_data: String,
+    /// Pause between the Reply and the first FPDU, in milliseconds. Default 20: some implementations lose octets that arrive
+    /// right behind their own Reply until more arrive.
+    pub settle_ms: Option<u32>,
+}
+
+/// The `[startup.enhanced]` table of a target file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnhancedTable {
+    /// IRD of the Request, 0 to 16383. Default 1.
+    pub ird: u16,
+    /// ORD of the Request, 0 to 16383. Default 1.
+    pub ord: u16,
+    /// The ready-to-receive messages that are offered; with any, the peer-to-peer model is asked for. Default none.
+    pub rtr: Vec<RtrKind>,
+}
+
+impl Default for EnhancedTable {
+    fn default() -> Self {
+        EnhancedTable { ird: 1, ord: 1, rtr: Vec::new() }
+    }
+}
+
+/// A ready-to-receive message of RFC 6581 section 9.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtrKind {
+    /// A zero-length Send.
+    Send,
+    /// A zero-length RDMA Write.
+    Write,
+    /// A zero-length RDMA Read.
+    Read,
+}
+
+impl EnhancedTable {
+    /// The words of the Request.
+    fn words(&self) -> Option<Enhanced> {
+        let fits = self.ird <= NOT_NEGOTIATED && self.ord <= NOT_NEGOTIATED;
+        fits.then(|| Enhanced {
+            peer_to_peer: !self.rtr.is_empty(),
+            ird: self.ird,
+            ord: self.ord,
+            rtr_send: self.rtr.contains(&RtrKind::Send),
+            rtr_write: self.rtr.contains(&RtrKind::Write),
+            rtr_read: self.rtr.contains(&RtrKind::Read),
+        })
+    }
+}
+
+fn responder() -> Role {
+    Role::Responder
+}
+
+/// Greatest target file that is read, in octets.
+const MAX_FILE: u64 = 1 << 20;
+
+impl Target {
+    /// Reads a target file.
+    ///
+    /// # Errors
+    /// It cannot be read, or its fields are wrong; the error says where.
+    pub fn from_file(path: &Path) -> Result<Self, TargetError> {
+        let file = path.display().to_string();
+        let failed = |error| TargetError::Read { file: file.clone(), error };
+        if std::fs::metadata(path).map_err(failed)?.len() > MAX_FILE {
+            return Err(failed(std::io::Error::other(format!("expected at most {MAX_FILE} octets"))));
+        }
+        Self::from_toml(&file, &std::fs::read_to_string(path).map_err(failed)?)
+    }
+
+    /// Reads the text of a target file; `file` names it in errors.
+    ///
+    /// # Errors
+    /// Its fields are wrong.
+    pub fn from_toml(file: &str, text: &str) -> Result<Self, TargetError> {
+        let fields: TargetFile = toml::from_str(text)
+            .map_err(|error| TargetError::Toml { file: file.to_owned(), error: Box::new(error) })?;
+        let wrong = |message: String| TargetError::Sense { file: file.to_owned(), message };
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if fields.name.is_empty() || !fields.name.chars().all(is_word) {
+            return Err(wrong(format!("name = {:?}: expected letters, digits, '.', '_' and '-'", fields.name)));
+        }
+        let preset = match &fields.preset {
+            Some(name) => Preset::named(name).ok_or_else(|| {
+                let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+                wrong(format!("preset = {name:?}: expected one of {}", known.join(", ")))
+            })?,
+            None => &Preset::NONE,
+        };
+        let time_scale = fields.time_scale.unwrap_or(preset.time_scale);
+        if !(0.1..=1000.0).contains(&time_scale) {
+            return Err(wrong(format!("time_scale = {time_scale}: expected 0.1 to 1000")));
+        }
+        let revision = fields.startup.revision.unwrap_or(1);
+        let is_tcp = fields.kind == TargetKind::Tcp;
+        if is_tcp != fields.address.is_some() {
+            return Err(wrong("kind = \"tcp\" needs address = \"host:port\", and no other kind has one".into()));
+        }
+        if !is_tcp && fields.role != Role::Responder {
+            return Err(wrong("the builtin targets are responders".into()));
+        }
+        if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
+            return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
+        }
+        let enhanced = match &fields.startup.enhanced {
+            Some(table) => {
+                let words = table.words().ok_or_else(|| {
+                    wrong(format!("startup.enhanced: expected ird and ord of at most {NOT_NEGOTIATED}"))
+                })?;
+                if revision != 2 {
+                    return Err(wrong("startup.enhanced needs startup.revision = 2".into()));
+                }
+                Some(words)
+            }
+            None => None,
+        };
+        let most = preset.private_data;
+        let room = usize::from(most) - if enhanced.is_some() { ENHANCED_LEN } else { 0 };
+        let private_data = hexadecimal(&fields.startup.private_data)
+            .filter(|data| data.len() <= room)
+            .ok_or_else(|| wrong(format!("startup.private_data: expected hexadecimal for at most {room} octets")))?;
+        let target = Target {
+            name: fields.name,
+            kind: fields.kind,
+            address: fields.address,
+            role: fields.role,
+            service: fields.service.unwrap_or(if is_tcp { Service::None } else { Service::Echo }),
+            capabilities: fields.capabilities.unwrap_or_else(|| preset.capabilities.to_vec()),
+            time_scale,
+            request: StartupFields {
+                revision,
+                crc: fields.startup.crc.unwrap_or(true),
+                enhanced,
+                private_data,
+                ..StartupFields::REQUEST
+            },
+            settle: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
+            baseline: fields.baseline,
+            ..Self::builtin()
+        };
+        let names = fields.deviations.iter().map(String::as_str);
+        target.with_deviations(names).map_err(|error| wrong(format!("deviations: {error}")))
+    }
+}
+
+fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u32> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    let octets = digits.chunks(2).map(|pair| match pair {
+        [high, low] => u8::try_from(high << 4 | low).ok(),
+        _ => None,
+    });
+    octets.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "name = \"nic\"\nkind = \"tcp\"\naddress = \"192.0.2.7:7174\"\nrole = \"responder\"\n";
+
+    #[test]
+    fn four_lines_are_a_target() {
+        let target = Target::from_toml("t.toml", GOOD).unwrap();
+        assert_eq!((target.service, target.settle), (Service::None, Duration::from_millis(20)));
+        assert_eq!(target.info().reached_by, "TCP 192.0.2.7:7174");
+    }
+
+    #[test]
+    fn startup_settings_reach_the_request() {
+        let text = format!("{GOOD}[startup]\nrevision = 2\ncrc = false\nprivate_data = \"00 01 00 01\"\n");
+        let request = Target::from_toml("t.toml", &text).unwrap().request;
+        assert_eq!((request.revision, request.crc, request.private_data), (2, false, vec![0, 1, 0, 1]));
+    }
+
+    #[test]
+    fn a_preset_gives_defaults_that_the_file_overrides() {
+        let of = |more: &str| Target::from_toml("t.toml", &format!("{GOOD}{more}")).unwrap();
+        let siw = of("preset = \"siw\"\n");
+        assert_eq!((siw.settle, siw.capabilities.contains(&Capability::Revision2)), (Duration::from_millis(200), true));
+        let other = of("preset = \"siw\"\ncapabilities = []\ntime_scale = 2.5\n[startup]\nsettle_ms = 1\n");
+        assert_eq!((other.settle, other.capabilities.len(), other.time_scale), (Duration::from_millis(1), 0, 2.5));
+        assert_eq!(of("").capabilities, []);
+    }
+
+    #[test]
+    fn an_enhanced_request_asks_for_what_the_table_offers() {
+        let text = format!("{GOOD}[startup]\nrevision = 2\nenhanced = {{ ord = 4, rtr = [\"write\", \"read\"] }}\n");
+        let words = Target::from_toml("t.toml", &text).unwrap().request.enhanced.unwrap();
+        assert_eq!((words.ird, words.ord, words.peer_to_peer), (1, 4, true));
+        assert_eq!((words.rtr_send, words.rtr_write, words.rtr_read), (false, true, true));
+    }
+
+    #[test]
+    fn each_mistake_is_refused_by_name() {
+        for (bad, word) in [
+            (GOOD.replace("role", "rolle"), "rolle"),
+            (GOOD.replace("\"tcp\"", "\"udp\""), "udp"),
+            (GOOD.replace("address = \"192.0.2.7:7174\"", ""), "address"),
+            (GOOD.replace("\"nic\"", "\"../nic\""), "name"),
+            (format!("{GOOD}preset = \"swi\""), "siw, cxgb4"),
+            (format!("{GOOD}preset = \"siw\"\n[startup]\nprivate_data = \"{}\"", "00".repeat(257)), "256"),
+            (format!("{GOOD}time_scale = 0.0"), "time_scale"),
+            (format!("{GOOD}deviations = [\"mpa.accepts-wrong-key\"]"), "builtin"),
+            (format!("{GOOD}[startup]\nprivate_data = \"0\""), "private_data"),
+            (format!("{GOOD}[startup.enhanced]\nird = 1"), "revision = 2"),
+            (format!("{GOOD}[startup]\nrevision = 2\nenhanced = {{ ird = 16384 }}"), "16383"),
+            (format!("{GOOD}[startup]\nrevision = 2\nenhanced = {{ rtr = [\"red\"] }}"), "red"),
+            ("name = \"b\"\nkind = \"builtin\"\ndeviations = [\"mpa.none\"]".into(), "mpa.none"),
+            ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"".into(), "responder"),
+        ] {
+            let error = Target::from_toml("t.toml", &bad).unwrap_err().to_string();
+            assert!(error.starts_with("t.toml: ") && error.contains(word), "{error}");
+        }
+        let error = Target::from_toml("t.toml", &GOOD.replace("role", "rolle")).unwrap_err().to_string();
+        assert!(error.contains("line 4"), "{error}");
+    }
+}

@@ -1,0 +1,190 @@
+//! The implementation under test: how to reach it, what runs on it, what it can do.
+//!
+//! A [`Target`] is a description, from a TOML file or by name (`builtin`, `builtin-tcp`). [`Live`] is the target while a
+//! run lasts: it gives each case a link of its own.
+
+mod check;
+mod file;
+mod live;
+mod preset;
+
+use std::path::Path;
+use std::time::Duration;
+
+use weft_peer::Deviations;
+use weft_peer::hostile::Deviation;
+
+pub use check::{Probe, check};
+pub use file::{EnhancedTable, RtrKind, StartupTable, TargetFile, TargetKind};
+pub use live::{Live, OpenError};
+pub use preset::{PRESETS, Preset};
+
+use crate::baseline::BaselineEntry;
+use crate::correct::StartupFields;
+use crate::model::{Capability, Role, TargetInfo};
+
+/// What answers above MPA, and so what a good exchange is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server -e`).
+    Echo,
+    /// `rping -s`: a Send that is not rping's own ends the connection, so the start-up alone is the good exchange.
+    Rping,
+    /// Nothing is known above MPA: the start-up alone is the good exchange.
+    None,
+}
+
+impl Service {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Service::Echo => "echo",
+            Service::Rping => "rping",
+            Service::None => "none",
+        }
+    }
+}
+
+/// A described target.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub(crate) name: String,
+    pub(crate) kind: TargetKind,
+    pub(crate) address: Option<String>,
+    pub(crate) role: Role,
+    pub(crate) service: Service,
+    pub(crate) capabilities: Vec<Capability>,
+    pub(crate) time_scale: f64,
+    pub(crate) deviations: Deviations,
+    pub(crate) request: StartupFields,
+    pub(crate) settle: Duration,
+    pub(crate) baseline: Vec<BaselineEntry>,
+}
+
+/// Why a target is not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The file cannot be read.
+    #[error("{file}: {error}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is no TOML, or has a field that is unknown, missing or of another type.
+    #[error("{file}: {error}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// What is wrong, with line and column.
+        error: Box<toml::de::Error>,
+    },
+    /// The fields do not make sense together.
+    #[error("{file}: {message}")]
+    Sense {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A deviation that does not exist, or one of a target that is not builtin.
+    #[error("{0}")]
+    Deviation(String),
+}
+
+impl Target {
+    /// The target that a command line names: `builtin`, `builtin-tcp`, or a TOML file.
+    ///
+    /// # Errors
+    /// The file is not understood.
+    pub fn resolve(name: &str) -> Result<Self, TargetError> {
+        match name {
+            "builtin" => Ok(Self::builtin()),
+            "builtin-tcp" => Ok(Self::builtin_tcp()),
+            file => Self::from_file(Path::new(file)),
+        }
+    }
+
+    /// weft's own responder with the echo service, in process, with a virtual clock.
+    #[must_use]
+    pub fn builtin() -> Self {
+        Target {
+            name: "builtin".into(),
+            kind: TargetKind::Builtin,
+            address: None,
+            role: Role::Responder,
+            service: Service::Echo,
+            capabilities: vec![Capability::Crc, Capability::Markers, Capability::Revision1, Capability::Revision2],
+            time_scale: 1.0,
+            deviations: Deviations::default(),
+            request: StartupFields::REQUEST,
+            settle: Duration::ZERO,
+            baseline: Vec::new(),
+        }
+    }
+
+    /// The same over real TCP, on a loopback port of its own.
+    #[must_use]
+    pub fn builtin_tcp() -> Self {
+        Target { name: "builtin-tcp".into(), kind: TargetKind::BuiltinTcp, ..Self::builtin() }
+    }
+
+    /// Switches deviations on.
+    ///
+    /// # Errors
+    /// A name is unknown, or the target is not builtin.
+    pub fn with_deviations<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Self, TargetError> {
+        for name in names {
+            if self.kind == TargetKind::Tcp {
+                let message = format!("{name}: only the builtin targets deviate on request; {} is not one", self.name);
+                return Err(TargetError::Deviation(message));
+            }
+            let known = weft_peer::hostile::by_name(name).map_err(|error| TargetError::Deviation(error.to_string()))?;
+            self.deviations.insert(known);
+        }
+        Ok(self)
+    }
+
+    /// The target's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A builtin target with one more deviation.
+    pub(crate) fn deviating(mut self, deviation: &'static Deviation) -> Self {
+        self.deviations.insert(deviation);
+        self
+    }
+
+    /// Outcomes that are known and expected, instead of those that its file has.
+    #[must_use]
+    pub fn with_baseline(self, baseline: Vec<BaselineEntry>) -> Self {
+        Target { baseline, ..self }
+    }
+
+    /// What reports say about it.
+    #[must_use]
+    pub fn info(&self) -> TargetInfo {
+        TargetInfo {
+            name: self.name.clone(),
+            reached_by: match (self.kind, &self.address) {
+                (TargetKind::Builtin, _) => "in process, virtual clock".into(),
+                (TargetKind::BuiltinTcp, _) => "loopback TCP".into(),
+                (TargetKind::Tcp, address) => format!("TCP {}", address.as_deref().unwrap_or_default()),
+            },
+            role: self.role,
+            service: self.service.as_str().into(),
+            capabilities: self.capabilities.clone(),
+            deviations: self.deviations.iter().map(|deviation| deviation.name.to_owned()).collect(),
+        }
+    }
+
+    /// `seconds` as this target's time scale stretches them.
+    pub(crate) fn scaled(&self, seconds: f64) -> Duration {
+        Duration::try_from_secs_f64(seconds * self.time_scale).unwrap_or(Duration::MAX)
+    }
+}

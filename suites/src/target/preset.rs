@@ -1,0 +1,104 @@
+//! What is known about implementations before one of them is met: defaults for a target file, and remarks for whoever writes one.
+//!
+//! Behaviour of public drivers at connection time, no verdicts: nothing here makes a case pass.
+
+use weft_core::wire::mpa::startup::MAX_PD_LENGTH;
+
+use crate::model::Capability;
+
+/// Defaults for an implementation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preset {
+    /// As a target file names it.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// What it can do.
+    pub capabilities: &'static [Capability],
+    /// Milliseconds between its Reply and the tester's first FPDU.
+    pub settle_ms: u32,
+    /// Factor on the tester's waits.
+    pub time_scale: f64,
+    /// Octets of private data that it takes at most, those of RFC 6581 among them.
+    pub private_data: u16,
+    /// What else one has to know.
+    pub remarks: &'static [&'static str],
+}
+
+use Capability::{Crc, Markers, Revision1, Revision2};
+
+/// The presets, by name of the driver.
+pub const PRESETS: [Preset; 4] = [
+    Preset {
+        name: "siw",
+        about: "the Linux kernel's soft-iWARP driver",
+        capabilities: &[Crc, Revision1, Revision2],
+        settle_ms: 200,
+        time_scale: 1.0,
+        private_data: 256,
+        remarks: &[
+            "asks for no CRC by itself and answers C=1 with C=1; without CRC its CRC fields are zero",
+            "does not send markers: M=1 is rejected",
+            "leaves octets lying that arrive right behind its Reply, hence settle_ms",
+            "offers ready-to-receive by Write and Read and prefers Write; ORD and IRD up to 128",
+            "start-up timers: 5 s for a Request, 10 s for a Reply",
+        ],
+    },
+    Preset {
+        name: "cxgb4",
+        about: "Chelsio's T4 and later NICs",
+        capabilities: &[Crc, Markers, Revision1, Revision2],
+        settle_ms: 20,
+        // Its start-up timer is 60 s, and a case waits 15 s for a close.
+        time_scale: 5.0,
+        private_data: 256,
+        remarks: &[
+            "asks for CRC; asks for no markers and sends them when asked",
+            "as initiator comes again with revision 1 when its revision 2 Request is answered by a reset, not by FIN",
+            "in revision 1 its peer-to-peer setting sends a zero-length Read that nobody agreed to",
+            "offers the one ready-to-receive message that it is configured for",
+        ],
+    },
+    Preset {
+        name: "irdma",
+        about: "Intel's X722 and E810 NICs",
+        capabilities: &[Crc, Markers, Revision1, Revision2],
+        settle_ms: 20,
+        time_scale: 1.0,
+        private_data: MAX_PD_LENGTH,
+        remarks: &[
+            "uses revision 2 in the peer-to-peer model only: talk to it in revision 1, or with rtr in [startup.enhanced]",
+            "asks for markers when its out-of-order mode is on; a good exchange with the echo service needs it off",
+            "expects each start-up frame in one TCP segment",
+            "offers ready-to-receive by Write and Read and prefers Read",
+        ],
+    },
+    Preset {
+        name: "qedr",
+        about: "Marvell's FastLinQ 41000 NICs (iWARP mode)",
+        capabilities: &[Crc, Revision1, Revision2],
+        settle_ms: 20,
+        time_scale: 1.0,
+        private_data: MAX_PD_LENGTH,
+        remarks: &["asks for CRC", "offers ready-to-receive by Send, Write and Read and prefers Write"],
+    },
+];
+
+impl Preset {
+    /// Nothing is known.
+    pub(crate) const NONE: Preset = Preset {
+        name: "",
+        about: "",
+        capabilities: &[],
+        settle_ms: 20,
+        time_scale: 1.0,
+        private_data: MAX_PD_LENGTH,
+        remarks: &[],
+    };
+
+    /// The preset of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+}

@@ -1,0 +1,98 @@
+-- RFC 5044 sections 4.1 and 4.4: what the target's own FPDUs look like. The monitor judges each of them.
+
+case {
+  id = "mpa/4.1-fpdu/echo",
+  version = 1,
+  title = "FPDUs of the target have their length, PAD and CRC right, and no markers where M=0 was sent",
+  requirements = {
+    "MPA-4.1-1", "MPA-4.1-2", "MPA-4.1-3", "MPA-4.1-5", "MPA-4.1-6", "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-18",
+    "MPA-4.4-1", "MPA-7.1.1-8", "MPA-7.1.1-12", "MPA-7.1.2-21", "MPA-3-14",
+  },
+  roles = { "responder" },
+  capabilities = { "crc", "echo" },
+  tags = { "fpdu", "crc" },
+  parameters = { payload = { 1, 2, 3, 4, 5, 64, 512, 1000 } },
+
+  run = function(t, p)
+    local conn = t:connect()
+    conn:send(t:request { crc = true })
+    conn:expect_reply { reject = false }
+    t:pause(0.2)
+    local payload = ("w"):rep(p.payload)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload } })
+    local fpdu = conn:expect_fpdu {
+      requirement = "MPA-4.1-1",
+      shows = {
+        "MPA-4.1-2", "MPA-4.1-3", "MPA-4.1-5", "MPA-4.1-6", "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-18",
+        "MPA-7.1.1-8", "MPA-7.1.2-21", "MPA-3-14",
+      },
+      opcode = 3,
+      payload = payload,
+      overdue_fails = true,
+    }
+    t:check(fpdu.crc_is_right, {
+      requirement = { "MPA-7.1.1-12", "MPA-4.4-1" },
+      expected = "a CRC that is right",
+      actual = fpdu.crc_is_right and "it is" or "it is not",
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.1-fpdu/split",
+  version = 1,
+  title = "An FPDU is taken in whatever pieces TCP delivers it",
+  requirements = { "MPA-5.1-7" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "fpdu", "segments" },
+  parameters = { every = { 1, 2, 3, 5, 20, 27 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request())
+    conn:expect_reply { reject = false }
+    t:pause(0.2)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }, { every = p.every, pause = 0.01 })
+    conn:expect_fpdu {
+      requirement = "MPA-5.1-7",
+      opcode = 3,
+      payload = "weft",
+      overdue_fails = true,
+    }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.1-fpdu/joined",
+  version = 1,
+  title = "Two FPDUs that come at once are two",
+  requirements = { "MPA-5.2-1", "MPA-6-2" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "fpdu", "segments" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request())
+    conn:expect_reply { reject = false }
+    t:pause(0.2)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "one" } } .. mpa.fpdu { ulpdu = rdmap.send { payload = "two", msn = 2 } })
+    for _, payload in ipairs { "one", "two" } do
+      conn:expect_fpdu { requirement = { "MPA-5.2-1", "MPA-6-2" }, payload = payload, overdue_fails = true }
+    end
+    conn:close()
+
+    t:liveness()
+  end,
+}

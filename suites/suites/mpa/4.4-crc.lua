@@ -1,0 +1,123 @@
+-- RFC 5044 sections 4.4 and 8: CRCs are checked where one side asked for them, and only there.
+
+case {
+  id = "mpa/4.4-crc/bad-first",
+  version = 1,
+  title = "A first FPDU with a wrong CRC is not delivered, and ends the connection",
+  requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
+  roles = { "responder" },
+  capabilities = { "crc", "echo" },
+  tags = { "fpdu", "crc" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { crc = true })
+    conn:expect_reply { reject = false }
+    t:pause(0.2)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
+    conn:expect_close {
+      requirement = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
+      -- That none may come here is for another case.
+      after_terminate = true,
+      overdue_fails = true,
+    }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.4-crc/bad-later",
+  version = 1,
+  title = "An FPDU with a wrong CRC behind a good one is not delivered, nor is anything behind it",
+  requirements = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15" },
+  roles = { "responder" },
+  capabilities = { "crc", "echo" },
+  tags = { "fpdu", "crc" },
+  parameters = { octet = { 1, 2, 14, 20, 23, 24, 27 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { crc = true })
+    conn:expect_reply { reject = false }
+    t:pause(0.2)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "good" } })
+    conn:expect_fpdu { payload = "good" }
+    -- 28 octets: length 0-1, headers 2-19, payload 20-23, CRC 24-27. The length is changed to a smaller one.
+    local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "evil", msn = 2 } }
+    bad = bad:flip(p.octet, p.octet == 1 and 0x04 or 0xff)
+    conn:send(bad .. mpa.fpdu { ulpdu = rdmap.send { payload = "next", msn = 3 } })
+    conn:expect_close {
+      requirement = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15" },
+      after_terminate = true,
+      overdue_fails = true,
+    }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.4-crc/unused",
+  version = 1,
+  title = "Where both sides have C=0 the CRC field is taken whatever it holds",
+  requirements = { "MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "fpdu", "crc" },
+  parameters = { crc = { "zero", "ones", "good" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { crc = false })
+    local reply = conn:expect_reply { reject = false }
+    if reply.crc then
+      conn:close()
+      t:unimplemented("The target asks for CRCs, so they are never unused.")
+    end
+    t:pause(0.2)
+    local field = ({ zero = false, ones = "\xff\xff\xff\xff", good = true })[p.crc]
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" }, crc = field })
+    conn:expect_fpdu {
+      requirement = { "MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11" },
+      payload = "weft",
+      overdue_fails = true,
+    }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.4-crc/asked-by-one",
+  version = 1,
+  title = "Where only the Reply has C=1 CRCs are checked all the same",
+  requirements = { "MPA-4.4-6", "MPA-7.1.1-12" },
+  roles = { "responder" },
+  capabilities = { "crc", "echo" },
+  tags = { "fpdu", "crc" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { crc = false })
+    local reply = conn:expect_reply { reject = false }
+    if not reply.crc then
+      conn:close()
+      t:unimplemented("The target does not ask for CRCs by itself.")
+    end
+    t:pause(0.2)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
+    conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" } }
+
+    t:liveness()
+  end,
+}

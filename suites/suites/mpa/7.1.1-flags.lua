@@ -1,0 +1,97 @@
+-- RFC 5044 section 7.1.1: M, C, R and the reserved bits of octet 16 in a Request.
+
+case {
+  id = "mpa/7.1.1-flags/reserved",
+  version = 1,
+  title = "Reserved bits of a Request are not looked at, and are zero in the Reply",
+  requirements = { "MPA-7.1.1-19", "MPA-7.1.1-18" },
+  roles = { "responder" },
+  capabilities = { "revision-1" },
+  tags = { "startup" },
+  parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    -- C=1, no markers, and the reserved bits; revision 1, where S of RFC 6581 is one of them.
+    conn:send(mpa.request { flags = 0x40 | p.bits, revision = 1 })
+    local reply = conn:expect_reply { requirement = "MPA-7.1.1-19", reject = false }
+    t:check(reply.flags & 0x1f == 0, {
+      requirement = "MPA-7.1.1-18",
+      expected = "reserved bits of zero in the Reply",
+      actual = ("octet 16 is %02x"):format(reply.flags),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-flags/r-in-request",
+  version = 1,
+  title = "R=1 in a Request means nothing",
+  requirements = { "MPA-7.1.1-16" },
+  roles = { "responder" },
+  tags = { "startup" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { reject = true })
+    conn:expect_reply { requirement = "MPA-7.1.1-16", reject = false }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-flags/accepts",
+  version = 1,
+  title = "A good Request is answered by a Reply with R=0 that is right in every field",
+  requirements = {
+    "MPA-7.1.2-8", "MPA-7.1.1-3", "MPA-7.1.1-17", "MPA-7.1.1-20", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-28",
+    "MPA-7.1-5",
+  },
+  roles = { "responder" },
+  tags = { "startup" },
+
+  run = function(t)
+    local conn = t:connect()
+    conn:send(t:request())
+    conn:expect_octets { requirement = "MPA-7.1.1-3", begins = "MPA ID Rep Frame", keep = true }
+    conn:expect_reply {
+      requirement = { "MPA-7.1.2-8", "MPA-7.1.1-17" },
+      -- What the monitor says about the frame decides these.
+      shows = { "MPA-7.1.1-20", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-28", "MPA-7.1-5" },
+      reject = false,
+    }
+    conn:expect_silence { within = 1 }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-flags/asks-for-crc",
+  version = 1,
+  title = "An endpoint that nobody told otherwise asks for CRCs, whatever the Request has",
+  requirements = { "MPA-4.4-5" },
+  roles = { "responder" },
+  tags = { "startup", "crc" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { crc = false })
+    conn:expect_reply { requirement = "MPA-4.4-5", crc = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}

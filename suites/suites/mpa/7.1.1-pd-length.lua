@@ -1,0 +1,108 @@
+-- RFC 5044 section 7.1.1, PD_Length, and section 7.1.2 rules 9 and 10: what it says must be there, and no more than 512 octets.
+
+local MALFORMED = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-4" }
+
+case {
+  id = "mpa/7.1.1-pd-length/too-long",
+  version = 1,
+  title = "A Request with more than 512 octets of private data is answered by a close, and by no Reply",
+  requirements = MALFORMED,
+  roles = { "responder" },
+  tags = { "startup" },
+  parameters = { length = { 513, 514, 1024, 32768, 65535 }, sent = { "all", "header" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    local data = p.sent == "all" and ("x"):rep(p.length) or ""
+    conn:send(mpa.request { pd_length = p.length, private_data = data })
+    conn:expect_close { requirement = MALFORMED }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-pd-length/surplus",
+  version = 1,
+  title = "Octets behind the private data, where nothing may be sent before a Reply, are answered by a close",
+  requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27", "MPA-7.1.2-4" },
+  roles = { "responder" },
+  tags = { "startup" },
+  parameters = { length = { 0, 4, 20 }, more = { 1, 4, 20 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(mpa.request { pd_length = p.length, private_data = ("x"):rep(p.length + p.more) })
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27", "MPA-7.1.2-4" } }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-pd-length/fin-too-early",
+  version = 1,
+  title = "A Request that ends before its private data does is answered by a close, and by no Reply",
+  requirements = { "MPA-7.1.1-26", "MPA-7.1.2-4" },
+  roles = { "responder" },
+  tags = { "startup" },
+  parameters = { missing = { 1, 4, 8 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(mpa.request { pd_length = 8, private_data = ("x"):rep(8 - p.missing) })
+    conn:finish()
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-4" } }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-pd-length/stall",
+  version = 1,
+  title = "A Request that does not come to its end is not waited for without end",
+  requirements = { "MPA-7.1.2-28" },
+  roles = { "responder" },
+  tags = { "startup", "slow" },
+  tier = "default",
+  parameters = { octets = { 1, 16, 19, 20, 27 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(mpa.request { private_data = "12345678" }:cut(p.octets))
+    conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.1-pd-length/taken",
+  version = 1,
+  title = "Private data of every length up to 512 octets is taken",
+  requirements = { "MPA-7.1.2-25" },
+  roles = { "responder" },
+  tags = { "startup" },
+  parameters = { length = { 1, 2, 3, 4, 255, 256, 257, 508, 511, 512 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { private_data = ("x"):rep(p.length) })
+    -- Whether the private data is acceptable is for what runs above MPA to say: a Reply with R=1 shows that it was taken, too.
+    conn:expect_reply { requirement = "MPA-7.1.2-25" }
+    conn:close()
+
+    t:liveness()
+  end,
+}

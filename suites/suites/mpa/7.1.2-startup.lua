@@ -1,0 +1,147 @@
+-- RFC 5044 section 7.1.2: who may send what, and when.
+
+case {
+  id = "mpa/7.1.2-startup/waits-for-request",
+  version = 1,
+  title = "A Responder sends nothing before a Request, and does not wait without end",
+  requirements = { "MPA-7.1.2-12", "MPA-7.1.2-3", "MPA-7.1.2-23" },
+  roles = { "responder" },
+  tags = { "startup", "slow" },
+  tier = "default",
+
+  run = function(t)
+    -- A target that talks unasked has no good exchange, so this comes first; it sends the target nothing.
+    local conn = t:connect()
+    conn:expect_silence { requirement = { "MPA-7.1.2-12", "MPA-7.1.2-3" }, within = 2 }
+
+    t:good_exchange()
+
+    conn:expect_close { requirement = "MPA-7.1.2-23", within = 120, overdue_fails = true }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-startup/waits-for-first-fpdu",
+  version = 1,
+  title = "A Responder sends no FPDU and no marker before it has received an FPDU",
+  requirements = { "MPA-7.1.2-17", "MPA-7.1.3-2" },
+  roles = { "responder" },
+  tags = { "startup" },
+
+  run = function(t)
+    local conn = t:connect()
+    conn:send(t:request())
+    conn:expect_reply { reject = false }
+    conn:expect_silence { requirement = { "MPA-7.1.2-17", "MPA-7.1.3-2" }, within = 2 }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-startup/malformed-at-once",
+  version = 1,
+  title = "A malformed Request closes the connection at once, without a Reply",
+  requirements = { "MPA-7.1.2-4", "MPA-7.1.2-3", "MPA-8-4", "MPA-8-9" },
+  roles = { "responder" },
+  tags = { "startup" },
+  parameters = { wrong = { "key", "reply-key", "revision", "pd-length" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local request = ({
+      key = mpa.request():flip(15),
+      ["reply-key"] = mpa.reply(),
+      revision = mpa.request { revision = 255 },
+      ["pd-length"] = mpa.request { pd_length = 513, private_data = ("x"):rep(513) },
+    })[p.wrong]
+    local conn = t:connect()
+    conn:send(request)
+    local seconds = conn:expect_close { requirement = { "MPA-7.1.2-4", "MPA-7.1.2-3", "MPA-8-4" } }
+    -- Less than the start-up timers in use, so that a close by one of them is told apart.
+    t:check(seconds < 3, {
+      requirement = "MPA-8-9",
+      expected = "a close at once, within 3 s",
+      actual = ("a close after %.1f s"):format(seconds),
+    })
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-startup/first-fpdu-at-once",
+  version = 1,
+  title = "A Responder is ready for an FPDU as soon as its Reply is out",
+  requirements = { "MPA-7.1.2-10", "MPA-7.1.5-5" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "startup" },
+
+  run = function(t)
+    -- A race inside the target may be won now and then: it has to be won each time.
+    for attempt = 1, 16 do
+      local conn = t:connect()
+      conn:send(t:request())
+      conn:expect_reply { reject = false }
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "at once" } })
+      conn:expect_fpdu {
+        requirement = { "MPA-7.1.2-10", "MPA-7.1.5-5" },
+        opcode = 3,
+        payload = "at once",
+        overdue_fails = true,
+      }
+      conn:close()
+    end
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-startup/first-fpdu-bad-crc",
+  version = 1,
+  title = "A first FPDU with a wrong CRC gives no leave to send: nothing comes back, not even a Terminate",
+  requirements = { "MPA-7.1.2-17" },
+  roles = { "responder" },
+  capabilities = { "crc" },
+  tags = { "startup", "crc" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { crc = true })
+    conn:expect_reply { reject = false }
+    t:pause(0.2)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
+    conn:expect_silence { requirement = "MPA-7.1.2-17", within = 5 }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-startup/split-request",
+  version = 1,
+  title = "A Request is taken in whatever pieces TCP delivers it",
+  requirements = { "MPA-7.1.2-8" },
+  roles = { "responder" },
+  tags = { "startup", "segments" },
+  parameters = { every = { 1, 2, 3, 7, 16, 17, 18, 19 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { private_data = "12345678" }, { every = p.every, pause = 0.01 })
+    conn:expect_reply { requirement = "MPA-7.1.2-8", reject = false }
+    conn:close()
+
+    t:liveness()
+  end,
+}

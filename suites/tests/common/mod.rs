@@ -1,0 +1,46 @@
+//! What the tests of runs share.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use weft_suites::model::{Event, RunReport};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+use weft_suites::{Filter, RunOptions};
+
+pub const CASE: &str = "mpa/7.1.1-key/wrong-octet";
+
+/// Runs the selected cases of suites; gives the report and all events.
+pub async fn run(target: Target, suites: Suites, filter: Filter, out: &Path) -> (RunReport, Vec<Event>) {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let into = events.clone();
+    let sink = Arc::new(move |event: &Event| into.lock().unwrap().push(event.clone()));
+    let options = RunOptions { target, suites, filter, out: out.to_owned(), seed: Some(7), cancel: None };
+    let report = weft_suites::run(options, sink).await.unwrap();
+    let events = events.lock().unwrap().clone();
+    (report, events)
+}
+
+/// The case about the key against a target.
+pub async fn key_case(target: Target, out: &Path) -> RunReport {
+    run(target, Suites::embedded().unwrap(), Filter::of([CASE]), out).await.0
+}
+
+/// The builtin target with the deviation that the key case is about.
+pub fn deviating() -> Target {
+    Target::builtin().with_deviations(["mpa.accepts-wrong-key"]).unwrap()
+}
+
+/// A folder of suites with one script, `mpa/x.lua`, whose one case `mpa/x/one` has this function body.
+pub fn one_case(folder: &Path, body: &str) -> std::path::PathBuf {
+    let script = format!(
+        "case {{ id = 'mpa/x/one', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\nrun = function(t, p)\n{body}\nend }}\n"
+    );
+    let suites = folder.join("suites");
+    fs::create_dir_all(suites.join("mpa")).unwrap();
+    fs::write(suites.join("mpa/x.lua"), script).unwrap();
+    suites
+}

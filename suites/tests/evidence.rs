@@ -1,0 +1,108 @@
+//! Every case leaves its files, under the paths that its result names, and others read them.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{deviating, key_case};
+use weft_dissector::source::Capture;
+use weft_dissector::unit::{Kind, Unit};
+use weft_dissector::{Dissector, Finding, Sink};
+use weft_suites::model::{CaseResult, EvidenceKind, RunReport};
+use weft_suites::target::Target;
+
+#[derive(Default)]
+struct Count {
+    startups: usize,
+    fpdus: usize,
+    findings: Vec<Finding>,
+}
+
+impl Sink for Count {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        match unit.kind {
+            Kind::Startup(..) => self.startups += 1,
+            Kind::Fpdu(_) => self.fpdus += 1,
+            _ => {}
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.findings.push(finding.clone());
+    }
+}
+
+/// Reads a capture as `weft dissect` does.
+fn dissected(path: &Path) -> Count {
+    let mut capture = Capture::open(path).unwrap();
+    let (mut dissector, mut count) = (Dissector::default(), Count::default());
+    while let Some(frame) = capture.next_frame() {
+        dissector.frame(&frame, &mut count);
+    }
+    dissector.finish(&mut count);
+    assert_eq!(capture.note(), None);
+    count
+}
+
+fn pcapng(report: &RunReport, out: &Path, index: usize) -> std::path::PathBuf {
+    out.join(report.results[index].evidence.path(EvidenceKind::Pcapng).unwrap())
+}
+
+#[tokio::test]
+async fn paths_are_predictable_and_the_transcript_is_the_result() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::builtin(), out.path()).await;
+    for (octet, result) in report.results.iter().enumerate() {
+        let folder = format!("cases/mpa/7.1.1-key/wrong-octet/octet={octet}");
+        assert_eq!(result.evidence.folder, folder);
+        let text = std::fs::read_to_string(out.path().join(&folder).join("transcript.json")).unwrap();
+        assert_eq!(serde_json::from_str::<CaseResult>(&text).unwrap(), *result);
+        assert!(out.path().join(&folder).join("evidence.pcapng").is_file());
+    }
+}
+
+#[tokio::test]
+async fn the_dissector_reads_the_packets_of_a_pass() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::builtin_tcp(), out.path()).await;
+    let count = dissected(&pcapng(&report, out.path(), 3));
+    // Two good exchanges: Request, Reply, Send, echo. The frame with the wrong key is none.
+    assert_eq!((count.startups, count.fpdus), (4, 4));
+    // The tester broke the rules of an initiator on purpose, and the target none.
+    assert!(count.findings.iter().all(|finding| finding.direction == 0), "{:?}", count.findings);
+}
+
+#[tokio::test]
+async fn the_dissector_finds_the_failure_in_the_packets() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(deviating(), out.path()).await;
+    let count = dissected(&pcapng(&report, out.path(), 3));
+    let by_target: Vec<_> = count.findings.iter().filter(|finding| finding.direction == 1).collect();
+    assert_eq!(by_target.iter().map(|finding| finding.requirement.as_str()).collect::<Vec<_>>(), ["MPA-7.1.1-2"]);
+    let seen = report.results[3].seen.iter().find(|seen| seen.by_target).unwrap();
+    assert_eq!(seen.packet, Some(by_target[0].frame));
+}
+
+/// tshark is an outside judge; where it is not installed, the dissector's reading above stands alone.
+#[tokio::test]
+async fn tshark_shows_packets_with_their_comments() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(deviating(), out.path()).await;
+    let fields = ["-T", "fields", "-e", "frame.comment", "-e", "tcp.checksum.status", "-e", "ip.checksum.status"];
+    let check = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(pcapng(&report, out.path(), 3)).args(check).args(fields);
+    let Ok(output) = command.output() else {
+        eprintln!("tshark is not installed");
+        return;
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("stimulus, octets 3 to 3: octet 3 changed"), "{text}");
+    assert!(text.contains("fail: MPA-7.1.1-2: it sent an MPA Reply"), "{text}");
+    // Every packet has good checksums (1), none is malformed.
+    let is_good = |line: &str| line.ends_with("\t1\t1");
+    assert!(text.lines().count() == 17 && text.lines().all(is_good), "{text}");
+}

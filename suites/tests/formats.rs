@@ -1,0 +1,189 @@
+//! TAP, SARIF and Markdown say what the run came to; the baseline decides what is expected.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use common::{CASE, key_case};
+use serde_json::Value;
+use weft_suites::baseline::BaselineEntry;
+use weft_suites::diff::Diff;
+use weft_suites::model::{ExitCode, RunReport, Tier, Verdict};
+use weft_suites::report;
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+use weft_suites::{Filter, RunOptions, Schedule};
+
+async fn failing(baseline: Vec<BaselineEntry>) -> RunReport {
+    let out = tempfile::tempdir().unwrap();
+    key_case(common::deviating().with_baseline(baseline), out.path()).await
+}
+
+fn entry(case: &str, outcome: Verdict, signature: &str) -> BaselineEntry {
+    BaselineEntry {
+        case: case.into(),
+        outcome,
+        signature: signature.into(),
+        reason: "known # since spring".into(),
+        link: Some("https://example.org/7".into()),
+    }
+}
+
+/// A reader of TAP as simple as can be: numbers, words, directives.
+fn points(tap: &str) -> Vec<(bool, String)> {
+    let mut lines = tap.lines();
+    assert_eq!(lines.next(), Some("TAP version 14"));
+    let count: usize = lines.next().unwrap().strip_prefix("1..").unwrap().parse().unwrap();
+    let mut found = Vec::new();
+    for line in lines.filter(|line| !line.starts_with("  ") && !line.starts_with('#')) {
+        let (ok, rest) = match line.strip_prefix("not ok ") {
+            Some(rest) => (false, rest),
+            None => (true, line.strip_prefix("ok ").unwrap()),
+        };
+        let (number, rest) = rest.split_once(" - ").unwrap();
+        assert_eq!(number.parse::<usize>().unwrap(), found.len() + 1);
+        found.push((ok, rest.to_owned()));
+    }
+    assert_eq!(found.len(), count);
+    found
+}
+
+#[tokio::test]
+async fn tap_has_a_point_a_result() {
+    let found = points(&report::tap(&failing(Vec::new()).await).unwrap());
+    assert_eq!(found.len(), 16);
+    assert!(found.iter().all(|(ok, text)| !ok && text.starts_with(CASE) && !text.contains('#')));
+    let expected = failing(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]).await;
+    let found = points(&report::tap(&expected).unwrap());
+    assert!(found.iter().all(|(ok, text)| !ok && text.ends_with(" # TODO known \\# since spring")), "{found:?}");
+    let out = tempfile::tempdir().unwrap();
+    let passed = points(&report::tap(&key_case(Target::builtin(), out.path()).await).unwrap());
+    assert!(passed.iter().all(|(ok, _)| *ok));
+}
+
+#[tokio::test]
+async fn sarif_has_a_rule_a_requirement() {
+    let of = |report: &RunReport| serde_json::from_str::<Value>(&report::sarif(report).unwrap()).unwrap();
+    let document = of(&failing(Vec::new()).await);
+    assert_eq!(document["version"], "2.1.0");
+    let run = &document["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = run["results"].as_array().unwrap();
+    assert!(results.len() >= 16);
+    for result in results {
+        let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert_eq!((&result["kind"], &result["level"]), (&Value::from("fail"), &Value::from("error")));
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "mpa/7.1.1-key.lua");
+        assert!(place["region"]["startLine"].as_u64().unwrap() > 1);
+        assert!(result.get("suppressions").is_none());
+    }
+    let expected = of(&failing(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]).await);
+    for result in expected["runs"][0]["results"].as_array().unwrap() {
+        let why = result["suppressions"][0]["justification"].as_str().unwrap();
+        assert_eq!(why, "known # since spring (https://example.org/7)");
+    }
+}
+
+#[tokio::test]
+async fn the_summary_names_what_does_not_hold() {
+    let text = report::markdown(&failing(Vec::new()).await).unwrap();
+    assert!(text.contains("**16** fail") && text.contains("| MPA-7.1.1-2 | MUST |"), "{text}");
+    assert!(text.contains("| mpa 7.1.1 | 0 | 1 | 0 |"), "{text}");
+    assert_eq!(text.matches(&format!("| fail | `{CASE}[octet=")).count(), 16);
+    // Every table is one: as many bars in each of its lines.
+    for table in text.split("\n\n").filter(|part| part.starts_with('|')) {
+        let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+        assert!(table.trim().lines().all(|line| bars(line) == bars(table.lines().next().unwrap())), "{table}");
+    }
+}
+
+#[tokio::test]
+async fn the_html_report_counts_by_section() {
+    let text = report::html(&failing(vec![entry("no/such/case", Verdict::Fail, "x")]).await).unwrap();
+    assert!(text.contains("<td>mpa 7.1.1</td><td class=\"pass\">0</td><td class=\"fail\">1</td>"));
+    assert!(text.contains("no/such/case: there is no such case"));
+}
+
+#[tokio::test]
+async fn what_the_baseline_expects_is_as_expected() {
+    let all = failing(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2: it sent an MPA Reply")]).await;
+    assert_eq!((all.summary.expected.len(), all.summary.stale.len()), (16, 0));
+    assert_eq!((all.summary.exit_code, all.summary.counts.fail), (ExitCode::AsExpected, 16));
+    // One choice is expected, and fifteen are not.
+    let one = failing(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "")]).await;
+    assert_eq!((one.summary.expected.len(), one.summary.exit_code), (1, ExitCode::Unexpected));
+}
+
+#[tokio::test]
+async fn a_stale_entry_fails_the_run() {
+    for stale in [
+        entry(CASE, Verdict::Fail, "it sent an FPDU"),
+        entry(CASE, Verdict::Inconclusive, ""),
+        entry("mpa/7.1.1-key/no-such-case", Verdict::Fail, ""),
+    ] {
+        let report = failing(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2"), stale.clone()]).await;
+        assert_eq!((report.summary.stale.len(), report.summary.exit_code), (1, ExitCode::Unexpected), "{stale:?}");
+        assert!(report.summary.stale[0].starts_with(&stale.case));
+    }
+    // It passes now: the entry has to go.
+    let out = tempfile::tempdir().unwrap();
+    let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
+    let fixed = key_case(target, out.path()).await;
+    assert_eq!((fixed.summary.counts.pass, fixed.summary.exit_code), (16, ExitCode::Unexpected));
+    // What was not selected is not judged.
+    let target = Target::builtin().with_baseline(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "x")]);
+    let filter = Filter::of([format!("{CASE}[octet=4]")]);
+    let (report, _) = common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
+}
+
+#[tokio::test]
+async fn a_difference_stands_in_its_list() {
+    let out = tempfile::tempdir().unwrap();
+    let good = key_case(Target::builtin(), out.path()).await;
+    let bad = failing(Vec::new()).await;
+    let none = Diff::of(&bad, &bad);
+    assert_eq!((none.same, none.exit_code()), (16, ExitCode::AsExpected));
+    assert_eq!(Diff::of(&good, &bad).newly_failing.len(), 16);
+    assert_eq!(Diff::of(&good, &bad).exit_code(), ExitCode::Unexpected);
+    assert_eq!(Diff::of(&bad, &good).fixed.len(), 16);
+    assert_eq!(Diff::of(&bad, &good).exit_code(), ExitCode::AsExpected);
+    let mut less = good.clone();
+    less.results.remove(0);
+    less.results[0].verdict = Verdict::NotApplicable;
+    less.results[1].verdict = Verdict::Inconclusive;
+    let diff = Diff::of(&good, &less);
+    assert_eq!((diff.not_run.len(), diff.newly_not_applicable.len(), diff.newly_undecided.len()), (1, 1, 1));
+    assert_eq!((diff.same, diff.exit_code()), (13, ExitCode::Inconclusive));
+    assert_eq!(Diff::of(&less, &good).added.len() + Diff::of(&less, &good).decided.len(), 3);
+    let mut otherwise = bad.clone();
+    otherwise.results[2].actual = Some("it sent something else".into());
+    assert_eq!(Diff::of(&bad, &otherwise).failing_otherwise.len(), 1);
+}
+
+/// Cases at a time change nothing but the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_give_the_same_results_in_the_same_order() {
+    let run = async |jobs| {
+        let out = tempfile::tempdir().unwrap();
+        let options = RunOptions {
+            target: common::deviating(),
+            suites: Suites::embedded().unwrap(),
+            filter: Filter::of(["mpa/7.1.1-key"]).tier(Tier::Full),
+            out: out.path().to_owned(),
+            seed: Some(7),
+            cancel: None,
+        };
+        let schedule = Schedule { jobs, ..Schedule::default() };
+        let sink = std::sync::Arc::new(|_: &weft_suites::model::Event| {});
+        let report = weft_suites::run_with(options, schedule, sink).await.unwrap();
+        assert!(out.path().join(&report.results[15].evidence.files[0].path).is_file());
+        report
+            .results
+            .iter()
+            .map(|result| (result.key.clone(), result.signature(), result.steps.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(run(1).await, run(4).await);
+}

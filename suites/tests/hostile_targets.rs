@@ -1,0 +1,98 @@
+//! Targets that do not play along: each case ends in its time, with a verdict that says what happened.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use std::future::Future;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use common::CASE;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use weft_suites::Filter;
+use weft_suites::model::{CaseResult, StepKind, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+
+/// One case against a target that treats each connection so. Waits are a tenth of the usual.
+async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> CaseResult {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            serve(stream).await;
+        }
+    });
+    let text = format!("name = \"odd\"\nkind = \"tcp\"\naddress = \"{address}\"\ntime_scale = 0.1\n");
+    let target = Target::from_toml("odd.toml", &text).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of([format!("{CASE}[octet=0]")]);
+    let (mut report, _) = common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    server.abort();
+    report.results.remove(0)
+}
+
+/// Does what is required once, and nothing after it: no pass without liveness.
+#[tokio::test]
+async fn a_target_that_dies_of_the_stimulus_is_inconclusive() {
+    let died = Arc::new(AtomicBool::new(false));
+    let result = result_against(move |mut stream| {
+        let died = died.clone();
+        async move {
+            let mut request = [0; 20];
+            if died.load(Relaxed) || stream.read_exact(&mut request).await.is_err() {
+                return;
+            }
+            if request.starts_with(b"MPA ID Req Frame") {
+                stream.write_all(b"MPA ID Rep Frame\x40\x01\x00\x00").await.unwrap();
+                let _ = stream.read(&mut request).await;
+            } else {
+                died.store(true, Relaxed);
+            }
+        }
+    })
+    .await;
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert!(result.steps.iter().any(|step| step.kind == StepKind::Met));
+    assert!(result.explanation.contains("in the good exchange"), "{}", result.explanation);
+    assert_eq!(result.requirements[0].verdict, Verdict::Inconclusive);
+}
+
+#[tokio::test]
+async fn silence_is_inconclusive() {
+    let result = result_against(|stream| async move { std::mem::forget(stream) }).await;
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert!(result.explanation.contains("did not answer the Request"), "{}", result.explanation);
+}
+
+#[tokio::test]
+async fn garbage_is_inconclusive_and_told() {
+    let result = result_against(|mut stream| async move {
+        // The tester may be gone before all of it is written.
+        let _ = stream.write_all(&vec![0xa5; 1 << 20]).await;
+    })
+    .await;
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert!(result.explanation.contains("answered the Request with"), "{}", result.explanation);
+}
+
+#[tokio::test]
+async fn a_reply_that_announces_more_than_it_sends_is_inconclusive() {
+    let result = result_against(|mut stream| async move {
+        stream.write_all(b"MPA ID Rep Frame\x40\x01\xff\xff").await.unwrap();
+        std::mem::forget(stream);
+    })
+    .await;
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert!(result.explanation.contains("answered the Request with 20 octets"), "{}", result.explanation);
+}
+
+#[tokio::test]
+async fn a_close_at_once_is_inconclusive() {
+    let result = result_against(|stream| async move { drop(stream) }).await;
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert!(result.explanation.contains("the connection instead of a Reply"), "{}", result.explanation);
+}

@@ -1,0 +1,94 @@
+//! A PostgreSQL server of Debian's packages for one test: a cluster in a temporary folder, on a loopback port of its own.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(unreachable_pub, reason = "a module of a test binary")]
+
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A server that is stopped when it is dropped.
+pub struct Server {
+    pub url: String,
+    process: Child,
+    stop: Command,
+    _folder: tempfile::TempDir,
+}
+
+/// PostgreSQL refuses to be run by root; Debian's `nobody` has this number.
+const NOBODY: u32 = 65534;
+
+impl Server {
+    /// Starts one; `None` where the machine has none installed.
+    pub fn start() -> Option<Self> {
+        let programs = programs()?;
+        let folder = tempfile::tempdir().unwrap();
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
+        if is_root {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let command = |name: &str| {
+            let mut command = Command::new(programs.join(name));
+            command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+            if is_root {
+                command.uid(NOBODY).gid(NOBODY);
+            }
+            command
+        };
+        let data = folder.path().join("data");
+        let made = command("initdb").args(["-A", "trust", "-U", "weft", "-N", "-D"]).arg(&data).status().unwrap();
+        assert!(made.success(), "initdb");
+        // Free when it was asked for; nobody else takes it in the meantime, or the server does not start and the test says so.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let process = command("postgres")
+            .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-F", "-k"])
+            .arg(folder.path())
+            .arg("-D")
+            .arg(&data)
+            .spawn()
+            .unwrap();
+        let mut stop = command("pg_ctl");
+        stop.args(["stop", "-m", "immediate", "-D"]).arg(&data);
+        let url = format!("postgres://weft@127.0.0.1:{port}/postgres");
+        let mut server = Server { url, process, stop, _folder: folder };
+        server.wait(&programs, port);
+        Some(server)
+    }
+
+    /// `pg_isready` asks the server itself; the process ending means that it never will be.
+    fn wait(&mut self, programs: &Path, port: u16) {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let ready = Command::new(programs.join("pg_isready"))
+                .args(["-q", "-t", "1", "-h", "127.0.0.1", "-p", &port.to_string()])
+                .status();
+            if ready.unwrap().success() {
+                return;
+            }
+            assert!(self.process.try_wait().unwrap().is_none(), "the server ended");
+            assert!(Instant::now() < end, "the server is not ready after a minute");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // So it takes its shared memory with it; a server that does not hear is killed.
+        if !self.stop.status().is_ok_and(|status| status.success()) {
+            let _ = self.process.kill();
+        }
+        let _ = self.process.wait();
+    }
+}
+
+/// The folder of `initdb` and `postgres`, the newest version that is installed.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let mut folders: Vec<PathBuf> = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin"))).collect();
+    folders
+        .retain(|folder| ["initdb", "postgres", "pg_isready", "pg_ctl"].iter().all(|name| folder.join(name).is_file()));
+    folders.sort();
+    folders.pop()
+}

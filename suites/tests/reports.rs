@@ -1,0 +1,146 @@
+//! Each report says what happened, and whoever reads its format can read it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use common::{CASE, deviating, key_case, one_case, run};
+use weft_suites::model::{EventSink, RunReport};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+use weft_suites::{Filter, report};
+
+/// A run with every verdict that a run can have in it, times and ids made the same.
+async fn mixed() -> RunReport {
+    let out = tempfile::tempdir().unwrap();
+    let mut report = key_case(deviating(), out.path()).await;
+    report.results.truncate(3);
+    let mut passed = key_case(Target::builtin(), out.path()).await.results;
+    report.results.push(passed.remove(3));
+    let folder = one_case(out.path(), "t:good_exchange()\nt:conect()");
+    let (other, _) =
+        run(Target::builtin(), Suites::from_folder(&folder).unwrap(), Filter::everything(), out.path()).await;
+    report.cases.extend(other.cases);
+    report.results.extend(other.results);
+    let body = "local c = t:connect() c:expect_close { within = 1 }";
+    let folder = one_case(out.path(), body);
+    let (other, _) =
+        run(Target::builtin(), Suites::from_folder(&folder).unwrap(), Filter::everything(), out.path()).await;
+    report.results.extend(other.results);
+    let script = std::fs::read_to_string(folder.join("mpa/x.lua")).unwrap().replace("responder", "initiator");
+    std::fs::write(folder.join("mpa/x.lua"), script).unwrap();
+    let (other, _) =
+        run(Target::builtin(), Suites::from_folder(&folder).unwrap(), Filter::everything(), out.path()).await;
+    report.results.extend(other.results);
+    for result in &mut report.results {
+        result.duration_us = 1234;
+    }
+    report.run.id = "20260131T120000.000Z-0001".into();
+    report.run.started_unix_ms = 1_769_860_800_000;
+    let planned = report.results.len() as u64;
+    report.summary = weft_suites::model::Summary::of(report.summary.status, planned, &report.results, 5678);
+    report
+}
+
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(octets);
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn terminal(report: &RunReport, colour: bool) -> String {
+    use weft_suites::model::Event;
+    let buffer = Buffer::default();
+    let terminal = report::Terminal::new(buffer.clone(), colour);
+    let planned = report.results.iter().map(|result| result.key.clone()).collect();
+    terminal.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });
+    for result in &report.results {
+        terminal.event(&Event::CaseFinished { result: Box::new(result.clone()) });
+    }
+    terminal.event(&Event::RunFinished { summary: report.summary.clone() });
+    let octets = buffer.0.lock().unwrap().clone();
+    String::from_utf8(octets).unwrap()
+}
+
+#[tokio::test]
+async fn the_terminal_tells_failures_first() {
+    let report = mixed().await;
+    let text = terminal(&report, false);
+    insta::assert_snapshot!("terminal", text);
+    assert!(!text.contains('\u{1b}'));
+    let coloured = terminal(&report, true);
+    assert!(coloured.contains("\u{1b}[1;31mfail"));
+}
+
+#[tokio::test]
+async fn junit_is_valid_and_names_the_requirement() {
+    let text = report::junit(&mixed().await).unwrap();
+    assert!(text.contains("type=\"MPA-7.1.1-2\"") && text.contains("type=\"inconclusive\""), "{text}");
+    assert_eq!(text.matches("<failure ").count(), 3);
+    assert_eq!((text.matches("<error ").count(), text.matches("<skipped ").count()), (2, 1));
+    assert!(text.contains(&format!("name=\"{CASE}[octet=3]\"")));
+    insta::assert_snapshot!("junit", text);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("junit.xml");
+    std::fs::write(&file, &text).unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/junit.xsd");
+    let mut command = Command::new("xmllint");
+    match command.args(["--noout", "--schema"]).arg(schema).arg(&file).output() {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(_) => eprintln!("xmllint is not installed; the snapshot stands alone"),
+    }
+}
+
+#[tokio::test]
+async fn html_needs_nothing_but_itself() {
+    let report = mixed().await;
+    let text = report::html(&report).unwrap();
+    for word in ["src=", "@import", "url(", "<script", "<link"] {
+        assert!(!text.contains(word), "{word}");
+    }
+    // The only addresses are names of namespaces.
+    assert_eq!(text.matches("http").count(), text.matches("xmlns=\"http://www.w3.org/2000/svg\"").count());
+    let statement = weft_core::requirement!("MPA-7.1.1-2").row().summary;
+    for word in
+        [statement, "the target closes the connection and sends no octet before", "<svg", "prefers-color-scheme: dark"]
+    {
+        assert!(text.contains(word), "{word}");
+    }
+    assert!(text.contains("class=\"stimulus\"") && text.contains("class=\"wrong\""));
+    assert!(text.contains(r#"href="cases/mpa/7.1.1-key/wrong-octet/octet=0/evidence.pcapng""#));
+    assert_eq!(text.matches("<details").count(), report.results.len());
+}
+
+#[tokio::test]
+async fn html_escapes_what_a_script_says() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = one_case(out.path(), "t:note('<script>alert(1)</script>') error('<b>')");
+    let (report, _) =
+        run(Target::builtin(), Suites::from_folder(&folder).unwrap(), Filter::everything(), out.path()).await;
+    let text = report::html(&report).unwrap();
+    assert!(!text.contains("<script>") && !text.contains("<b>"), "{text}");
+}
+
+#[tokio::test]
+async fn json_is_read_back_and_all_files_are_written() {
+    let report = mixed().await;
+    let out = tempfile::tempdir().unwrap();
+    report::write_all(&report, out.path()).unwrap();
+    let text = std::fs::read_to_string(out.path().join("report.json")).unwrap();
+    assert_eq!(serde_json::from_str::<RunReport>(&text).unwrap(), report);
+    assert!(out.path().join("report.html").is_file() && out.path().join("junit.xml").is_file());
+    assert!(report::write_all(&report, &out.path().join("nowhere")).is_err());
+}

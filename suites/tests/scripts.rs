@@ -1,0 +1,143 @@
+//! What becomes of scripts that are wrong, or of cases that a target does not follow: each ends with a verdict and its line.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{one_case, run};
+use weft_suites::Filter;
+use weft_suites::model::{CaseResult, ExitCode, Verdict};
+use weft_suites::script::{Limits, Suites};
+use weft_suites::target::Target;
+
+/// Runs a case with this body against the builtin responder.
+async fn result_of(body: &str) -> CaseResult {
+    let out = tempfile::tempdir().unwrap();
+    let limits = Limits { instructions: 1_000_000, time: Duration::from_secs(20), ..Limits::default() };
+    let suites = Suites::from_folder_with(&one_case(out.path(), body), limits).unwrap();
+    let (mut report, _) = run(Target::builtin(), suites, Filter::everything(), out.path()).await;
+    if report.results[0].verdict == Verdict::Error {
+        assert_eq!(report.summary.exit_code, ExitCode::HarnessError);
+    }
+    // On every verdict the evidence is there.
+    for file in &report.results[0].evidence.files {
+        assert!(out.path().join(&file.path).is_file(), "{}", file.path);
+    }
+    report.results.remove(0)
+}
+
+#[tokio::test]
+async fn script_errors_name_their_line_and_what_was_expected() {
+    for (body, line, word) in [
+        ("\nlocal x = nil + 1", 4, "arithmetic on a nil value"),
+        ("t:good_exchange()\nt:conect()", 4, "conect"),
+        ("local c = t:connect()\n\nc:send(nil)", 5, "expected a message or a string of octets, found nil"),
+        ("local c = t:connect()\nc:expect_close { requirment = 'MPA-7.1.1-2' }", 4, "no field \"requirment\""),
+        ("local c = t:connect()\nc:expect_close { requirement = 'MPA-7.1.1-999' }", 4, "no requirement is called"),
+        ("local c = t:connect()\nc:expect_close { requirement = 'MPA-4.1-3' }", 4, "does not list MPA-4.1-3"),
+        ("local c = t:connect()\nc:expect_close { within = -1 }", 4, "within"),
+        ("t:request { revison = 2 }", 3, "no field \"revison\""),
+        ("t:request():flip(p.octet)", 3, "no parameter \"octet\""),
+        ("t:request():flip(20)", 3, "no octet 20"),
+        ("local c = t:connect()\nc:close()\nc:send('x')", 5, "closed"),
+        ("while true do end", 3, "more than 1000000 instructions"),
+        // Lua tells no line when memory is gone: the line of the case stands for it.
+        ("local s = 'x' while true do s = s .. s end", 1, "memory"),
+    ] {
+        let result = result_of(body).await;
+        let at = result.decided_at.as_ref().unwrap();
+        assert_eq!(result.verdict, Verdict::Error, "{body}: {}", result.explanation);
+        assert!(result.explanation.contains(word), "{body}: {}", result.explanation);
+        assert_eq!((at.file.as_str(), at.line), ("mpa/x.lua", line), "{body}: {}", result.explanation);
+    }
+}
+
+#[tokio::test]
+async fn a_case_without_evidence_or_liveness_is_an_error_of_the_case() {
+    for (body, word) in [
+        ("t:good_exchange() t:liveness()", "without an expectation for MPA-7.1.1-2"),
+        (
+            "local c = t:connect() c:send(t:request():flip(0)) c:expect_close { requirement = 'MPA-7.1.1-2' } t:liveness()",
+            "no t:good_exchange()",
+        ),
+        (
+            "t:good_exchange() local c = t:connect() c:send(t:request():flip(0)) c:expect_close { requirement = 'MPA-7.1.1-2' }",
+            "no t:liveness()",
+        ),
+    ] {
+        let result = result_of(body).await;
+        assert_eq!(result.verdict, Verdict::Error);
+        assert!(result.explanation.contains(word), "{}", result.explanation);
+    }
+}
+
+#[tokio::test]
+async fn a_wait_in_vain_is_inconclusive() {
+    let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(t:request():cut(19))\n\
+                c:expect_close { requirement = 'MPA-7.1.1-2', within = 1 }";
+    let result = result_of(body).await;
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    assert_eq!(result.actual.as_deref(), Some("nothing within 1 s, and the connection stays open"));
+    assert_eq!(result.decided_at.unwrap().line, 6);
+}
+
+#[tokio::test]
+async fn preparation_that_fails_is_inconclusive_and_a_requirement_fails() {
+    let prepare = "local c = t:connect()\nc:send(t:request())\nc:expect_reply { reject = true }";
+    let result = result_of(prepare).await;
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    assert_eq!(result.expected.as_deref(), Some("an MPA Reply, R=1"));
+    let judged = prepare.replace("reject = true", "reject = true, requirement = 'MPA-7.1.1-2'");
+    assert_eq!(result_of(&judged).await.verdict, Verdict::Fail);
+    let closed = "local c = t:connect()\nc:send(t:request():flip(0))\nc:expect_reply { requirement = 'MPA-7.1.1-2' }";
+    let result = result_of(closed).await;
+    assert_eq!((result.verdict, result.actual.as_deref()), (Verdict::Fail, Some("it closed the connection")));
+}
+
+#[tokio::test]
+async fn scripts_speak_all_of_the_good_exchange() {
+    let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(mpa.request { private_data = 'hi' })\n\
+                c:expect_reply { revision = 1, crc = true, markers = false, reject = false }\n\
+                c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'weft' } })\nt:note('said hello')\nc:close()\n\
+                c = t:connect()\nc:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";
+    let result = result_of(body).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    let texts: Vec<&str> = result.steps.iter().map(|step| step.text.as_str()).collect();
+    assert!(texts.contains(&"said hello") && texts.contains(&"FPDU with Send"), "{texts:?}");
+}
+
+#[tokio::test]
+async fn what_the_tester_breaks_on_purpose_is_not_held_against_the_target() {
+    // PAD octets that are not zero, from the tester: the monitor sees them, and knows whose they are.
+    let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(t:request())\nc:expect_reply()\n\
+                c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'a' }, pad = '\\1\\1\\1' })\nc:close()\n\
+                c = t:connect()\nc:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";
+    let result = result_of(body).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    assert!(result.seen.iter().any(|seen| seen.requirement.as_str() == "MPA-4.1-3"), "{:?}", result.seen);
+    assert!(result.seen.iter().all(|seen| !seen.by_target), "{:?}", result.seen);
+    assert_eq!(result.requirements.len(), 1);
+}
+
+#[tokio::test]
+async fn a_flood_of_notes_is_bounded_and_told() {
+    let result = result_of("for i = 1, 10100 do t:note('x') end").await;
+    assert_eq!((result.verdict, result.steps.len()), (Verdict::Error, 10_000));
+    assert!(result.explanation.contains("no room for 100 events"), "{}", result.explanation);
+}
+
+/// The case that the guide shows is one.
+#[tokio::test]
+async fn the_example_of_the_guide_runs() {
+    let guide = include_str!("../suites/README.md");
+    let script: String =
+        guide.lines().filter_map(|line| line.strip_prefix("    ")).map(|line| format!("{line}\n")).collect();
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().join("suites/mpa");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("7.1.1-key.lua"), script).unwrap();
+    let suites = Suites::from_folder(&out.path().join("suites")).unwrap();
+    let (report, _) = run(Target::builtin(), suites, Filter::everything(), out.path()).await;
+    assert_eq!((report.results.len(), report.summary.exit_code), (16, ExitCode::AsExpected));
+}

@@ -1,0 +1,109 @@
+//! What the store keeps, of a run that ended and of one that did not.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{CASE, key_case};
+use tokio::sync::watch;
+use weft_suites::model::{CaseKey, Event, ExitCode, RunStatus, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::store::{FILE_NAME, Store};
+use weft_suites::target::Target;
+use weft_suites::{Filter, RunOptions};
+
+#[tokio::test]
+async fn a_finished_run_is_read_back_whole() {
+    let out = tempfile::tempdir().unwrap();
+    let first = key_case(Target::builtin(), out.path()).await;
+    let second = key_case(common::deviating(), out.path()).await;
+    let store = Store::open(&out.path().join(FILE_NAME)).await.unwrap();
+
+    let runs = store.runs(10).await.unwrap();
+    assert_eq!(runs.len(), 2);
+    assert_eq!(store.runs(1).await.unwrap().len(), 1);
+    let record = runs.iter().find(|record| record.info.id == second.run.id).unwrap();
+    assert_eq!((record.status, record.finished, record.planned), (RunStatus::Done, 16, 16));
+    assert_eq!(record.summary.as_ref(), Some(&second.summary));
+
+    let detail = store.run(&first.run.id).await.unwrap().unwrap();
+    assert_eq!(detail.cases, first.cases);
+    assert_eq!(detail.planned[3].key, first.results[3].key);
+    assert!(detail.planned.iter().all(|planned| planned.verdict == Some(Verdict::Pass)));
+
+    let key: CaseKey = format!("{CASE}[octet=3]").parse().unwrap();
+    assert_eq!(store.result(&first.run.id, &key).await.unwrap().as_ref(), Some(&first.results[3]));
+    assert_eq!(store.report(&second.run.id).await.unwrap().as_ref(), Some(&second));
+
+    assert_eq!(store.run("no-such-run").await.unwrap(), None);
+    assert_eq!(store.report("no-such-run").await.unwrap(), None);
+    assert_eq!(store.result(&first.run.id, &CaseKey::new("no/such/case")).await.unwrap(), None);
+}
+
+/// A killed run cannot say goodbye: whatever was told as finished is in the store at that moment.
+#[tokio::test]
+async fn finished_cases_are_kept_before_they_are_told() {
+    let out = tempfile::tempdir().unwrap();
+    let database = out.path().join(FILE_NAME);
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let sink = move |event: &Event| {
+        if let Event::CaseFinished { result } = event {
+            sender.send(result.key.clone()).unwrap();
+        }
+    };
+    let run = tokio::spawn(weft_suites::run(options(out.path(), None), Arc::new(sink)));
+    let told = receiver.recv().await.unwrap();
+    // As a kill would: no destructor of the run's future gets to write anything.
+    run.abort();
+    let _ = run.await;
+    let store = Store::open(&database).await.unwrap();
+    let record = store.runs(1).await.unwrap().remove(0);
+    assert!(record.status == RunStatus::Running && record.finished >= 1 && record.finished < 16, "{record:?}");
+    assert_eq!(store.result(&record.info.id, &told).await.unwrap().unwrap().verdict, Verdict::Pass);
+    let report = store.report(&record.info.id).await.unwrap().unwrap();
+    assert_eq!((report.results.len() as u64, report.summary.planned), (record.finished, 16));
+    let left = store.run(&record.info.id).await.unwrap().unwrap().planned;
+    assert_eq!(left.iter().filter(|planned| planned.verdict.is_none()).count() as u64, 16 - record.finished);
+}
+
+#[tokio::test]
+async fn a_cancelled_run_ends_and_says_so() {
+    let out = tempfile::tempdir().unwrap();
+    let (cancel, receiver) = watch::channel(false);
+    let count = Arc::new(Mutex::new(0));
+    let counted = count.clone();
+    let sink = move |event: &Event| {
+        if let Event::CaseFinished { .. } = event {
+            let mut count = counted.lock().unwrap();
+            *count += 1;
+            if *count == 2 {
+                cancel.send(true).unwrap();
+            }
+        }
+    };
+    let report = weft_suites::run(options(out.path(), Some(receiver)), Arc::new(sink)).await.unwrap();
+    assert_eq!((report.results.len(), report.summary.status), (2, RunStatus::Cancelled));
+    assert_eq!(report.summary.exit_code, ExitCode::Inconclusive);
+    let store = Store::open(&out.path().join(FILE_NAME)).await.unwrap();
+    assert_eq!(store.runs(1).await.unwrap()[0].status, RunStatus::Cancelled);
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_refused() {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().join(FILE_NAME);
+    std::fs::write(&path, "this is no database, whatever its name may say; it is only text").unwrap();
+    assert!(Store::open(&path).await.is_err());
+}
+
+fn options(out: &std::path::Path, cancel: Option<watch::Receiver<bool>>) -> RunOptions {
+    RunOptions {
+        target: Target::builtin(),
+        suites: Suites::embedded().unwrap(),
+        filter: Filter::of([CASE]),
+        out: out.to_owned(),
+        seed: Some(7),
+        cancel,
+    }
+}

@@ -1,0 +1,135 @@
+//! What scripts can do to a connection, and what they get from it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use common::{one_case, run};
+use weft_suites::Filter;
+use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+
+/// Ends each case here: something to judge, and liveness.
+const END: &str = "\nlocal z = t:connect() z:send(t:request():flip(1))\n\
+                   z:expect_close { requirement = 'MPA-7.1.1-2' } t:liveness()";
+
+async fn against(target: Target, body: &str) -> CaseResult {
+    let out = tempfile::tempdir().unwrap();
+    let suites = Suites::from_folder(&one_case(out.path(), &format!("t:good_exchange()\n{body}{END}"))).unwrap();
+    let (mut report, _) = run(target, suites, Filter::everything(), out.path()).await;
+    report.results.remove(0)
+}
+
+async fn passes(body: &str) -> CaseResult {
+    let result = against(Target::builtin(), body).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{body}: {}", result.explanation);
+    result
+}
+
+#[tokio::test]
+async fn a_message_goes_in_pieces_with_pauses() {
+    let body =
+        "local c = t:connect()\nc:send(t:request(), { cuts = { 3, 16 }, pause = 0.5 })\nc:expect_reply()\nc:close()";
+    for target in [Target::builtin(), Target::builtin_tcp()] {
+        let result = against(target, body).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+        let pieces: Vec<_> = result.steps.iter().filter(|step| step.text.contains("piece")).collect();
+        let lens: Vec<u64> = pieces.iter().map(|step| step.octets.as_ref().unwrap().len).collect();
+        assert_eq!(lens, [3, 13, 4]);
+        assert!(pieces[2].at_ns - pieces[0].at_ns >= 1_000_000_000);
+    }
+    let result = passes("local c = t:connect()\nc:send(t:request(), { every = 1 })\nc:expect_reply()").await;
+    assert_eq!(result.steps.iter().filter(|step| step.text.contains("piece")).count(), 20);
+}
+
+#[tokio::test]
+async fn a_half_close_is_a_fin_and_nothing_else() {
+    let result = passes("local c = t:connect()\nc:send(t:request():cut(19))\nc:finish()\nc:expect_close()").await;
+    let of = |direction| result.steps.iter().filter(|s| s.direction == direction && s.kind == StepKind::Fin).count();
+    assert!(of(Direction::Sent) >= 1 && of(Direction::Received) >= 1);
+}
+
+#[tokio::test]
+async fn what_comes_back_is_plain_values() {
+    passes(
+        "local c = t:connect()\nc:send(t:request { private_data = 'hi' })\nlocal r = c:expect_reply()\n\
+         assert(r.revision == 1 and r.crc and not r.reject and r.flags == 0x40 and r.private_data == '', r.flags)\n\
+         c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'weft' } })\n\
+         local f = c:expect_fpdu { opcode = 3, payload = 'weft', crc = true }\n\
+         assert(f.msn == 1 and f.qn == 0 and f.last and not f.tagged and f.crc_is_right and #f.ulpdu == 22)\nc:close()",
+    )
+    .await;
+    passes(
+        "local c = t:connect()\nc:send(t:request())\nassert(c:expect_octets { begins = 'MPA' } :sub(1, 3) == 'MPA')",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn two_messages_go_as_one() {
+    let body = "local c = t:connect()\nc:send(t:request())\nc:expect_reply()\n\
+                c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'x' } } .. mpa.fpdu { ulpdu = rdmap.send { msn = 2 } })\n\
+                c:expect_fpdu { payload = 'x' }\nc:expect_fpdu { payload = '' }";
+    passes(body).await;
+}
+
+#[tokio::test]
+async fn silence_is_looked_at_and_needs_liveness() {
+    let result = passes("local c = t:connect()\nc:expect_silence { within = 1 }\nc:reset()").await;
+    assert!(result.steps.iter().any(|step| step.kind == StepKind::Silence && step.text == "nothing within 1 s"));
+    let broken = "local c = t:connect()\nc:send(t:request())\nc:expect_silence { requirement = 'MPA-7.1.1-2' }";
+    assert_eq!(against(Target::builtin(), broken).await.verdict, Verdict::Fail);
+}
+
+#[tokio::test]
+async fn a_check_of_the_script_is_an_expectation() {
+    passes("t:check(true, { requirement = 'MPA-7.1.1-2', expected = 'one', actual = 'one' })").await;
+    let body = "t:check(1 == 2, { requirement = 'MPA-7.1.1-2', expected = 'one', actual = 'two' })";
+    let result = against(Target::builtin(), body).await;
+    assert_eq!((result.verdict, result.actual.as_deref()), (Verdict::Fail, Some("two")));
+}
+
+/// Too late is a failure only where time is what the requirement is about.
+#[tokio::test]
+async fn lateness_fails_where_the_case_says_so() {
+    let body = |more: &str| {
+        format!(
+            "local c = t:connect()\nc:send(t:request():cut(4))\n\
+             c:expect_close {{ requirement = 'MPA-7.1.1-2', within = 1{more} }}"
+        )
+    };
+    assert_eq!(against(Target::builtin(), &body("")).await.verdict, Verdict::Inconclusive);
+    let result = against(Target::builtin(), &body(", overdue_fails = true")).await;
+    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+}
+
+#[tokio::test]
+async fn what_cannot_be_cut_is_refused() {
+    for body in [
+        "t:connect():send('abc', { cuts = { 3 } })",
+        "t:connect():send('abc', { cuts = { 0 } })",
+        "t:connect():send('abc', { every = 0 })",
+        "t:connect():send('abc', { pause = -1 })",
+        "t:connect():send('abc', { cut = { 1 } })",
+        "t:connect():send(('x'):rep(8192), { every = 1 })",
+        "t:pause(1e9)",
+    ] {
+        assert_eq!(against(Target::builtin(), body).await.verdict, Verdict::Error, "{body}");
+    }
+}
+
+/// The builtin responder answers an enhanced Request, in the peer-to-peer model too.
+#[tokio::test]
+async fn the_good_exchange_is_enhanced_where_the_target_file_says_so() {
+    for (table, flags) in
+        [("{ ird = 2, ord = 3 }", "50"), ("{ rtr = [\"write\"] }", "50"), ("{ rtr = [\"read\"] }", "50")]
+    {
+        let text = format!("name = \"b\"\nkind = \"builtin\"\n[startup]\nrevision = 2\nenhanced = {table}\n");
+        let result = against(Target::from_toml("b.toml", &text).unwrap(), "").await;
+        assert_eq!(result.verdict, Verdict::Pass, "{table}: {}", result.explanation);
+        let request = result.steps.iter().find_map(|step| step.octets.as_ref()).unwrap();
+        assert_eq!(&request.hex[32..36], format!("{flags}02"));
+        let ready = result.steps.iter().filter(|step| step.text.contains("ready to receive")).count();
+        assert_eq!(ready, if table.contains("rtr") { 2 } else { 0 }, "{table}");
+    }
+}

@@ -1,0 +1,152 @@
+//! The case about the key judges right, over the virtual link and over TCP, and says why.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod common;
+
+use common::{CASE, deviating, key_case, one_case, run};
+use weft_core::requirement;
+use weft_suites::Filter;
+use weft_suites::model::{Event, ExitCode, MarkKind, RunReport, Step, StepKind, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+
+fn verdicts(report: &RunReport) -> Vec<(String, Verdict)> {
+    report.results.iter().map(|result| (result.key.to_string(), result.verdict)).collect()
+}
+
+fn assert_all(report: &RunReport, verdict: Verdict) {
+    for result in &report.results {
+        assert_eq!(result.verdict, verdict, "{}: {}", result.key, result.explanation);
+    }
+    assert_eq!(report.results.len(), 16);
+}
+
+#[tokio::test]
+async fn the_correct_responder_passes_in_process() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::builtin(), out.path()).await;
+    assert_all(&report, Verdict::Pass);
+    assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
+    assert_eq!(report.summary.failing, []);
+    let result = &report.results[3];
+    assert_eq!(result.key.to_string(), format!("{CASE}[octet=3]"));
+    assert!(result.actual.as_ref().unwrap().contains("no octet before"), "{result:?}");
+    // The stimulus is marked where it is.
+    let stimulus = |step: &&Step| {
+        step.octets
+            .iter()
+            .flat_map(|octets| &octets.marks)
+            .any(|mark| mark.kind == MarkKind::Stimulus && mark.start == 3)
+    };
+    assert_eq!(result.steps.iter().filter(stimulus).count(), 1);
+    // Two good exchanges around it, each on a connection of its own.
+    assert_eq!(result.steps.iter().filter(|step| step.kind == StepKind::Connected).count(), 3);
+}
+
+#[tokio::test]
+async fn the_correct_responder_passes_over_tcp() {
+    let out = tempfile::tempdir().unwrap();
+    assert_all(&key_case(Target::builtin_tcp(), out.path()).await, Verdict::Pass);
+}
+
+#[tokio::test]
+async fn the_deviating_responder_fails_and_the_requirement_is_named() {
+    let tcp = Target::builtin_tcp().with_deviations(["mpa.accepts-wrong-key"]).unwrap();
+    for target in [deviating(), tcp] {
+        let out = tempfile::tempdir().unwrap();
+        let report = key_case(target, out.path()).await;
+        assert_all(&report, Verdict::Fail);
+        assert_eq!(report.summary.exit_code, ExitCode::Unexpected);
+        assert_eq!(report.summary.failing, [requirement!("MPA-7.1.1-2")]);
+        for result in &report.results {
+            assert_eq!(result.requirements[0].requirement, requirement!("MPA-7.1.1-2"));
+            assert_eq!(result.requirements[0].verdict, Verdict::Fail);
+            assert!(result.explanation.contains("MPA-7.1.1-2"), "{}", result.explanation);
+            assert!(result.actual.as_ref().unwrap().contains("MPA Reply"), "{:?}", result.actual);
+            assert_eq!(result.decided_at.as_ref().unwrap().file, "mpa/7.1.1-key.lua");
+            // The monitor saw the same, by itself.
+            assert!(result.seen.iter().any(|seen| seen.by_target && seen.requirement == requirement!("MPA-7.1.1-2")));
+        }
+    }
+}
+
+#[tokio::test]
+async fn three_runs_give_the_same() {
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let out = tempfile::tempdir().unwrap();
+        let report = key_case(Target::builtin(), out.path()).await;
+        let steps: Vec<_> = report.results.iter().map(|result| result.steps.clone()).collect();
+        seen.push((verdicts(&report), steps));
+    }
+    assert!(seen[0] == seen[1] && seen[1] == seen[2]);
+}
+
+/// A target of kind tcp with nothing known above MPA: the start-up alone is the good exchange.
+#[tokio::test]
+async fn a_target_with_nothing_above_mpa_is_judged() {
+    let server = weft_peer::driver::serve::Server::bind("127.0.0.1:0".parse().unwrap(), Default::default()).unwrap();
+    let (address, stop) = (server.local_addr(), server.stop_handle());
+    let serving = tokio::spawn(server.run());
+    let text = format!("name = \"bare\"\nkind = \"tcp\"\naddress = \"{address}\"\nservice = \"none\"\n");
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::from_toml("t.toml", &text).unwrap(), out.path()).await;
+    assert_all(&report, Verdict::Pass);
+    assert!(report.results[0].steps.iter().all(|step| !step.text.contains("FPDU")));
+    stop.stop();
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_target_that_is_not_there_is_inconclusive() {
+    // Bound and not listening any more: nobody answers there.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = format!("name = \"gone\"\nkind = \"tcp\"\naddress = \"{address}\"\n");
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::from_toml("t.toml", &text).unwrap(), out.path()).await;
+    assert_all(&report, Verdict::Inconclusive);
+    assert_eq!(report.summary.exit_code, ExitCode::Inconclusive);
+    assert!(report.results[0].explanation.contains("not reached"));
+}
+
+#[tokio::test]
+async fn a_case_for_initiators_is_not_applicable() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = one_case(out.path(), "");
+    let script = std::fs::read_to_string(folder.join("mpa/x.lua")).unwrap().replace("responder", "initiator");
+    std::fs::write(folder.join("mpa/x.lua"), script).unwrap();
+    let suites = Suites::from_folder(&folder).unwrap();
+    let (report, _) = run(Target::builtin(), suites, Filter::everything(), out.path()).await;
+    assert_eq!(report.results[0].verdict, Verdict::NotApplicable);
+    assert_eq!(report.summary.exit_code, ExitCode::NothingRun);
+}
+
+#[tokio::test]
+async fn nothing_selected_is_told() {
+    let out = tempfile::tempdir().unwrap();
+    let suites = Suites::embedded().unwrap();
+    let (report, events) = run(Target::builtin(), suites, Filter::of(["no-such-case"]), out.path()).await;
+    assert_eq!((report.results.len(), report.summary.exit_code), (0, ExitCode::NothingRun));
+    assert!(matches!(&events[..], [Event::RunStarted { .. }, Event::RunFinished { .. }]));
+}
+
+#[tokio::test]
+async fn events_tell_the_whole_run_in_order() {
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of([format!("{CASE}[octet=0]"), format!("{CASE}[octet=1]")]);
+    let (report, events) = run(Target::builtin(), Suites::embedded().unwrap(), filter, out.path()).await;
+    let mut finished = Vec::new();
+    let mut steps = 0;
+    for event in &events {
+        match event {
+            Event::RunStarted { planned, .. } => assert_eq!(planned.len(), 2),
+            Event::CaseStarted { index, .. } => assert_eq!(*index, finished.len() as u64),
+            Event::CaseStep { .. } => steps += 1,
+            Event::CaseFinished { result } => finished.push((**result).clone()),
+            Event::RunFinished { summary } => assert_eq!(*summary, report.summary),
+            Event::TargetWaiting { .. } => panic!("nobody waits here"),
+        }
+    }
+    assert_eq!(steps, report.results.iter().map(|result| result.steps.len()).sum::<usize>());
+    assert_eq!(finished, report.results);
+}
