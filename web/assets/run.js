@@ -1,0 +1,69 @@
+// A run page while the run lasts: verdicts, counters and the current step, as the server tells them.
+// After a lost connection the browser comes back by itself, and the server tells everything again.
+
+const progress = document.getElementById("progress");
+const rows = new Map([...document.querySelectorAll("tr[data-key]")].map((row) => [row.dataset.key, row]));
+const order = ["error", "fail", "inconclusive", "pass", "unimplemented", "not-applicable"];
+const verdicts = new Map();
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+function setText(id, text) {
+  document.getElementById(id).textContent = text;
+}
+
+function show(key, content) {
+  rows.get(key)?.cells[1].replaceChildren(content);
+}
+
+function count() {
+  const numbers = new Map();
+  for (const verdict of verdicts.values()) numbers.set(verdict, (numbers.get(verdict) ?? 0) + 1);
+  const shown = order.filter((verdict) => numbers.has(verdict));
+  const parts = shown.flatMap((verdict) => [element("span", `verdict ${verdict}`, `${numbers.get(verdict)} ${verdict}`), " "]);
+  document.getElementById("counts").replaceChildren(...parts);
+  setText("done", String(verdicts.size));
+  document.getElementById("bar").value = verdicts.size;
+}
+
+const updates = {
+  waiting: ({ what, seconds }) => {
+    setText("status", "waiting-for-target");
+    setText("now", `at most ${seconds} s: ${what}`);
+  },
+  started: ({ key }) => {
+    setText("status", "running");
+    setText("now", key);
+    if (!verdicts.has(key)) show(key, element("span", "", "running"));
+  },
+  step: ({ key, text }) => setText("now", `${key}: ${text}`),
+  finished: ({ key, verdict, duration }) => {
+    verdicts.set(key, verdict);
+    show(key, element("span", `verdict ${verdict}`, verdict));
+    const row = rows.get(key);
+    if (row) row.cells[2].textContent = duration;
+    count();
+  },
+  done: ({ status, exit_code }, source) => {
+    source.close();
+    setText("status", status);
+    setText("code", `, exit code ${exit_code}`);
+    // What does not hold, and how long it took, is on the page that the server makes now.
+    const again = element("a", "", "Show the whole result");
+    again.href = location.pathname;
+    document.getElementById("now").replaceChildren(again);
+  },
+};
+
+if (progress?.dataset.events) {
+  const source = new EventSource(progress.dataset.events);
+  source.onmessage = (message) => {
+    const update = JSON.parse(message.data);
+    updates[update.event]?.(update, source);
+  };
+}

@@ -1,0 +1,105 @@
+//! The dashboard: runs and cases in a browser.
+//!
+//! ```text
+//! store (weft-suites) ---------------> routes -> view (templates) -> pages
+//! events of a run in this process -> live -> routes::events -> Server-Sent Events -> run.js
+//! ```
+//!
+//! Pages are rendered here and work without scripts; small ES modules add live updates and keys. Everything a page needs is
+//! in the binary. What stays out: starting and stopping runs, uploads, accounts. Every address is read-only.
+//!
+//! **Safety.** The server listens on loopback only and answers to loopback names only, so that no page of another site can
+//! reach it under a name of its own. No file is opened under a path that a request holds: evidence is found through the
+//! results store. Pages forbid inline scripts and styles, and everything from elsewhere.
+#![forbid(unsafe_code)]
+
+mod app;
+mod guard;
+mod live;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::{broadcast, watch};
+use weft_suites::model::Event;
+use weft_suites::store::{Store, StoreError};
+
+use app::App;
+use live::Hub;
+
+/// What to serve, and where.
+#[derive(Debug, Clone)]
+pub struct WebOptions {
+    /// Address and port; port 0 takes a free one. Loopback only.
+    pub listen: SocketAddr,
+    /// The results store. Evidence is read from its folder, the run's.
+    pub store: PathBuf,
+    /// Events of runs in this process, the same channel that the run has as its sink. Start the server before the run:
+    /// a run whose beginning was missed is shown from the store, with a delay. Runs of other processes always are.
+    pub live: Option<broadcast::Sender<Arc<Event>>>,
+}
+
+/// Why the dashboard does not come up, or went down.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// Somebody else could reach it.
+    #[error(
+        "{0} is not a loopback address: the dashboard has no access control yet (tokens come with a later version), so it \
+         listens on 127.0.0.1 or [::1] only"
+    )]
+    NotLoopback(SocketAddr),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The results store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Serving stopped.
+    #[error("the dashboard stopped: {0}")]
+    Serve(io::Error),
+}
+
+/// Serves until `shutdown` is ready; then open event streams end and requests under way are finished.
+///
+/// `ready` is told the address that was bound, once connections are taken.
+///
+/// # Errors
+/// What [`WebError`] lists.
+pub async fn serve(
+    options: WebOptions,
+    ready: impl FnOnce(SocketAddr),
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), WebError> {
+    let WebOptions { listen, store, live } = options;
+    if !listen.ip().is_loopback() {
+        return Err(WebError::NotLoopback(listen));
+    }
+    let hub = Hub::start(live);
+    let opened = Store::open(&store).await?;
+    let (stop, stopped) = watch::channel(false);
+    let folder = store.parent().map(ToOwned::to_owned).unwrap_or_default();
+    let app = App { store: opened.clone(), folder, hub, stopped };
+    let failed = |error| WebError::Listen { address: listen, error };
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    ready(listener.local_addr().map_err(failed)?);
+    let stopping = async move {
+        shutdown.await;
+        // Without this, event streams would hold the server open.
+        stop.send_replace(true);
+    };
+    let served = axum::serve(listener, routes::router(app)).with_graceful_shutdown(stopping).await;
+    opened.close().await;
+    served.map_err(WebError::Serve)
+}

@@ -1,0 +1,30 @@
+//! Style and scripts, from the binary.
+
+use axum::extract::Path;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rust_embed::RustEmbed;
+
+use crate::app::Failure;
+
+#[derive(RustEmbed)]
+#[folder = "assets"]
+struct Assets;
+
+pub(super) async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Failure> {
+    let file = Assets::get(&name).ok_or(Failure::NotFound("There is no such file."))?;
+    let mime = match name.rsplit_once('.') {
+        Some((_, "css")) => "text/css; charset=utf-8",
+        Some((_, "js")) => "text/javascript; charset=utf-8",
+        Some((_, "svg")) => "image/svg+xml",
+        _ => "application/octet-stream",
+    };
+    let hash: String = file.metadata.sha256_hash().iter().take(16).map(|octet| format!("{octet:02x}")).collect();
+    let tag = format!("\"{hash}\"");
+    let same = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let caching = [(header::ETAG, tag), (header::CACHE_CONTROL, "no-cache".to_owned())];
+    if same {
+        return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
+    }
+    Ok((caching, [(header::CONTENT_TYPE, mime)], file.data).into_response())
+}

@@ -1,0 +1,19 @@
+//! One case of a run.
+
+use axum::extract::{Path, State};
+use axum::response::Html;
+
+use super::{evidence, find_case, find_run};
+use crate::app::{App, Failure};
+use crate::view;
+
+pub(super) async fn page(
+    State(app): State<App>,
+    Path((run, case)): Path<(String, String)>,
+) -> Result<Html<String>, Failure> {
+    let run = find_run(&app, &run).await?;
+    let (place, key) = find_case(&run, &case)?;
+    let result = app.store.result(&run.record.info.id, &key).await?;
+    let is_kept = evidence::is_kept(&app, &run.record.info.id, &key).await?;
+    Ok(Html(view::case(&run, place, result.as_ref(), is_kept)?))
+}

@@ -1,0 +1,18 @@
+//! For watchdogs: can the store be read?
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+
+pub(super) async fn check(State(app): State<App>) -> Response {
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    match app.store.runs(1).await {
+        Ok(_) => (json, "{\"status\":\"ok\"}\n").into_response(),
+        Err(error) => {
+            tracing::error!("{error}");
+            (StatusCode::SERVICE_UNAVAILABLE, json, "{\"status\":\"store\"}\n").into_response()
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The addresses of the dashboard, one file a page or resource.
+//!
+//! | address | what |
+//! | --- | --- |
+//! | `/` | runs, newest first |
+//! | `/runs/{run}` | one run, live while it lasts |
+//! | `/runs/{run}/events` | Server-Sent Events of it |
+//! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
+//! | `/runs/{run}/evidence/{kind}/{case}` | its `pcapng` or `transcript` |
+//! | `/assets/{name}` | style and scripts |
+//! | `/healthz` | for watchdogs |
+
+mod assets;
+mod case;
+mod events;
+mod evidence;
+mod health;
+mod run;
+mod runs;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::routing::get;
+use weft_suites::model::CaseKey;
+use weft_suites::store::RunDetail;
+
+use crate::app::{App, Failure};
+use crate::guard::guard;
+
+/// All routes.
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .route("/", get(runs::page))
+        .route("/runs/{run}", get(run::page))
+        .route("/runs/{run}/events", get(events::stream))
+        .route("/runs/{run}/cases/{*case}", get(case::page))
+        .route("/runs/{run}/evidence/{kind}/{*case}", get(evidence::file))
+        .route("/assets/{name}", get(assets::file))
+        .route("/healthz", get(health::check))
+        .fallback(|| async { Failure::NotFound("There is no such page.") })
+        .layer(from_fn(guard))
+        .with_state(app)
+}
+
+/// The run called `id`.
+async fn find_run(app: &App, id: &str) -> Result<RunDetail, Failure> {
+    app.store.run(id).await?.ok_or(Failure::NotFound("The store has no such run."))
+}
+
+/// Place of the case with this path in the plan of `run`.
+fn find_case(run: &RunDetail, path: &str) -> Result<(usize, CaseKey), Failure> {
+    let mut planned = run.planned.iter().enumerate();
+    let found = planned.find(|(_, case)| case.key.path() == path);
+    found.map(|(at, case)| (at, case.key.clone())).ok_or(Failure::NotFound("The run has no such case."))
+}

@@ -1,0 +1,456 @@
+//! The dashboard as a browser sees it: requests against the router, without a socket where none is needed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, BodyDataStream};
+use axum::http::{Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{broadcast, oneshot, watch};
+use tokio_stream::StreamExt;
+use tower::ServiceExt;
+use weft_suites::model::{CaseKey, Event, RunReport, RunStatus, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::store::{FILE_NAME, Store};
+use weft_suites::target::Target;
+use weft_suites::{Filter, RunOptions};
+
+use crate::app::App;
+use crate::live::Hub;
+use crate::{WebError, WebOptions, routes, serve};
+
+/// Ends a test that would wait for ever.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A run against the builtin target that accepts wrong keys.
+async fn failing_run(out: &Path, live: Option<broadcast::Sender<Arc<Event>>>) -> RunReport {
+    let options = RunOptions {
+        target: Target::builtin().with_deviations(["mpa.accepts-wrong-key"]).unwrap(),
+        suites: Suites::embedded().unwrap(),
+        filter: Filter::of(["mpa/7.1.1-key"]),
+        out: out.to_owned(),
+        seed: Some(1),
+        cancel: None,
+    };
+    match live {
+        Some(live) => weft_suites::run(options, Arc::new(live)).await.unwrap(),
+        None => weft_suites::run(options, Arc::new(|_: &Event| {})).await.unwrap(),
+    }
+}
+
+struct Site {
+    store: Store,
+    router: Router,
+    stop: watch::Sender<bool>,
+}
+
+async fn site(folder: &Path, live: Option<broadcast::Sender<Arc<Event>>>) -> Site {
+    let store = Store::open(&folder.join(FILE_NAME)).await.unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let app = App { store: store.clone(), folder: folder.to_owned(), hub: Hub::start(live), stopped };
+    Site { store, router: routes::router(app), stop }
+}
+
+impl Site {
+    async fn get(&self, path: &str) -> Response<Body> {
+        let request = Request::get(path).header(header::HOST, "localhost:1").body(Body::empty()).unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn text(&self, path: &str) -> String {
+        let response = self.get(path).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        String::from_utf8(octets(response).await).unwrap()
+    }
+}
+
+async fn octets(response: Response<Body>) -> Vec<u8> {
+    response.into_body().collect().await.unwrap().to_bytes().to_vec()
+}
+
+/// Address of the page of a case whose path needs no escape but that of `=`.
+fn case_page(run: &str, key: &CaseKey) -> String {
+    format!("/runs/{run}/cases/{}", key.path().replace('=', "%3D"))
+}
+
+#[tokio::test]
+async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    let (id, failed) = (&report.run.id, report.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap());
+
+    let list = site.text("/").await;
+    assert!(list.contains(&format!("href=\"/runs/{id}\"")) && list.contains("mpa.accepts-wrong-key"), "{list}");
+
+    let run = site.text(&format!("/runs/{id}")).await;
+    let page = case_page(id, &failed.key);
+    assert!(run.contains(&format!("href=\"{page}\"")), "{run}");
+    assert!(run.contains("<code>MPA-7.1.1-2</code>") && run.contains("exit code 1"), "{run}");
+    // Nothing more will happen: no script, no event stream.
+    assert!(!run.contains("data-events") && !run.contains("/assets/run.js"), "{run}");
+
+    let case = site.text(&page).await;
+    assert!(case.contains("Responder checks the received key") && case.contains("<svg class=\"ladder\""), "{case}");
+    assert!(case.contains("class=\"stimulus\"") && case.contains("rel=\"next\""), "{case}");
+    for words in [failed.expected.as_ref().unwrap(), failed.actual.as_ref().unwrap()] {
+        let escaped = words.replace('&', "&#38;").replace('"', "&#34;").replace('\'', "&#39;").replace('<', "&#60;");
+        assert!(case.contains(&escaped), "{escaped} in {case}");
+    }
+
+    for (kind, begin) in [("pcapng", &b"\x0a\x0d\x0d\x0a"[..]), ("transcript", b"{")] {
+        let path = page.replace("/cases/", &format!("/evidence/{kind}/"));
+        assert!(case.contains(&format!("href=\"{path}\"")), "{path}");
+        let response = site.get(&path).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(response.headers()[header::CONTENT_DISPOSITION].to_str().unwrap().starts_with("attachment"));
+        assert!(octets(response).await.starts_with(begin), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_has_the_headers_and_no_page_has_inline_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    let id = &report.run.id;
+    let case = case_page(id, &report.results[0].key);
+    let pages = ["/".to_owned(), format!("/runs/{id}"), case.clone(), "/none".into(), "/runs/none".into()];
+    let others = ["/healthz".into(), "/assets/style.css".into(), case.replace("/cases/", "/evidence/pcapng/")];
+    for path in pages.iter().chain(&others) {
+        let response = site.get(path).await;
+        let headers = response.headers();
+        let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert_eq!(headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff", "{path}");
+        assert_eq!(headers[header::REFERRER_POLICY], "no-referrer", "{path}");
+        assert!(headers.contains_key(header::CACHE_CONTROL), "{path}");
+        if pages.contains(path) {
+            let html = String::from_utf8(octets(response).await).unwrap();
+            for inline in
+                [" style=", "<style", "<script>", "javascript:", " onclick=", " onload=", "http://", "https://"]
+            {
+                // The namespace of SVG is a name and no address.
+                let html = html.replace("http://www.w3.org/2000/svg", "");
+                assert!(!html.contains(inline), "{path} has {inline}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn hostile_text_stays_text() {
+    const HOSTILE: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> style=\"x\"";
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    report.run.id = "20990101T000000.000Z-<b>\"".into();
+    report.run.target.name = HOSTILE.into();
+    report.run.target.reached_by = HOSTILE.into();
+    report.run.target.deviations = vec![HOSTILE.into()];
+    let mut result = report.results.swap_remove(0);
+    result.key = CaseKey::new("a\"b/<script>/../c");
+    for text in [&mut result.expected, &mut result.actual] {
+        *text = Some(HOSTILE.into());
+    }
+    result.explanation = HOSTILE.into();
+    for step in &mut result.steps {
+        step.text = HOSTILE.into();
+        for mark in step.octets.iter_mut().flat_map(|octets| &mut octets.marks) {
+            mark.label = HOSTILE.into();
+        }
+    }
+    let mut case = report.cases.swap_remove(0);
+    (case.id, case.title) = (result.key.case.clone(), HOSTILE.into());
+    site.store.begin(&report.run, &[case], std::slice::from_ref(&result.key)).await.unwrap();
+    site.store.finish_case(&report.run.id, &result).await.unwrap();
+
+    let list = site.text("/").await;
+    let run_page = list.split("href=\"").find(|part| part.starts_with("/runs/20990101")).unwrap();
+    let run_page = run_page.split('"').next().unwrap().to_owned();
+    let run = site.text(&run_page).await;
+    let case_page = run.split("href=\"").find(|part| part.contains("/cases/")).unwrap().split('"').next().unwrap();
+    let case = site.text(case_page).await;
+    for html in [&list, &run, &case] {
+        assert!(html.contains("alert(1)"), "the text is shown: {html}");
+        for markup in ["<script>alert", "<img", "<b>", "style=\"x"] {
+            assert!(!html.contains(markup), "{markup} in {html}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_address_leads_out_of_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_folder = folder.path().join("run");
+    std::fs::create_dir(&run_folder).unwrap();
+    std::fs::write(folder.path().join("secret"), "what nobody may read").unwrap();
+    let report = failing_run(&run_folder, None).await;
+    let site = site(&run_folder, None).await;
+    let id = &report.run.id;
+    for path in [
+        "..%2F..%2Fsecret",
+        "../../secret",
+        "%2e%2e/%2e%2e/secret",
+        "..%5C..%5Csecret",
+        "%2Fetc%2Fpasswd",
+        "/etc/passwd",
+        "mpa/7.1.1-key/wrong-octet/octet%3D3/../../../../../../secret",
+        "results.sqlite",
+        "%00",
+        "%FF",
+    ] {
+        for address in [format!("/runs/{id}/evidence/pcapng/{path}"), format!("/runs/{id}/cases/{path}")] {
+            let status = site.get(&address).await.status();
+            assert!(status.is_client_error(), "{address}: {status}");
+        }
+        for address in [format!("/assets/{path}"), format!("/runs/{path}"), format!("/runs/{id}/evidence/{path}/x")] {
+            let status = site.get(&address).await.status();
+            assert!(status.is_client_error(), "{address}: {status}");
+        }
+    }
+
+    // A store that was tampered with opens no other file either.
+    for stored in ["../secret", "/etc/passwd", "cases/../../secret"] {
+        let (mut run, mut result) = (report.run.clone(), report.results[0].clone());
+        run.id = format!("29990101-{}", stored.len());
+        for file in &mut result.evidence.files {
+            file.path = stored.to_owned();
+        }
+        site.store.begin(&run, &report.cases, std::slice::from_ref(&result.key)).await.unwrap();
+        site.store.finish_case(&run.id, &result).await.unwrap();
+        let address = case_page(&run.id, &result.key).replace("/cases/", "/evidence/pcapng/");
+        let response = site.get(&address).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{stored}");
+        assert!(!String::from_utf8(octets(response).await).unwrap().contains("nobody may read"), "{stored}");
+    }
+}
+
+#[tokio::test]
+async fn files_that_a_later_run_overwrote_are_not_shown_as_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = failing_run(folder.path(), None).await;
+    let second = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    let key = &first.results[0].key;
+    // Runs of the same millisecond are told apart by the rest of their ids.
+    let mut ids = [(first.run.started_unix_ms, &first.run.id), (second.run.started_unix_ms, &second.run.id)];
+    ids.sort();
+    for ((_, id), status) in ids.into_iter().zip([StatusCode::NOT_FOUND, StatusCode::OK]) {
+        let page = case_page(id, key);
+        assert_eq!(site.get(&page.replace("/cases/", "/evidence/pcapng/")).await.status(), status);
+        assert_eq!(
+            site.text(&page).await.contains("this run has none of its own any more"),
+            status == StatusCode::NOT_FOUND
+        );
+    }
+}
+
+/// Reads the data of Server-Sent Events.
+struct Told {
+    stream: BodyDataStream,
+    text: String,
+}
+
+impl Told {
+    async fn new(site: &Site, run: &str) -> Self {
+        let response = site.get(&format!("/runs/{run}/events")).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+        Told { stream: response.into_body().into_data_stream(), text: String::new() }
+    }
+
+    /// The next update, as `event key`; `None` at the end of the stream.
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let update = event.strip_prefix("data: ").map(|data| {
+                    let json: serde_json::Value = serde_json::from_str(data).unwrap();
+                    format!("{} {}", json["event"].as_str().unwrap(), json["key"].as_str().unwrap_or(""))
+                });
+                self.text = rest.to_owned();
+                match update {
+                    Some(update) => return Some(update),
+                    // A comment that keeps the connection open.
+                    None => continue,
+                }
+            }
+            let chunk = tokio::time::timeout(LONG, self.stream.next()).await.expect("the stream goes on")?;
+            self.text.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+        }
+    }
+
+    async fn all(mut self) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Some(update) = self.next().await {
+            all.push(update);
+        }
+        all
+    }
+}
+
+#[tokio::test]
+async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = tempfile::tempdir().unwrap();
+    let (sender, mut events) = broadcast::channel(4096);
+    let report = failing_run(recorded.path(), Some(sender)).await;
+    let mut all = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        all.push(event);
+    }
+
+    // The same run again, one event at a time.
+    let (live, _) = broadcast::channel(4096);
+    let site = site(folder.path(), Some(live.clone())).await;
+    let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
+    site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
+    site.store.set_status(&report.run.id, RunStatus::Running).await.unwrap();
+    let page = site.text(&format!("/runs/{}", report.run.id)).await;
+    assert!(page.contains(&format!("data-events=\"/runs/{}/events\"", report.run.id)), "{page}");
+
+    let mut early = Told::new(&site, &report.run.id).await;
+    let (mut told_early, mut expected) = (Vec::new(), Vec::new());
+    let mut late = None;
+    for event in all {
+        let update = match &*event {
+            Event::RunStarted { .. } => None,
+            Event::CaseStarted { key, .. } => Some(format!("started {key}")),
+            Event::CaseStep { key, .. } => Some(format!("step {key}")),
+            Event::CaseFinished { result } => {
+                site.store.finish_case(&report.run.id, result).await.unwrap();
+                Some(format!("finished {}", result.key))
+            }
+            Event::RunFinished { summary } => {
+                site.store.finish(&report.run.id, summary).await.unwrap();
+                Some("done ".to_owned())
+            }
+            Event::TargetWaiting { .. } => Some("waiting ".to_owned()),
+        };
+        if update.as_deref() == Some(format!("started {}", keys[8]).as_str()) {
+            late = Some(Told::new(&site, &report.run.id).await);
+        }
+        live.send(event).unwrap();
+        if let Some(update) = update {
+            // The stream may have read the store before the event: cases are told once, whichever was first.
+            if update == "done " || update.starts_with("finished") {
+                while told_early.last() != Some(&update) {
+                    told_early.push(early.next().await.expect("the stream goes on"));
+                }
+            }
+            expected.push(update);
+        }
+    }
+    assert_eq!(early.next().await, None, "the stream ends with the run");
+    let finished = |all: &[String]| all.iter().filter(|told| told.starts_with("finished")).cloned().collect::<Vec<_>>();
+    assert_eq!(finished(&told_early), finished(&expected));
+    // Steps of what the store already had finished are left out; nothing is out of order, and nothing comes twice.
+    let mut rest = expected.iter();
+    assert!(told_early.iter().all(|told| rest.any(|update| update == told)), "{told_early:?}");
+    assert!(told_early.iter().filter(|told| told.starts_with("step")).count() > 16, "{told_early:?}");
+    let told_late = late.unwrap().all().await;
+    assert_eq!(finished(&told_late), finished(&expected), "each once, in the order of the run");
+    assert_eq!(told_late.last().unwrap(), "done ");
+
+    // Whoever asks when all is over is told the same.
+    let mut afterwards = finished(&expected);
+    afterwards.push("done ".to_owned());
+    assert_eq!(Told::new(&site, &report.run.id).await.all().await, afterwards);
+}
+
+#[tokio::test]
+async fn a_run_of_another_process_is_read_from_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = tempfile::tempdir().unwrap();
+    let report = failing_run(recorded.path(), None).await;
+    let site = site(folder.path(), None).await;
+    let (id, result) = (&report.run.id, &report.results[0]);
+    site.store.begin(&report.run, &report.cases, std::slice::from_ref(&result.key)).await.unwrap();
+    site.store.set_status(id, RunStatus::Running).await.unwrap();
+    let mut told = Told::new(&site, id).await;
+    site.store.finish_case(id, result).await.unwrap();
+    assert_eq!(told.next().await, Some(format!("finished {}", result.key)));
+    site.store.finish(id, &report.summary).await.unwrap();
+    assert_eq!(told.next().await.as_deref(), Some("done "));
+    assert_eq!(told.next().await, None);
+}
+
+#[tokio::test]
+async fn event_streams_end_when_the_server_goes_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = tempfile::tempdir().unwrap();
+    let report = failing_run(recorded.path(), None).await;
+    let site = site(folder.path(), None).await;
+    site.store.begin(&report.run, &report.cases, &[report.results[0].key.clone()]).await.unwrap();
+    let mut told = Told::new(&site, &report.run.id).await;
+    site.stop.send_replace(true);
+    assert_eq!(told.next().await, None);
+}
+
+#[tokio::test]
+async fn other_names_and_other_methods_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(folder.path(), None).await;
+    let send = |request: Request<Body>| site.router.clone().oneshot(request);
+    let foreign = Request::get("/").header(header::HOST, "rebound.example:80").body(Body::empty()).unwrap();
+    assert_eq!(send(foreign).await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
+    let post = Request::post("/").header(header::HOST, "localhost").body(Body::empty()).unwrap();
+    assert_eq!(send(post).await.unwrap().status(), StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn an_empty_store_health_and_assets() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(folder.path(), None).await;
+    assert!(site.text("/").await.contains("no run in this store yet"));
+    assert_eq!(site.text("/healthz").await, "{\"status\":\"ok\"}\n");
+    for (name, mime) in [("style.css", "text/css"), ("run.js", "text/javascript"), ("icon.svg", "image/svg+xml")] {
+        let response = site.get(&format!("/assets/{name}")).await;
+        assert!(response.headers()[header::CONTENT_TYPE].to_str().unwrap().starts_with(mime), "{name}");
+        let tag = response.headers()[header::ETAG].clone();
+        let again = Request::get(format!("/assets/{name}")).header(header::HOST, "[::1]:1");
+        let again = again.header(header::IF_NONE_MATCH, tag).body(Body::empty()).unwrap();
+        let again = site.router.clone().oneshot(again).await.unwrap();
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{name}");
+    }
+    site.store.close().await;
+    assert_eq!(site.get("/healthz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(site.get("/").await.status(), StatusCode::INTERNAL_SERVER_ERROR);
+}
+
+#[tokio::test]
+async fn only_loopback_is_listened_on() {
+    let folder = tempfile::tempdir().unwrap();
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let store = folder.path().join("none.sqlite");
+        let options = WebOptions { listen: address.parse().unwrap(), store: store.clone(), live: None };
+        let error = serve(options, |_| panic!("nothing is bound"), async {}).await.unwrap_err();
+        assert!(matches!(error, WebError::NotLoopback(_)) && error.to_string().contains("token"), "{error}");
+        assert!(!store.exists(), "nothing is created");
+    }
+}
+
+#[tokio::test]
+async fn a_served_page_and_an_orderly_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let options =
+        WebOptions { listen: "127.0.0.1:0".parse().unwrap(), store: folder.path().join(FILE_NAME), live: None };
+    let (ready, bound) = oneshot::channel();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = tokio::spawn(serve(options, move |address| ready.send(address).unwrap(), async move {
+        let _ = stopped.await;
+    }));
+    let address = bound.await.unwrap();
+    let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("<h1>Runs</h1>"), "{answer}");
+    stop.send(()).unwrap();
+    tokio::time::timeout(LONG, server).await.expect("the server ends").unwrap().unwrap();
+    assert!(tokio::net::TcpStream::connect(address).await.is_err(), "the port is free again");
+}

@@ -1,0 +1,133 @@
+//! One case of a run: requirement, expected, actual, ladder, octets, evidence.
+
+use askama::Template;
+use weft_core::Requirement;
+use weft_suites::model::{CaseInfo, CaseResult, EvidenceKind, MarkKind, RunInfo, Step, Verdict};
+use weft_suites::report::hex::{self, HexRow};
+use weft_suites::store::RunDetail;
+
+use super::{ladder, time, url};
+
+/// Octets of a step that are shown.
+const SHOWN: usize = 1024;
+
+#[derive(Template)]
+#[template(path = "case.html")]
+struct Page<'a> {
+    info: &'a RunInfo,
+    run_href: String,
+    key: String,
+    case: Option<&'a CaseInfo>,
+    result: Option<&'a CaseResult>,
+    took: String,
+    requirements: Vec<Judged>,
+    ladder: String,
+    steps: Vec<StepView<'a>>,
+    /// Addresses of the files, with a name for each.
+    files: Vec<(&'static str, String)>,
+    is_kept: bool,
+    previous: Option<String>,
+    next: Option<String>,
+}
+
+struct Judged {
+    row: &'static Requirement,
+    verdict: Option<Verdict>,
+    seen_on_the_way: bool,
+}
+
+struct StepView<'a> {
+    step: &'a Step,
+    at: String,
+    len: u64,
+    rows: Vec<HexRow>,
+    more: u64,
+    marks: Vec<MarkView<'a>>,
+}
+
+struct MarkView<'a> {
+    class: &'static str,
+    octets: String,
+    label: &'a str,
+    why: &'static str,
+}
+
+/// The page of the case at `place` of the plan. `is_kept`: its files are there.
+pub(crate) fn case(
+    run: &RunDetail,
+    place: usize,
+    result: Option<&CaseResult>,
+    is_kept: bool,
+) -> Result<String, askama::Error> {
+    let id = &run.record.info.id;
+    let Some(planned) = run.planned.get(place) else { return Err(askama::Error::custom("no such place in the plan")) };
+    let key = &planned.key;
+    let case = run.cases.iter().find(|case| case.id == key.case);
+    let neighbour = |place: Option<usize>| Some(url::case(id, &run.planned.get(place?)?.key));
+    let page = Page {
+        info: &run.record.info,
+        run_href: url::run(id),
+        key: key.to_string(),
+        case,
+        result,
+        took: result.map(|result| time::duration(result.duration_us)).unwrap_or_default(),
+        requirements: judged(case, result),
+        ladder: result.map(|result| ladder::svg(&result.steps)).unwrap_or_default(),
+        steps: result.map(|result| result.steps.iter().filter_map(step).collect()).unwrap_or_default(),
+        files: result.map(|result| files(id, result)).unwrap_or_default(),
+        is_kept,
+        previous: neighbour(place.checked_sub(1)),
+        next: neighbour(place.checked_add(1)),
+    };
+    page.render()
+}
+
+fn judged(case: Option<&CaseInfo>, result: Option<&CaseResult>) -> Vec<Judged> {
+    match (result, case) {
+        (Some(result), _) => {
+            let judged = result.requirements.iter().map(|judged| Judged {
+                row: judged.requirement.row(),
+                verdict: Some(judged.verdict),
+                seen_on_the_way: judged.seen_on_the_way,
+            });
+            judged.collect()
+        }
+        (None, Some(case)) => {
+            let planned =
+                case.requirements.iter().map(|id| Judged { row: id.row(), verdict: None, seen_on_the_way: false });
+            planned.collect()
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+/// The steps with octets; the others stand in the ladder.
+fn step(step: &Step) -> Option<StepView<'_>> {
+    let octets = step.octets.as_ref()?;
+    let marks = octets.marks.iter().filter_map(|mark| {
+        let (class, why) = match mark.kind {
+            MarkKind::Field => return None,
+            MarkKind::Stimulus => ("stimulus", "changed on purpose"),
+            MarkKind::Wrong => ("wrong", "wrong"),
+        };
+        let octets = match mark.end.saturating_sub(1) {
+            last if last > mark.start => format!("octets {} to {last}", mark.start),
+            _ => format!("octet {}", mark.start),
+        };
+        Some(MarkView { class, octets, label: &mark.label, why })
+    });
+    Some(StepView {
+        step,
+        at: format!("{}.{:03}", step.at_ns / 1_000_000, step.at_ns / 1000 % 1000),
+        len: octets.len,
+        rows: hex::rows(octets, SHOWN),
+        more: octets.len.saturating_sub(SHOWN as u64),
+        marks: marks.collect(),
+    })
+}
+
+fn files(run: &str, result: &CaseResult) -> Vec<(&'static str, String)> {
+    let kinds = [(EvidenceKind::Pcapng, "pcapng"), (EvidenceKind::Transcript, "transcript")];
+    let there = kinds.into_iter().filter(|(kind, _)| result.evidence.path(*kind).is_some());
+    there.map(|(_, name)| (name, url::evidence(run, name, &result.key))).collect()
+}

@@ -1,0 +1,44 @@
+//! Pages: what the templates show, made from what the store holds. One file a page.
+//!
+//! Templates escape what they are given; the one thing handed over as markup is the ladder diagram, which `weft-suites`
+//! makes and escapes itself ([`ladder`]).
+
+mod case;
+mod ladder;
+mod run;
+mod runs;
+mod time;
+mod url;
+
+use askama::Template;
+use axum::http::StatusCode;
+use weft_suites::model::{Counts, Verdict};
+
+pub(crate) use case::case;
+pub(crate) use run::run;
+pub(crate) use runs::runs;
+pub(crate) use time::duration;
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    status: StatusCode,
+    words: &'a str,
+}
+
+/// A page that says why there is none.
+pub(crate) fn error(status: StatusCode, words: &str) -> Result<String, askama::Error> {
+    ErrorPage { status, words }.render()
+}
+
+/// A verdict with its number, in the order in which people look for them.
+struct Count {
+    verdict: Verdict,
+    number: u64,
+}
+
+/// Those that occur.
+fn counts(counts: &Counts) -> Vec<Count> {
+    let order = Verdict::ALL.into_iter().rev();
+    order.map(|verdict| Count { verdict, number: counts.of(verdict) }).filter(|count| count.number > 0).collect()
+}

@@ -1,0 +1,78 @@
+//! One run.
+
+use askama::Template;
+use weft_core::RequirementId;
+use weft_suites::model::{CaseInfo, Counts, RunInfo, RunStatus, Verdict};
+use weft_suites::store::{PlannedCase, RunDetail};
+
+use super::{Count, counts, time, url};
+
+#[derive(Template)]
+#[template(path = "run.html")]
+struct Page<'a> {
+    info: &'a RunInfo,
+    status: RunStatus,
+    finished: u64,
+    planned: u64,
+    started: String,
+    took: Option<String>,
+    exit_code: Option<u8>,
+    counts: Vec<Count>,
+    /// Address of the run's events; `None` when nothing more will happen.
+    events: Option<String>,
+    failing: Vec<RequirementId>,
+    groups: Vec<Group<'a>>,
+}
+
+/// Lines of one case, next to each other in the plan.
+struct Group<'a> {
+    id: &'a str,
+    case: Option<&'a CaseInfo>,
+    lines: Vec<Line>,
+}
+
+struct Line {
+    key: String,
+    href: String,
+    verdict: Option<Verdict>,
+    took: String,
+}
+
+/// The page.
+pub(crate) fn run(detail: &RunDetail) -> Result<String, askama::Error> {
+    let record = &detail.record;
+    let mut so_far = Counts::default();
+    for verdict in detail.planned.iter().filter_map(|case| case.verdict) {
+        so_far.add(verdict);
+    }
+    let summary = record.summary.as_ref();
+    let page = Page {
+        info: &record.info,
+        status: record.status,
+        finished: record.finished,
+        planned: record.planned,
+        started: time::utc(record.info.started_unix_ms),
+        took: summary.map(|summary| time::duration(summary.duration_us)),
+        exit_code: summary.map(|summary| summary.exit_code.code()),
+        counts: counts(&so_far),
+        events: summary.is_none().then(|| format!("{}/events", url::run(&record.info.id))),
+        failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
+        groups: groups(detail),
+    };
+    page.render()
+}
+
+fn groups(detail: &RunDetail) -> Vec<Group<'_>> {
+    let line = |planned: &PlannedCase| Line {
+        key: planned.key.to_string(),
+        href: url::case(&detail.record.info.id, &planned.key),
+        verdict: planned.verdict,
+        took: planned.duration_us.map(time::duration).unwrap_or_default(),
+    };
+    let group = |planned: &'_ [PlannedCase]| planned.iter().map(line).collect();
+    let chunks = detail.planned.chunk_by(|a, b| a.key.case == b.key.case);
+    chunks
+        .filter_map(|planned| Some((planned, planned.first()?.key.case.as_str())))
+        .map(|(planned, id)| Group { id, case: detail.cases.iter().find(|case| case.id == id), lines: group(planned) })
+        .collect()
+}
