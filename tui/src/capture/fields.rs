@@ -1,0 +1,212 @@
+//! The field tree of one frame as lines, with branches that open and close.
+
+use std::collections::HashSet;
+
+use weft_core::requirement::Severity;
+
+use super::details::{Detail, Place};
+use super::head::Carries;
+use super::index::Row;
+use crate::list::List;
+
+/// One line of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) depth: usize,
+    /// What it is: the same for the same field of every frame, whatever header it stands in.
+    pub(crate) key: String,
+    pub(crate) text: String,
+    /// Where it is specified, and its name in filters; empty where it has neither.
+    pub(crate) about: String,
+    pub(crate) severity: Option<Severity>,
+    pub(crate) is_branch: bool,
+    pub(crate) place: Place,
+}
+
+/// The tree panel.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    lines: Vec<Line>,
+    /// Keys of closed branches; the same field stays closed from frame to frame.
+    closed: HashSet<String>,
+    /// Places in `lines` of those that are shown.
+    visible: Vec<usize>,
+    pub(crate) list: List,
+    /// Key of the line that the user chose last.
+    chosen: Option<String>,
+}
+
+/// Key of the branch about the frame itself: closed until it is opened where there are units, since those are what people
+/// come for.
+const FRAME: &str = "frame";
+/// The same of a frame without units.
+const BARE_FRAME: &str = "bare frame";
+
+impl Fields {
+    pub(crate) fn new() -> Self {
+        Fields {
+            lines: Vec::new(),
+            closed: HashSet::from([FRAME.to_owned()]),
+            visible: Vec::new(),
+            list: List::default(),
+            chosen: None,
+        }
+    }
+
+    /// Shows another frame, or more of the same one. The chosen field stays selected where the frame has it.
+    pub(crate) fn show(&mut self, row: &Row, detail: Option<&Detail>) {
+        self.lines = lines(row, detail);
+        self.arrange();
+        let chosen = self.chosen.as_deref();
+        let same = self.visible.iter().position(|at| Some(self.lines[*at].key.as_str()) == chosen);
+        self.list.selected = same.unwrap_or(usize::from(row.units > 0 && self.visible.len() > 1));
+    }
+
+    /// Nothing to show.
+    pub(crate) fn clear(&mut self) {
+        self.lines.clear();
+        self.visible.clear();
+    }
+
+    fn arrange(&mut self) {
+        self.visible.clear();
+        let mut hidden_below = usize::MAX;
+        for (at, line) in self.lines.iter().enumerate() {
+            if line.depth > hidden_below {
+                continue;
+            }
+            self.visible.push(at);
+            hidden_below = if self.closed.contains(&line.key) { line.depth } else { usize::MAX };
+        }
+    }
+
+    /// The lines that are shown.
+    pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Line> {
+        self.visible.iter().map(|at| &self.lines[*at])
+    }
+
+    /// Is the branch of `line` open?
+    pub(crate) fn is_open(&self, line: &Line) -> bool {
+        !self.closed.contains(&line.key)
+    }
+
+    /// The selected line.
+    pub(crate) fn selected(&self) -> Option<&Line> {
+        self.visible.get(self.list.selected).map(|at| &self.lines[*at])
+    }
+
+    /// Remembers the selected line, so that the next frame begins there.
+    pub(crate) fn choose(&mut self) {
+        self.chosen = self.selected().map(|line| line.key.clone());
+    }
+
+    /// Opens (`Some(true)`), closes or turns the selected branch.
+    pub(crate) fn turn(&mut self, open: Option<bool>) {
+        let Some(line) = self.selected().filter(|line| line.is_branch) else { return };
+        let key = line.key.clone();
+        if open.unwrap_or(self.closed.contains(&key)) {
+            self.closed.remove(&key);
+        } else {
+            self.closed.insert(key);
+        }
+        self.arrange();
+    }
+
+    /// Closes the selected branch; from a closed one, or a field, goes to the branch around it.
+    pub(crate) fn out(&mut self) {
+        let Some(line) = self.selected() else { return };
+        if line.is_branch && self.is_open(line) {
+            return self.turn(Some(false));
+        }
+        let depth = line.depth;
+        let around = (0..self.list.selected).rev().find(|at| self.lines[self.visible[*at]].depth < depth);
+        if let Some(around) = around {
+            self.list.selected = around;
+        }
+    }
+
+    /// Selects the shown field that means the octet at `offset`: the one with the fewest octets.
+    pub(crate) fn select_octet(&mut self, offset: usize) {
+        let holding = self.shown().enumerate().filter(|(_, line)| line.place.contains(offset));
+        // The deeper of two with the same octets comes later.
+        let best = holding.min_by_key(|(at, line)| (line.place.len(), std::cmp::Reverse(*at))).map(|(at, _)| at);
+        if let Some(best) = best {
+            self.list.selected = best;
+            self.choose();
+        }
+    }
+}
+
+fn lines(row: &Row, detail: Option<&Detail>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    about_frame(row, &mut lines);
+    let Some(detail) = detail else { return lines };
+    for finding in &detail.findings {
+        let requirement = finding.requirement.row();
+        let line = |depth, key: &str, text: String| Line {
+            depth,
+            key: format!("finding{key}"),
+            text,
+            about: format!("{} section {}", requirement.catalogue, requirement.section),
+            severity: Some(finding.severity),
+            is_branch: depth == 0,
+            place: finding.place.clone(),
+        };
+        lines.push(line(0, "", format!("{}: {}", finding.severity, requirement.id)));
+        lines.push(line(1, "/summary", format!("{} ({})", requirement.summary, requirement.level)));
+        lines.push(line(1, "/expected", format!("expected: {}", finding.expected)));
+        lines.push(line(1, "/found", format!("found: {}", finding.found)));
+    }
+    for unit in &detail.units {
+        lines.push(Line {
+            depth: 0,
+            key: "unit".to_owned(),
+            text: unit.summary.clone(),
+            about: unit.ends.clone(),
+            severity: None,
+            is_branch: !unit.fields.is_empty(),
+            place: Place::default(),
+        });
+        for field in &unit.fields {
+            let separator = if field.value.is_empty() { "" } else { ": " };
+            let about = [field.section, field.name].map(str::to_owned).into_iter().filter(|word| !word.is_empty());
+            lines.push(Line {
+                depth: field.depth + 1,
+                key: format!("unit/{}", field.name),
+                text: format!("{}{separator}{}", field.label, field.value),
+                about: about.collect::<Vec<_>>().join("  "),
+                severity: None,
+                is_branch: field.is_header,
+                place: field.place.clone(),
+            });
+        }
+    }
+    lines
+}
+
+fn about_frame(row: &Row, lines: &mut Vec<Line>) {
+    let branch = if row.units > 0 { FRAME } else { BARE_FRAME };
+    let mut add = |depth: usize, name: &str, text: String| {
+        lines.push(Line {
+            depth,
+            key: if depth == 0 { branch.to_owned() } else { format!("{branch}/{name}") },
+            text,
+            about: String::new(),
+            severity: None,
+            is_branch: depth == 0,
+            place: Place::default(),
+        });
+    };
+    add(0, "", format!("Frame {}: {} octets, {}", row.number, row.wire, row.head.summary()));
+    add(1, "captured", format!("captured: {} of {} octets", row.captured, row.wire));
+    add(1, "time", format!("time: {}.{:09} s since 1970", row.time / 1_000_000_000, row.time % 1_000_000_000));
+    if let Some((src, dst)) = row.head.ends {
+        add(1, "source", format!("from: {src}"));
+        add(1, "destination", format!("to: {dst}"));
+    }
+    if let Carries::Tcp(tcp) = row.head.carries {
+        add(1, "flags", format!("TCP flags: {}", tcp.flags()));
+        add(1, "seq", format!("sequence number: {}", tcp.seq));
+        add(1, "len", format!("payload: {} octets", tcp.len));
+    }
+}

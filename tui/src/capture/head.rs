@@ -1,0 +1,78 @@
+//! What a frame is below iWARP: addresses, TCP flags and numbers, lengths, as the dissector tells them.
+//!
+//! For rows that no unit belongs to (SYN, bare acknowledgements, other traffic).
+
+use std::net::SocketAddr;
+
+use weft_dissector::{Packet, TransportKind};
+
+/// The head of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Head {
+    /// Sender and receiver.
+    pub(crate) ends: Option<(SocketAddr, SocketAddr)>,
+    /// What it carries.
+    pub(crate) carries: Carries,
+}
+
+/// What a frame carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Carries {
+    /// A TCP segment.
+    Tcp(Tcp),
+    /// A UDP datagram of so many octets.
+    Udp(u32),
+    /// Neither, or a fragment that completes nothing.
+    #[default]
+    Other,
+}
+
+/// What people look for first in a TCP header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tcp {
+    /// Sequence number.
+    pub(crate) seq: u32,
+    syn: bool,
+    fin: bool,
+    rst: bool,
+    ack: bool,
+    /// Octets of payload on the wire.
+    pub(crate) len: u32,
+}
+
+impl Tcp {
+    /// The names of the flags that are set.
+    pub(crate) fn flags(self) -> String {
+        let flags = [(self.syn, "SYN"), (self.fin, "FIN"), (self.rst, "RST"), (self.ack, "ACK")];
+        flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Head {
+    /// What `packet` says.
+    pub(crate) fn of(packet: &Packet) -> Self {
+        let len = packet.payload_len;
+        let carries = match packet.transport {
+            TransportKind::Tcp { seq, syn, fin, rst, ack, .. } => Carries::Tcp(Tcp { seq, syn, fin, rst, ack, len }),
+            TransportKind::Udp => Carries::Udp(len),
+        };
+        Head { ends: Some((packet.src, packet.dst)), carries }
+    }
+
+    /// In a few words.
+    pub(crate) fn summary(&self) -> String {
+        match self.carries {
+            Carries::Tcp(tcp) => format!("TCP {}  seq {} len {}", tcp.flags(), tcp.seq, tcp.len),
+            Carries::Udp(len) => format!("UDP  {len} octets"),
+            Carries::Other => "neither TCP nor UDP".to_owned(),
+        }
+    }
+}
+
+/// Number of the TCP connection that `packet` belongs to.
+pub(crate) fn stream(packet: &Packet) -> Option<u32> {
+    match packet.transport {
+        TransportKind::Tcp { stream, .. } => Some(stream),
+        TransportKind::Udp => None,
+    }
+}

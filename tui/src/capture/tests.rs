@@ -1,0 +1,173 @@
+//! The capture screen on captures of the tree.
+
+use std::time::{Duration, Instant};
+
+use ratatui::buffer::Buffer;
+
+use super::*;
+use crate::terminal::Screen as _;
+use crate::testing::{capture_path, drawn, text};
+
+/// A screen that has read all, and knows the selected frame.
+fn settled(name: &str) -> Screen {
+    let mut screen = Screen::open(&capture_path(name)).unwrap();
+    screen.theme = Theme::COLOURS;
+    settle(&mut screen);
+    screen
+}
+
+/// Takes what the threads send until nothing is owed.
+fn settle(screen: &mut Screen) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while screen.end.is_none() || screen.row().is_some_and(|row| !screen.is_known(row)) {
+        assert!(Instant::now() < deadline, "the threads do not answer");
+        if !screen.poll() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn commands(screen: &mut Screen, commands: &[Command]) {
+    for command in commands {
+        assert!(screen.command(*command));
+        settle(screen);
+    }
+}
+
+/// The characters of the cells that look marked.
+fn marked(buffer: &Buffer, screen: &Screen) -> String {
+    let style = screen.theme.marked();
+    let cells = buffer.content.iter().filter(|cell| cell.bg == style.bg.unwrap());
+    cells.map(ratatui::buffer::Cell::symbol).collect()
+}
+
+/// A screen at the first frame whose units begin with `words`.
+fn at(name: &str, words: &str) -> Screen {
+    let mut screen = settled(name);
+    let place = screen.index.rows().iter().position(|row| row.summary.starts_with(words)).unwrap();
+    screen.select_packet(place);
+    settle(&mut screen);
+    screen
+}
+
+const DOWN: Command = Command::Move(Motion::Down);
+
+#[test]
+fn a_request_at_80x24_and_120x40() {
+    let mut screen = at("rping-crc.pcap", "MPA Request");
+    insta::assert_snapshot!(text(&drawn(&mut screen, 80, 24)));
+    insta::assert_snapshot!(text(&drawn(&mut screen, 120, 40)));
+}
+
+#[test]
+fn a_wide_terminal_has_sixteen_octets_a_row() {
+    let mut screen = at("rping-crc.pcap", "RDMA Write");
+    commands(&mut screen, &[Command::NextPanel, Command::Move(Motion::Last)]);
+    insta::assert_snapshot!(text(&drawn(&mut screen, 200, 50)));
+}
+
+#[test]
+fn the_octets_of_the_selected_field_are_marked() {
+    let mut screen = at("rping-crc.pcap", "MPA Request");
+    commands(&mut screen, &[Command::NextPanel, DOWN, DOWN]);
+    let line = screen.fields.selected().unwrap();
+    assert!(line.text.contains("MPA ID Req Frame"), "{line:?}");
+    let buffer = drawn(&mut screen, 120, 40);
+    let shown: String = marked(&buffer, &screen).chars().filter(|c| !c.is_whitespace()).collect();
+    // Row by row: the octets as numbers, then as characters.
+    assert_eq!(shown, "4d504120494420526571204672 61MPAIDReqFra 6d65me".replace(' ', ""));
+}
+
+#[test]
+fn an_octet_selects_its_field() {
+    let mut screen = at("rping-crc.pcap", "MPA Request");
+    drawn(&mut screen, 80, 24);
+    let key = screen.detail().unwrap().octets.windows(3).position(|octets| octets == b"MPA").unwrap();
+    commands(&mut screen, &[Command::NextPanel, Command::NextPanel]);
+    assert_eq!(screen.focus, Panel::Octets);
+    screen.move_cursor(key + 15);
+    assert!(screen.fields.selected().unwrap().text.contains("MPA ID Req Frame"));
+    commands(&mut screen, &[Command::Right]);
+    assert_eq!(screen.octets.cursor, key + 16);
+    let line = screen.fields.selected().unwrap();
+    assert_eq!(line.place.here, std::iter::once(key + 16..key + 17).collect::<Vec<_>>(), "{line:?}");
+}
+
+#[test]
+fn a_field_stays_selected_from_frame_to_frame() {
+    let mut screen = at("rping-crc.pcap", "MPA Request");
+    commands(&mut screen, &[Command::NextPanel, DOWN, DOWN, Command::PreviousPanel]);
+    let key = screen.fields.selected().unwrap().key.clone();
+    while !screen.row().unwrap().summary.starts_with("MPA Reply") {
+        commands(&mut screen, &[DOWN]);
+    }
+    let line = screen.fields.selected().unwrap();
+    assert_eq!(line.key, key);
+    assert!(line.text.contains("MPA ID Rep Frame"), "{line:?}");
+}
+
+#[test]
+fn findings_stand_beside_frames_and_are_jumped_to() {
+    let mut screen = settled("rping-crc.pcap");
+    commands(&mut screen, &[Command::NextMarked]);
+    assert_eq!(screen.packets.selected, 0);
+    let place = 10;
+    let number = screen.index.rows()[place].number;
+    screen.index.add(index::Entry::Finding { frame: number, at: 0, severity: weft_core::requirement::Severity::Error });
+    screen.command(Command::NextMarked);
+    assert_eq!(screen.packets.selected, place);
+    let shown = text(&drawn(&mut screen, 80, 24));
+    assert!(shown.contains("[error]") && shown.contains("findings 1"), "{shown}");
+}
+
+#[test]
+fn a_field_without_room_is_told_in_full_below() {
+    let mut screen = at("rping-crc.pcap", "MPA Request");
+    commands(&mut screen, &[Command::NextPanel, DOWN, DOWN]);
+    let shown = text(&drawn(&mut screen, 80, 24));
+    assert!(
+        shown.lines().last().unwrap().contains("Key: 4d504120494420526571204672616d65 \"MPA ID Req Frame\""),
+        "{shown}"
+    );
+    let shown = text(&drawn(&mut screen, 200, 24));
+    assert!(shown.lines().last().unwrap().contains("q quit"), "{shown}");
+}
+
+#[test]
+fn branches_close_and_open() {
+    let mut screen = at("rping-crc.pcap", "MPA Request");
+    commands(&mut screen, &[Command::NextPanel, Command::Move(Motion::First)]);
+    let closed = screen.fields.shown().len();
+    commands(&mut screen, &[Command::Right]);
+    assert!(screen.fields.shown().len() > closed);
+    assert!(screen.fields.shown().any(|line| line.text.starts_with("TCP flags: ACK")));
+    commands(&mut screen, &[DOWN, Command::Left, Command::Left]);
+    assert_eq!((screen.fields.shown().len(), screen.fields.list.selected), (closed, 0));
+}
+
+#[test]
+fn every_size_is_drawn_and_help_comes_and_goes() {
+    let mut screen = settled("violations-6-kinds-crc.pcap");
+    for (width, height) in [(1, 1), (2, 5), (30, 6), (79, 23), (80, 24), (200, 50)] {
+        drawn(&mut screen, width, height);
+        commands(&mut screen, &[Command::NextPanel, Command::Move(Motion::Last), Command::Right]);
+        drawn(&mut screen, width, height);
+    }
+    // Of a capture without findings: new rules do not change what this is about.
+    let mut screen = settled("rping-crc.pcap");
+    commands(&mut screen, &[Command::Help]);
+    insta::assert_snapshot!(text(&drawn(&mut screen, 80, 24)));
+    commands(&mut screen, &[Command::Quit]);
+    assert!(!screen.help);
+    assert!(!screen.command(Command::Quit));
+}
+
+#[test]
+fn what_is_no_file_or_no_capture_is_refused() {
+    assert!(matches!(Screen::open(Path::new("-")), Err(Error::NotAFile(_))));
+    assert!(matches!(Screen::open(Path::new("/dev/null")), Err(Error::NotAFile(_))));
+    for path in ["no-such-file", "Cargo.toml", "src"] {
+        let error = Screen::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).err().unwrap();
+        assert!(matches!(error, Error::Capture { .. }) && error.to_string().contains(path), "{error}");
+    }
+}

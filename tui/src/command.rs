@@ -1,0 +1,110 @@
+//! Keys and what they mean, the same on every screen: vi's letters and the arrows.
+//!
+//! The table that the help shows stands here too, so that it cannot forget a key.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// What the user wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Leave weft, or the help.
+    Quit,
+    /// Show or hide the help.
+    Help,
+    /// The next panel gets the keys.
+    NextPanel,
+    /// The panel before.
+    PreviousPanel,
+    /// Up or down in the panel.
+    Move(Motion),
+    /// Out of a branch; the octet before.
+    Left,
+    /// Into a branch; the next octet.
+    Right,
+    /// Open or close a branch.
+    Toggle,
+    /// The next frame with a finding; the next case that did not pass.
+    NextMarked,
+    /// The one before.
+    PreviousMarked,
+}
+
+/// Up or down, and how far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Motion {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+}
+
+/// What the help says of the keys.
+pub(crate) const KEYS: [(&str, &str); 9] = [
+    ("j k  ↓ ↑", "down, up"),
+    ("^F ^B  PgDn PgUp", "a page down, up"),
+    ("g G  Home End", "first, last"),
+    ("h l  ← →", "close or leave a branch, open it; octet left, right"),
+    ("Enter Space", "open or close a branch"),
+    ("Tab  Shift-Tab", "next panel, panel before"),
+    ("n N", "next, previous finding or failure"),
+    ("?  F1", "this help"),
+    ("q  ^C", "quit"),
+];
+
+/// The command of a key, if it has one.
+pub(crate) fn command(key: KeyEvent) -> Option<Command> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return match key.code {
+            KeyCode::Char('c') => Some(Command::Quit),
+            KeyCode::Char('f') => Some(Command::Move(Motion::PageDown)),
+            KeyCode::Char('b') => Some(Command::Move(Motion::PageUp)),
+            _ => None,
+        };
+    }
+    Some(match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => Command::Quit,
+        KeyCode::Char('?') | KeyCode::F(1) => Command::Help,
+        KeyCode::Tab => Command::NextPanel,
+        KeyCode::BackTab => Command::PreviousPanel,
+        KeyCode::Char('j') | KeyCode::Down => Command::Move(Motion::Down),
+        KeyCode::Char('k') | KeyCode::Up => Command::Move(Motion::Up),
+        KeyCode::PageDown => Command::Move(Motion::PageDown),
+        KeyCode::PageUp => Command::Move(Motion::PageUp),
+        KeyCode::Char('g') | KeyCode::Home => Command::Move(Motion::First),
+        KeyCode::Char('G') | KeyCode::End => Command::Move(Motion::Last),
+        KeyCode::Char('h') | KeyCode::Left => Command::Left,
+        KeyCode::Char('l') | KeyCode::Right => Command::Right,
+        KeyCode::Enter | KeyCode::Char(' ') => Command::Toggle,
+        KeyCode::Char('n') => Command::NextMarked,
+        KeyCode::Char('N') => Command::PreviousMarked,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_and_arrows_mean_the_same() {
+        for (letter, arrow) in
+            [('j', KeyCode::Down), ('k', KeyCode::Up), ('h', KeyCode::Left), ('l', KeyCode::Right), ('G', KeyCode::End)]
+        {
+            let by_letter = command(KeyEvent::from(KeyCode::Char(letter)));
+            assert!(by_letter.is_some());
+            assert_eq!(by_letter, command(KeyEvent::from(arrow)), "{letter}");
+        }
+    }
+
+    #[test]
+    fn a_released_key_is_not_pressed_again() {
+        let mut key = KeyEvent::from(KeyCode::Char('j'));
+        key.kind = KeyEventKind::Release;
+        assert_eq!(command(key), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! A selected line in a list that may be longer than its panel.
+
+use std::ops::Range;
+
+use crate::command::Motion;
+
+/// Which line is selected, and which is at the top of the panel. Lines that do not exist any more are never selected.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(crate) selected: usize,
+    top: usize,
+    /// Lines that the panel showed last; what a page is.
+    height: usize,
+}
+
+impl List {
+    /// Moves the selection among `len` lines.
+    pub(crate) fn go(&mut self, motion: Motion, len: usize) {
+        let page = self.height.saturating_sub(1).max(1);
+        let wanted = match motion {
+            Motion::Up => self.selected.saturating_sub(1),
+            Motion::Down => self.selected.saturating_add(1),
+            Motion::PageUp => self.selected.saturating_sub(page),
+            Motion::PageDown => self.selected.saturating_add(page),
+            Motion::First => 0,
+            Motion::Last => usize::MAX,
+        };
+        self.selected = wanted.min(len.saturating_sub(1));
+    }
+
+    /// The lines to show in a panel of `height` lines: the selected one is among them.
+    pub(crate) fn window(&mut self, len: usize, height: usize) -> Range<usize> {
+        self.height = height;
+        self.selected = self.selected.min(len.saturating_sub(1));
+        if height == 0 {
+            return 0..0;
+        }
+        self.top = self.top.min(len.saturating_sub(height)).min(self.selected);
+        if self.selected >= self.top + height {
+            self.top = self.selected + 1 - height;
+        }
+        self.top..len.min(self.top + height)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_selected_line_is_always_shown() {
+        let mut list = List::default();
+        assert_eq!(list.window(100, 10), 0..10);
+        list.go(Motion::PageDown, 100);
+        list.go(Motion::Down, 100);
+        assert_eq!((list.selected, list.window(100, 10)), (10, 1..11));
+        list.go(Motion::Last, 100);
+        assert_eq!((list.selected, list.window(100, 10)), (99, 90..100));
+        list.go(Motion::Up, 100);
+        assert_eq!(list.window(100, 10), 90..100);
+        list.go(Motion::First, 100);
+        assert_eq!(list.window(100, 10), 0..10);
+    }
+
+    #[test]
+    fn a_list_that_shrinks_and_a_panel_that_vanishes() {
+        let mut list = List::default();
+        list.go(Motion::Last, 50);
+        assert_eq!(list.window(3, 10), 0..3);
+        assert_eq!(list.selected, 2);
+        assert_eq!(list.window(3, 0), 0..0);
+        assert_eq!(list.window(0, 5), 0..0);
+        list.go(Motion::Down, 0);
+        assert_eq!(list.selected, 0);
+    }
+}

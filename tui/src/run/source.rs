@@ -1,0 +1,108 @@
+//! Where a run comes from: a live one by its events, a finished one by its report.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use weft_suites::model::{Event, EventSink, RunReport};
+
+use crate::Error;
+
+/// Events that wait for the screen.
+const QUEUE: usize = 1024;
+/// Name of the report in a run's folder.
+const REPORT: &str = "report.json";
+
+/// A run to show.
+pub enum RunSource {
+    /// A run of this process, from [`live`].
+    Live(Live),
+    /// A finished run's folder, or its `report.json`.
+    Stored(PathBuf),
+    /// A finished run that somebody has read already.
+    Finished(Box<RunReport>),
+}
+
+/// The screen's end of a live run.
+pub struct Live {
+    pub(super) events: Receiver<Event>,
+}
+
+/// The run's end: give it to the run as its [`EventSink`].
+///
+/// While the screen lives, results wait for room in the queue (the screen takes them many times a second); single steps are
+/// left out when there is none, since the result of their case holds them again. When the screen is gone, events vanish.
+#[derive(Clone)]
+pub struct LiveSink {
+    events: SyncSender<Event>,
+}
+
+/// A sink for a run, and the source that shows it.
+#[must_use]
+pub fn live() -> (LiveSink, RunSource) {
+    let (sender, events) = sync_channel(QUEUE);
+    (LiveSink { events: sender }, RunSource::Live(Live { events }))
+}
+
+impl EventSink for LiveSink {
+    fn event(&self, event: &Event) {
+        match self.events.try_send(event.clone()) {
+            Ok(()) | Err(TrySendError::Disconnected(_) | TrySendError::Full(Event::CaseStep { .. })) => {}
+            // An error means that the screen was closed meanwhile.
+            Err(TrySendError::Full(event)) => drop(self.events.send(event)),
+        }
+    }
+}
+
+/// Reads the report of the run in `path`.
+pub(super) fn read(path: &Path) -> Result<RunReport, Error> {
+    let file = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
+    let failed = |what: String| Error::Run { path: file.clone(), what };
+    let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => failed("is not there; a finished run's folder holds it".to_owned()),
+        _ => failed(error.to_string()),
+    })?;
+    serde_json::from_str(&text).map_err(|error| failed(format!("is no report of a run: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::events;
+
+    #[test]
+    fn a_full_queue_drops_steps_and_nothing_else() {
+        let (sink, source) = live();
+        let RunSource::Live(live) = source else { panic!("live gives a live source") };
+        let all = events();
+        let step = all.iter().find(|event| matches!(event, Event::CaseStep { .. })).unwrap();
+        let result = all.iter().find(|event| matches!(event, Event::CaseFinished { .. })).unwrap();
+        for _ in 0..QUEUE + 10 {
+            sink.event(step);
+        }
+        let sender = std::thread::spawn({
+            let (sink, result) = (sink.clone(), result.clone());
+            move || sink.event(&result)
+        });
+        let got: Vec<Event> = live.events.iter().take(QUEUE + 1).collect();
+        sender.join().unwrap();
+        assert_eq!(got.last(), Some(result));
+        assert!(live.events.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_closed_screen_does_not_stop_the_run() {
+        let (sink, source) = live();
+        drop(source);
+        for event in events() {
+            sink.event(&event);
+        }
+    }
+
+    #[test]
+    fn a_folder_without_a_report_is_told_by_name() {
+        let error = read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err().to_string();
+        assert!(error.contains("report.json is") || error.contains("report.json: is not there"), "{error}");
+        let error = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap_err().to_string();
+        assert!(error.contains("no report of a run"), "{error}");
+    }
+}

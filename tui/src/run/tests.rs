@@ -1,0 +1,226 @@
+//! The run screen, driven by a made-up run.
+
+use std::collections::BTreeMap;
+
+use weft_core::requirement;
+use weft_suites::model::{
+    CaseInfo, CaseKey, CaseResult, Direction, Evidence, EvidenceFile, EvidenceKind, Mark, MarkKind, Octets,
+    ParameterValue, RequirementVerdict, Role, RunInfo, SourceLocation, Step, StepKind, Summary, TargetInfo,
+};
+
+use super::*;
+use crate::terminal::Screen as _;
+use crate::testing::{drawn, text};
+
+const CASE: &str = "mpa/7.1.1-key/wrong-octet";
+
+fn key(octet: i64) -> CaseKey {
+    let parameters = BTreeMap::from([("octet".to_owned(), ParameterValue::Integer(octet))]);
+    CaseKey { case: CASE.to_owned(), parameters }
+}
+
+fn step(at_ns: u64, direction: Direction, kind: StepKind, text: &str) -> Step {
+    Step { at_ns, connection: 1, direction, kind, text: text.to_owned(), octets: None }
+}
+
+fn steps() -> Vec<Step> {
+    let mut request = step(1_000_000, Direction::Sent, StepKind::Octets, "MPA Request, octet 3 of the key changed");
+    let mut octets = Octets::new(b"MPA\0ID Req Frame\x40\x01\0\0");
+    octets.marks.push(Mark { start: 3, end: 4, label: "key octet 3".into(), kind: MarkKind::Stimulus });
+    request.octets = Some(octets);
+    vec![
+        step(0, Direction::Sent, StepKind::Connected, "connected"),
+        request,
+        step(2_000_000, Direction::Received, StepKind::Octets, "MPA Reply"),
+        step(2_000_000, Direction::Observed, StepKind::Unmet, "the connection is closed without a Reply"),
+    ]
+}
+
+fn result(octet: i64, verdict: Verdict) -> CaseResult {
+    let key = key(octet);
+    let folder = format!("cases/{}", key.path());
+    CaseResult {
+        version: 1,
+        title: "A wrong key is answered by a close".into(),
+        verdict,
+        requirements: vec![RequirementVerdict {
+            requirement: requirement!("MPA-7.1.1-2"),
+            verdict,
+            seen_on_the_way: false,
+        }],
+        expected: Some("the connection is closed, no Reply octet".into()),
+        actual: Some(if verdict == Verdict::Fail { "a Reply of 20 octets" } else { "closed after 1 ms" }.into()),
+        explanation: "The answer to the changed key decides.".into(),
+        decided_at: Some(SourceLocation { file: "mpa/7.1.1-key.lua".into(), line: 17 }),
+        steps: steps(),
+        seen: Vec::new(),
+        evidence: Evidence {
+            files: vec![EvidenceFile { kind: EvidenceKind::Pcapng, path: format!("{folder}/evidence.pcapng") }],
+            folder,
+        },
+        seed: 42,
+        duration_us: 2_000,
+        key,
+    }
+}
+
+/// A run of 16 cases: 3 and 7 fail.
+pub(crate) fn events() -> Vec<Event> {
+    let run = RunInfo {
+        id: "20260131T120000.123Z-1f3a".into(),
+        target: TargetInfo {
+            name: "builtin".into(),
+            reached_by: "builtin".into(),
+            role: Role::Responder,
+            service: "echo".into(),
+            capabilities: Vec::new(),
+            deviations: vec!["mpa.accepts-wrong-key".into()],
+        },
+        seed: 1,
+        started_unix_ms: 1_769_860_800_123,
+        weft_version: "0.1.0".into(),
+    };
+    let case = CaseInfo {
+        id: CASE.into(),
+        version: 1,
+        title: "A wrong key is answered by a close".into(),
+        requirements: vec![requirement!("MPA-7.1.1-2")],
+        roles: vec![Role::Responder],
+        capabilities: Vec::new(),
+        tags: Vec::new(),
+        parameters: BTreeMap::new(),
+        source: SourceLocation { file: "mpa/7.1.1-key.lua".into(), line: 1 },
+    };
+    let planned: Vec<CaseKey> = (0..16).map(key).collect();
+    let mut events = vec![Event::RunStarted { run, cases: vec![case], planned: planned.clone() }];
+    let mut results = Vec::new();
+    for (index, key) in planned.into_iter().enumerate() {
+        events.push(Event::CaseStarted { key: key.clone(), index: index as u64 });
+        events.extend(steps().into_iter().map(|step| Event::CaseStep { key: key.clone(), step }));
+        let octet = i64::try_from(index).unwrap();
+        let result = result(octet, if [3, 7].contains(&octet) { Verdict::Fail } else { Verdict::Pass });
+        results.push(result.clone());
+        events.push(Event::CaseFinished { result: Box::new(result) });
+    }
+    let summary = Summary::of(weft_suites::model::RunStatus::Done, 16, &results, 1_234_567);
+    events.push(Event::RunFinished { summary });
+    events
+}
+
+/// A screen that was told the first `count` events, and the run's end of it.
+fn live_screen(count: usize) -> (Screen, LiveSink) {
+    let (sink, source) = live();
+    let mut screen = Screen::open(source).unwrap();
+    screen.theme = Theme::COLOURS;
+    for event in events().iter().take(count) {
+        weft_suites::model::EventSink::event(&sink, event);
+    }
+    screen.poll();
+    (screen, sink)
+}
+
+/// The same, with no run behind it any more.
+fn screen(count: usize) -> Screen {
+    let (mut screen, sink) = live_screen(count);
+    drop(sink);
+    screen.poll();
+    screen
+}
+
+#[test]
+fn nothing_yet() {
+    insta::assert_snapshot!(text(&drawn(&mut live_screen(0).0, 80, 24)));
+}
+
+#[test]
+fn in_the_middle_of_a_case() {
+    // The start, six whole cases of six events, then a start and two steps.
+    insta::assert_snapshot!(text(&drawn(&mut live_screen(1 + 6 * 6 + 3).0, 80, 24)));
+}
+
+#[test]
+fn finished_with_the_first_failure() {
+    let mut screen = screen(usize::MAX);
+    screen.command(Command::NextMarked);
+    insta::assert_snapshot!(text(&drawn(&mut screen, 80, 24)));
+    insta::assert_snapshot!(text(&drawn(&mut screen, 120, 40)));
+}
+
+#[test]
+fn waiting_for_the_target() {
+    let (mut screen, _sink) = live_screen(1);
+    screen.take(Event::TargetWaiting { what: "run `rping -s -a 192.0.2.1 -p 7174`".into(), seconds: 60 });
+    let shown = text(&drawn(&mut screen, 80, 24));
+    assert!(shown.contains("waiting-for-target  0/16"), "{shown}");
+    assert!(shown.contains("at most 60 s: run `rping -s -a 192.0.2.1"), "{shown}");
+}
+
+#[test]
+fn a_run_that_breaks_off_is_told() {
+    // `screen` drops its sink: nothing more will come.
+    let mut broken = screen(8);
+    let shown = text(&drawn(&mut broken, 80, 24));
+    assert!(shown.contains("The run broke off"), "{shown}");
+    let shown = text(&drawn(&mut screen(usize::MAX), 80, 24));
+    assert!(!shown.contains("broke off"), "{shown}");
+}
+
+#[test]
+fn failures_are_jumped_to_in_a_ring() {
+    let mut screen = screen(usize::MAX);
+    let mut visited = Vec::new();
+    for command in [Command::NextMarked, Command::NextMarked, Command::NextMarked, Command::PreviousMarked] {
+        screen.command(command);
+        visited.push(screen.planned().unwrap().key.clone());
+    }
+    assert_eq!(visited, [3, 7, 3, 7].map(key));
+}
+
+#[test]
+fn the_running_case_is_followed_until_somebody_moves() {
+    let mut screen = screen(1 + 6 + 1);
+    assert_eq!(screen.planned().unwrap().key, key(1));
+    screen.command(Command::Move(Motion::Up));
+    screen.take(Event::CaseStarted { key: key(5), index: 5 });
+    assert_eq!(screen.planned().unwrap().key, key(0));
+}
+
+#[test]
+fn a_finished_run_begins_at_its_first_failure() {
+    let all = events();
+    let Some(Event::RunStarted { run, cases, .. }) = all.first().cloned() else { panic!("the first event starts") };
+    let Some(Event::RunFinished { summary }) = all.last().cloned() else { panic!("the last event ends") };
+    let results = all.into_iter().filter_map(|event| match event {
+        Event::CaseFinished { result } => Some(*result),
+        _ => None,
+    });
+    let report = weft_suites::model::RunReport { run, cases, results: results.collect(), summary };
+    let screen = Screen::open(RunSource::Finished(Box::new(report))).unwrap();
+    assert_eq!(screen.planned().unwrap().key, key(3));
+    assert_eq!(screen.progress.counts.fail, 2);
+}
+
+#[test]
+fn every_size_is_drawn() {
+    for (width, height) in [(1, 1), (2, 5), (20, 4), (79, 23), (200, 50)] {
+        let mut screen = screen(usize::MAX);
+        drawn(&mut screen, width, height);
+        screen.command(Command::NextPanel);
+        screen.command(Command::Move(Motion::Last));
+        screen.command(Command::Help);
+        drawn(&mut screen, width, height);
+    }
+}
+
+#[test]
+fn a_long_case_is_scrolled_to_its_end_and_not_beyond() {
+    let mut screen = screen(usize::MAX);
+    screen.command(Command::NextMarked);
+    screen.command(Command::NextPanel);
+    drawn(&mut screen, 80, 24);
+    screen.command(Command::Move(Motion::Last));
+    let shown = text(&drawn(&mut screen, 80, 24));
+    assert!(shown.contains("seed 42"), "{shown}");
+    screen.command(Command::Move(Motion::PageUp));
+    assert_ne!(text(&drawn(&mut screen, 80, 24)), shown);
+}

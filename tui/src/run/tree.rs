@@ -1,0 +1,199 @@
+//! The planned cases as a tree: folders of the id, the case, its parameters.
+
+use std::collections::HashSet;
+
+use weft_suites::model::{CaseKey, Counts};
+
+use super::progress::{Planned, State};
+use crate::list::List;
+
+/// One line of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) depth: usize,
+    /// What is unique of it: the id so far, or the whole key.
+    pub(crate) path: String,
+    pub(crate) label: String,
+    pub(crate) kind: Kind,
+}
+
+/// What a line stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The cases from the first place to before the last.
+    Branch { first: usize, end: usize },
+    /// The case at a place.
+    Case(usize),
+}
+
+/// The tree panel.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    closed: HashSet<String>,
+    visible: Vec<usize>,
+    pub(crate) list: List,
+}
+
+impl Tree {
+    /// Builds the tree of the planned cases, in their order.
+    pub(crate) fn plant(&mut self, planned: &[Planned]) {
+        self.nodes.clear();
+        let mut open: Vec<usize> = Vec::new();
+        for (place, case) in planned.iter().enumerate() {
+            let (branches, leaf) = parts(&case.key);
+            let mut path = String::new();
+            let mut same = true;
+            for (depth, label) in branches.iter().enumerate() {
+                path.push('/');
+                path.push_str(label);
+                same = same && open.get(depth).is_some_and(|at| self.nodes[*at].path == path);
+                if !same {
+                    open.truncate(depth);
+                    open.push(self.nodes.len());
+                    let kind = Kind::Branch { first: place, end: place };
+                    self.nodes.push(Node { depth, path: path.clone(), label: label.clone(), kind });
+                }
+            }
+            open.truncate(branches.len());
+            for at in &open {
+                if let Kind::Branch { end, .. } = &mut self.nodes[*at].kind {
+                    *end = place + 1;
+                }
+            }
+            let (depth, path) = (branches.len(), case.key.to_string());
+            self.nodes.push(Node { depth, path, label: leaf, kind: Kind::Case(place) });
+        }
+        self.arrange();
+    }
+
+    fn arrange(&mut self) {
+        self.visible.clear();
+        let mut hidden_below = usize::MAX;
+        for (at, node) in self.nodes.iter().enumerate() {
+            if node.depth > hidden_below {
+                continue;
+            }
+            self.visible.push(at);
+            hidden_below = if self.closed.contains(&node.path) { node.depth } else { usize::MAX };
+        }
+    }
+
+    /// The lines that are shown.
+    pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Node> {
+        self.visible.iter().map(|at| &self.nodes[*at])
+    }
+
+    /// The selected line.
+    pub(crate) fn selected(&self) -> Option<&Node> {
+        self.visible.get(self.list.selected).map(|at| &self.nodes[*at])
+    }
+
+    /// Is this branch open?
+    pub(crate) fn is_open(&self, node: &Node) -> bool {
+        !self.closed.contains(&node.path)
+    }
+
+    /// Opens (`Some(true)`), closes or turns the selected branch.
+    pub(crate) fn turn(&mut self, open: Option<bool>) {
+        let Some(node) = self.selected().filter(|node| matches!(node.kind, Kind::Branch { .. })) else { return };
+        let path = node.path.clone();
+        if open.unwrap_or(self.closed.contains(&path)) {
+            self.closed.remove(&path);
+        } else {
+            self.closed.insert(path);
+        }
+        self.arrange();
+    }
+
+    /// Closes the selected branch; from a closed one, or a case, goes to the branch around it.
+    pub(crate) fn out(&mut self) {
+        let Some(node) = self.selected() else { return };
+        if matches!(node.kind, Kind::Branch { .. }) && self.is_open(node) {
+            return self.turn(Some(false));
+        }
+        let depth = node.depth;
+        let around = (0..self.list.selected).rev().find(|at| self.nodes[self.visible[*at]].depth < depth);
+        if let Some(around) = around {
+            self.list.selected = around;
+        }
+    }
+
+    /// Selects the case at `place`, opening the branches around it.
+    pub(crate) fn select(&mut self, place: usize) {
+        let Some(target) = self.nodes.iter().position(|node| node.kind == Kind::Case(place)) else { return };
+        for node in &self.nodes {
+            if matches!(node.kind, Kind::Branch { first, end } if (first..end).contains(&place)) {
+                self.closed.remove(&node.path);
+            }
+        }
+        self.arrange();
+        self.list.selected = self.visible.iter().position(|at| *at == target).unwrap_or(0);
+    }
+}
+
+/// The branches around a case, and its own label. Folders are one branch each; a case with parameters is a branch too.
+fn parts(key: &CaseKey) -> (Vec<String>, String) {
+    let mut branches: Vec<String> = key.case.split('/').map(str::to_owned).collect();
+    if key.parameters.is_empty() {
+        let leaf = branches.pop().unwrap_or_default();
+        return (branches, leaf);
+    }
+    let parameters: Vec<String> = key.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (branches, parameters.join(", "))
+}
+
+/// What the cases of a branch came to so far.
+pub(crate) fn counts(planned: &[Planned]) -> Counts {
+    let mut counts = Counts::default();
+    for case in planned {
+        if let State::Done(result) = &case.state {
+            counts.add(result.verdict);
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planted(keys: &[&str]) -> Tree {
+        let planned: Vec<Planned> =
+            keys.iter().map(|key| Planned { key: key.parse().unwrap(), state: State::Waiting }).collect();
+        let mut tree = Tree::default();
+        tree.plant(&planned);
+        tree
+    }
+
+    fn outline(tree: &Tree) -> Vec<String> {
+        tree.shown().map(|node| format!("{}{}", " ".repeat(node.depth), node.label)).collect()
+    }
+
+    #[test]
+    fn folders_cases_and_parameters() {
+        let mut tree = planted(&["mpa/key/wrong[octet=0]", "mpa/key/wrong[octet=1]", "mpa/rev/zero", "ddp/qn/bad"]);
+        let all = ["mpa", " key", "  wrong", "   octet=0", "   octet=1", " rev", "  zero", "ddp", " qn", "  bad"];
+        assert_eq!(outline(&tree), all);
+        let ranges = tree.shown().filter_map(|node| match node.kind {
+            Kind::Branch { first, end } => Some((node.label.as_str(), first, end)),
+            Kind::Case(_) => None,
+        });
+        let ranges = ranges.collect::<Vec<_>>();
+        assert_eq!(ranges[0], ("mpa", 0, 3));
+        assert_eq!(ranges[4], ("ddp", 3, 4));
+        tree.turn(Some(false));
+        assert_eq!(outline(&tree), ["mpa", "ddp", " qn", "  bad"]);
+        tree.select(1);
+        assert_eq!(outline(&tree), all);
+        assert_eq!(tree.selected().unwrap().label, "octet=1");
+        tree.out();
+        assert_eq!(tree.selected().unwrap().label, "wrong");
+    }
+
+    #[test]
+    fn a_folder_that_comes_again_later_is_a_branch_of_its_own() {
+        let tree = planted(&["a/x/1", "b/x/1", "a/x/2"]);
+        assert_eq!(outline(&tree), ["a", " x", "  1", "b", " x", "  1", "a", " x", "  2"]);
+    }
+}

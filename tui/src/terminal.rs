@@ -1,0 +1,53 @@
+//! The loop between a screen and a real terminal; nothing else in this crate knows one.
+
+use std::io;
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event};
+
+use crate::command::{Command, command};
+
+/// A key or new data is looked for this often.
+const TICK: Duration = Duration::from_millis(40);
+
+/// A whole screen: state that takes commands and draws itself.
+pub(crate) trait Screen {
+    /// Takes what background threads have ready, a bounded amount at a time. `true` when there was something.
+    fn poll(&mut self) -> bool;
+    /// Does what the user wants; `false` ends the screen.
+    fn command(&mut self, command: Command) -> bool;
+    /// Draws.
+    fn draw(&mut self, frame: &mut Frame<'_>);
+}
+
+/// Shows `screen` until it ends. The terminal is restored on every way out, a panic too.
+pub(crate) fn show(screen: &mut dyn Screen) -> io::Result<()> {
+    let mut terminal = ratatui::try_init()?;
+    let ended = (|| {
+        let mut changed = true;
+        loop {
+            changed |= screen.poll();
+            if changed {
+                terminal.draw(|frame| screen.draw(frame))?;
+            }
+            changed = false;
+            if event::poll(TICK)? {
+                match event::read()? {
+                    Event::Key(key) => {
+                        if let Some(command) = command(key) {
+                            changed = true;
+                            if !screen.command(command) {
+                                return Ok(());
+                            }
+                        }
+                    }
+                    Event::Resize(..) => changed = true,
+                    Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
+                }
+            }
+        }
+    })();
+    ratatui::try_restore()?;
+    ended
+}

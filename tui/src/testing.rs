@@ -1,0 +1,29 @@
+//! For tests: screens as text, captures of the tree.
+
+use std::path::PathBuf;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+
+use crate::terminal::Screen;
+
+/// A capture that comes with the source.
+pub(crate) fn capture_path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name)
+}
+
+/// What `screen` looks like on a terminal of that size.
+pub(crate) fn drawn(screen: &mut dyn Screen, width: u16, height: u16) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| screen.draw(frame)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The characters of a buffer, one line a row.
+pub(crate) fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    let rows = buffer.content.chunks(width);
+    rows.map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>().trim_end().to_owned() + "\n")
+        .collect()
+}

@@ -1,0 +1,57 @@
+//! The capture screen as a whole.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use weft_core::requirement::Severity;
+
+use super::{bar, fields, help, octets, packets};
+use crate::capture::{MAX_FRAMES, Panel, Screen};
+
+pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
+    let rows = [Constraint::Length(1), Constraint::Fill(2), Constraint::Fill(3), Constraint::Length(1)];
+    let [header, above, below, footer] = Layout::vertical(rows).areas(area);
+    let octets_width = if area.width >= 45 + octets::WIDE { octets::WIDE } else { octets::NARROW };
+    let columns = [Constraint::Fill(1), Constraint::Length(octets_width)];
+    let [left, right] = Layout::horizontal(columns).areas(below);
+    header_line(screen, header, buf);
+    packets::draw(screen, above, buf);
+    fields::draw(screen, left, buf);
+    octets::draw(screen, right, buf);
+    footer_line(screen, left.width, footer, buf);
+    if screen.help {
+        let about = format!(
+            "The index of a capture holds {MAX_FRAMES} frames, at about 250 octets each. Octets and fields are not kept: \
+             the file is dissected again, up to the selected frame, when you go there."
+        );
+        help::draw(&about, screen.theme, area, buf);
+    }
+}
+
+fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
+    let (units, streams, findings) = screen.index.counts();
+    let left = format!(" weft  {}", screen.name);
+    let frames = screen.index.rows().len();
+    let reading = match &screen.end {
+        None => format!("reading, {} MiB  ", screen.position >> 20),
+        Some(_) => String::new(),
+    };
+    let right = format!("{reading}frames {frames}  connections {streams}  units {units}  findings {findings} ");
+    bar(&left, &right, screen.theme.heading(), area, buf);
+}
+
+/// Trouble first; then what of the selected field has no room in its panel; else the keys.
+fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
+    let trouble = screen.trouble.as_deref().or(screen.end.as_ref().and_then(|end| end.note.as_deref()));
+    let field = screen.fields.selected().filter(|line| {
+        // Sign and borders take four columns.
+        let width = 2 * line.depth + line.text.chars().count() + 4;
+        screen.focus == Panel::Fields && width > usize::from(fields_width)
+    });
+    let (words, style) = match (trouble, field) {
+        (Some(note), _) => (note, screen.theme.severity(Severity::Warning)),
+        (None, Some(line)) => (line.text.as_str(), Style::new()),
+        (None, None) => ("Tab panel  j/k move  n finding  ? help  q quit", screen.theme.faint()),
+    };
+    bar(&format!(" {words}"), "", style, area, buf);
+}

@@ -1,0 +1,49 @@
+//! Drawing: one file a panel, and two that put panels together. Everything here draws what the state says and changes
+//! nothing but scroll positions.
+
+pub(crate) mod capture;
+mod case;
+mod cases;
+mod fields;
+mod help;
+mod octets;
+mod packets;
+pub(crate) mod run;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Widget};
+
+use crate::theme::Theme;
+
+/// Draws the border of a panel and gives the area inside.
+fn panel(title: &str, below: &str, focused: bool, theme: Theme, area: Rect, buf: &mut Buffer) -> Rect {
+    let mut block = Block::bordered().border_style(theme.border(focused)).title(Line::from(format!(" {title} ")));
+    if !below.is_empty() {
+        block = block.title_bottom(Line::from(format!(" {below} ")));
+    }
+    let inside = block.inner(area);
+    block.render(area, buf);
+    inside
+}
+
+/// Draws one line of `area`, `row` lines from its top; the style reaches to the right edge.
+fn line(line: &Line<'_>, row: usize, style: Style, area: Rect, buf: &mut Buffer) {
+    let Some(y) = u16::try_from(row).ok().filter(|row| *row < area.height).map(|row| area.y + row) else { return };
+    buf.set_line(area.x, y, line, area.width);
+    buf.set_style(Rect { y, height: 1, ..area }, style);
+}
+
+/// Words at the left and words at the right of one line; the left ones are cut where there is no room.
+fn bar(left: &str, right: &str, style: Style, area: Rect, buf: &mut Buffer) {
+    let (width, right_len) = (usize::from(area.width), right.chars().count());
+    let room = width.saturating_sub(right_len + usize::from(right_len > 0));
+    let mut words: String = left.chars().take(room).collect();
+    if words.len() < left.len() && words.pop().is_some() {
+        words.push('…');
+    }
+    words.extend(std::iter::repeat_n(' ', width.saturating_sub(words.chars().count() + right_len)));
+    line(&Line::from(words + right), 0, style, area, buf);
+}

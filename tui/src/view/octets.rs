@@ -1,0 +1,78 @@
+//! The octets of the selected frame, those of the selected field marked.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::{line, panel};
+use crate::capture::details::{MAX_OCTETS, Place};
+use crate::capture::{Panel, Screen};
+
+/// Width of the panel, borders included, with 16 octets a row; with less room there are 8.
+pub(super) const WIDE: u16 = 75;
+/// Width with 8 octets a row.
+pub(super) const NARROW: u16 = 42;
+
+pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
+    let focused = screen.focus == Panel::Octets;
+    let theme = screen.theme;
+    let columns = if area.width >= WIDE { 16 } else { 8 };
+    if screen.octets.columns != columns {
+        screen.octets.columns = columns;
+        screen.octets.list.selected = screen.octets.cursor / columns;
+    }
+    let place = screen.fields.selected().map(|line| line.place.clone()).unwrap_or_default();
+    let inside = panel(&title(&place), &below(screen, &place), focused, theme, area, buf);
+    let octets = screen.detail().map_or(&[][..], |detail| &detail.octets);
+    let mut list = screen.octets.list;
+    let window = list.window(octets.len().div_ceil(columns), usize::from(inside.height));
+    let cursor = focused.then_some(screen.octets.cursor);
+    for (row, at) in window.clone().enumerate() {
+        let start = at * columns;
+        let Some(chunk) = octets.get(start..octets.len().min(start + columns)) else { break };
+        let style = |offset: usize| match (cursor == Some(offset), place.contains(offset)) {
+            (true, _) => theme.cursor(),
+            (false, true) => theme.marked(),
+            (false, false) => Style::new(),
+        };
+        let mut spans = vec![Span::styled(format!(" {start:04x}  "), theme.faint())];
+        for (i, octet) in chunk.iter().enumerate() {
+            spans.push(Span::styled(format!("{octet:02x}"), style(start + i)));
+            // The gap belongs to the mark when both its neighbours do.
+            let both = place.contains(start + i) && place.contains(start + i + 1) && i + 1 < chunk.len();
+            let gap = if i == 7 && columns == 16 { "  " } else { " " };
+            spans.push(Span::styled(gap, if both { theme.marked() } else { Style::new() }));
+        }
+        let missing = columns - chunk.len();
+        let middle = usize::from(columns == 16 && chunk.len() < 8);
+        spans.push(Span::raw(" ".repeat(3 * missing + middle + 1)));
+        for (i, octet) in chunk.iter().enumerate() {
+            let shown = if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '·' };
+            spans.push(Span::styled(shown.to_string(), style(start + i)));
+        }
+        line(&Line::from(spans), row, Style::new(), inside, buf);
+    }
+    screen.octets.list = list;
+}
+
+fn title(place: &Place) -> String {
+    match place.here.as_slice() {
+        [] => "Octets".to_owned(),
+        [range] if range.len() == 1 => format!("Octet {}", range.start),
+        [range] => format!("Octets {}..{}", range.start, range.end - 1),
+        [first, ..] => format!("Octets from {}, in {} pieces", first.start, place.here.len()),
+    }
+}
+
+fn below(screen: &Screen, place: &Place) -> String {
+    let mut notes = Vec::new();
+    if let [first, more @ ..] = place.elsewhere.as_slice() {
+        let others = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        notes.push(format!("also in frame {first}{others}"));
+    }
+    if screen.detail().is_some_and(|detail| detail.octets.len() == MAX_OCTETS) {
+        notes.push(format!("first {MAX_OCTETS} octets"));
+    }
+    notes.join(", ")
+}

@@ -1,0 +1,67 @@
+//! The packets: one row a frame.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::{line, panel};
+use crate::capture::index::Row;
+use crate::capture::{Panel, Screen};
+
+/// From this width on, rows have addresses; below, ports alone.
+const WIDE: u16 = 110;
+
+pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
+    let focused = screen.focus == Panel::Packets;
+    let theme = screen.theme;
+    let rows = screen.index.rows();
+    let place = if rows.is_empty() { 0 } else { screen.packets.selected + 1 };
+    let title = format!("Packets {place}/{}", rows.len());
+    let inside = panel(&title, "", focused, theme, area, buf);
+    let (head, list) = (Rect { height: inside.height.min(1), ..inside }, below(inside));
+    let wide = inside.width >= WIDE;
+    line(&Line::from(heading(wide)), 0, theme.faint(), head, buf);
+    let origin = rows.first().map_or(0, |row| row.time);
+    let window = screen.packets.window(rows.len(), usize::from(list.height));
+    for (at, row) in rows[window.clone()].iter().enumerate() {
+        let base = row.worst.map_or(Style::new(), |severity| theme.severity(severity));
+        let style =
+            if window.start + at == screen.packets.selected { base.patch(theme.selected(focused)) } else { base };
+        let info = if row.units > 0 { Style::new() } else { theme.faint() };
+        let text = Line::from(vec![Span::raw(columns(row, origin, wide)), Span::styled(words(row), info)]);
+        line(&text, at, style, list, buf);
+    }
+}
+
+fn below(area: Rect) -> Rect {
+    Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area }
+}
+
+fn heading(wide: bool) -> String {
+    let ends = if wide { format!("{:<45}", "From → to") } else { format!("{:<13}", "Ports") };
+    format!("{:>7} {:>12} {:>3}  {ends} Info", "No", "Time", "TCP")
+}
+
+fn columns(row: &Row, origin: u64, wide: bool) -> String {
+    let since = row.time.saturating_sub(origin);
+    let time = format!("{}.{:06}", since / 1_000_000_000, since % 1_000_000_000 / 1_000);
+    let stream = row.stream.map_or_else(String::new, |stream| stream.to_string());
+    let ends = match row.head.ends {
+        Some((src, dst)) if wide => format!("{:<45}", format!("{src} → {dst}")),
+        Some((src, dst)) => format!("{:<13}", format!("{} → {}", src.port(), dst.port())),
+        None if wide => format!("{:<45}", ""),
+        None => format!("{:<13}", ""),
+    };
+    format!("{:>7} {time:>12} {stream:>3}  {ends} ", row.number)
+}
+
+/// What the frame holds; a sign in front when a finding points at it.
+fn words(row: &Row) -> String {
+    let mark = match (row.worst, row.findings) {
+        (None, _) => String::new(),
+        (Some(severity), 1) => format!("[{severity}] "),
+        (Some(severity), count) => format!("[{severity} x{count}] "),
+    };
+    if row.units > 0 { format!("{mark}{}", row.summary) } else { format!("{mark}{}", row.head.summary()) }
+}

@@ -1,0 +1,71 @@
+//! The run screen as a whole.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use weft_suites::model::{RunStatus, Verdict};
+
+use super::{bar, case, cases, help, line};
+use crate::run::Screen;
+
+pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
+    let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)];
+    let [header, counters, middle, footer] = Layout::vertical(rows).areas(area);
+    let [left, right] = Layout::horizontal([Constraint::Fill(2), Constraint::Fill(3)]).areas(middle);
+    header_line(screen, header, buf);
+    counters_line(screen, counters, buf);
+    cases::draw(screen, left, buf);
+    case::draw(screen, right, buf);
+    footer_line(screen, footer, buf);
+    if screen.help {
+        let about = "Cases follow the run until you move. A verdict is pass, fail, inconclusive (nothing seen decides it), \
+                     error (the tester is at fault), not-applicable or unimplemented.";
+        help::draw(about, screen.theme, area, buf);
+    }
+}
+
+fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
+    let left = match &screen.progress.run {
+        Some(run) => {
+            let deviations = match run.target.deviations.as_slice() {
+                [] => String::new(),
+                some => format!(", deviating: {}", some.join(", ")),
+            };
+            format!(" weft  {} ({}, {}{deviations})", run.target.name, run.target.reached_by, run.target.role)
+        }
+        None => " weft  the run has not begun".to_owned(),
+    };
+    let right = screen.progress.run.as_ref().map_or_else(String::new, |run| format!("{} ", run.id));
+    bar(&left, &right, screen.theme.heading(), area, buf);
+}
+
+fn counters_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
+    let counts = &screen.progress.counts;
+    let planned = screen.progress.planned.len();
+    let mut spans = vec![Span::raw(format!(" {}  {}/{planned} ", screen.progress.status(), counts.total()))];
+    for verdict in Verdict::ALL {
+        let count = counts.of(verdict);
+        if count > 0 || matches!(verdict, Verdict::Pass | Verdict::Fail) {
+            spans.push(Span::styled(format!("  {verdict} {count}"), screen.theme.verdict(verdict)));
+        }
+    }
+    if let Some(summary) = &screen.progress.summary {
+        let (seconds, milliseconds) = (summary.duration_us / 1_000_000, summary.duration_us / 1_000 % 1_000);
+        spans.push(Span::raw(format!("   {seconds}.{milliseconds:03} s   exit code {}", summary.exit_code.code())));
+    }
+    line(&Line::from(spans), 0, Style::new(), area, buf);
+}
+
+fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
+    if screen.is_broken {
+        let words = " The run broke off; what was finished is kept. Leave this screen (q) to read why.";
+        return bar(words, "", screen.theme.verdict(Verdict::Error), area, buf);
+    }
+    match &screen.progress.waits_for {
+        Some(what) if screen.progress.status() == RunStatus::WaitingForTarget => {
+            bar(&format!(" {what}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);
+        }
+        _ => bar(" Tab panel  j/k move  n failure  ? help  q quit", "", screen.theme.faint(), area, buf),
+    }
+}
