@@ -1,0 +1,76 @@
+//! `weft diff`: what is different between two runs.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use weft_suites::diff::Diff;
+use weft_suites::model::RunReport;
+use weft_suites::store::{FILE_NAME, Store};
+
+use crate::exit::BadInput;
+use crate::runtime;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit code 1 when something fails newly or otherwise, 3 when something is no longer decided, run or \
+    applicable, else 0."
+)]
+pub(crate) struct Arguments {
+    /// The earlier run: the folder of a run, its report.json, or the id of a run in the store
+    before: String,
+    /// The later run
+    after: String,
+    /// The store that run ids are looked up in: a folder with results.sqlite, or a URL
+    #[arg(long, value_name = "DIR|URL", default_value = "weft-report", env = "WEFT_STORE", hide_env_values = true)]
+    store: String,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints each difference.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    runtime::block_on(async {
+        let before = load(&arguments.before, &arguments.store).await?;
+        let after = load(&arguments.after, &arguments.store).await?;
+        let diff = Diff::of(&before, &after);
+        if arguments.json {
+            println!("{}", serde_json::to_string_pretty(&diff)?);
+        } else {
+            print(&before, &after, &diff);
+        }
+        Ok(ExitCode::from(diff.exit_code().code()))
+    })
+}
+
+fn print(before: &RunReport, after: &RunReport, diff: &Diff) {
+    let name = |report: &RunReport| format!("{} ({})", report.run.id, report.run.target.name);
+    println!("before {}\nafter  {}", name(before), name(after));
+    for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
+        println!("\n{what}: {}", changes.len());
+        for change in changes {
+            println!("  {}  {}", change.key, change.text);
+        }
+    }
+    println!("\nthe same: {}", diff.same);
+}
+
+async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {
+    let path = PathBuf::from(name);
+    let file = if path.is_dir() { path.join("report.json") } else { path };
+    if file.is_file() {
+        let failed = |error: &dyn std::fmt::Display| BadInput(format!("{}: {error}", file.display()));
+        let text = std::fs::read(&file).map_err(|error| failed(&error))?;
+        return Ok(serde_json::from_slice(&text).map_err(|error| failed(&error))?);
+    }
+    let nothing = || BadInput(format!("{name} is no folder of a run, no report.json, and no run of the store {store}"));
+    let store = match store.contains("://") {
+        true => Store::connect(store).await?,
+        false if Path::new(store).join(FILE_NAME).is_file() => Store::open(&Path::new(store).join(FILE_NAME)).await?,
+        false => return Err(nothing().into()),
+    };
+    let report = store.report(name).await?.ok_or_else(nothing)?;
+    store.close().await;
+    Ok(report)
+}

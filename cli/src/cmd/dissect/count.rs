@@ -1,0 +1,147 @@
+//! What a capture held, in numbers.
+
+use std::fmt;
+
+use weft_core::requirement::Severity;
+use weft_dissector::output::text::counted;
+use weft_dissector::unit::{CrcStatus, Kind, MarkerStatus, Unit};
+use weft_dissector::{Finding, Packet, TransportKind};
+
+/// Counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub(crate) frames: u64,
+    streams: u32,
+    startups: u64,
+    fpdus: u64,
+    crc: [u64; 5],
+    wrong_markers: u64,
+    sdp: u64,
+    port_mapper: u64,
+    incomplete: u64,
+    gap_octets: u64,
+    unparsed_octets: u64,
+    findings: [u64; 3],
+}
+
+impl Counts {
+    /// Counts a connection's segment.
+    pub(crate) fn packet(&mut self, packet: &Packet) {
+        if let TransportKind::Tcp { stream, .. } = packet.transport {
+            self.streams = self.streams.max(stream.saturating_add(1));
+        }
+    }
+
+    /// Counts a unit.
+    pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
+        self.incomplete += u64::from(unit.incomplete);
+        match &unit.kind {
+            Kind::Startup(..) => self.startups += 1,
+            Kind::Fpdu(fpdu) => {
+                self.fpdus += 1;
+                self.crc[fpdu.crc_status as usize] += 1;
+                self.wrong_markers +=
+                    u64::from(matches!(fpdu.marker_status, MarkerStatus::BadValue | MarkerStatus::Misplaced));
+            }
+            Kind::Sdp(..) => self.sdp += 1,
+            Kind::PortMapper(_) => self.port_mapper += 1,
+            Kind::Streaming { .. } => {}
+            Kind::Gap { len } => self.gap_octets += len,
+            Kind::Unparsed { len } => self.unparsed_octets += len,
+        }
+    }
+
+    /// Counts a finding.
+    pub(crate) fn finding(&mut self, finding: &Finding) {
+        self.findings[finding.severity as usize] += 1;
+    }
+}
+
+impl Counts {
+    /// Adds what another counted of units and findings.
+    pub(crate) fn add(&mut self, other: &Counts) {
+        self.startups += other.startups;
+        self.fpdus += other.fpdus;
+        self.crc.iter_mut().zip(other.crc).for_each(|(own, other)| *own += other);
+        self.wrong_markers += other.wrong_markers;
+        self.sdp += other.sdp;
+        self.port_mapper += other.port_mapper;
+        self.incomplete += other.incomplete;
+        self.gap_octets += other.gap_octets;
+        self.unparsed_octets += other.unparsed_octets;
+        self.findings.iter_mut().zip(other.findings).for_each(|(own, other)| *own += other);
+    }
+
+    /// In one line; with a filter, all but frames and connections are of what passed it.
+    pub(crate) fn told(&self, filtered: bool) -> Told<'_> {
+        Told { counts: self, filtered }
+    }
+}
+
+/// Counts for people.
+pub(crate) struct Told<'c> {
+    counts: &'c Counts,
+    filtered: bool,
+}
+
+/// Says of a capture that nothing was found in it.
+pub(crate) struct Nothing<'c> {
+    pub(crate) counts: &'c Counts,
+    /// Connections that were refused or reset.
+    pub(crate) resets: u64,
+}
+
+impl fmt::Display for Nothing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counts { frames, streams, .. } = self.counts;
+        write!(f, "no iWARP or SDP in {}, ", counted(*frames, "frame"))?;
+        write!(f, "{}", counted(u64::from(*streams), "TCP connection"))?;
+        match (self.resets, streams) {
+            (0, _) => Ok(()),
+            (_, 1) => f.write_str(", reset"),
+            (resets, _) => write!(f, ", {resets} of them reset"),
+        }
+    }
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counts.write(self.filtered, f)
+    }
+}
+
+impl Counts {
+    fn write(&self, filtered: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let connections = counted(u64::from(self.streams), "TCP connection");
+        let between = if filtered { "; passing the filter: " } else { ", " };
+        write!(f, "{}, {connections}{between}", counted(self.frames, "frame"))?;
+        write!(f, "{}, {}", counted(self.startups, "start-up frame"), counted(self.fpdus, "FPDU"))?;
+        write!(f, ": CRC {} good", self.crc[CrcStatus::Good as usize])?;
+        for (status, name) in [
+            (CrcStatus::Bad, "bad"),
+            (CrcStatus::Unchecked, "unchecked"),
+            (CrcStatus::Truncated, "truncated"),
+            (CrcStatus::Absent, "absent"),
+        ] {
+            let count = self.crc[status as usize];
+            if count > 0 || status == CrcStatus::Bad {
+                write!(f, ", {count} {name}")?;
+            }
+        }
+        for (count, what, so) in [
+            (self.wrong_markers, "FPDU", " with wrong markers"),
+            (self.sdp, "SDP message", ""),
+            (self.port_mapper, "port mapper message", ""),
+            (self.incomplete, "unit", " incomplete"),
+            (self.gap_octets, "octet", " not captured"),
+            (self.unparsed_octets, "octet", " unparsed"),
+        ] {
+            if count > 0 {
+                write!(f, "; {}{so}", counted(count, what))?;
+            }
+        }
+        let found = |severity: Severity, name| counted(self.findings[severity as usize], name);
+        let (errors, warnings) = (found(Severity::Error, "error"), found(Severity::Warning, "warning"));
+        write!(f, "; findings: {errors}, {warnings}, {}", found(Severity::Note, "note"))
+    }
+}

@@ -1,0 +1,132 @@
+//! Lines for people in the order of frames, cause before effect, although units come when they are certain.
+//!
+//! Lines wait in a window of frames, bounded as that of [`frames`](weft_dissector::output::frames) is. What comes for a frame that
+//! left the window is printed at once, behind those of later frames.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use weft_dissector::output::frames::{MOST_HELD, WINDOW};
+
+/// Stream, direction and frame: what ties a finding to its unit.
+pub(super) type Place = (Option<u32>, u8, u64);
+
+/// Where a line stands among those of its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// A connection opens.
+    Opening,
+    /// A unit with its findings.
+    Unit,
+    /// A connection ends.
+    Closing,
+    /// A finding without unit.
+    Alone,
+}
+
+struct Entry {
+    place: Option<Place>,
+    text: Vec<u8>,
+}
+
+/// The lines that wait.
+#[derive(Default)]
+pub(super) struct Ordered {
+    waiting: BTreeMap<(u64, Rank, u64), Entry>,
+    /// Octets of them.
+    held: usize,
+    /// Entries so far: what keeps those of one frame and rank in the order in which they came.
+    count: u64,
+    newest: u64,
+}
+
+impl Ordered {
+    /// A frame is being read.
+    pub(super) fn begin(&mut self, frame: u64) {
+        self.newest = frame;
+    }
+
+    /// Lines of frame `frame`; 0 for what no frame holds, which stands where reading is.
+    pub(super) fn add(&mut self, frame: u64, rank: Rank, place: Option<Place>, text: Vec<u8>) {
+        let frame = if frame == 0 { self.newest } else { frame };
+        self.held += text.len();
+        self.waiting.insert((frame, rank, self.count), Entry { place, text });
+        self.count += 1;
+    }
+
+    /// A finding: below its unit, where that still waits.
+    pub(super) fn finding(&mut self, place: Place, text: Vec<u8>) {
+        let frame = place.2;
+        let units = (frame, Rank::Unit, 0)..=(frame, Rank::Unit, u64::MAX);
+        match self.waiting.range_mut(units).rev().find(|(_, entry)| entry.place == Some(place)) {
+            Some((_, entry)) => {
+                self.held += text.len();
+                entry.text.extend_from_slice(&text);
+            }
+            None => self.add(frame, Rank::Alone, Some(place), text),
+        }
+    }
+
+    /// Writes what waited long enough.
+    pub(super) fn drain(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        while let Some(first) = self.waiting.first_entry() {
+            if self.held <= MOST_HELD && first.key().0 + WINDOW as u64 > self.newest {
+                break;
+            }
+            let entry = first.remove();
+            self.held -= entry.text.len();
+            out.write_all(&entry.text)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all of them.
+    pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.held = 0;
+        std::mem::take(&mut self.waiting).into_values().try_for_each(|entry| out.write_all(&entry.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(lines: &mut Ordered, frame: u64, rank: Rank, text: &str) {
+        lines.add(frame, rank, Some((Some(0), 0, frame)), text.into());
+    }
+
+    #[test]
+    fn lines_leave_in_the_order_of_frames_findings_below_their_unit() {
+        let mut lines = Ordered::default();
+        lines.begin(3);
+        add(&mut lines, 3, Rank::Closing, "3 closed ");
+        add(&mut lines, 3, Rank::Unit, "3 unit ");
+        add(&mut lines, 2, Rank::Unit, "2 unit ");
+        lines.finding((Some(0), 0, 2), "2 finding ".into());
+        lines.finding((Some(0), 1, 2), "2 other ".into());
+        add(&mut lines, 0, Rank::Alone, "end ");
+        let mut out = Vec::new();
+        lines.drain(&mut out).unwrap();
+        assert!(out.is_empty());
+        lines.finish(&mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "2 unit 2 finding 2 other 3 unit 3 closed end ");
+    }
+
+    #[test]
+    fn the_window_is_bounded() {
+        let mut lines = Ordered::default();
+        lines.begin(1);
+        add(&mut lines, 1, Rank::Unit, "1 ");
+        lines.begin(WINDOW as u64);
+        add(&mut lines, 2, Rank::Unit, "2 ");
+        let mut out = Vec::new();
+        lines.drain(&mut out).unwrap();
+        assert!(out.is_empty());
+        lines.begin(WINDOW as u64 + 1);
+        lines.drain(&mut out).unwrap();
+        assert_eq!(out, b"1 ");
+        lines.finding((Some(0), 0, 1), b"late".into());
+        lines.drain(&mut out).unwrap();
+        assert_eq!(out, b"1 late");
+    }
+}

@@ -1,0 +1,378 @@
+//! Unit by unit: lines for people, or JSON Lines.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
+use weft_dissector::output::hexdump::hexdump;
+use weft_dissector::output::{json::JsonWriter, text};
+use weft_dissector::tree::tree;
+use weft_dissector::unit::{Kind, Unit};
+use weft_dissector::{Dissector, Finding, Packet, Sink};
+
+use crate::colour::Colour;
+use crate::exit::note;
+use crate::input::Input;
+
+use super::count::{Counts, Nothing};
+use super::events::Events;
+use super::order::{Ordered, Place, Rank};
+use super::{Arguments, Out};
+
+/// Frames whose facts are remembered for the units that they complete.
+const REMEMBERED: usize = 4096;
+/// Units whose verdicts are remembered for the findings that come late.
+const VERDICTS: usize = 1 << 16;
+
+pub(crate) fn run(
+    arguments: &Arguments,
+    mut input: Input,
+    wanted: &Wanted,
+    filter: Option<&Filter>,
+    out: &mut Out,
+) -> anyhow::Result<()> {
+    let format = if arguments.quiet {
+        Format::Nothing
+    } else if arguments.json {
+        Format::Json(JsonWriter::default())
+    } else {
+        Format::Text { verbose: arguments.verbose, hex: arguments.hex, colour: arguments.color.decide() }
+    };
+    let selection = filter.map(|filter| Selection {
+        filter,
+        wanted,
+        values: Values::default(),
+        frames: Vec::new(),
+        held: None,
+        held_values: Values::default(),
+        last: None,
+        verdicts: BTreeMap::new(),
+    });
+    let order = matches!(format, Format::Text { .. }).then(Ordered::default);
+    let printer = Printer { out, format, order, origin: None, failed: Ok(()) };
+    let mut output =
+        Output { printer, selection, counts: Counts::default(), now: 0, events: Events::default(), found: false };
+    let mut dissector = Dissector::default();
+    let limit = arguments.count.unwrap_or(u64::MAX);
+    while input.frames() < limit {
+        let Some(frame) = input.next_frame() else { break };
+        let origin = *output.printer.origin.get_or_insert(frame.time);
+        if let Some(selection) = &mut output.selection {
+            selection.begin(FrameFacts {
+                number: frame.number,
+                time: frame.time,
+                origin,
+                len: Some((frame.wire_len, u32::try_from(frame.octets.len()).unwrap_or(u32::MAX))),
+                packet: None,
+            });
+        }
+        output.now = frame.time;
+        output.printer.begin(frame.number, frame.time);
+        dissector.frame(&frame, &mut output);
+        std::mem::replace(&mut output.printer.failed, Ok(()))?;
+    }
+    dissector.finish(&mut output);
+    output.release();
+    output.printer.finish()?;
+    output.counts.frames = input.frames();
+    if arguments.summary || arguments.quiet {
+        note(&format!("{}: {}", input.name(), output.counts.told(filter.is_some())));
+    }
+    let (name, frames) = (input.name().to_owned(), input.frames());
+    let nothing = Nothing { counts: &output.counts, resets: output.events.resets };
+    let (found, nothing) = (output.found, format!("{name}: {nothing}"));
+    input.close()?;
+    if !found && frames > 0 {
+        note(&nothing);
+    }
+    Ok(())
+}
+
+enum Format {
+    Nothing,
+    Json(JsonWriter),
+    Text { verbose: bool, hex: bool, colour: Colour },
+}
+
+/// Renders units and findings.
+struct Printer<'o> {
+    out: &'o mut Out,
+    format: Format,
+    /// Lines for people wait here for those of earlier frames.
+    order: Option<Ordered>,
+    /// When the first frame was captured.
+    origin: Option<u64>,
+    /// The first error of `out`; the dissector has no use for it.
+    failed: io::Result<()>,
+}
+
+/// What passes a filter. Findings stand behind their unit and can decide about it, so a unit waits for them.
+struct Selection<'f> {
+    filter: &'f Filter,
+    wanted: &'f Wanted,
+    values: Values,
+    frames: Vec<FrameFacts>,
+    /// The unit that waits, because the filter asks for findings.
+    held: Option<Held>,
+    held_values: Values,
+    /// The last unit that did not wait, and whether it passed; findings right behind it go with it.
+    last: Option<(Place, bool)>,
+    /// By frame, stream and direction: did one of the units there pass? Findings that come later go with them.
+    verdicts: BTreeMap<(u64, Option<u32>, u8), bool>,
+}
+
+struct Held {
+    place: Place,
+    /// What is written if it passes: the unit, and the findings behind it.
+    rendered: Vec<u8>,
+    /// What it adds to the counts if it passes.
+    counts: Counts,
+}
+
+impl Selection<'_> {
+    fn begin(&mut self, facts: FrameFacts) {
+        if self.frames.len() == REMEMBERED {
+            let at = self.slot(facts.number);
+            self.frames[at] = facts;
+        } else {
+            self.frames.push(facts);
+        }
+    }
+
+    /// Facts of frame `number` stand at the same place as those of `number + REMEMBERED`.
+    fn slot(&self, number: u64) -> usize {
+        (number.wrapping_sub(1) % REMEMBERED as u64) as usize
+    }
+
+    fn facts(&mut self, number: u64) -> Option<&mut FrameFacts> {
+        let at = self.slot(number);
+        self.frames.get_mut(at).filter(|facts| facts.number == number)
+    }
+
+    /// Remembers whether a unit passed.
+    fn decided(&mut self, place: Place, passed: bool) {
+        self.last = Some((place, passed));
+        let (stream, direction, frame) = place;
+        if self.verdicts.len() == VERDICTS {
+            self.verdicts.pop_first();
+        }
+        *self.verdicts.entry((frame, stream, direction)).or_default() |= passed;
+    }
+
+    /// Did the unit pass that a finding stands beside? `None` where it stands beside none that is remembered.
+    fn verdict(&self, place: Place) -> Option<bool> {
+        let (stream, direction, frame) = place;
+        match self.last {
+            Some((last, passed)) if last == place => Some(passed),
+            _ => self.verdicts.get(&(frame, stream, direction)).copied(),
+        }
+    }
+
+    fn collect(&mut self, unit: &Unit<'_>, origin: u64) {
+        self.values.clear();
+        self.wanted.unit(unit, &mut self.values);
+        let facts = self.facts(unit.frame).copied();
+        match facts.filter(|facts| facts.packet.is_some_and(|packet| packet.src == unit.ends.src)) {
+            Some(facts) => self.wanted.frame(&facts, &mut self.values),
+            None => self.wanted.frame_of(unit, origin, &mut self.values),
+        }
+    }
+}
+
+struct Output<'o, 'f> {
+    printer: Printer<'o>,
+    selection: Option<Selection<'f>>,
+    counts: Counts,
+    /// When the frame was captured that is being read.
+    now: u64,
+    events: Events,
+    /// Was there anything of iWARP or SDP?
+    found: bool,
+}
+
+impl Output<'_, '_> {
+    /// Decides about the unit that waits.
+    fn release(&mut self) {
+        let Some(selection) = &mut self.selection else { return };
+        if let Some(held) = selection.held.take()
+            && selection.filter.matches(&selection.held_values)
+        {
+            self.counts.add(&held.counts);
+            self.printer.octets(held.place, held.rendered);
+        }
+    }
+}
+
+impl Sink for Output<'_, '_> {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.found |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
+        self.release();
+        let origin = self.printer.origin.unwrap_or(0);
+        let place = (unit.stream, unit.direction, unit.frame);
+        let Some(selection) = &mut self.selection else {
+            self.counts.unit(unit);
+            return self.printer.unit(unit, place);
+        };
+        selection.collect(unit, origin);
+        if selection.wanted.findings() {
+            std::mem::swap(&mut selection.values, &mut selection.held_values);
+            let mut rendered = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = self.printer.format.unit(unit, origin, &mut rendered);
+            let mut counts = Counts::default();
+            counts.unit(unit);
+            selection.held = Some(Held { place, rendered, counts });
+            return;
+        }
+        let passed = selection.filter.matches(&selection.values);
+        selection.decided(place, passed);
+        if passed {
+            self.counts.unit(unit);
+            self.printer.unit(unit, place);
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        let Some(selection) = &mut self.selection else {
+            self.counts.finding(finding);
+            return self.printer.finding(finding);
+        };
+        let place = (finding.stream, finding.direction, finding.frame);
+        if let Some(held) = selection.held.as_mut().filter(|held| held.place == place) {
+            selection.wanted.finding(finding, &mut selection.held_values);
+            held.counts.finding(finding);
+            let _ = self.printer.format.finding(finding, &mut held.rendered);
+            return;
+        }
+        let verdict = if selection.wanted.findings() { None } else { selection.verdict(place) };
+        selection.values.clear();
+        selection.wanted.finding(finding, &mut selection.values);
+        match selection.facts(finding.frame).copied() {
+            Some(facts) => selection.wanted.frame(&facts, &mut selection.values),
+            None => selection.wanted.frame_of_finding(finding, &mut selection.values),
+        }
+        if verdict.unwrap_or_else(|| selection.filter.matches(&selection.values)) {
+            self.release();
+            self.counts.finding(finding);
+            self.printer.finding(finding);
+        }
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.counts.packet(packet);
+        if let Some(facts) = self.selection.as_mut().and_then(|selection| selection.facts(packet.frame)) {
+            facts.packet = Some(*packet);
+        }
+        let Some((rank, what)) = self.events.of(packet) else { return };
+        let Some(order) = &mut self.printer.order else { return };
+        if let Some(selection) = &mut self.selection {
+            let Some(facts) = selection.facts(packet.frame).copied() else { return };
+            selection.values.clear();
+            selection.wanted.frame(&facts, &mut selection.values);
+            if !selection.filter.matches(&selection.values) {
+                return;
+            }
+        }
+        let line = text::event_line(packet, self.now, self.printer.origin.unwrap_or(self.now), &what);
+        order.add(packet.frame, rank, None, format!("{line}\n").into());
+    }
+}
+
+impl Printer<'_> {
+    /// A frame is being read: lines of frames long before it leave.
+    fn begin(&mut self, number: u64, time: u64) {
+        if let Format::Json(writer) = &mut self.format {
+            writer.frame(number, time);
+        }
+        if let Some(order) = &mut self.order {
+            order.begin(number);
+            if self.failed.is_ok() {
+                self.failed = order.drain(&mut *self.out);
+            }
+        }
+    }
+
+    fn unit(&mut self, unit: &Unit<'_>, place: Place) {
+        let origin = self.origin.unwrap_or(0);
+        if self.order.is_some() {
+            let mut rendered = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = self.format.unit(unit, origin, &mut rendered);
+            self.octets(place, rendered);
+        } else if self.failed.is_ok() {
+            self.failed = self.format.unit(unit, origin, &mut *self.out);
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        if let Some(order) = &mut self.order {
+            let mut rendered = Vec::new();
+            let _ = self.format.finding(finding, &mut rendered);
+            order.finding((finding.stream, finding.direction, finding.frame), rendered);
+        } else if self.failed.is_ok() {
+            self.failed = self.format.finding(finding, &mut *self.out);
+        }
+    }
+
+    fn octets(&mut self, place: Place, rendered: Vec<u8>) {
+        match &mut self.order {
+            Some(order) => order.add(place.2, Rank::Unit, Some(place), rendered),
+            None if self.failed.is_ok() => self.failed = self.out.write_all(&rendered),
+            None => {}
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        std::mem::replace(&mut self.failed, Ok(()))?;
+        if let Some(order) = &mut self.order {
+            order.finish(&mut *self.out)?;
+        }
+        self.out.flush()
+    }
+}
+
+impl Format {
+    fn unit(&mut self, unit: &Unit<'_>, origin: u64, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Format::Nothing => Ok(()),
+            Format::Json(writer) => writer.write(unit, out),
+            Format::Text { verbose, hex, colour } => {
+                let line = text::unit_line(unit, origin);
+                let line = match unit.kind {
+                    Kind::Startup(..) => colour.strong(&line),
+                    Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. } => colour.faint(&line),
+                    _ if line.contains("CRC BAD") || line.contains("MARKER") => colour.wrong(&line),
+                    _ => line,
+                };
+                writeln!(out, "{line}")?;
+                if *verbose {
+                    out.write_all(text::tree_lines(&tree(unit)).as_bytes())?;
+                }
+                if *hex {
+                    out.write_all(hexdump(octets(unit), 0, 8).as_bytes())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Format::Nothing => Ok(()),
+            Format::Json(writer) => writer.finding(finding, out),
+            Format::Text { colour, .. } => {
+                writeln!(out, "{}", colour.severity(finding.severity, &text::finding_lines(finding)))
+            }
+        }
+    }
+}
+
+/// The octets of a unit's part; of a stretch without units the first few.
+fn octets<'a>(unit: &Unit<'a>) -> &'a [u8] {
+    match unit.kind {
+        Kind::Startup(_, part) | Kind::Sdp(_, _, part) | Kind::PortMapper(part) => part.raw().0,
+        Kind::Fpdu(fpdu) => fpdu.body.raw().0,
+        Kind::Streaming { head, .. } => head,
+        Kind::Gap { .. } | Kind::Unparsed { .. } => &[],
+    }
+}

@@ -1,0 +1,214 @@
+//! `weft explain`: every octet of a frame that weft understands: field, value, meaning, section of the specification.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weft_dissector::output::text::summary;
+use weft_dissector::tree::{Node, tree};
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Finding, Located, Packet, Sink, TransportKind};
+
+use crate::colour::{Colour, When};
+use crate::exit::BadInput;
+use crate::input::Input;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  weft explain capture.pcap 12")]
+pub(crate) struct Arguments {
+    /// The capture: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The frame's number, from 1
+    #[arg(value_name = "FRAME")]
+    frame: u64,
+    /// Colour
+    #[arg(long, value_enum, default_value_t)]
+    color: When,
+}
+
+/// Octets of a field that are shown.
+const MOST_OCTETS: usize = 8;
+
+/// Reads the capture and explains the frame.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut input = Input::open(&arguments.file)?;
+    let name = input.name().to_owned();
+    let mut explain = Explain { number: arguments.frame, ..Explain::default() };
+    let mut dissector = Dissector::default();
+    let mut origin = None;
+    while let Some(frame) = input.next_frame() {
+        let origin = *origin.get_or_insert(frame.time);
+        if frame.number == arguments.frame {
+            explain.octets = frame.octets.to_vec();
+            explain.head = Some((frame.time.saturating_sub(origin), frame.wire_len));
+        }
+        dissector.frame(&frame, &mut explain);
+    }
+    dissector.finish(&mut explain);
+    let frames = input.frames();
+    input.close()?;
+    let Some((since, wire_len)) = explain.head else {
+        let message = format!("{name}: there is no frame {}; it has {frames}", arguments.frame);
+        return Err(BadInput(message).into());
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let colour = arguments.color.decide();
+    let captured = explain.octets.len();
+    let head = format!(
+        "Frame {} of {name}: {captured} of {wire_len} octets captured, {}.{:06} s after the first",
+        arguments.frame,
+        since / 1_000_000_000,
+        since % 1_000_000_000 / 1_000
+    );
+    writeln!(out, "{}", colour.strong(&head))?;
+    explain.print(colour, &mut out)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Default)]
+struct Explain {
+    number: u64,
+    head: Option<(u64, u32)>,
+    octets: Vec<u8>,
+    packet: Option<Packet>,
+    units: Vec<Explained>,
+    findings: Vec<Finding>,
+}
+
+struct Explained {
+    line: String,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    depth: usize,
+    label: String,
+    value: String,
+    section: &'static str,
+    located: Vec<Located>,
+}
+
+impl Sink for Explain {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        let whole = unit.frame == self.number;
+        // Octets of a unit that a later frame completes may stand in this one.
+        let part = || unit.locate(0..unit.octets_len()).iter().any(|located| located.frame == self.number);
+        if !whole && (unit.frame < self.number || !part()) {
+            return;
+        }
+        let mut line = summary(unit);
+        if !whole {
+            line = format!("{line}  (complete in frame {})", unit.frame);
+        }
+        let mut rows = Vec::new();
+        flatten(&tree(unit), 0, unit, &mut rows);
+        self.units.push(Explained { line, rows });
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        if finding.frame == self.number || finding.located.iter().any(|located| located.frame == self.number) {
+            self.findings.push(finding.clone());
+        }
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        if packet.frame == self.number {
+            self.packet = Some(*packet);
+        }
+    }
+}
+
+fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, rows: &mut Vec<Row>) {
+    for node in nodes {
+        rows.push(Row {
+            depth,
+            label: node.label.to_owned(),
+            value: node.value.clone(),
+            section: node.section,
+            located: if node.children.is_empty() { unit.locate(node.range.clone()) } else { Vec::new() },
+        });
+        flatten(&node.children, depth + 1, unit, rows);
+    }
+}
+
+impl Explain {
+    fn print(&self, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
+        match &self.packet {
+            None => writeln!(out, "It carries neither TCP nor UDP, or an IP fragment that others complete.")?,
+            Some(packet) => {
+                let Packet { src, dst, payload_len, .. } = packet;
+                match packet.transport {
+                    TransportKind::Udp => writeln!(out, "UDP {src} → {dst}, {payload_len} octets")?,
+                    TransportKind::Tcp { stream, seq, syn, fin, rst, ack } => {
+                        write!(out, "TCP connection {stream}, {src} → {dst}, sequence number {seq}")?;
+                        for (set, flag) in [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")] {
+                            if set {
+                                write!(out, ", {flag}")?;
+                            }
+                        }
+                        writeln!(out, ", {payload_len} octets")?;
+                    }
+                }
+                if self.units.is_empty() {
+                    writeln!(out, "It completes no start-up frame, FPDU or other unit.")?;
+                }
+            }
+        }
+        for unit in &self.units {
+            writeln!(out, "\n{}", colour.strong(&unit.line))?;
+            for row in &unit.rows {
+                self.row(row, colour, out)?;
+            }
+        }
+        for finding in &self.findings {
+            let row = finding.requirement.row();
+            let head = format!("{} {}  {} ({} {})", finding.severity, row.id, row.level, row.catalogue, row.section);
+            writeln!(out, "\n{}", colour.severity(finding.severity, &head))?;
+            writeln!(out, "  {}", row.summary)?;
+            writeln!(out, "  expected {}; found {}", finding.expected, finding.found)?;
+            for located in &finding.located {
+                match located.offset {
+                    Some(offset) => {
+                        writeln!(out, "  at {} octets from offset {offset} of frame {}", located.len, located.frame)?;
+                    }
+                    None => writeln!(out, "  at {} octets of frame {}", located.len, located.frame)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&self, row: &Row, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
+        let indent = 2 * row.depth;
+        if row.depth == 0 && row.value.is_empty() {
+            return writeln!(out, "  {:32}{:43}{}", "", row.label, colour.faint(row.section));
+        }
+        let (offset, octets) = self.octets_of(&row.located);
+        let colon = if row.value.is_empty() { "" } else { ": " };
+        let text = format!("{:indent$}{}{colon}{}", "", row.label, row.value);
+        let text = format!("  {offset:<6}{octets:<26}{text:<42}");
+        writeln!(out, "{}", format!("{text} {}", colour.faint(row.section)).trim_end())
+    }
+
+    /// Where a field stands in this frame, and its first octets there.
+    fn octets_of(&self, located: &[Located]) -> (String, String) {
+        let Some(here) = located.iter().find(|located| located.frame == self.number) else {
+            return match located.first() {
+                Some(other) => (String::new(), format!("in frame {}", other.frame)),
+                None => (String::new(), String::new()),
+            };
+        };
+        let Some(offset) = here.offset.map(|offset| offset as usize) else { return ("?".into(), String::new()) };
+        let len = usize::try_from(here.len).unwrap_or(usize::MAX);
+        let octets = self.octets.get(offset..offset.saturating_add(len).min(self.octets.len())).unwrap_or(&[]);
+        let mut shown: Vec<_> = octets.iter().take(MOST_OCTETS).map(|octet| format!("{octet:02x}")).collect();
+        if octets.len() > MOST_OCTETS || located.len() > 1 {
+            shown.truncate(MOST_OCTETS - 1);
+            shown.push("…".to_owned());
+        }
+        (offset.to_string(), shown.join(" "))
+    }
+}

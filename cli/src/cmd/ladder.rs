@@ -1,0 +1,54 @@
+//! `weft ladder`: a connection as a sequence diagram.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weft_dissector::Dissector;
+use weft_dissector::output::story::Story;
+
+use crate::exit::BadInput;
+use crate::input::CaptureFile;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  weft ladder capture.pcap --stream 2\n  weft ladder capture.pcap -o ladder.svg")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    file: CaptureFile,
+    /// The connection, as weft dissect numbers it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    stream: u32,
+    /// Write an SVG there instead of lines to the terminal
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Rows that are drawn at most
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    rows: usize,
+    /// Columns of the terminal that are used
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    width: usize,
+}
+
+/// Reads the capture and draws.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut input = arguments.file.open()?;
+    let name = input.name().to_owned();
+    let mut story = Story::new(arguments.stream, arguments.rows);
+    let mut dissector = Dissector::default();
+    while let Some(frame) = input.next_frame() {
+        story.at(frame.time);
+        dissector.frame(&frame, &mut story);
+    }
+    dissector.finish(&mut story);
+    input.close()?;
+    let Some(ladder) = story.ladder() else {
+        return Err(BadInput(format!("{name}: there is no TCP connection {}", arguments.stream)).into());
+    };
+    match &arguments.output {
+        Some(path) => std::fs::write(path, ladder.svg() + "\n")
+            .map_err(|error| BadInput(format!("{}: cannot be written: {error}", path.display())))?,
+        None => io::stdout().lock().write_all(ladder.text(arguments.width).as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

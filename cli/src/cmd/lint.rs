@@ -1,0 +1,212 @@
+//! `weft lint`: what of a capture breaks which requirement, and nothing else.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weft_core::RequirementId;
+use weft_core::requirement::Severity;
+use weft_dissector::output::json::JsonWriter;
+use weft_dissector::output::text::counted;
+use weft_dissector::unit::{Kind, Unit};
+use weft_dissector::{Dissector, Finding, Sink};
+
+use crate::colour::When;
+use crate::exit::{self, BadInput, UNEXPECTED, USAGE, note};
+use crate::input::Input;
+
+/// Findings of a requirement that are shown one by one, unless all are asked for.
+const SHOWN: usize = 5;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 no findings at or above the level; 1 some; 2 a capture cannot be read.\n\
+    Of several captures the worst counts.\n\
+    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint *.pcap")]
+pub(crate) struct Arguments {
+    /// The captures: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "read")]
+    files: Vec<PathBuf>,
+    /// One capture, as tshark spells it
+    #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
+    read: Option<PathBuf>,
+    /// The least severity that is shown and that makes the exit code 1
+    #[arg(long, value_enum, default_value_t = Level::Warning)]
+    level: Level,
+    /// One JSON object a finding, and one with the counts (kind "summary")
+    #[arg(long)]
+    json: bool,
+    /// Every finding, not only the first of each requirement
+    #[arg(long)]
+    all: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t)]
+    color: When,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    /// A MUST that is broken
+    Error,
+    /// A SHOULD that is not followed
+    Warning,
+    /// An oddity worth knowing
+    Note,
+}
+
+impl Level {
+    fn severity(self) -> Severity {
+        match self {
+            Level::Error => Severity::Error,
+            Level::Warning => Severity::Warning,
+            Level::Note => Severity::Note,
+        }
+    }
+}
+
+/// Reads the captures and prints their findings.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let files: Vec<&PathBuf> = arguments.files.iter().chain(&arguments.read).collect();
+    let mut worst = 0;
+    for (index, file) in files.iter().enumerate() {
+        if files.len() > 1 && index > 0 && !arguments.json {
+            writeln!(out)?;
+        }
+        let code = match Input::open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
+            // What is wrong with one capture does not keep the others from being read.
+            Err(error) if files.len() > 1 && error.is::<BadInput>() => {
+                out.flush()?;
+                exit::report(&error);
+                USAGE
+            }
+            outcome => outcome?,
+        };
+        worst = worst.max(code);
+    }
+    out.flush()?;
+    Ok(ExitCode::from(worst))
+}
+
+/// Reads one capture; gives the exit code that fits.
+fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Write) -> anyhow::Result<u8> {
+    let name = input.name().to_owned();
+    if several && !arguments.json {
+        writeln!(out, "{name}:")?;
+    }
+    let least = arguments.level.severity();
+    let mut lint = Lint {
+        least,
+        most: if arguments.all { usize::MAX } else { SHOWN },
+        json: arguments.json.then(JsonWriter::default),
+        file: several.then(|| name.clone()),
+        out,
+        failed: Ok(()),
+        counts: BTreeMap::new(),
+        by_requirement: BTreeMap::new(),
+        groups: BTreeMap::new(),
+        judged: false,
+    };
+    let mut dissector = Dissector::default();
+    while let Some(frame) = input.next_frame() {
+        if let Some(writer) = &mut lint.json {
+            writer.frame(frame.number, frame.time);
+        }
+        dissector.frame(&frame, &mut lint);
+    }
+    dissector.finish(&mut lint);
+    let frames = input.frames();
+    input.close()?;
+    let Lint { failed, counts, by_requirement, groups, judged, out, .. } = lint;
+    failed?;
+    if !judged && frames > 0 {
+        note(&format!("{name}: neither iWARP nor SDP was found in it; nothing could be judged"));
+    }
+    let count = |severity| counts.get(&severity).copied().unwrap_or(0);
+    let (errors, warnings, notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
+    if arguments.json {
+        let by: BTreeMap<&str, u64> = by_requirement.iter().map(|(id, count)| (id.as_str(), *count)).collect();
+        let summary = serde_json::json!({
+            "kind": "summary", "file": name, "error": errors, "warning": warnings, "note": notes, "requirements": by,
+        });
+        writeln!(out, "{summary}")?;
+    } else {
+        let colour = arguments.color.decide();
+        for ((_, id), group) in &groups {
+            let row = id.row();
+            let count = counted(group.count, "finding");
+            let (level, catalogue, section) = (row.level, row.catalogue, row.section);
+            let head = format!("{} {}  {level} ({catalogue} {section})  {count}", group.severity, row.id);
+            writeln!(out, "{}\n  {}", colour.severity(group.severity, &head), row.summary)?;
+            for line in &group.lines {
+                writeln!(out, "    {line}")?;
+            }
+            let more = group.count - group.lines.len() as u64;
+            if more > 0 {
+                writeln!(out, "    {}", colour.faint(&format!("and {more} more; --all shows them")))?;
+            }
+            writeln!(out)?;
+        }
+        let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
+        writeln!(out, "{name}: {errors}, {warnings}, {}", counted(notes, "note"))?;
+    }
+    let found = counts.iter().any(|(severity, count)| *severity >= least && *count > 0);
+    Ok(if found { UNEXPECTED } else { 0 })
+}
+
+/// Findings of one requirement.
+struct Group {
+    severity: Severity,
+    lines: Vec<String>,
+    count: u64,
+}
+
+struct Lint<'o, W: Write> {
+    least: Severity,
+    most: usize,
+    json: Option<JsonWriter>,
+    /// The capture's name, where there are several.
+    file: Option<String>,
+    out: &'o mut W,
+    failed: io::Result<()>,
+    counts: BTreeMap<Severity, u64>,
+    /// Of those at or above the level.
+    by_requirement: BTreeMap<RequirementId, u64>,
+    /// The worst first.
+    groups: BTreeMap<(std::cmp::Reverse<Severity>, RequirementId), Group>,
+    /// Was there anything that rules look at?
+    judged: bool,
+}
+
+impl<W: Write> Sink for Lint<'_, W> {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.judged |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        *self.counts.entry(finding.severity).or_default() += 1;
+        if finding.severity < self.least {
+            return;
+        }
+        *self.by_requirement.entry(finding.requirement).or_default() += 1;
+        if let Some(writer) = &mut self.json {
+            if self.failed.is_ok() {
+                self.failed = writer.finding_of(self.file.as_deref(), finding, self.out);
+            }
+            return;
+        }
+        let key = (std::cmp::Reverse(finding.severity), finding.requirement);
+        let group =
+            self.groups.entry(key).or_insert_with(|| Group { severity: finding.severity, lines: Vec::new(), count: 0 });
+        group.count += 1;
+        if group.lines.len() < self.most {
+            let stream =
+                finding.stream.map_or_else(String::new, |s| format!(", stream {s} direction {}", finding.direction));
+            group.lines.push(format!(
+                "frame {}{stream}: expected {}; found {}",
+                finding.frame, finding.expected, finding.found
+            ));
+        }
+    }
+}

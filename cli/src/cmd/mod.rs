@@ -1,0 +1,81 @@
+//! One file a subcommand.
+
+mod coverage;
+mod demo;
+mod deviations;
+mod diff;
+mod dissect;
+mod explain;
+mod follow;
+mod ladder;
+mod lint;
+mod requirements;
+mod serve;
+mod stats;
+mod target;
+mod test;
+mod tui;
+mod web;
+
+use std::process::ExitCode;
+
+/// What weft can be asked to do.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Read a capture: start-up frames, FPDUs, DDP and RDMAP headers, SDP, the port mapper; and what breaks which rule
+    Dissect(dissect::Arguments),
+    /// Only what breaks a requirement in a capture; exit code 1 when something does
+    Lint(lint::Arguments),
+    /// Every field of one frame of a capture, with its octets, its meaning and where it is specified
+    Explain(explain::Arguments),
+    /// The messages or octets of one connection of a capture
+    Follow(follow::Arguments),
+    /// Each connection of a capture in numbers
+    Stats(stats::Arguments),
+    /// A connection of a capture as a sequence diagram
+    Ladder(ladder::Arguments),
+    /// Judge an implementation: run the suites against it
+    Test(test::Arguments),
+    /// What is different between two runs of the suites
+    Diff(diff::Arguments),
+    /// Look at a target before the suites are run against it
+    Target(target::Arguments),
+    /// Show a capture or a run in the terminal
+    Tui(tui::Arguments),
+    /// Show the runs of a results store in a browser
+    Web(web::Arguments),
+    /// Be a responder for others to test against
+    Serve(serve::Arguments),
+    /// List what the builtin responder can be told to do wrong
+    Deviations(deviations::Arguments),
+    /// The whole way once, with nothing but weft itself
+    Demo(demo::Arguments),
+    /// Count which requirements are covered by what
+    Coverage(coverage::Arguments),
+    /// List requirements of the specifications, or show some of them whole
+    Requirements(requirements::Arguments),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Command::Dissect(arguments) => dissect::run(&arguments),
+            Command::Lint(arguments) => lint::run(&arguments),
+            Command::Explain(arguments) => explain::run(&arguments),
+            Command::Follow(arguments) => follow::run(&arguments),
+            Command::Stats(arguments) => stats::run(&arguments),
+            Command::Ladder(arguments) => ladder::run(&arguments),
+            Command::Test(arguments) => test::run(&arguments),
+            Command::Diff(arguments) => diff::run(&arguments),
+            Command::Target(arguments) => target::run(&arguments),
+            Command::Tui(arguments) => tui::run(&arguments),
+            Command::Web(arguments) => web::run(&arguments),
+            Command::Serve(arguments) => serve::run(&arguments),
+            Command::Deviations(arguments) => deviations::run(&arguments),
+            Command::Demo(arguments) => demo::run(&arguments),
+            Command::Coverage(arguments) => coverage::run(&arguments),
+            Command::Requirements(arguments) => requirements::run(&arguments),
+        }
+    }
+}

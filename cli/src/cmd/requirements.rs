@@ -1,0 +1,74 @@
+//! `weft requirements`: the catalogues, to look things up in.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use weft_core::requirement::{self, Requirement};
+
+use crate::exit::BadInput;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  weft requirements                 all ids with their level and summary\n  \
+    weft requirements MPA-7.1.1-2     one, with how it is checked\n  weft requirements MPA-7.1         all of a section")]
+pub(crate) struct Arguments {
+    /// Ids, the beginnings of ids, or words of the text (all words of one argument must be there)
+    #[arg(value_name = "ID_OR_WORDS")]
+    ids: Vec<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints them.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    if arguments.ids.is_empty() {
+        for (_, row) in requirement::all() {
+            print(row, arguments.json, false, &mut out)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    for wanted in &arguments.ids {
+        let mut found = false;
+        let as_id = wanted.to_uppercase();
+        // A whole id means that row alone, not MPA-4.1-30 beside MPA-4.1-3.
+        let whole = requirement::all().find(|(_, row)| row.id.eq_ignore_ascii_case(wanted)).map(|(id, _)| id);
+        for (id, row) in requirement::all() {
+            let begins = row.id.to_uppercase().starts_with(&as_id);
+            if whole.map_or(begins || has_words(row, wanted), |whole| whole == id) {
+                found = true;
+                print(row, arguments.json, true, &mut out)?;
+            }
+        }
+        if !found {
+            return Err(BadInput(format!(
+                "no requirement's id begins with {wanted:?} and none has these words; `weft requirements` lists them"
+            ))
+            .into());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does every word of `words` stand in the row's text?
+fn has_words(row: &Requirement, words: &str) -> bool {
+    let text = format!("{} {} {}", row.role, row.summary, row.check).to_lowercase();
+    words.to_lowercase().split_whitespace().all(|word| text.contains(word))
+}
+
+fn print(row: &Requirement, json: bool, whole: bool, out: &mut dyn Write) -> io::Result<()> {
+    if json {
+        let object = serde_json::json!({
+            "id": row.id, "catalogue": row.catalogue, "section": row.section, "level": row.level.to_string(),
+            "role": row.role, "summary": row.summary, "observe": row.observe, "check": row.check,
+        });
+        return writeln!(out, "{object}");
+    }
+    if !whole {
+        return writeln!(out, "{:<16} {:<11} {}", row.id, row.level, row.summary);
+    }
+    writeln!(out, "{}  {}  ({} section {}, binds: {})", row.id, row.level, row.catalogue, row.section, row.role)?;
+    writeln!(out, "    {}", row.summary)?;
+    writeln!(out, "    check: {}", row.check)
+}

@@ -1,0 +1,66 @@
+//! `weft target`: a target before the suites are run against it.
+
+use std::process::ExitCode;
+
+use weft_suites::target::{PRESETS, check};
+
+use crate::exit::BadInput;
+use crate::{cmd, runtime};
+
+/// The command line.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Connect to it, try its good exchange, and see what it answers to each kind of Request; exit code 3 when it does not work
+    Check {
+        /// builtin, builtin-tcp, or a TOML file that describes a target
+        #[arg(value_name = "TARGET")]
+        target: String,
+    },
+    /// What a target file's preset stands for
+    Presets,
+}
+
+/// Looks, and prints what there is.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.what {
+        What::Check { target } => look(target),
+        What::Presets => {
+            for preset in &PRESETS {
+                let capabilities: Vec<String> = preset.capabilities.iter().map(ToString::to_string).collect();
+                println!("{}: {}", preset.name, preset.about);
+                println!("  capabilities {}", capabilities.join(", "));
+                println!("  settle_ms {}, time_scale {}", preset.settle_ms, preset.time_scale);
+                println!("  private data of at most {} octets", preset.private_data);
+                for remark in preset.remarks {
+                    println!("  - {remark}");
+                }
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn look(name: &str) -> anyhow::Result<ExitCode> {
+    let target = cmd::test::resolve(name, &[])?;
+    let info = target.info();
+    println!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);
+    runtime::block_on(async {
+        let probes = check(&target).await.map_err(|error| BadInput(error.to_string()))?;
+        for probe in &probes {
+            let mark = match probe.works {
+                Some(true) => "ok ",
+                Some(false) => "NOT",
+                None => "   ",
+            };
+            println!("{mark} {:<26} {}", probe.what, probe.text);
+        }
+        let works = probes.iter().all(|probe| probe.works != Some(false));
+        Ok(if works { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    })
+}

@@ -1,0 +1,334 @@
+//! `weft test`: the suites against a target.
+
+mod history;
+mod prove;
+mod repeat;
+mod show;
+
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+use weft_suites::{Filter, Plan, RunOptions, Schedule, report, store};
+use weft_web::WebOptions;
+
+use crate::cmd::web;
+use crate::exit::BadInput;
+use crate::runtime;
+
+/// Events that a slow reader of the dashboard may be behind.
+const EVENTS_KEPT: usize = 1024;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  weft test builtin                                      weft's own responder, virtual clock\n  \
+    weft test builtin --deviate mpa.accepts-wrong-key      the same, breaking one rule\n  \
+    weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2   some cases against something on the network\n  \
+    weft test nic.toml --out nic --resume                  go on with a run that was stopped\n  \
+    weft test --prove                                      every case against every deviation it is about\n\n\
+    The folder of --out gets report.html, report.json, report.sarif, report.tap, junit.xml, summary.md, results.sqlite, and\n\
+    cases/<case>/<parameters>/ with evidence.pcapng and transcript.json of each case, passed ones too."
+)]
+pub(crate) struct Arguments {
+    /// builtin (in process, virtual clock), builtin-tcp (real TCP on loopback), or a TOML file that describes a target
+    #[arg(value_name = "TARGET", required_unless_present_any = ["list", "show", "prove", "lua_annotations"])]
+    target: Option<String>,
+    /// Only these: a case, the beginning of its id up to a /, a requirement, a tag, or case[parameter=value]
+    #[arg(value_name = "SELECT")]
+    select: Vec<String>,
+    /// Break a rule on purpose (builtin targets only; may be given several times); `weft deviations` lists the names
+    #[arg(long, value_name = "NAME")]
+    deviate: Vec<String>,
+    /// Where results go
+    #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
+    out: PathBuf,
+    /// Suites from a folder instead of those built in
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+    /// Seed of everything random, to repeat a run
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// How much: smoke (a few choices of each case's parameters), default (every pair of values), full (every choice)
+    #[arg(long, value_name = "TIER", default_value_t)]
+    tier: Tier,
+    /// One part of N parts of the selection
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<(usize, usize)>,
+    /// Of the selection, only what went wrong in the last whole run of the store
+    #[arg(long, value_name = "WHICH", value_enum)]
+    rerun: Option<Rerun>,
+    /// Run it all so many times; verdicts that differ are told
+    #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"])]
+    repeat: Option<u32>,
+    /// Run it again and again until something is not as expected (at most as often as --repeat says)
+    #[arg(long, conflicts_with_all = ["tui", "web", "resume"])]
+    until_fail: bool,
+    /// Cases at a time, where the target's links are virtual
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// Go on with the newest run of this target that did not come to its end
+    #[arg(long, conflicts_with_all = ["seed", "rerun", "shard"])]
+    resume: bool,
+    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out
+    #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
+    store: Option<String>,
+    /// Show the run on the screen while it lasts; leaving the screen stops it after the case at hand
+    #[arg(long, conflicts_with = "list")]
+    tui: bool,
+    /// Show the run in a browser at this loopback address while it lasts, and on until Ctrl-C
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "tui"])]
+    web: Option<SocketAddr>,
+    /// List the selected cases and end
+    #[arg(long, short)]
+    list: bool,
+    /// Show a case, its requirements and its script, and end
+    #[arg(long, value_name = "CASE")]
+    show: Option<String>,
+    /// Show what a case came to on the target in the runs of the store, and end
+    #[arg(long, value_name = "CASE")]
+    history: Option<String>,
+    /// Run the selected cases against weft's own responder and against each deviation they are about, print the matrix, and end
+    #[arg(long)]
+    prove: bool,
+    /// Write what editors with LuaLS need to know about the scripts' surface to a file, and end
+    #[arg(long, value_name = "FILE")]
+    lua_annotations: Option<PathBuf>,
+}
+
+/// What --rerun takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Rerun {
+    /// What neither passed nor was skipped
+    Failed,
+}
+
+impl Arguments {
+    /// Where results are kept.
+    async fn open_store(&self) -> anyhow::Result<store::Store> {
+        Ok(match &self.store {
+            Some(url) => store::Store::connect(url).await?,
+            None => {
+                let file = self.out.join(store::FILE_NAME);
+                if !file.is_file() {
+                    return Err(BadInput(format!("{}: there is no results store", file.display())).into());
+                }
+                store::Store::open(&file).await?
+            }
+        })
+    }
+
+    /// What is run.
+    async fn filter(&self, target: &Target) -> anyhow::Result<Filter> {
+        let mut filter = Filter::of(self.select.iter().cloned()).tier(self.tier);
+        if let Some((index, of)) = self.shard {
+            filter = filter.shard(index, of);
+        }
+        if self.rerun == Some(Rerun::Failed) {
+            filter = filter.only(repeat::failed(&self.open_store().await?, target.name()).await?);
+        }
+        Ok(filter)
+    }
+
+    fn schedule(&self) -> Schedule {
+        Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume }
+    }
+}
+
+/// `2/5`: the second of five parts.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+    match parts {
+        Some((index, of)) if (1..=of).contains(&index) => Ok((index - 1, of)),
+        _ => Err("expected I/N with I from 1 to N".to_owned()),
+    }
+}
+
+/// Runs the suites.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let suites = load(arguments.suites.as_deref())?;
+    if arguments.list {
+        // Without a target the first word is a selection too.
+        let words = arguments.target.iter().chain(&arguments.select).cloned();
+        return list(&suites, &words.collect::<Vec<_>>(), arguments.tier);
+    }
+    if let Some(file) = &arguments.lua_annotations {
+        let text = weft_suites::script::annotations().map_err(anyhow::Error::msg)?;
+        std::fs::write(file, text).map_err(|error| BadInput(format!("{}: {error}", file.display())))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(case) = &arguments.show {
+        return show::run(&suites, case);
+    }
+    if arguments.prove {
+        let words = arguments.target.iter().chain(&arguments.select).cloned();
+        let filter = Filter::of(words).tier(arguments.tier);
+        return runtime::block_on(prove::run(&suites, &filter, arguments.jobs, &arguments.out));
+    }
+    let Some(name) = &arguments.target else { return Err(BadInput("name a target".to_owned()).into()) };
+    let target = resolve(name, &arguments.deviate)?;
+    each_selects(&suites, &arguments.select, arguments.tier)?;
+    if let Some(case) = &arguments.history {
+        return runtime::block_on(async { history::run(&arguments.open_store().await?, target.name(), case).await });
+    }
+    runtime::block_on(async {
+        let (stop, cancel) = watch::channel(false);
+        let stop = Arc::new(stop);
+        let stopper = Arc::clone(&stop);
+        let interrupted = tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                eprintln!("weft: stopping after this case; what is finished is kept");
+                stopper.send_replace(true);
+            }
+        });
+        let filter = arguments.filter(&target).await?;
+        let options = RunOptions {
+            target,
+            suites,
+            filter,
+            out: arguments.out.clone(),
+            seed: arguments.seed,
+            cancel: Some(cancel),
+        };
+        let schedule = arguments.schedule();
+        let code = match arguments.web {
+            Some(address) => in_browser(options, schedule, address, &stop).await?.summary.exit_code,
+            None if arguments.tui => on_screen(options, schedule, stop).await?.summary.exit_code,
+            None if arguments.until_fail || arguments.repeat.is_some() => {
+                repeat::run(options, schedule, arguments.repeat, arguments.until_fail).await?
+            }
+            None => play_by(options, schedule, Arc::new(terminal())).await?.summary.exit_code,
+        };
+        interrupted.abort();
+        Ok(ExitCode::from(code.code()))
+    })
+}
+
+/// Runs beside a screen that shows it.
+async fn on_screen(
+    options: RunOptions,
+    schedule: Schedule,
+    stop: Arc<watch::Sender<bool>>,
+) -> anyhow::Result<RunReport> {
+    let (sink, source) = weft_tui::live();
+    let screen = tokio::task::spawn_blocking(move || {
+        let shown = weft_tui::run(source);
+        stop.send_replace(true);
+        shown
+    });
+    let out = options.out.clone();
+    let report = judged(options, schedule, Arc::new(sink)).await?;
+    report::write_all(&report, &out)?;
+    screen.await?.map_err(|error| BadInput(error.to_string()))?;
+    println!("report: {}", out.join("report.html").display());
+    Ok(report)
+}
+
+/// Runs beside a dashboard that shows it, and leaves the dashboard up until it is interrupted.
+async fn in_browser(
+    options: RunOptions,
+    schedule: Schedule,
+    address: SocketAddr,
+    stop: &watch::Sender<bool>,
+) -> anyhow::Result<RunReport> {
+    if schedule.store.is_some() {
+        return Err(BadInput("--web shows the store in the folder of --out: leave --store away".to_owned()).into());
+    }
+    let (live, _) = tokio::sync::broadcast::channel(EVENTS_KEPT);
+    std::fs::create_dir_all(&options.out)?;
+    let web = WebOptions { listen: address, store: options.out.join(store::FILE_NAME), live: Some(live.clone()) };
+    let (ready, up) = tokio::sync::oneshot::channel();
+    let mut stopped = stop.subscribe();
+    let announce = move |address| {
+        web::announce(address);
+        // The run may have been given up meanwhile.
+        let _ = ready.send(());
+    };
+    let dashboard = tokio::spawn(weft_web::serve(web, announce, async move {
+        // An error means that nobody can interrupt any more.
+        let _ = stopped.wait_for(|stop| *stop).await;
+    }));
+    if up.await.is_err() {
+        dashboard.await?.map_err(web::explain)?;
+        anyhow::bail!("the dashboard ended before the run began");
+    }
+    let sink = Fanout(vec![Arc::new(terminal()), Arc::new(live)]);
+    let report = play_by(options, schedule, Arc::new(sink)).await?;
+    println!("the dashboard stays until Ctrl-C");
+    dashboard.await?.map_err(web::explain)?;
+    Ok(report)
+}
+
+/// The suites of a folder, or those built in.
+pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
+    let loaded = match folder {
+        Some(folder) => Suites::from_folder(folder),
+        None => Suites::embedded(),
+    };
+    loaded.map_err(|error| BadInput(error.to_string()).into())
+}
+
+/// The target that a command line names.
+pub(crate) fn resolve(name: &str, deviate: &[String]) -> anyhow::Result<Target> {
+    Target::resolve(name)
+        .and_then(|target| target.with_deviations(deviate.iter().map(String::as_str)))
+        .map_err(|error| BadInput(error.to_string()).into())
+}
+
+/// The live lines of a run, coloured on a terminal.
+pub(crate) fn terminal() -> report::Terminal<io::Stdout> {
+    let out = io::stdout();
+    let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    report::Terminal::new(out, colour)
+}
+
+/// Runs and writes every report into the run's folder.
+pub(crate) async fn play(options: RunOptions, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
+    play_by(options, Schedule::default(), sink).await
+}
+
+async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
+    let out = options.out.clone();
+    let report = judged(options, schedule, sink).await?;
+    report::write_all(&report, &out)?;
+    println!("report: {}", out.join("report.html").display());
+    Ok(report)
+}
+
+/// Runs; that there is nothing to go on with is the user's mistake.
+async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
+    weft_suites::run_with(options, schedule, sink).await.map_err(|error| match error {
+        weft_suites::RunError::Resume(why) => BadInput(why).into(),
+        other => other.into(),
+    })
+}
+
+/// A word that selects nothing is a slip of the keyboard: told before a run overwrites the reports of another.
+fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result<()> {
+    for word in words {
+        if Plan::of(suites, &Filter::of([word.clone()]).tier(tier), 0).cases.is_empty() {
+            return Err(BadInput(format!("no case is selected by {word:?}; `weft test --list` names them")).into());
+        }
+    }
+    Ok(())
+}
+
+fn list(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result<ExitCode> {
+    // Which of a sample it is follows from the seed of a run; how many there are does not.
+    let plan = Plan::of(suites, &Filter::of(words.iter().cloned()).tier(tier), 0);
+    for case in &plan.cases {
+        let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
+        let ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();
+        println!("{}  {} ({keys} times)\n    {}", case.id, ids.join(" "), case.title);
+    }
+    if plan.cases.is_empty() {
+        return Err(BadInput(format!("no case is selected by {}", words.join(" "))).into());
+    }
+    Ok(ExitCode::SUCCESS)
+}

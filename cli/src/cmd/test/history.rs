@@ -1,0 +1,23 @@
+//! `weft test TARGET --history CASE`: what a case came to in earlier runs.
+
+use std::process::ExitCode;
+
+use weft_suites::store::Store;
+
+use crate::exit::BadInput;
+
+/// Results that are shown.
+const MOST: u32 = 200;
+
+/// Prints a line a result, newest first.
+pub(super) async fn run(store: &Store, target: &str, case: &str) -> anyhow::Result<ExitCode> {
+    let history = store.history(target, case, MOST).await?;
+    if history.is_empty() {
+        return Err(BadInput(format!("the store knows no result of {case} on {target}")).into());
+    }
+    for past in &history {
+        println!("{:<26} {:<14} {}", past.run, past.verdict, past.key);
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}

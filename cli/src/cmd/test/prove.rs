@@ -1,0 +1,54 @@
+//! `weft test --prove`: the kill matrix.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use weft_suites::Filter;
+use weft_suites::prove::{Cell, prove};
+use weft_suites::script::Suites;
+
+use crate::exit::BadInput;
+
+/// Prints the matrix; 1 when a case does not pass on the correct twin, or a deviation or a case that could be proven is not.
+pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
+    let matrix = prove(suites, filter, jobs, &out.join("prove")).await?;
+    if matrix.cases.is_empty() {
+        return Err(BadInput("no case is selected".to_owned()).into());
+    }
+    for row in &matrix.rows {
+        let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
+        println!("{}  {}", row.deviation.name, breaks.join(" "));
+        for (case, cell) in &row.cells {
+            let word = match cell {
+                Cell::Caught => "caught",
+                Cell::OnTheWay => "on the way",
+                Cell::Missed => "-",
+            };
+            println!("    {word:<11} {case}");
+        }
+        if row.cells.is_empty() {
+            println!("    no case is about it");
+        }
+    }
+    for result in &matrix.broken {
+        println!("\nnot passed by the correct twin: {}: {}: {}", result.key, result.verdict, result.explanation);
+    }
+    let uncaught: Vec<&str> = matrix.uncaught().map(|row| row.deviation.name).collect();
+    let unproven: Vec<&str> = matrix.unproven().map(|case| case.id.as_str()).collect();
+    for (what, names) in [("deviations not caught", &uncaught), ("cases that no deviation makes fail", &unproven)] {
+        if !names.is_empty() {
+            println!("\n{what}:\n    {}", names.join("\n    "));
+        }
+    }
+    println!(
+        "\ncases {}, of which {} do not apply to the twin; deviations {}, of which no case is about {}; uncaught {}, unproven {}",
+        matrix.cases.len(),
+        matrix.skipped.len(),
+        matrix.rows.len(),
+        matrix.without_case().count(),
+        uncaught.len(),
+        unproven.len()
+    );
+    let whole = matrix.broken.is_empty() && uncaught.is_empty() && unproven.is_empty();
+    Ok(ExitCode::from(u8::from(!whole)))
+}

@@ -1,0 +1,71 @@
+//! `--rerun`, `--repeat`, `--until-fail`: runs that follow from runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use weft_suites::model::{CaseKey, ExitCode, Verdict};
+use weft_suites::store::Store;
+use weft_suites::{RunOptions, Schedule};
+
+use crate::exit::BadInput;
+
+/// What neither passed nor was skipped in the last whole run against the target.
+pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<Vec<CaseKey>> {
+    let nothing = || BadInput(format!("the store knows no whole run against {target}"));
+    let id = store.last(target).await?.ok_or_else(nothing)?;
+    let report = store.report(&id).await?.ok_or_else(nothing)?;
+    store.close().await;
+    let wrong =
+        report.results.into_iter().filter(|result| result.verdict > Verdict::Pass || result.failing().next().is_some());
+    let keys: Vec<CaseKey> = wrong.map(|result| result.key).collect();
+    if keys.is_empty() {
+        return Err(BadInput(format!("nothing went wrong in the last run against {target}")).into());
+    }
+    Ok(keys)
+}
+
+/// Runs again and again. Gives the worst exit code, and tells verdicts that differ from run to run.
+pub(super) async fn run(
+    options: RunOptions,
+    schedule: Schedule,
+    times: Option<u32>,
+    until_fail: bool,
+) -> anyhow::Result<ExitCode> {
+    let mut seen: BTreeMap<CaseKey, BTreeSet<Verdict>> = BTreeMap::new();
+    let mut worst = ExitCode::AsExpected;
+    let mut count = 0;
+    while times.is_none_or(|times| count < times) {
+        count += 1;
+        println!("-- run {count}");
+        let report = super::play_by(options.clone(), schedule.clone(), Arc::new(super::terminal())).await?;
+        for result in &report.results {
+            seen.entry(result.key.clone()).or_default().insert(result.verdict);
+        }
+        let code = report.summary.exit_code;
+        if rank(code) > rank(worst) {
+            worst = code;
+        }
+        let stopped = options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow());
+        if stopped || until_fail && code != ExitCode::AsExpected {
+            break;
+        }
+    }
+    let unstable = seen.iter().filter(|(_, verdicts)| verdicts.len() > 1);
+    for (key, verdicts) in unstable {
+        let verdicts: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
+        println!("differs from run to run: {key}: {}", verdicts.join(", "));
+    }
+    println!("{count} runs");
+    Ok(worst)
+}
+
+/// The worst in the order 4, 1, 3, 2, 0.
+fn rank(code: ExitCode) -> u8 {
+    match code {
+        ExitCode::AsExpected => 0,
+        ExitCode::NothingRun => 1,
+        ExitCode::Inconclusive => 2,
+        ExitCode::Unexpected => 3,
+        ExitCode::HarnessError => 4,
+    }
+}

@@ -1,0 +1,43 @@
+//! `weft test --show CASE`: what a case is about, and its script.
+
+use std::process::ExitCode;
+
+use weft_suites::script::Suites;
+
+use crate::exit::BadInput;
+
+/// Prints the case with its requirements, parameters and source.
+pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
+    let Some(case) = suites.cases().find(|case| case.id == id) else {
+        let near: Vec<&str> =
+            suites.cases().map(|case| case.id.as_str()).filter(|other| other.contains(id)).take(8).collect();
+        let hint = if near.is_empty() { "`weft test --list` lists all".to_owned() } else { near.join(", ") };
+        return Err(BadInput(format!("no case is called {id}; {hint}")).into());
+    };
+    let joined = |words: Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+    println!("{} (version {})\n  {}\n", case.id, case.version, case.title);
+    for requirement in &case.requirements {
+        let row = requirement.row();
+        println!("{} {} ({}, section {})\n  {}", row.id, row.level, row.role, row.section, row.summary);
+        println!("  check: {}\n", row.check);
+    }
+    println!("roles         {}", joined(case.roles.iter().map(ToString::to_string).collect()));
+    println!("capabilities  {}", joined(case.capabilities.iter().map(ToString::to_string).collect()));
+    println!("tags          {}", joined(case.tags.clone()));
+    for (name, values) in &case.parameters {
+        println!("parameter     {name} = {}", joined(values.iter().map(ToString::to_string).collect()));
+    }
+    if let Some(combination) = suites.combination_of(id) {
+        println!("choices       {combination}");
+    }
+    println!("source        {}\n", case.source);
+    let first = usize::try_from(case.source.line.saturating_sub(1)).unwrap_or(0);
+    for line in suites.source_of(id).unwrap_or_default().lines().skip(first) {
+        println!("  {line}");
+        // The brace at the begin of a line is the one that closes the case.
+        if line.starts_with('}') {
+            break;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,62 @@
+//! `weft web`: the runs of a results store in a browser.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use weft_suites::store;
+use weft_web::{WebError, WebOptions};
+
+use crate::exit::BadInput;
+use crate::runtime;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  weft web                                        the runs in ./weft-report\n  \
+    weft web --listen 127.0.0.1:8080 --out nic      those in the folder nic\n\n\
+    A run that lasts is shown live by `weft test ... --web ADDRESS`. Ctrl-C stops the server.")]
+pub(crate) struct Arguments {
+    /// Address and port, loopback only; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7171")]
+    listen: SocketAddr,
+    /// The folder that `weft test --out` wrote, or a results.sqlite
+    #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
+    out: PathBuf,
+}
+
+/// Serves until it is interrupted.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let file = store_file(&arguments.out);
+    if !file.is_file() {
+        let out = arguments.out.display();
+        return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
+    }
+    let options = WebOptions { listen: arguments.listen, store: file, live: None };
+    runtime::block_on(async {
+        let interrupted = async {
+            // Without a signal handler the server still ends with the process.
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        weft_web::serve(options, announce, interrupted).await.map_err(explain)?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Tells where the pages are.
+pub(crate) fn announce(address: SocketAddr) {
+    println!("dashboard: http://{address}/");
+}
+
+/// What the user can mend is no fault of weft.
+pub(crate) fn explain(error: WebError) -> anyhow::Error {
+    match error {
+        WebError::NotLoopback(_) | WebError::Listen { .. } => BadInput(error.to_string()).into(),
+        WebError::Store(_) | WebError::Serve(_) => error.into(),
+    }
+}
+
+fn store_file(out: &Path) -> PathBuf {
+    if out.is_dir() { out.join(store::FILE_NAME) } else { out.to_owned() }
+}

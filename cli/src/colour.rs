@@ -1,0 +1,62 @@
+//! Colour for people: only on a terminal unless asked for, and never when `NO_COLOR` is set.
+
+use std::io::{IsTerminal, stdout};
+
+use weft_core::requirement::Severity;
+
+/// When output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Colours text, or leaves it as it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Colour(bool);
+
+impl When {
+    /// Decides for standard output.
+    pub(crate) fn decide(self) -> Colour {
+        Colour(match self {
+            When::Auto => stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            When::Always => true,
+            When::Never => false,
+        })
+    }
+}
+
+impl Colour {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.0 && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// A finding of that severity.
+    pub(crate) fn severity(self, severity: Severity, text: &str) -> String {
+        match severity {
+            Severity::Error => self.paint("31", text),
+            Severity::Warning => self.paint("33", text),
+            Severity::Note => self.paint("36", text),
+        }
+    }
+
+    /// What matters less.
+    pub(crate) fn faint(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    /// A heading.
+    pub(crate) fn strong(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// Something wrong.
+    pub(crate) fn wrong(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+}

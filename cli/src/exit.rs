@@ -1,0 +1,32 @@
+//! From an error to a line on standard error and an exit code.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Findings at or above the chosen level, or unexpected results.
+pub(crate) const UNEXPECTED: u8 = 1;
+/// The command line, or input that cannot be read at all.
+pub(crate) const USAGE: u8 = 2;
+/// A fault of weft itself or of its surroundings.
+pub(crate) const HARNESS: u8 = 4;
+
+/// What the user gave cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BadInput(pub String);
+
+/// A line on standard error; whether anybody can read it is not our concern.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "weft: {line}");
+}
+
+/// One line on standard error, and the code that fits.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    if io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) {
+        note("the reader of the output went away; stopped there");
+        return ExitCode::SUCCESS;
+    }
+    note(&format!("{error:#}"));
+    ExitCode::from(if error.is::<BadInput>() { USAGE } else { HARNESS })
+}

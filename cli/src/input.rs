@@ -1,0 +1,148 @@
+//! A capture named on the command line: opened with errors that say what to do, read with progress on a terminal, closed with
+//! a note when it was damaged.
+
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use weft_dissector::source::{Capture, Frame, OpenError};
+use weft_dissector::{Dissector, Sink, reads_link_type};
+
+use crate::exit::{BadInput, note};
+
+/// Files from which on progress is shown, in octets.
+const LONG: u64 = 64 << 20;
+/// Frames between two looks at the progress.
+const STEP: u64 = 4096;
+
+/// The capture of a command, as its first argument or as tshark spells it.
+#[derive(clap::Args)]
+pub(crate) struct CaptureFile {
+    /// The capture: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "read")]
+    file: Option<PathBuf>,
+    /// The same, as tshark spells it
+    #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "file", id = "read")]
+    read: Option<PathBuf>,
+}
+
+impl CaptureFile {
+    /// Opens it.
+    pub(crate) fn open(&self) -> anyhow::Result<Input> {
+        match self.file.as_ref().or(self.read.as_ref()) {
+            Some(path) => Input::open(path),
+            None => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
+        }
+    }
+}
+
+/// A capture that is being read.
+pub(crate) struct Input {
+    capture: Capture,
+    name: String,
+    progress: ProgressBar,
+    /// A link type that cannot be looked into, where no frame had another.
+    strange: Option<u16>,
+    readable: bool,
+}
+
+impl Input {
+    /// Opens the capture at `path`.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+        let capture = Capture::open(path).map_err(|error| {
+            let why = match &error {
+                OpenError::Io(error) => match error.kind() {
+                    std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                    std::io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+                    _ => error.to_string(),
+                },
+                OpenError::UnknownFormat(first) if begins_as_pcap(first) => {
+                    "is cut off inside the pcap header, which has 24 octets".to_owned()
+                }
+                other => other.to_string(),
+            };
+            BadInput(format!("{name}: {why}"))
+        })?;
+        let len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let progress = if len >= LONG && stderr().is_terminal() {
+            let bar = ProgressBar::new(len);
+            if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes} of {total_bytes}, {eta} left") {
+                bar.set_style(style);
+            }
+            bar.set_message(name.clone());
+            bar
+        } else {
+            ProgressBar::hidden()
+        };
+        Ok(Input { capture, name, progress, strange: None, readable: false })
+    }
+
+    /// The file's name, for people.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Is it the file at `path`? Then writing there would destroy what is being read.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        matches!((std::fs::canonicalize(&self.name), std::fs::canonicalize(path)), (Ok(own), Ok(other)) if own == other)
+    }
+
+    /// Frames read so far.
+    pub(crate) fn frames(&self) -> u64 {
+        self.capture.frames()
+    }
+
+    /// The next frame.
+    pub(crate) fn next_frame(&mut self) -> Option<Frame<'_>> {
+        if self.capture.frames().is_multiple_of(STEP) && !self.progress.is_hidden() {
+            self.progress.set_position(self.capture.position());
+        }
+        let frame = self.capture.next_frame()?;
+        if !self.readable {
+            self.readable = reads_link_type(frame.link_type);
+            self.strange = Some(frame.link_type);
+        }
+        Some(frame)
+    }
+
+    /// Hands all units and findings to `sink`.
+    pub(crate) fn dissect(mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        let mut dissector = Dissector::default();
+        while let Some(frame) = self.next_frame() {
+            dissector.frame(&frame, sink);
+        }
+        dissector.finish(sink);
+        self.close()
+    }
+
+    /// Says what was wrong with the capture: on standard error when something could be read, else as an error.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        self.progress.finish_and_clear();
+        if let Some(link_type) = self.strange.filter(|_| !self.readable) {
+            return Err(BadInput(format!(
+                "{}: no frame can be looked into: link type {link_type} is none of Ethernet, Linux cooked, BSD loopback, raw IP",
+                self.name
+            ))
+            .into());
+        }
+        match self.capture.note() {
+            Some(note) if self.capture.frames() == 0 => Err(BadInput(format!("{}: {note}", self.name)).into()),
+            Some(note) => {
+                self::note(&format!("{}: {note}", self.name));
+                Ok(())
+            }
+            None => {
+                if self.capture.frames() == 0 {
+                    self::note(&format!("{}: 0 frames: it has a header and nothing behind it", self.name));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Does something begin as the header of a pcap does, its first octets in hexadecimal?
+fn begins_as_pcap(first: &str) -> bool {
+    ["a1 b2 c3 d4", "d4 c3 b2 a1", "a1 b2 3c 4d", "4d 3c b2 a1"].iter().any(|magic| first.starts_with(magic))
+}

@@ -1,0 +1,35 @@
+//! The weft binary: an interop test appliance for iWARP and SDP.
+//!
+//! Each subcommand is a file of [`cmd`]; this one only parses the command line and turns the outcome into an exit code:
+//! 0 all as expected, 1 unexpected results or findings, 2 usage or nothing that could be read, 3 inconclusive, 4 a fault of
+//! weft itself.
+#![forbid(unsafe_code)]
+
+mod cmd;
+mod colour;
+mod exit;
+mod input;
+mod runtime;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Interop test appliance for iWARP (MPA, DDP, RDMAP) and the Sockets Direct Protocol.
+#[derive(Parser)]
+#[command(name = "weft", version, propagate_version = true, max_term_width = 120)]
+#[command(after_help = "Exit codes: 0 as expected (dissect: the capture was read); 1 `test`: unexpected results, \
+    `lint`: findings at or above the level; 2 usage, or nothing could be read or \
+    was selected; 3 inconclusive or target unreachable; 4 a fault of weft itself.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: cmd::Command,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match arguments.command.run() {
+        Ok(code) => code,
+        Err(error) => exit::report(&error),
+    }
+}

@@ -1,0 +1,215 @@
+//! The arrows between the crates, and the places where the world may be touched.
+//!
+//! `ARCHITECTURE.md` has a table of the crates and of which ones each may use. It is read here and held against
+//! `cargo metadata`, so that page and manifests cannot drift apart. Two more of its invariants are looked at in the sources: what
+//! `weft-core` and `weft-dissector` may not ask for, and that only `peer/src/driver` touches sockets, tokio and clocks.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+/// For each package of ours, the packages of ours that it may use.
+type Table = BTreeMap<String, BTreeSet<String>>;
+
+/// The crates that read octets and nothing else, and what they may therefore not ask for.
+const PURE: [&str; 2] = ["weft-core", "weft-dissector"];
+const WORLDLY: [&str; 8] = ["async-std", "axum", "hyper", "mio", "pcap", "smol", "socket2", "tokio"];
+
+/// What no source file of `peer` outside `driver` may say: sockets, the runtime, and clocks that are read.
+const IMPURE: [&str; 7] =
+    ["tokio", "socket2", "std::net", "std::os", "std::time::Instant", "std::time::SystemTime", "std::thread"];
+
+#[test]
+fn no_crate_uses_one_that_the_table_forbids() {
+    let broken = violations(&metadata(), &table(&architecture()));
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn only_the_driver_touches_sockets_runtime_and_clock() {
+    let src = root().join("peer/src");
+    let mut broken = Vec::new();
+    for file in rust_files(&src) {
+        if !file.starts_with(src.join("driver")) {
+            broken.extend(impure_lines(&file.display().to_string(), &fs::read_to_string(&file).unwrap()));
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn table_is_read_from_the_page() {
+    let table = table(&architecture());
+    assert_eq!(table["weft-core"], set(&[]));
+    assert_eq!(table["weft-dissector"], set(&["weft-core"]));
+    assert_eq!(table["weft-peer"], set(&["weft-core"]));
+    assert_eq!(table["weft-preload"], set(&["weft-peer"]));
+    assert_eq!(table["weft-suites"], set(&["weft-core", "weft-dissector", "weft-peer"]));
+    assert!(table["weft"].contains("weft-web"));
+}
+
+#[test]
+fn forbidden_arrow_is_found_in_every_kind_of_dependency() {
+    for kind in [Value::Null, json!("dev"), json!("build")] {
+        let made_up = workspace(&[("weft-core", vec![]), ("weft-peer", vec![("weft-dissector", kind.clone())])]);
+        let allowed = Table::from([
+            ("weft-core".to_owned(), set(&[])),
+            ("weft-peer".to_owned(), set(&["weft-core"])),
+            ("weft-dissector".to_owned(), set(&["weft-core"])),
+        ]);
+        let found = violations(&made_up, &allowed);
+        assert!(found.iter().any(|line| line.starts_with("weft-peer uses weft-dissector")), "{kind}: {found:?}");
+    }
+}
+
+#[test]
+fn arrow_under_another_name_is_found() {
+    // `watch = { package = "weft-dissector", path = "../dissector" }`: cargo gives the package's name, and the other one as `rename`.
+    let mut made_up = workspace(&[("weft-peer", vec![("weft-dissector", Value::Null)]), ("weft-dissector", vec![])]);
+    made_up["packages"][0]["dependencies"][0]["rename"] = json!("watch");
+    let allowed = Table::from([("weft-peer".to_owned(), set(&[])), ("weft-dissector".to_owned(), set(&[]))]);
+    assert_eq!(violations(&made_up, &allowed), ["weft-peer uses weft-dissector, which the table forbids"]);
+}
+
+#[test]
+fn socket_in_a_pure_crate_is_found() {
+    let made_up = workspace(&[("weft-core", vec![("tokio", json!("dev"))])]);
+    let allowed = Table::from([("weft-core".to_owned(), set(&[]))]);
+    assert_eq!(violations(&made_up, &allowed), ["weft-core asks for tokio, but may touch nothing of the world"]);
+}
+
+#[test]
+fn member_and_row_without_each_other_are_found() {
+    let made_up = workspace(&[("weft-loom", vec![])]);
+    let allowed = Table::from([("weft-core".to_owned(), set(&[]))]);
+    assert_eq!(
+        violations(&made_up, &allowed),
+        ["weft-core has a row in the table, but is no member", "weft-loom has no row in the table"]
+    );
+}
+
+#[test]
+fn allowed_arrows_and_other_peoples_crates_pass() {
+    let made_up = workspace(&[
+        ("weft-core", vec![("zerocopy", Value::Null)]),
+        ("weft-peer", vec![("weft-core", Value::Null), ("tokio", Value::Null), ("weft-core", json!("dev"))]),
+    ]);
+    let allowed = Table::from([("weft-core".to_owned(), set(&[])), ("weft-peer".to_owned(), set(&["weft-core"]))]);
+    assert_eq!(violations(&made_up, &allowed), [""; 0]);
+}
+
+#[test]
+fn impure_line_is_found_and_a_comment_is_not() {
+    let text = "//! Never std::net here.\nuse core::time::Duration;\n    let now = std::time::Instant::now(); // why\n";
+    assert_eq!(impure_lines("x.rs", text), ["x.rs:3: std::time::Instant stands outside peer/src/driver"]);
+}
+
+/// Every arrow, request or row that is against `table`, sorted; nothing when all is well.
+fn violations(metadata: &Value, table: &Table) -> Vec<String> {
+    let packages = metadata["packages"].as_array().unwrap();
+    let members: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
+    let mut found = BTreeSet::new();
+    for row in table.keys().filter(|row| !members.contains(row.as_str())) {
+        found.insert(format!("{row} has a row in the table, but is no member"));
+    }
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        let Some(allowed) = table.get(name) else {
+            found.insert(format!("{name} has no row in the table"));
+            continue;
+        };
+        // Normal, dev- and build-dependencies stand in one list, of all targets; what is optional counts too.
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let used = dependency["name"].as_str().unwrap();
+            let ours = members.contains(used) || table.contains_key(used);
+            if ours && used != name && !allowed.contains(used) {
+                found.insert(format!("{name} uses {used}, which the table forbids"));
+            }
+            if PURE.contains(&name) && WORLDLY.contains(&used) {
+                found.insert(format!("{name} asks for {used}, but may touch nothing of the world"));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The table under "Code map": rows of folder, package, what, may use; each in backquotes.
+fn table(page: &str) -> Table {
+    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let rows: Vec<(String, String, Vec<String>)> = page
+        .lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').collect();
+            let [folder, package, _what, may_use] = cells.as_slice() else { return None };
+            Some((quoted(folder).pop()?, quoted(package).pop()?, quoted(may_use)))
+        })
+        .collect();
+    let package_of: BTreeMap<&str, &str> = rows.iter().map(|(folder, package, _)| (&**folder, &**package)).collect();
+    rows.iter()
+        .map(|(_, package, may_use)| {
+            (package.clone(), may_use.iter().map(|folder| package_of[folder.as_str()].to_owned()).collect())
+        })
+        .collect()
+}
+
+/// The lines of a source file of `peer` that touch the world, comments aside.
+fn impure_lines(name: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        for word in IMPURE.iter().filter(|word| code.contains(**word)) {
+            found.push(format!("{name}:{}: {word} stands outside peer/src/driver", number + 1));
+        }
+    }
+    found
+}
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn architecture() -> String {
+    fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// What `cargo metadata` would say of a made-up workspace: packages, and for each its dependencies with their kind.
+fn workspace(packages: &[(&str, Vec<(&str, Value)>)]) -> Value {
+    let package = |(name, dependencies): &(&str, Vec<(&str, Value)>)| {
+        let dependencies: Vec<Value> =
+            dependencies.iter().map(|(name, kind)| json!({ "name": name, "kind": kind, "rename": null })).collect();
+        json!({ "name": name, "dependencies": dependencies })
+    };
+    json!({ "packages": packages.iter().map(package).collect::<Vec<_>>() })
+}

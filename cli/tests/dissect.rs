@@ -1,0 +1,281 @@
+//! What people see of the captures that come with the project: text, fields, JSON, PDML, and the commands beside `dissect`.
+//!
+//! The columns of `fields_are_tsharks` are what tshark 4.0.17 printed for the same command line.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const RPING: &str = "rping-crc.pcap";
+const TERMINATE: &str = "rping-size-mismatch-terminate.pcap";
+
+/// Runs weft where the captures are.
+fn weft(arguments: &[&str]) -> Output {
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
+    Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).current_dir(captures).output().unwrap()
+}
+
+/// What weft prints when all is well.
+fn printed(arguments: &[&str]) -> String {
+    let output = weft(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn text_has_a_line_a_unit() {
+    insta::assert_snapshot!(printed(&["dissect", RPING, "-c", "20"]));
+}
+
+#[test]
+fn text_of_frames_has_a_line_a_frame() {
+    insta::assert_snapshot!(printed(&["dissect", "-r", RPING, "-T", "text", "-c", "14"]));
+}
+
+#[test]
+fn verbose_text_has_every_field() {
+    insta::assert_snapshot!(printed(&["dissect", RPING, "-V", "-x", "-Y", "frame.number in {6, 12}"]));
+}
+
+#[test]
+fn fields_are_tsharks() {
+    let columns = ["frame.number", "iwarp_mpa.ulpdulength", "iwarp_rdma.opcode", "iwarp_ddp.stag", "iwarp_ddp.msn"];
+    let mut arguments = vec!["dissect", RPING, "-Y", "iwarp_mpa", "-T", "fields", "-E", "header=y"];
+    columns.iter().for_each(|column| arguments.extend(["-e", column]));
+    insta::assert_snapshot!(printed(&arguments));
+}
+
+#[test]
+fn pdml_has_names_values_and_places() {
+    insta::assert_snapshot!(printed(&["dissect", RPING, "-T", "pdml", "-Y", "iwarp_rdma.rr", "-c", "12"]));
+}
+
+#[test]
+fn json_of_frames_parses_and_no_key_comes_twice() {
+    let text = printed(&["dissect", RPING, "-T", "json"]);
+    let frames: Vec<Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(frames.len(), 52);
+    let layers = &frames[11]["_source"]["layers"];
+    assert_eq!(layers["frame"]["frame.number"], "12");
+    assert_eq!(layers["iwarp_ddp"]["iwarp_rdma.opcode"], "0x01");
+    assert_eq!(layers["iwarp_rdma"]["iwarp_rdma.rdmardsz"], "1000");
+
+    let text = printed(&[
+        "dissect",
+        RPING,
+        "-T",
+        "json",
+        "-e",
+        "frame.number",
+        "-e",
+        "iwarp_rdma.opcode",
+        "-Y",
+        "iwarp_rdma.rr",
+    ]);
+    let frames: Vec<Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        frames[0]["_source"]["layers"],
+        serde_json::json!({"frame.number": ["12"], "iwarp_rdma.opcode": ["0x01"]})
+    );
+    assert_eq!(printed(&["dissect", RPING, "-T", "json", "-Y", "iwarp_sdp"]), "[]\n");
+}
+
+#[test]
+fn json_lines_pass_the_filter_one_by_one() {
+    let lines = printed(&["dissect", RPING, "--json", "-Y", "iwarp_rdma.opcode == \"RDMA Read Request\""]);
+    let units: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(units.len(), 4);
+    assert!(units.iter().all(|unit| unit["iwarp_rdma.opcode"] == 1 && unit["kind"] == "fpdu"));
+    let all = printed(&["dissect", RPING, "--json"]);
+    assert_eq!(all, printed(&["dissect", RPING, "--json", "-Y", "tcp.port == 7174 || finding"]));
+}
+
+#[test]
+fn findings_pass_with_their_unit_or_alone() {
+    let lines = printed(&["dissect", "host-matrix.pcap", "--json", "-Y", "finding.requirement == DDP-4.1-12"]);
+    let kinds: Vec<_> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|object| (object["kind"].as_str().unwrap().to_owned(), object["frame"].as_u64().unwrap()))
+        .collect();
+    assert!(kinds.contains(&("finding".to_owned(), 453)), "{kinds:?}");
+    assert!(kinds.contains(&("fpdu".to_owned(), 453)), "{kinds:?}");
+    assert!(kinds.iter().all(|(_, frame)| *frame == 453), "{kinds:?}");
+}
+
+#[test]
+fn a_filtered_capture_reads_back_with_its_findings_as_comments() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.pcapng");
+    let name = file.to_str().unwrap();
+    let output = weft(&["dissect", "host-matrix.pcap", "-Y", "finding.requirement == DDP-4.1-12", "-w", name]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(told, "weft: host-matrix.pcap: 1 frame written, 1 with findings as comments\n");
+    let octets = std::fs::read(&file).unwrap();
+    assert!(String::from_utf8_lossy(&octets).contains("error DDP-4.1-12 (MUST)"));
+    assert_eq!(printed(&["dissect", name, "-T", "fields", "-e", "frame.number", "-e", "tcp.dstport"]), "1\t7174\n");
+}
+
+#[test]
+fn the_summary_counts_on_standard_error() {
+    let output = weft(&["dissect", RPING, "-q"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap());
+}
+
+#[test]
+fn colour_is_only_where_it_is_asked_for() {
+    assert!(!printed(&["dissect", RPING]).contains('\x1b'));
+    assert!(printed(&["dissect", RPING, "--color", "always"]).contains("\x1b[1m"));
+}
+
+#[test]
+fn all_fields_are_listed() {
+    let list = printed(&["dissect", "-G", "fields"]);
+    assert!(list.lines().any(|line| line == "iwarp_mpa.ulpdulength\tULPDU_Length\tRFC 5044 4.1"));
+}
+
+#[test]
+fn explain_tells_every_octet() {
+    insta::assert_snapshot!(printed(&["explain", RPING, "12"]));
+}
+
+#[test]
+fn explain_tells_of_frames_without_units_too() {
+    insta::assert_snapshot!(printed(&["explain", RPING, "3"]));
+}
+
+#[test]
+fn stats_tell_settings_counts_and_latencies() {
+    insta::assert_snapshot!(printed(&["stats", RPING]));
+    let line = printed(&["stats", RPING, "--json"]);
+    let connection: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(connection["directions"][1]["reads"]["count"], 4);
+    assert_eq!(connection["directions"][0]["startup"]["ird_ord"], serde_json::json!([1, 1]));
+}
+
+#[test]
+fn ladder_draws_the_connection() {
+    insta::assert_snapshot!(printed(&["ladder", RPING, "--rows", "12", "--width", "90"]));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ladder.svg");
+    assert_eq!(printed(&["ladder", RPING, "-o", file.to_str().unwrap()]), "");
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg "));
+}
+
+#[test]
+fn follow_shows_messages_and_gives_octets() {
+    insta::assert_snapshot!(printed(&["follow", TERMINATE]));
+    let payload = weft(&["follow", TERMINATE, "--direction", "0", "--what", "payload", "--raw"]).stdout;
+    assert_eq!(payload.len(), 16 + 200);
+    assert!(payload[16..].starts_with(b"rdma-ping-0: ABC"));
+    let octets = weft(&["follow", TERMINATE, "--direction", "1", "--what", "octets", "--raw"]).stdout;
+    assert!(octets.starts_with(b"MPA ID Rep Frame"));
+}
+
+#[test]
+fn lint_groups_findings_and_tells_by_its_exit_code() {
+    let output = weft(&["lint", "host-matrix.pcap", "--level", "error"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("error DDP-4.1-12  MUST (ddp 4.1)  1 finding\n  DV is 01b for the IETF version\n    frame 453, "),
+        "{text}"
+    );
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("host-matrix.pcap: ") && last.ends_with(" notes"), "{last}");
+
+    let output = weft(&["lint", RPING]);
+    assert_eq!(output.status.code(), Some(0));
+    let last = String::from_utf8(output.stdout).unwrap().lines().last().unwrap().to_owned();
+    assert!(last.starts_with("rping-crc.pcap: 0 errors, 0 warnings, "), "{last}");
+
+    let output = weft(&["lint", "host-matrix.pcap", "--json"]);
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let objects: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (summary, findings) = objects.split_last().unwrap();
+    let errors = findings.iter().filter(|finding| finding["severity"] == "error").count();
+    assert_eq!((summary["kind"].as_str(), summary["error"].as_u64()), (Some("summary"), Some(errors as u64)));
+}
+
+#[test]
+fn a_capture_goes_to_standard_output() {
+    let output = weft(&["dissect", RPING, "-Y", "iwarp_rdma.rr", "-w", "-"]);
+    assert!(output.status.success() && output.stdout.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(told, format!("weft: {RPING}: 4 frames written, 0 with findings as comments\n"));
+}
+
+#[test]
+fn text_is_in_the_order_of_frames_and_findings_name_theirs() {
+    let text = printed(&["dissect", "host-matrix.pcap"]);
+    let (mut newest, mut findings) = (0, 0);
+    for line in text.lines() {
+        if let Some(finding) = line.strip_prefix("       frame ") {
+            let frame: u64 = finding.split(' ').next().unwrap().parse().unwrap();
+            assert!(finding.contains(" stream ") && frame >= newest, "{line}");
+            newest = frame;
+            findings += 1;
+        } else if !line.starts_with("              ") {
+            let frame: u64 = line.trim_start().split(' ').next().unwrap().parse().unwrap();
+            assert!(frame >= newest, "{line}");
+            newest = frame;
+        }
+    }
+    assert!(findings > 0);
+}
+
+#[test]
+fn a_terminate_says_its_error() {
+    let text = printed(&["dissect", TERMINATE]);
+    assert!(text.contains("Terminate  DDP / Tagged Buffer Error / Base or bounds violation"), "{text}");
+    assert!(text.contains("TCP connection begun by 10.1.0.2 with SYN"), "{text}");
+    assert!(text.contains("TCP closed by 10.1.0.2 with FIN"), "{text}");
+    let text = printed(&["dissect", TERMINATE, "-V", "-Y", "iwarp_rdma.terminate"]);
+    assert!(text.contains("EType: 1 (Tagged Buffer Error)"), "{text}");
+    assert!(text.contains("Error Code: 0x01 (Base or bounds violation)"), "{text}");
+    assert!(text.contains("octets behind the Terminate header (HdrCt announces none): 16 octets"), "{text}");
+    assert!(!text.contains("ULP payload:") && !text.contains("Marker status"), "{text}");
+}
+
+#[test]
+fn findings_and_counts_go_with_the_filter() {
+    let text = printed(&["dissect", TERMINATE, "-Y", "iwarp_rdma.opcode == Send"]);
+    assert!(!text.contains("RDMAP-4.8"), "{text}");
+    let told = String::from_utf8(weft(&["dissect", TERMINATE, "-Y", "mpa_request", "-q"]).stderr).unwrap();
+    assert!(told.contains("mpa_request is no field"), "{told}");
+    for arguments in [
+        vec!["dissect", RPING, "-Y", "iwarp_rdma.rr", "-q"],
+        vec!["dissect", RPING, "-Y", "iwarp_rdma.rr", "-T", "text", "--summary"],
+    ] {
+        let told = String::from_utf8(weft(&arguments).stderr).unwrap();
+        assert!(told.contains("; passing the filter: 0 start-up frames, 4 FPDUs: CRC 4 good"), "{told}");
+    }
+}
+
+#[test]
+fn json_has_times_and_directions() {
+    for line in printed(&["dissect", TERMINATE, "--json"]).lines() {
+        let object: Value = serde_json::from_str(line).unwrap();
+        assert!(object["time"].as_u64().is_some_and(|time| time > 1 << 60), "{line}");
+        assert!(object["direction"].as_u64().is_some_and(|direction| direction < 2), "{line}");
+    }
+}
+
+#[test]
+fn lint_takes_several_captures_and_the_worst_counts() {
+    let output = weft(&["lint", RPING, "host-matrix.pcap"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("rping-crc.pcap:\n") && text.contains("\nhost-matrix.pcap:\n"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    let output = weft(&["lint", "none.pcap", "host-matrix.pcap", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!(last["requirements"]["DDP-4.1-12"], 1);
+    assert!(lines.lines().all(|line| line.contains("\"file\":\"host-matrix.pcap\"")), "{lines}");
+}

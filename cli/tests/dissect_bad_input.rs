@@ -1,0 +1,248 @@
+//! Input that cannot be used: one line on standard error that says what to do, and the exit code that fits.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn weft(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Exit code and the lines on standard error.
+fn outcome(arguments: &[&str]) -> (i32, Vec<String>) {
+    let output = weft(arguments).output().unwrap();
+    let lines = String::from_utf8(output.stderr).unwrap().lines().map(str::to_owned).collect();
+    (output.status.code().unwrap(), lines)
+}
+
+fn capture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap")
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, octets: &[u8]) -> String {
+        let path = self.0.path().join(name);
+        fs::write(&path, octets).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+/// Refused with exit code 2 and one line that ends so, by each command that reads captures.
+#[track_caller]
+fn refused(file: &str, ending: &str) {
+    for command in ["dissect", "lint", "stats", "ladder", "follow"] {
+        assert_eq!(outcome(&[command, file]), (2, vec![format!("weft: {file}: {ending}")]), "{command}");
+    }
+    assert_eq!(outcome(&["explain", file, "1"]), (2, vec![format!("weft: {file}: {ending}")]));
+}
+
+#[test]
+fn an_empty_file() {
+    let folder = Folder::new();
+    refused(&folder.file("empty.pcap", b""), "is empty; a capture file begins with a pcap or pcapng header");
+}
+
+#[test]
+fn a_text_file() {
+    let folder = Folder::new();
+    let ending = "is neither pcap nor pcapng (first octets: 48 65 6c 6c 6f 2c 20 77); gzip and zstd compression are \
+                  recognised";
+    refused(&folder.file("notes.txt", b"Hello, world, this is no capture.\n"), ending);
+}
+
+#[test]
+fn a_missing_file() {
+    refused("no/such/file.pcap", "there is no such file");
+}
+
+#[test]
+fn a_directory() {
+    let folder = Folder::new();
+    refused(folder.0.path().to_str().unwrap(), "is a directory; name a capture file");
+}
+
+#[test]
+fn a_link_type_that_is_not_known() {
+    let folder = Folder::new();
+    let mut octets = fs::read(capture()).unwrap();
+    octets[20] = 147;
+    let ending = "no frame can be looked into: link type 147 is none of Ethernet, Linux cooked, BSD loopback, raw IP";
+    let file = folder.file("user0.pcap", &octets);
+    assert_eq!(outcome(&["dissect", &file]), (2, vec![format!("weft: {file}: {ending}")]));
+}
+
+#[test]
+fn a_damaged_tail_is_a_note() {
+    let folder = Folder::new();
+    let octets = fs::read(capture()).unwrap();
+    let file = folder.file("cut.pcap", &octets[..octets.len() - 10]);
+    let (code, lines) = outcome(&["dissect", &file]);
+    assert_eq!((code, lines.len()), (0, 1), "{lines:?}");
+    assert!(lines[0].contains("the capture is truncated: it ends within the record at octet"), "{lines:?}");
+}
+
+#[test]
+fn a_truncated_pcapng_block_is_a_note_and_a_capture_of_nothing_else_is_refused() {
+    let folder = Folder::new();
+    let whole = folder.0.path().join("whole.pcapng");
+    let made = weft(&["dissect", capture().to_str().unwrap(), "-w", whole.to_str().unwrap()]).status().unwrap();
+    assert!(made.success());
+    let octets = fs::read(&whole).unwrap();
+
+    let file = folder.file("cut.pcapng", &octets[..octets.len() - 10]);
+    let (code, lines) = outcome(&["dissect", &file]);
+    assert_eq!((code, lines.len()), (0, 1), "{lines:?}");
+    assert!(lines[0].contains("truncated") && lines[0].contains("after frame 51"), "{lines:?}");
+
+    let file = folder.file("head.pcapng", &octets[..20]);
+    let (code, lines) = outcome(&["dissect", &file]);
+    assert_eq!((code, lines.len()), (2, 1), "{lines:?}");
+    assert!(lines[0].contains("truncated"), "{lines:?}");
+}
+
+#[test]
+fn a_filter_with_a_typo() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    let message = "weft: filter, column 1: iwarp_mpa.ulpdulenght is no field or protocol; did you mean \
+                   iwarp_mpa.ulpdulength?";
+    assert_eq!(outcome(&["dissect", file, "-Y", "iwarp_mpa.ulpdulenght > 3"]), (2, vec![message.to_owned()]));
+    let message = "weft: -e: iwarp_rdma.opcod is no field or protocol; did you mean iwarp_rdma.opcode?";
+    assert_eq!(outcome(&["dissect", file, "-T", "fields", "-e", "iwarp_rdma.opcod"]), (2, vec![message.to_owned()]));
+}
+
+#[test]
+fn options_that_do_not_go_together() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    for (arguments, message) in [
+        (vec!["-e", "frame.number"], "-e goes with -T fields or -T json"),
+        (vec!["-E", "header=y"], "-E goes with -T fields"),
+        (vec!["-T", "fields"], "-T fields needs -e FIELD, once for each column; -G fields lists all of them"),
+        (vec!["-T", "fields", "-e", "frame.number", "-E", "header=x"], "-E: header is y or n, not \"x\""),
+    ] {
+        let mut all = vec!["dissect", file];
+        all.extend(arguments);
+        assert_eq!(outcome(&all), (2, vec![format!("weft: {message}")]));
+    }
+}
+
+#[test]
+fn a_frame_or_connection_that_is_not_there() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    let (code, lines) = outcome(&["explain", file, "99"]);
+    assert_eq!((code, lines), (2, vec![format!("weft: {file}: there is no frame 99; it has 52")]));
+    for command in ["follow", "ladder"] {
+        let (code, lines) = outcome(&[command, file, "--stream", "7"]);
+        assert_eq!((code, lines), (2, vec![format!("weft: {file}: there is no TCP connection 7")]));
+    }
+}
+
+#[test]
+fn a_capture_that_would_be_written_over_itself() {
+    let folder = Folder::new();
+    let octets = fs::read(capture()).unwrap();
+    let file = folder.file("own.pcap", &octets);
+    let line = format!("weft: {file}: is the capture that is being read");
+    assert_eq!(outcome(&["dissect", &file, "-w", &file]), (2, vec![line]));
+    assert_eq!(fs::read(&file).unwrap(), octets);
+}
+
+#[test]
+fn a_capture_without_iwarp_is_not_called_clean_silently() {
+    let file = capture().with_file_name("refused-no-listener.pcap");
+    let file = file.to_str().unwrap();
+    let line = format!("weft: {file}: neither iWARP nor SDP was found in it; nothing could be judged");
+    assert_eq!(outcome(&["lint", file]), (0, vec![line]));
+}
+
+#[test]
+fn a_reader_that_goes_away() {
+    let file = capture();
+    // The reading end is closed before the first octet is written, so that no buffer of the pipe can hide it.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = weft(&["dissect", "-V", file.to_str().unwrap()]).stdout(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let lines = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(lines, "weft: the reader of the output went away; stopped there\n");
+}
+
+#[test]
+fn a_capture_without_frames_or_with_half_a_header() {
+    let folder = Folder::new();
+    let octets = fs::read(capture()).unwrap();
+    let file = folder.file("header.pcap", &octets[..24]);
+    let line = format!("weft: {file}: 0 frames: it has a header and nothing behind it");
+    assert_eq!(outcome(&["dissect", &file]), (0, vec![line]));
+    refused(&folder.file("half.pcap", &octets[..12]), "is cut off inside the pcap header, which has 24 octets");
+}
+
+#[test]
+fn a_capture_without_iwarp_says_so_at_the_end() {
+    let file = capture().with_file_name("refused-no-listener.pcap");
+    let file = file.to_str().unwrap();
+    let line = format!("weft: {file}: no iWARP or SDP in 4 frames, 1 TCP connection, reset");
+    assert_eq!(outcome(&["dissect", file]), (0, vec![line]));
+}
+
+#[test]
+fn options_that_contradict_each_other_name_the_way_out() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    for (arguments, words) in [
+        (&["--json", "-V"][..], "leave -V out"),
+        (&["--json", "-x"], "use -x without it"),
+        (&["--json", "-T", "json"], "use one of them"),
+        (&["-w", "-", "--json"], "run once with it and once without"),
+        (&["-w", "-", "-V"], "leave them out"),
+        (&["-q", "--json"], "use --summary"),
+    ] {
+        let (code, lines) = outcome(&[&["dissect", file], arguments].concat());
+        assert!(code == 2 && lines.len() == 1 && lines[0].contains(words), "{lines:?}");
+    }
+}
+
+#[test]
+fn words_that_a_field_never_is() {
+    let file = capture();
+    let message = "weft: filter, column 15: crc_status is never \"goood\"; it is one of good, bad, unchecked, truncated, \
+                   absent";
+    let arguments = ["dissect", file.to_str().unwrap(), "-Y", "crc_status == goood"];
+    assert_eq!(outcome(&arguments), (2, vec![message.to_owned()]));
+}
+
+/// Where Linux has a device that is always full.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_line_and_no_panic() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    for arguments in [
+        &["dissect", file][..],
+        &["dissect", file, "--json"],
+        &["dissect", file, "-T", "pdml"],
+        &["dissect", file, "-w", "-"],
+        &["lint", file],
+        &["stats", file],
+        &["follow", file],
+        &["ladder", file],
+        &["explain", file, "12"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = weft(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), told.lines().count()), (Some(4), 1), "{arguments:?}: {told}");
+        assert!(told.starts_with("weft: ") && told.contains("No space left"), "{told}");
+    }
+}

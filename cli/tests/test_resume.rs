@@ -1,0 +1,61 @@
+//! `weft test` that is killed in the middle keeps what it had, and `--resume` does the rest.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Four choices; the third waits for an hour where `pause` says so.
+fn suites(folder: &Path, pause: &str) {
+    let script = format!(
+        "case {{ id = 'mpa/x/one', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
+         parameters = {{ n = range(1, 4) }},\nrun = function(t, p)\n{pause}\nt:good_exchange()\n\
+         local c = t:connect() c:send(t:request():flip(0)) c:expect_close {{ requirement = 'MPA-7.1.1-2' }} t:liveness()\nend }}\n"
+    );
+    std::fs::create_dir_all(folder.join("mpa")).unwrap();
+    std::fs::write(folder.join("mpa/x.lua"), script).unwrap();
+}
+
+fn weft(out: &Path, suites: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.env_remove("WEFT_STORE").args(["test", "builtin-tcp", "--out"]).arg(out).arg("--suites").arg(suites);
+    command.args(more);
+    command
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn a_killed_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, scripts) = (folder.path().join("out"), folder.path().join("suites"));
+    suites(&scripts, "if p.n == 3 then t:pause(3600) end");
+    let mut process = weft(&out, &scripts, &["--seed", "5"]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let finished = lines.filter(|line| line.trim_start().starts_with("pass")).take(2).count();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(finished, 2);
+
+    suites(&scripts, "");
+    let resumed = weft(&out, &scripts, &["--resume"]).output().unwrap();
+    let said = text(&resumed);
+    assert_eq!(resumed.status.code(), Some(0), "{said}");
+    assert!(said.contains("seed 5") && said.contains("4 cases: 4 pass; done"), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
+    let keys: Vec<i64> = report["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["key"]["parameters"]["n"].as_i64().unwrap())
+        .collect();
+    assert_eq!(keys, [1, 2, 3, 4]);
+
+    // One run, with one result a case; and nothing is left to go on with.
+    let history = weft(&out, &scripts, &["--history", "mpa/x/one"]).output().unwrap();
+    assert_eq!(text(&history).lines().filter(|line| line.contains(" pass ")).count(), 4, "{}", text(&history));
+    let again = weft(&out, &scripts, &["--resume"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(2), "{}", text(&again));
+}

@@ -1,0 +1,120 @@
+//! What `weft test`, `weft diff` and `weft target` do beside one plain run.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const CASE: &str = "mpa/7.1.1-key/wrong-octet";
+
+fn weft(arguments: &[&str]) -> (i32, String) {
+    let Output { status, stdout, stderr } =
+        Command::new(env!("CARGO_BIN_EXE_weft")).env_remove("WEFT_STORE").args(arguments).output().unwrap();
+    (status.code().unwrap(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn a_case_is_shown_with_its_requirement_and_its_script() {
+    let (code, text) = weft(&["test", "--show", CASE]);
+    assert_eq!(code, 0, "{text}");
+    for part in ["MPA-7.1.1-2 MUST", "parameter     octet = 0, 1,", "smoke: a sample of 2", "conn:expect_close"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (code, text) = weft(&["test", "--show", "wrong-octet"]);
+    assert!(code == 2 && text.contains(CASE), "{text}");
+}
+
+#[test]
+fn tiers_and_shards_say_how_much_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = path(folder.path(), "out");
+    let count = |more: &[&str]| {
+        let (code, text) = weft(&[&["test", "builtin", CASE, "--out", &out, "--seed", "1"], more].concat());
+        assert_eq!(code, 0, "{text}");
+        text.lines().filter(|line| line.trim_start().starts_with("pass")).count()
+    };
+    assert_eq!(count(&["--tier", "smoke"]), 2);
+    assert_eq!(count(&["--tier", "full", "--jobs", "2"]), 16);
+    assert_eq!((1..=3).map(|part| count(&["--shard", &format!("{part}/3")])).sum::<usize>(), 16);
+    assert_eq!(weft(&["test", "builtin", "--shard", "4/3", "--out", &out]).0, 2);
+}
+
+#[test]
+fn what_failed_is_run_again_and_two_runs_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (path(folder.path(), "good"), path(folder.path(), "bad"));
+    let deviate = ["--deviate", "mpa.accepts-wrong-key"];
+    assert_eq!(weft(&["test", "builtin", CASE, "--out", &good]).0, 0);
+    assert_eq!(weft(&[&["test", "builtin", CASE, "--out", &bad][..], &deviate].concat()).0, 1);
+    let (code, text) = weft(&["diff", &good, &bad]);
+    assert!(code == 1 && text.contains("newly failing: 16"), "{text}");
+    let (code, text) = weft(&["diff", &bad, &path(folder.path(), "good/report.json"), "--json"]);
+    let diff: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, diff["fixed"].as_array().unwrap().len()), (0, 16));
+    assert_eq!(weft(&["diff", &bad, "nothing"]).0, 2);
+    // The same target, mended: all sixteen are run again, and nothing more.
+    let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
+    assert!(code == 0 && text.contains("16 cases: 16 pass"), "{text}");
+    let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
+    assert!(code == 2 && text.contains("nothing went wrong"), "{text}");
+}
+
+#[test]
+fn repeating_ends_where_something_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = path(folder.path(), "out");
+    let key = format!("{CASE}[octet=3]");
+    let (code, text) = weft(&["test", "builtin", &key, "--repeat", "3", "--out", &out]);
+    assert!(code == 0 && text.ends_with("3 runs\n"), "{text}");
+    let deviate = ["--deviate", "mpa.accepts-wrong-key", "--until-fail", "--out", &out];
+    let (code, text) = weft(&[&["test", "builtin", &key][..], &deviate].concat());
+    assert!(code == 1 && text.ends_with("1 runs\n"), "{text}");
+}
+
+#[test]
+fn a_baseline_in_the_target_file_decides_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, file) = (path(folder.path(), "out"), path(folder.path(), "nic.toml"));
+    let target = "name = \"nic\"\nkind = \"builtin\"\ndeviations = [\"mpa.accepts-wrong-key\"]\n";
+    let entry = |case: &str| {
+        format!(
+            "[[baseline]]\ncase = \"{case}\"\noutcome = \"fail\"\nsignature = \"MPA-7.1.1-2: it sent an MPA Reply\"\nreason = \"ticket 7\"\n"
+        )
+    };
+    let run = |baseline: &str| {
+        std::fs::write(&file, format!("{target}{baseline}")).unwrap();
+        weft(&["test", &file, CASE, "--out", &out])
+    };
+    let (code, text) = run(&entry(CASE));
+    assert!(code == 0 && text.contains("16 of them as the baseline expects"), "{text}");
+    let (code, text) = run(&(entry(CASE) + &entry("mpa/7.1.1-key/no-more")));
+    assert!(code == 1 && text.contains("stale entry of the baseline: mpa/7.1.1-key/no-more"), "{text}");
+    assert_eq!(run("").0, 1);
+}
+
+#[test]
+fn the_matrix_of_one_case_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, text) = weft(&["test", "--prove", CASE, "--out", &path(folder.path(), "out")]);
+    assert!(text.contains("caught      mpa/7.1.1-key/wrong-octet"), "{text}");
+    assert!(code == 0 && text.contains("cases 1,") && text.contains("uncaught 0, unproven 0"), "{text}");
+}
+
+#[test]
+fn a_target_is_looked_at() {
+    let (code, text) = weft(&["target", "check", "builtin"]);
+    assert!(code == 0 && text.contains("ok  a good exchange") && text.contains("revision 2, enhanced"), "{text}");
+    let (code, text) = weft(&["target", "presets"]);
+    assert!(code == 0 && ["siw:", "cxgb4:", "irdma:", "qedr:"].iter().all(|name| text.contains(name)), "{text}");
+}
+
+#[test]
+fn the_annotations_are_those_of_the_suites() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = path(folder.path(), "weft.lua");
+    assert_eq!(weft(&["test", "--lua-annotations", &file]).0, 0);
+    assert!(std::fs::read_to_string(file).unwrap().starts_with("---@meta\n"));
+}

@@ -1,0 +1,85 @@
+//! The project speaks of itself alone: no file of the tree names a folder of somebody's machine, a folder beside the project, or
+//! the host of a package registry.
+//!
+//! A path like that works on one machine only, and a registry's host is the business of whoever configures cargo or apt.
+//! One script may look beside the project's folder for a reader to compare with, and does without.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders that are not part of the tree: build output, history, reports of runs.
+const NOT_OURS: [&str; 4] = ["target", ".git", "weft-report", "node_modules"];
+/// Files that a tool writes and that must name where packages come from.
+const WRITTEN_BY_TOOLS: [&str; 1] = ["Cargo.lock"];
+/// The one file that may look beside the project's folder.
+const LOOKS_BESIDE: &str = ".ci/checks/agree";
+
+/// What must not stand anywhere. Each is put together here, so that this file does not name it either.
+fn forbidden() -> Vec<String> {
+    let folders = ["work", "root", "home", "Users"].map(|name| format!("/{name}/"));
+    let hosts = [("crates", "io"), ("pypi", "org"), ("npmjs", "org"), ("debian", "org"), ("rust-lang", "org")];
+    folders.into_iter().chain(hosts.map(|(name, top)| format!("{name}.{top}"))).collect()
+}
+
+#[test]
+fn no_file_names_a_machine_or_a_registry() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let words = forbidden();
+    let files = text_files(root);
+    assert!(files.len() > 50, "only {} files found: the walk does not see the tree", files.len());
+    let beside = [format!("../{}", "shared")];
+    let mut found = Vec::new();
+    for (path, text) in files {
+        let name = path.display().to_string();
+        found.extend(named(&name, &text, &words));
+        if !path.ends_with(LOOKS_BESIDE) {
+            found.extend(named(&name, &text, &beside));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn name_is_found_with_its_line() {
+    let text = format!("first\nsee /{}/someone/notes\n", "home");
+    assert_eq!(named("a.md", &text, &forbidden()), [format!("a.md:2: /{}/", "home")]);
+    assert_eq!(named("a.md", "the work of a home\n", &forbidden()), [""; 0]);
+}
+
+fn named(path: &str, text: &str, words: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for word in words.iter().filter(|word| names(line, word)) {
+            found.push(format!("{path}:{}: {word}", number + 1));
+        }
+    }
+    found
+}
+
+/// True when `line` has `word` where a path or a host can begin: deeper in a path it is another folder.
+fn names(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !word.starts_with('/') || !before.is_some_and(|c| c.is_alphanumeric() || "._-}$~*".contains(c))
+    })
+}
+
+/// Every file of the tree that is text, with its content; captures and pictures are not.
+fn text_files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !NOT_OURS.contains(&name.as_str()) {
+                files.extend(text_files(&path));
+            }
+        } else if !WRITTEN_BY_TOOLS.contains(&name.as_str())
+            && let Ok(text) = fs::read_to_string(&path)
+        {
+            files.push((path, text));
+        }
+    }
+    files
+}
