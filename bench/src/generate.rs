@@ -1,0 +1,182 @@
+//! `generate OUT MEGABYTES [CONNECTIONS [BAD_CRC_EVERY]]`: a pcap of iWARP connections, and what it holds as one line on
+//! standard output: `frames N, FPDUs N, bad CRCs N`.
+//!
+//! Each connection is opened, starts MPA with CRC and without markers, and then carries RDMA Writes, Sends, Reads and their
+//! Responses, one FPDU a segment, in an order that depends on nothing but the arguments.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
+use weft_core::wire::mpa::{Framing, fpdu};
+use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
+
+const FRAMING: Framing = Framing { markers: false, crc: true };
+const PAYLOADS: [usize; 4] = [64, 512, 1024, 1400];
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+const PUSH_ACK: u8 = 0x18;
+const FIN_ACK: u8 = 0x11;
+/// Responder's port.
+const PORT: u16 = 4210;
+
+/// Numbers that look random and are the same each time (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % bound
+    }
+}
+
+/// One connection; index 0 is the MPA Initiator.
+struct Connection {
+    ports: [u16; 2],
+    seq: [u32; 2],
+    /// Stream position of the next FPDU.
+    position: [u64; 2],
+    /// MSN of the next Send, and of the next Read Request.
+    msn: [[u32; 2]; 2],
+}
+
+struct Capture<W> {
+    out: W,
+    octets: u64,
+    frames: u64,
+    fpdus: u64,
+    bad: u64,
+    bad_every: u64,
+}
+
+impl<W: Write> Capture<W> {
+    fn segment(&mut self, connection: &mut Connection, from: usize, flags: u8, payload: &[u8]) -> io::Result<()> {
+        let length = u16::try_from(40 + payload.len()).map_err(io::Error::other)?;
+        let mut head = Vec::with_capacity(70);
+        let (seconds, micros) = (1_700_000_000 + self.frames / 200_000, self.frames % 200_000 * 5);
+        for field in [seconds as u32, micros as u32, u32::from(length) + 14, u32::from(length) + 14] {
+            head.extend_from_slice(&field.to_le_bytes());
+        }
+        head.extend_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0]);
+        head.extend_from_slice(&length.to_be_bytes());
+        // Identification, Don't Fragment, time to live, TCP; checksums are left to offloading.
+        head.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
+        let addresses = [[10, 0, 1, 1], [10, 0, 2, 1]];
+        head.extend_from_slice(&addresses[from]);
+        head.extend_from_slice(&addresses[1 - from]);
+        head.extend_from_slice(&connection.ports[from].to_be_bytes());
+        head.extend_from_slice(&connection.ports[1 - from].to_be_bytes());
+        head.extend_from_slice(&connection.seq[from].to_be_bytes());
+        head.extend_from_slice(&if flags == SYN { 0 } else { connection.seq[1 - from] }.to_be_bytes());
+        head.extend_from_slice(&[0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        self.out.write_all(&head)?;
+        self.out.write_all(payload)?;
+        let phantom = u32::from(flags & 3 != 0);
+        let octets = u32::try_from(payload.len()).map_err(io::Error::other)?;
+        connection.seq[from] = connection.seq[from].wrapping_add(octets + phantom);
+        self.octets += (head.len() + payload.len()) as u64;
+        self.frames += 1;
+        Ok(())
+    }
+
+    fn fpdu(&mut self, connection: &mut Connection, from: usize, header: &[u8], payload: &[u8]) -> io::Result<()> {
+        let mut octets = Vec::with_capacity(header.len() + payload.len() + 16);
+        let layout = fpdu::emit(connection.position[from], &[header, payload], FRAMING, &mut octets);
+        connection.position[from] = layout.map_err(io::Error::other)?.end;
+        self.fpdus += 1;
+        if self.bad_every > 0 && self.fpdus.is_multiple_of(self.bad_every) {
+            self.bad += 1;
+            if let Some(last) = octets.last_mut() {
+                *last ^= 1;
+            }
+        }
+        self.segment(connection, from, PUSH_ACK, &octets)
+    }
+
+    fn open(&mut self, index: usize) -> io::Result<Connection> {
+        let port = u16::try_from(40_000 + index).map_err(io::Error::other)?;
+        let seq =
+            [0x1234_5678u32.wrapping_mul(2 * index as u32 + 1), 0x9abc_def1u32.wrapping_mul(2 * index as u32 + 3)];
+        let mut connection = Connection { ports: [port, PORT], seq, position: [0; 2], msn: [[1; 2]; 2] };
+        self.segment(&mut connection, 0, SYN, &[])?;
+        self.segment(&mut connection, 1, SYN | ACK, &[])?;
+        self.segment(&mut connection, 0, ACK, &[])?;
+        self.segment(&mut connection, 0, PUSH_ACK, b"MPA ID Req Frame\x40\x01\0\0")?;
+        self.segment(&mut connection, 1, PUSH_ACK, b"MPA ID Rep Frame\x40\x01\0\0")?;
+        Ok(connection)
+    }
+
+    /// One operation: 60 of 100 Writes, 20 Sends, 20 Reads with their Response.
+    fn operation(&mut self, connection: &mut Connection, dice: &mut Dice, pool: &[u8]) -> io::Result<()> {
+        let from = dice.below(2);
+        let length = PAYLOADS[dice.below(4)];
+        let at = dice.below(pool.len() - length);
+        let payload = &pool[at..at + length];
+        let mut header = Vec::with_capacity(48);
+        let untagged = |opcode| UntaggedUlp { control: Control::new(opcode, 1), word: 0 };
+        let tagged = Tagged { last: true, stag: 0x12300, tagged_offset: connection.position[from] };
+        match dice.below(100) {
+            0..60 => {
+                tagged.emit(1, Control::new(Opcode::WRITE, 1), &mut header);
+                self.fpdu(connection, from, &header, payload)
+            }
+            60..80 => {
+                let msn = connection.msn[from][0];
+                connection.msn[from][0] += 1;
+                Untagged { last: true, qn: 0, msn, mo: 0 }.emit(1, untagged(Opcode::SEND), &mut header);
+                self.fpdu(connection, from, &header, payload)
+            }
+            _ => {
+                let msn = connection.msn[from][1];
+                connection.msn[from][1] += 1;
+                Untagged { last: true, qn: 1, msn, mo: 0 }.emit(1, untagged(Opcode::READ_REQUEST), &mut header);
+                let (sink_stag, src_stag) = (0x12301, 0x12302);
+                let rdmardsz = u32::try_from(length).map_err(io::Error::other)?;
+                let (sink_to, src_to) = (tagged.tagged_offset, 0);
+                ReadRequest { sink_stag, sink_to, rdmardsz, src_stag, src_to }.emit(&mut header);
+                self.fpdu(connection, from, &header, &[])?;
+                header.clear();
+                Tagged { stag: sink_stag, ..tagged }.emit(1, Control::new(Opcode::READ_RESPONSE, 1), &mut header);
+                self.fpdu(connection, 1 - from, &header, payload)
+            }
+        }
+    }
+}
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize, default: u64| match arguments.get(index) {
+        Some(text) => text.parse::<u64>().map_err(io::Error::other),
+        None => Ok(default),
+    };
+    let Some(path) = arguments.first() else {
+        return Err(io::Error::other("usage: generate OUT MEGABYTES [CONNECTIONS [BAD_CRC_EVERY]]"));
+    };
+    let limit = number(1, 200)? * 1_000_000;
+    let connections = usize::try_from(number(2, 1)?).map_err(io::Error::other)?;
+    let mut capture = Capture {
+        out: BufWriter::with_capacity(1 << 20, File::create(path)?),
+        octets: 24,
+        frames: 0,
+        fpdus: 0,
+        bad: 0,
+        bad_every: number(3, 50)?,
+    };
+    capture.out.write_all(b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0")?;
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let pool: Vec<u8> = (0..1 << 16).map(|_| dice.below(256) as u8).collect();
+    let mut open = (0..connections).map(|index| capture.open(index)).collect::<io::Result<Vec<_>>>()?;
+    while capture.octets < limit {
+        let index = dice.below(connections);
+        capture.operation(&mut open[index], &mut dice, &pool)?;
+    }
+    for connection in &mut open {
+        capture.segment(connection, 0, FIN_ACK, &[])?;
+        capture.segment(connection, 1, FIN_ACK, &[])?;
+    }
+    capture.out.flush()?;
+    println!("frames {}, FPDUs {}, bad CRCs {}", capture.frames, capture.fpdus, capture.bad);
+    Ok(())
+}

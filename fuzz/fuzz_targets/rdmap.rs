@@ -1,0 +1,6 @@
+//! RDMAP messages behind the DDP header.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| weft_fuzz::wire::rdmap(data));

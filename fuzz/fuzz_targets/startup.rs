@@ -1,0 +1,6 @@
+//! MPA Request and Reply frames.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| weft_fuzz::wire::startup(data));

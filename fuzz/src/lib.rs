@@ -1,0 +1,14 @@
+//! What the fuzz targets do: each target in `fuzz_targets/` is one call into here.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`wire`] | parsers of the core: no octets panic, and what was read is written again as it was |
+//! | [`stream`] | TCP segments made up here, through the dissector |
+//! | [`capture`] | capture files, through the dissector and the outputs |
+//! | [`filter`] | display filters |
+#![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod filter;
+pub mod stream;
+pub mod wire;

@@ -1,0 +1,97 @@
+//! Fills the seed corpus from the captures: `seeds CAPTURES CORPUS`.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use weft_dissector::source::Capture;
+use weft_dissector::unit::{Kind, Unit};
+use weft_dissector::{Dissector, Sink};
+
+// Built with the targets' instrumentation, so it needs what they link.
+libfuzzer_sys::fuzz_target!(|_data: &[u8]| {});
+
+/// Seeds of one target that are enough.
+const MOST: usize = 200;
+
+struct Writer {
+    corpus: PathBuf,
+    failed: io::Result<()>,
+    written: [usize; TARGETS.len()],
+}
+
+/// Those that units make seeds for.
+const TARGETS: [&str; 7] = ["startup", "ddp", "rdmap", "sdp", "portmap", "fpdu", "deframe"];
+
+impl Writer {
+    fn seed(&mut self, target: usize, octets: &[u8]) {
+        let count = &mut self.written[target];
+        if self.failed.is_ok() && *count < MOST {
+            *count += 1;
+            self.failed = fs::write(self.corpus.join(TARGETS[target]).join(format!("seed-{count:03}")), octets);
+        }
+    }
+}
+
+impl Sink for Writer {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        match &unit.kind {
+            Kind::Startup(_, part) => self.seed(0, part.raw().0),
+            Kind::Fpdu(fpdu) => {
+                let ulpdu = fpdu.ulpdu().raw().0;
+                self.seed(1, ulpdu);
+                self.seed(2, ulpdu.get(18..).unwrap_or(&[]));
+                for target in [5, 6] {
+                    self.seed(target, &[&[0; 60], ulpdu].concat());
+                }
+            }
+            Kind::Sdp(_, _, part) => self.seed(3, part.raw().0),
+            Kind::PortMapper(part) => self.seed(4, part.raw().0),
+            Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. } => {}
+        }
+    }
+}
+
+fn captures(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            captures(&path, found)?;
+        } else if path.extension().is_some_and(|it| it == "pcap" || it == "pcapng") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn main() -> io::Result<()> {
+    let mut arguments = env::args().skip(1).map(PathBuf::from);
+    let (Some(folder), Some(corpus)) = (arguments.next(), arguments.next()) else {
+        return Err(io::Error::other("usage: seeds CAPTURES CORPUS"));
+    };
+    for target in TARGETS.into_iter().chain(["capture", "segments", "filter"]) {
+        fs::create_dir_all(corpus.join(target))?;
+    }
+    let mut found = Vec::new();
+    captures(&folder, &mut found)?;
+    found.sort();
+    let mut writer = Writer { corpus: corpus.clone(), failed: Ok(()), written: [0; TARGETS.len()] };
+    for (n, path) in found.iter().enumerate() {
+        fs::copy(path, corpus.join("capture").join(format!("seed-{n:03}")))?;
+        let Ok(mut capture) = Capture::open(path) else { continue };
+        let mut dissector = Dissector::default();
+        while let Some(frame) = capture.next_frame() {
+            dissector.frame(&frame, &mut writer);
+        }
+        dissector.finish(&mut writer);
+    }
+    let filters = [
+        "iwarp_rdma.opcode == \"Send\" && iwarp_mpa.ulpdulength > 100",
+        "tcp.port in {4210, 5000..5010} and not iwarp_ddp.last_flag == 1",
+        "crc_status == bad || finding.severity >= warning",
+        "iwarp_mpa.privatedata contains 72:65:76 or payload matches \"^GET \"",
+    ];
+    for (n, filter) in filters.iter().enumerate() {
+        fs::write(corpus.join("filter").join(format!("seed-{n:03}")), filter)?;
+    }
+    writer.failed
+}
