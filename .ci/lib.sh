@@ -1,0 +1,75 @@
+# shellcheck shell=bash
+# What the scripts of this folder share. Source it; it goes to the project's folder and sets
+#   ROOT   the project's folder
+#   WEFT   the weft to check: the caller's, else the release build
+#   OUT    where the check may write: below target/ci, new and empty, named after the script
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+NAME=${0##*/}
+WEFT=${WEFT:-${CARGO_TARGET_DIR:-$ROOT/target}/release/weft}
+OUT=${WEFT_CI_OUT:-${CARGO_TARGET_DIR:-$ROOT/target}/ci}/$NAME
+export DEBIAN_FRONTEND=noninteractive
+
+say() { echo "$NAME: $*"; }
+fail() { say "FAILED: $*" >&2; exit 1; }
+
+# fresh_out: an empty $OUT.
+fresh_out() {
+    rm -rf "$OUT"
+    mkdir -p "$OUT"
+}
+
+# need_weft: stop with a sentence when there is no weft to check.
+need_weft() {
+    command -v "$WEFT" >/dev/null || fail "no weft at $WEFT; 'make build' makes it, WEFT=PATH names another"
+}
+
+# need COMMAND PACKAGE [COMMAND PACKAGE]...: install the Debian packages of the commands that are missing.
+need() {
+    local missing=()
+    while [ $# -gt 0 ]; do
+        command -v "$1" >/dev/null || missing+=("$2")
+        shift 2
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    local as=()
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || fail "needs ${missing[*]}: install them, or run this as root"
+        as=(sudo -n)
+    fi
+    command -v apt-get >/dev/null || fail "needs ${missing[*]}, and there is no apt-get to install them with"
+    say "installing ${missing[*]} with apt-get"
+    # Package lists that are missing or old make the first try fail.
+    "${as[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+        { "${as[@]}" apt-get update -qq && "${as[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null; } ||
+        fail "apt-get could not install ${missing[*]}"
+}
+
+# free_port: a TCP port of the loopback interface that nothing uses right now.
+free_port() {
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 12000))
+        grep -qE "^ *[0-9]+: [0-9A-F]{8}:$(printf %04X "$port") " /proc/net/tcp || break
+    done
+    echo "$port"
+}
+
+# until_true SECONDS COMMAND...: run COMMAND until it succeeds; status 1 when it never did.
+until_true() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.1
+    done
+}
+
+# builtin_run [OPTION...]: the suites against the builtin responder, into $OUT/run. With a deviation, weft's status is 1.
+builtin_run() {
+    local want=0 status=0
+    case " $* " in *" --deviate "*) want=1 ;; esac
+    "$WEFT" test builtin --out "$OUT/run" "$@" >"$OUT/test.log" 2>&1 || status=$?
+    [ "$status" = "$want" ] || { tail -20 "$OUT/test.log" >&2; fail "weft test builtin $*: status $status, not $want"; }
+}
