@@ -1,6 +1,4 @@
 //! A PostgreSQL server of Debian's packages for one test: a cluster in a temporary folder, on a loopback port of its own.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-#![allow(unreachable_pub, reason = "a module of a test binary")]
 
 use std::net::TcpListener;
 use std::os::unix::fs::chown;

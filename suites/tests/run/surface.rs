@@ -1,9 +1,6 @@
 //! What scripts can do to a connection, and what they get from it.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
-mod common;
-
-use common::{one_case, run};
+use crate::common::{one_case, run};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
 use weft_suites::script::Suites;

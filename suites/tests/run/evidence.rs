@@ -1,12 +1,9 @@
 //! Every case leaves its files, under the paths that its result names, and others read them.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-
-mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{deviating, key_case};
+use crate::common::{deviating, key_case};
 use weft_dissector::source::Capture;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Sink};

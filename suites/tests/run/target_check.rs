@@ -1,5 +1,4 @@
 //! What `weft target check` learns about targets.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use weft_suites::target::{Probe, Target, check};
 
@@ -30,7 +29,7 @@ async fn a_target_that_is_not_there_is_told() {
 /// What the guide shows are target files.
 #[test]
 fn the_examples_of_the_guide_are_targets() {
-    let guide = include_str!("../suites/TARGETS.md");
+    let guide = include_str!("../../suites/TARGETS.md");
     let examples: Vec<&str> =
         guide.split("```toml\n").skip(1).map(|behind| behind.split("```").next().unwrap()).collect();
     assert_eq!(examples.len(), 2);

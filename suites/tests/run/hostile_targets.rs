@@ -1,14 +1,11 @@
 //! Targets that do not play along: each case ends in its time, with a verdict that says what happened.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-
-mod common;
 
 use std::future::Future;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use common::CASE;
+use crate::common::CASE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weft_suites::Filter;
@@ -30,7 +27,7 @@ async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream)
     let target = Target::from_toml("odd.toml", &text).unwrap();
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of([format!("{CASE}[octet=0]")]);
-    let (mut report, _) = common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    let (mut report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     server.abort();
     report.results.remove(0)
 }

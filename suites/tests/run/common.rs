@@ -1,6 +1,4 @@
 //! What the tests of runs share.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 use std::fs;
 use std::path::Path;

@@ -1,12 +1,8 @@
 //! A run that was stopped goes on where it was; the store remembers what a case did on a target, in SQLite and PostgreSQL.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-
-mod common;
-mod postgres;
 
 use std::sync::{Arc, Mutex};
 
-use common::{CASE, key_case};
+use crate::common::{CASE, key_case};
 use tokio::sync::watch;
 use weft_suites::model::{Event, ExitCode, RunStatus, Verdict};
 use weft_suites::script::Suites;
@@ -77,17 +73,17 @@ async fn only_the_same_target_and_suites_go_on() {
     stopped_after(5, out.path(), Schedule::default()).await;
     let schedule = Schedule { resume: true, ..Schedule::default() };
     let sink = Arc::new(|_: &Event| {});
-    let other = options(out.path(), common::deviating(), None);
+    let other = options(out.path(), crate::common::deviating(), None);
     let error = weft_suites::run_with(other, schedule.clone(), sink.clone()).await.unwrap_err();
     assert!(error.to_string().contains("described otherwise"), "{error}");
     let mut suites = options(out.path(), Target::builtin(), None);
-    suites.suites = Suites::from_folder(&common::one_case(out.path(), "")).unwrap();
+    suites.suites = Suites::from_folder(&crate::common::one_case(out.path(), "")).unwrap();
     let error = weft_suites::run_with(suites, schedule, sink).await.unwrap_err();
     assert!(error.to_string().contains(CASE), "{error}");
 }
 
 async fn remembers(store: &Store, out: &std::path::Path, url: Option<String>) {
-    for target in [Target::builtin(), common::deviating()] {
+    for target in [Target::builtin(), crate::common::deviating()] {
         let sink = Arc::new(|_: &Event| {});
         let schedule = Schedule { store: url.clone(), ..Schedule::default() };
         let report = weft_suites::run_with(options(out, target, None), schedule, sink).await.unwrap();
@@ -126,7 +122,7 @@ async fn no_other_address_is_taken() {
 /// The same on a real server.
 #[tokio::test]
 async fn postgresql_is_the_same() {
-    let Some(server) = postgres::Server::start() else {
+    let Some(server) = crate::postgres::Server::start() else {
         eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
         return;
     };

@@ -1,11 +1,8 @@
 //! What becomes of scripts that are wrong, or of cases that a target does not follow: each ends with a verdict and its line.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::{one_case, run};
+use crate::common::{one_case, run};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, ExitCode, Verdict};
 use weft_suites::script::{Limits, Suites};
@@ -130,7 +127,7 @@ async fn a_flood_of_notes_is_bounded_and_told() {
 /// The case that the guide shows is one.
 #[tokio::test]
 async fn the_example_of_the_guide_runs() {
-    let guide = include_str!("../suites/README.md");
+    let guide = include_str!("../../suites/README.md");
     let script: String =
         guide.lines().filter_map(|line| line.strip_prefix("    ")).map(|line| format!("{line}\n")).collect();
     let out = tempfile::tempdir().unwrap();

@@ -1,14 +1,11 @@
 //! Each report says what happened, and whoever reads its format can read it.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-
-mod common;
 
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use common::{CASE, deviating, key_case, one_case, run};
+use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_suites::model::{EventSink, RunReport};
 use weft_suites::script::Suites;
 use weft_suites::target::Target;

@@ -1,7 +1,5 @@
-//! The committed JSON Schemas describe what the types are today. `WEFT_BLESS=1 cargo test -p weft-suites --test schema`
+//! The committed JSON Schemas describe what the types are today. `WEFT_BLESS=1 cargo test -p weft-suites --test run schema`
 //! writes them anew.
-
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::path::PathBuf;
 

@@ -1,9 +1,6 @@
 //! TAP, SARIF and Markdown say what the run came to; the baseline decides what is expected.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
-mod common;
-
-use common::{CASE, key_case};
+use crate::common::{CASE, key_case};
 use serde_json::Value;
 use weft_suites::baseline::BaselineEntry;
 use weft_suites::diff::Diff;
@@ -15,7 +12,7 @@ use weft_suites::{Filter, RunOptions, Schedule};
 
 async fn failing(baseline: Vec<BaselineEntry>) -> RunReport {
     let out = tempfile::tempdir().unwrap();
-    key_case(common::deviating().with_baseline(baseline), out.path()).await
+    key_case(crate::common::deviating().with_baseline(baseline), out.path()).await
 }
 
 fn entry(case: &str, outcome: Verdict, signature: &str) -> BaselineEntry {
@@ -134,7 +131,7 @@ async fn a_stale_entry_fails_the_run() {
     // What was not selected is not judged.
     let target = Target::builtin().with_baseline(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "x")]);
     let filter = Filter::of([format!("{CASE}[octet=4]")]);
-    let (report, _) = common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
 }
 
@@ -168,7 +165,7 @@ async fn jobs_give_the_same_results_in_the_same_order() {
     let run = async |jobs| {
         let out = tempfile::tempdir().unwrap();
         let options = RunOptions {
-            target: common::deviating(),
+            target: crate::common::deviating(),
             suites: Suites::embedded().unwrap(),
             filter: Filter::of(["mpa/7.1.1-key"]).tier(Tier::Full),
             out: out.path().to_owned(),

@@ -1,11 +1,8 @@
 //! What the store keeps, of a run that ended and of one that did not.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{CASE, key_case};
+use crate::common::{CASE, key_case};
 use tokio::sync::watch;
 use weft_suites::model::{CaseKey, Event, ExitCode, RunStatus, Verdict};
 use weft_suites::script::Suites;
@@ -17,7 +14,7 @@ use weft_suites::{Filter, RunOptions};
 async fn a_finished_run_is_read_back_whole() {
     let out = tempfile::tempdir().unwrap();
     let first = key_case(Target::builtin(), out.path()).await;
-    let second = key_case(common::deviating(), out.path()).await;
+    let second = key_case(crate::common::deviating(), out.path()).await;
     let store = Store::open(&out.path().join(FILE_NAME)).await.unwrap();
 
     let runs = store.runs(10).await.unwrap();

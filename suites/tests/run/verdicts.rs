@@ -1,9 +1,6 @@
 //! The case about the key judges right, over the virtual link and over TCP, and says why.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
-mod common;
-
-use common::{CASE, deviating, key_case, one_case, run};
+use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_core::requirement;
 use weft_suites::Filter;
 use weft_suites::model::{Event, ExitCode, MarkKind, RunReport, Step, StepKind, Verdict};

@@ -1,0 +1,17 @@
+//! The tests of the engine from outside, one file a subject, in one binary: eleven would link the same libraries eleven times.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(unreachable_pub, reason = "modules of a test binary")]
+
+mod common;
+mod evidence;
+mod formats;
+mod hostile_targets;
+mod postgres;
+mod reports;
+mod resume;
+mod schema;
+mod scripts;
+mod store;
+mod surface;
+mod target_check;
+mod verdicts;
