@@ -19,6 +19,8 @@ use crate::model::{CaseResult, Evidence, EvidenceFile, EvidenceKind, RunInfo};
 pub(crate) use frames::{Frame, frames};
 pub(crate) use monitor::watch;
 
+/// Link type of the frames, as <https://www.tcpdump.org/linktypes.html> numbers it.
+const LINKTYPE_ETHERNET: u16 = 1;
 /// Name of the packets' file.
 const PCAPNG: &str = "evidence.pcapng";
 /// Name of the result's file.
@@ -45,9 +47,8 @@ pub(crate) fn write(
     fs::create_dir_all(&folder)?;
     let comments = comments::of_events(result, tape);
     let section = comments::of_section(run, result);
-    let mut capture = Vec::new();
-    pcapng::write(&mut capture, &section, frames, &comments, began_unix_ns);
-    fs::write(folder.join(PCAPNG), capture)?;
+    let capture = io::BufWriter::new(fs::File::create(folder.join(PCAPNG))?);
+    pcapng::write(capture, &section, frames, &comments, began_unix_ns)?;
     let mut transcript = serde_json::to_vec_pretty(result)?;
     transcript.push(b'\n');
     fs::write(folder.join(TRANSCRIPT), transcript)

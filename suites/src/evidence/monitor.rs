@@ -5,10 +5,8 @@ use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 use weft_peer::driver::{Direction, TapeEvent, What};
 
-use super::Frame;
+use super::{Frame, LINKTYPE_ETHERNET};
 use crate::model::Seen;
-
-const LINKTYPE_ETHERNET: u16 = 1;
 
 /// Most findings that are kept of one case.
 const MAX_SEEN: usize = 1000;
