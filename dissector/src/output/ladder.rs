@@ -10,7 +10,8 @@
 //!
 //! The model knows nothing of captures, so that whoever tells a story of two ends can draw it. Colours of the SVG are CSS variables
 //! (`--weft-wrong`, `--weft-stimulus`, `--weft-good`, `--weft-faint`) of the page that holds it, with defaults that can be read on
-//! light and dark; text and lines take the page's text colour.
+//! light and dark; text and lines take the page's text colour. They stand in presentation attributes: a page whose security policy
+//! forbids inline styles may hold the diagram too.
 
 use std::fmt::Write as _;
 
@@ -125,16 +126,16 @@ impl Ladder {
             escaped(&self.title)
         );
         for (x, name) in [(LEFT, &self.participants[0]), (RIGHT, &self.participants[1])] {
-            text(&mut svg, x, 20, "middle", "font-weight:bold", name);
-            line(&mut svg, (x, 28), (x, height - ROW / 2), &format!("stroke:{}", colour(Tone::Faint)));
+            text(&mut svg, (x, 20), "middle", "font-weight=\"bold\"", name);
+            line(&mut svg, (x, 28), (x, height - ROW / 2), &stroke(Tone::Faint));
         }
-        text(&mut svg, LEFT - 60, 20, "end", &format!("fill:{}", colour(Tone::Faint)), "ms");
+        text(&mut svg, (LEFT - 60, 20), "end", &fill(Tone::Faint), "ms");
         for (index, row) in (1..).zip(&self.rows) {
             row.svg(TOP + ROW * index - ROW / 2, &mut svg);
         }
         if self.more > 0 {
             let more = format!("and {} more", self.more);
-            text(&mut svg, LEFT + 8, height - 6, "start", &format!("fill:{}", colour(Tone::Faint)), &more);
+            text(&mut svg, (LEFT + 8, height - 6), "start", &fill(Tone::Faint), &more);
         }
         svg.push_str("</svg>");
         svg
@@ -149,35 +150,34 @@ const ROW: u32 = 30;
 
 impl Row {
     fn svg(&self, y: u32, svg: &mut String) {
-        let (colour, faint) = (colour(self.tone), colour(Tone::Faint));
+        let (fill, faint) = (fill(self.tone), fill(Tone::Faint));
         let frame = self.frame.map_or_else(String::new, |frame| format!(", frame {frame}"));
         let _ = write!(svg, "<g><title>{}{frame}</title>", escaped(&self.label));
-        text(svg, LEFT - 60, y + 4, "end", &format!("fill:{faint}"), &milliseconds(self.time));
+        text(svg, (LEFT - 60, y + 4), "end", &faint, &milliseconds(self.time));
         if let Some(frame) = self.frame {
-            text(svg, LEFT - 10, y + 4, "end", &format!("fill:{faint}"), &frame.to_string());
+            text(svg, (LEFT - 10, y + 4), "end", &faint, &frame.to_string());
         }
         let middle = u32::midpoint(LEFT, RIGHT);
         match self.what {
             What::Arrow { from, dashed } => {
                 let (start, end) = if from == 0 { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
-                let dash = if dashed { ";stroke-dasharray:5 3" } else { "" };
-                line(svg, (start, y + 6), (end, y + 6), &format!("stroke:{colour};stroke-width:1.5{dash}"));
+                let dash = if dashed { " stroke-dasharray=\"5 3\"" } else { "" };
+                let stroke = stroke(self.tone);
+                line(svg, (start, y + 6), (end, y + 6), &format!("{stroke} stroke-width=\"1.5\"{dash}"));
                 let back = if end > start { end - 8 } else { end + 8 };
                 let (top, tip, bottom) = (y + 2, y + 6, y + 10);
-                let _ = write!(
-                    svg,
-                    "<polygon points=\"{end},{tip} {back},{top} {back},{bottom}\" style=\"fill:{colour}\"/>"
-                );
-                text(svg, middle, y, "middle", &format!("fill:{colour}"), &self.label);
+                let _ = write!(svg, "<polygon points=\"{end},{tip} {back},{top} {back},{bottom}\" {fill}/>");
+                text(svg, (middle, y), "middle", &fill, &self.label);
             }
             What::Note => {
                 let (x, width) = (LEFT + 12, RIGHT - LEFT - 24);
                 let top = y - 10;
+                let stroke = stroke(self.tone);
                 let _ = write!(
                     svg,
-                    "<rect x=\"{x}\" y=\"{top}\" width=\"{width}\" height=\"22\" rx=\"4\" style=\"fill:none;stroke:{colour}\"/>"
+                    "<rect x=\"{x}\" y=\"{top}\" width=\"{width}\" height=\"22\" rx=\"4\" fill=\"none\" {stroke}/>"
                 );
-                text(svg, middle, y + 5, "middle", &format!("fill:{colour}"), &self.label);
+                text(svg, (middle, y + 5), "middle", &fill, &self.label);
             }
         }
         svg.push_str("</g>");
@@ -194,13 +194,21 @@ fn colour(tone: Tone) -> &'static str {
     }
 }
 
-fn line(svg: &mut String, (x1, y1): (u32, u32), (x2, y2): (u32, u32), style: &str) {
-    let _ = write!(svg, "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" style=\"{style}\"/>");
+fn fill(tone: Tone) -> String {
+    format!("fill=\"{}\"", colour(tone))
 }
 
-fn text(svg: &mut String, x: u32, y: u32, anchor: &str, style: &str, label: &str) {
+fn stroke(tone: Tone) -> String {
+    format!("stroke=\"{}\"", colour(tone))
+}
+
+fn line(svg: &mut String, (x1, y1): (u32, u32), (x2, y2): (u32, u32), attributes: &str) {
+    let _ = write!(svg, "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {attributes}/>");
+}
+
+fn text(svg: &mut String, (x, y): (u32, u32), anchor: &str, attributes: &str, label: &str) {
     let label = escaped(&cut(label, MOST_LABEL));
-    let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" style=\"{style}\">{label}</text>");
+    let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {attributes}>{label}</text>");
 }
 
 /// The beginning of a label, without characters that would break a row.
@@ -256,5 +264,24 @@ mod tests {
         }
         assert_eq!(svg.matches("<polygon").count(), 2);
         assert!(!svg.contains("script") && !svg.contains("href"));
+        assert!(svg.contains("and 2 more") && svg.contains('…'));
+    }
+
+    #[test]
+    fn arrows_point_to_the_other_end() {
+        let svg = ladder().svg();
+        assert!(svg.contains(&format!("points=\"{RIGHT},")) && svg.contains(&format!("points=\"{LEFT},")));
+        assert!(svg.contains("1.234"));
+    }
+
+    #[test]
+    fn colours_are_attributes_and_no_styles() {
+        let mut ladder = ladder();
+        ladder.rows[0].label = "a style=\"color:red\" <b>\u{7}".to_owned();
+        let svg = ladder.svg();
+        assert!(!svg.contains(" style=\"") && svg.contains(">a style=&quot;color:red&quot; &lt;b&gt; <"), "{svg}");
+        assert!(
+            svg.contains("stroke=\"var(--weft-faint,#888)\"") && svg.contains("fill=\"var(--weft-wrong,#d43a3a)\"")
+        );
     }
 }

@@ -122,7 +122,7 @@ fn entry<'a>(report: &'a RunReport, result: &'a CaseResult) -> Entry<'a> {
         anchor: result.key.path(),
         took: duration(result.duration_us),
         requirements: ledger(std::iter::once(result)),
-        ladder: ladder(&result.steps),
+        ladder: ladder(&result.steps).svg(),
         steps: steps.collect(),
         pcapng: result.evidence.path(EvidenceKind::Pcapng).map(link),
         transcript: result.evidence.path(EvidenceKind::Transcript).map(link),

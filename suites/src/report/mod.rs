@@ -1,6 +1,6 @@
 //! Reports: readers of the event stream ([`Terminal`]) and of a finished run ([`write_all`]), one file a format.
 //!
-//! [`ladder`](fn@ladder) (a sequence diagram as SVG) and [`hex`] (octets with marks) are what the HTML report is made of; pages use
+//! [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (octets with marks) are what the HTML report is made of; pages use
 //! them too. Nothing here judges.
 
 pub mod hex;

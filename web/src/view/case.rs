@@ -3,10 +3,11 @@
 use askama::Template;
 use weft_core::Requirement;
 use weft_suites::model::{CaseInfo, CaseResult, EvidenceKind, MarkKind, RunInfo, Step, Verdict};
+use weft_suites::report;
 use weft_suites::report::hex::{self, HexRow};
 use weft_suites::store::RunDetail;
 
-use super::{ladder, time, url};
+use super::{time, url};
 
 /// Octets of a step that are shown.
 const SHOWN: usize = 1024;
@@ -72,7 +73,7 @@ pub(crate) fn case(
         result,
         took: result.map(|result| time::duration(result.duration_us)).unwrap_or_default(),
         requirements: judged(case, result),
-        ladder: result.map(|result| ladder::svg(&result.steps)).unwrap_or_default(),
+        ladder: result.map(|result| report::ladder(&result.steps).svg()).unwrap_or_default(),
         steps: result.map(|result| result.steps.iter().filter_map(step).collect()).unwrap_or_default(),
         files: result.map(|result| files(id, result)).unwrap_or_default(),
         is_kept,

@@ -1,10 +1,9 @@
 //! Pages: what the templates show, made from what the store holds. One file a page.
 //!
-//! Templates escape what they are given; the one thing handed over as markup is the ladder diagram, which `weft-suites`
-//! makes and escapes itself ([`ladder`]).
+//! Templates escape what they are given; the one thing handed over as markup is the ladder diagram, which escapes its texts itself
+//! and has no styles inline ([`weft_suites::report::ladder`]).
 
 mod case;
-mod ladder;
 mod run;
 mod runs;
 mod time;
