@@ -9,6 +9,7 @@ mod write;
 use std::path::Path;
 
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
+use sqlx::migrate::Migrator;
 use sqlx::{AnyPool, Executor};
 
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
@@ -44,6 +45,9 @@ pub struct Store {
 /// Name of the database in a run's folder.
 pub const FILE_NAME: &str = "results.sqlite";
 
+/// How the schema came to be.
+static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+
 /// Connections to the database at most.
 const CONNECTIONS: u32 = 4;
 
@@ -73,8 +77,14 @@ impl Store {
         if is_file {
             // Kept in the file: readers (the web page) see a run while it is written.
             pool.execute("PRAGMA journal_mode = WAL").await?;
+            // SQLite's driver has no lock around migrations: of two that open a new file, both would create its tables.
+            let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
+            // `run` itself takes no transaction in a future that may be sent to another thread.
+            MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+            transaction.commit().await?;
+        } else {
+            MIGRATIONS.run(&pool).await?;
         }
-        sqlx::migrate!("./migrations").run(&pool).await?;
         Ok(Store { pool })
     }
 

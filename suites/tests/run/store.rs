@@ -104,3 +104,25 @@ fn options(out: &std::path::Path, cancel: Option<watch::Receiver<bool>>) -> RunO
         cancel,
     }
 }
+
+/// The dashboard and the run open a new folder's store at about the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_new_database_is_opened_by_many_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..10 {
+        let file = folder.path().join(round.to_string());
+        let opened: Vec<_> = (0..6)
+            .map(|_| {
+                tokio::spawn({
+                    let file = file.clone();
+                    async move { Store::open(&file).await }
+                })
+            })
+            .collect();
+        for store in opened {
+            let store = store.await.unwrap().unwrap();
+            assert_eq!(store.runs(1).await.unwrap(), []);
+            store.close().await;
+        }
+    }
+}
