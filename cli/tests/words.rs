@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that are not part of the tree: build output, history, reports of runs.
+/// What is not part of the tree: build output, history (in a worktree of git `.git` is a file), reports of runs.
 const NOT_OURS: [&str; 4] = ["target", ".git", "weft-report", "node_modules"];
 /// Files that a tool writes and that must name where packages come from.
 const WRITTEN_BY_TOOLS: [&str; 1] = ["Cargo.lock"];
@@ -71,10 +71,11 @@ fn text_files(folder: &Path) -> Vec<(PathBuf, String)> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if NOT_OURS.contains(&name.as_str()) {
+            continue;
+        }
         if path.is_dir() {
-            if !NOT_OURS.contains(&name.as_str()) {
-                files.extend(text_files(&path));
-            }
+            files.extend(text_files(&path));
         } else if !WRITTEN_BY_TOOLS.contains(&name.as_str())
             && let Ok(text) = fs::read_to_string(&path)
         {
