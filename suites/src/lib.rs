@@ -39,6 +39,7 @@ mod correct;
 pub mod coverage;
 pub mod diff;
 mod evidence;
+pub mod folder;
 pub mod model;
 pub mod prove;
 pub mod report;

@@ -64,13 +64,20 @@ impl Matrix {
     }
 }
 
-/// Runs the matrix. What each run leaves goes below `out`, in a folder named after the deviation.
+/// Runs the matrix. What each run leaves goes below `out`, in a folder named after the deviation; what an earlier matrix left there is
+/// removed.
 ///
 /// # Errors
 /// The tester cannot work.
 pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> Result<Matrix, RunError> {
     let run = async |target: Target, filter: Filter, folder: &str| {
         let (suites, out) = (suites.clone(), out.join(folder));
+        match std::fs::remove_dir_all(&out) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(RunError::Write { path: out, error });
+            }
+            _ => {}
+        }
         let options = RunOptions { target, suites, filter, out, seed: Some(1), cancel: None };
         run_with(options, Schedule { jobs, ..Schedule::default() }, Arc::new(|_: &Event| {})).await
     };

@@ -214,9 +214,10 @@ async fn no_address_leads_out_of_the_run() {
     }
 
     // A store that was tampered with opens no other file either.
-    for stored in ["../secret", "/etc/passwd", "cases/../../secret"] {
+    for stored in ["../../../secret", "/etc/passwd", "cases/../../../../secret"] {
         let (mut run, mut result) = (report.run.clone(), report.results[0].clone());
         run.id = format!("29990101-{}", stored.len());
+        std::fs::create_dir_all(run_folder.join("earlier").join(&run.id).join("cases")).unwrap();
         for file in &mut result.evidence.files {
             file.path = stored.to_owned();
         }
@@ -230,23 +231,24 @@ async fn no_address_leads_out_of_the_run() {
 }
 
 #[tokio::test]
-async fn files_that_a_later_run_overwrote_are_not_shown_as_evidence() {
+async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
     let folder = tempfile::tempdir().unwrap();
     let first = failing_run(folder.path(), None).await;
     let second = failing_run(folder.path(), None).await;
     let site = site(folder.path(), None).await;
     let key = &first.results[0].key;
-    // Runs of the same millisecond are told apart by the rest of their ids.
-    let mut ids = [(first.run.started_unix_ms, &first.run.id), (second.run.started_unix_ms, &second.run.id)];
-    ids.sort();
-    for ((_, id), status) in ids.into_iter().zip([StatusCode::NOT_FOUND, StatusCode::OK]) {
+    for id in [&first.run.id, &second.run.id] {
         let page = case_page(id, key);
-        assert_eq!(site.get(&page.replace("/cases/", "/evidence/pcapng/")).await.status(), status);
-        assert_eq!(
-            site.text(&page).await.contains("this run has none of its own any more"),
-            status == StatusCode::NOT_FOUND
-        );
+        let response = site.get(&page.replace("/cases/", "/evidence/pcapng/")).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        // The comment of the section names the run.
+        assert!(String::from_utf8_lossy(&octets(response).await).contains(&format!("run {id}")));
+        assert!(!site.text(&page).await.contains("not in the folder any more"));
     }
+    std::fs::remove_dir_all(folder.path().join("earlier")).unwrap();
+    let page = case_page(&first.run.id, key);
+    assert_eq!(site.get(&page.replace("/cases/", "/evidence/pcapng/")).await.status(), StatusCode::NOT_FOUND);
+    assert!(site.text(&page).await.contains("not in the folder any more"));
 }
 
 /// Reads the data of Server-Sent Events.

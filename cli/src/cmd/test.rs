@@ -34,7 +34,8 @@ const EVENTS_KEPT: usize = 1024;
     weft test nic.toml --out nic --resume                  go on with a run that was stopped\n  \
     weft test --prove                                      every case against every deviation it is about\n\n\
     The folder of --out gets report.html, report.json, report.sarif, report.tap, junit.xml, summary.md, results.sqlite, and\n\
-    cases/<case>/<parameters>/ with evidence.pcapng and transcript.json of each case, passed ones too."
+    cases/<case>/<parameters>/ with evidence.pcapng and transcript.json of each case, passed ones too. A later run into the same\n\
+    folder moves the files of the one before to earlier/<run id>/; the newest 20 are kept there."
 )]
 pub(crate) struct Arguments {
     /// builtin (in process, virtual clock), builtin-tcp (real TCP on loopback), or a TOML file that describes a target
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
     /// Break a rule on purpose (builtin targets only; may be given several times); `weft deviations` lists the names
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
-    /// Where results go
+    /// Where results go; what an earlier run left there moves to DIR/earlier
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
     /// Suites from a folder instead of those built in
@@ -301,10 +302,12 @@ async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSin
     Ok(report)
 }
 
-/// Runs; that there is nothing to go on with is the user's mistake.
+/// Runs; that there is nothing to go on with, or that the folder is in use, is the user's to mend.
 async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     weft_suites::run_with(options, schedule, sink).await.map_err(|error| match error {
-        weft_suites::RunError::Resume(why) => BadInput(why).into(),
+        error @ (weft_suites::RunError::Resume(_) | weft_suites::RunError::Busy { .. }) => {
+            BadInput(error.to_string()).into()
+        }
         other => other.into(),
     })
 }

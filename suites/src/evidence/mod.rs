@@ -26,7 +26,7 @@ const PCAPNG: &str = "evidence.pcapng";
 /// Name of the result's file.
 const TRANSCRIPT: &str = "transcript.json";
 
-/// Where the files of a case will be, relative to the run's folder.
+/// Where the files of a case will be, relative to the run's folder ([`crate::folder::of_run`]).
 pub(crate) fn place(key: &crate::model::CaseKey) -> Evidence {
     let folder = format!("cases/{}", key.path());
     let file = |kind, name: &str| EvidenceFile { kind, path: format!("{folder}/{name}") };

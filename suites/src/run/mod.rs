@@ -1,7 +1,7 @@
 //! The engine: plans, runs the cases, judges, keeps evidence and results, and tells it all as events.
 //!
-//! A run writes below its folder: `results.sqlite`, and `cases/<case>/<parameters>/`. Reports are not written here
-//! ([`crate::report::write_all`]); they need nothing but what a run returns.
+//! A run writes below its folder ([`crate::folder`]): `results.sqlite`, `run.json`, and `cases/<case>/<parameters>/`. Reports are not
+//! written here ([`crate::report::write_all`]); they need nothing but what a run returns.
 
 mod begin;
 mod case;
@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 pub use plan::{Filter, Plan};
 
 use crate::baseline;
+use crate::folder::Held;
 use crate::model::{CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
@@ -33,7 +34,7 @@ pub struct RunOptions {
     pub suites: Suites,
     /// Which of them.
     pub filter: Filter,
-    /// The run's folder; it is created. Evidence of another run there is overwritten, its results stay in the store.
+    /// The run's folder; it is created. The files of the run before go to `earlier/<run id>` there ([`crate::folder`]).
     pub out: PathBuf,
     /// Seed of everything random; one is drawn where there is none.
     pub seed: Option<u64>,
@@ -53,6 +54,12 @@ pub enum RunError {
     /// There is no run to go on with, or it was not one of these suites against this target.
     #[error("{0}")]
     Resume(String),
+    /// Another run writes there now.
+    #[error("{path}: another run writes into this folder: wait for its end, or choose another folder", path = path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A file of the run's folder cannot be written.
     #[error("{path}: {error}", path = path.display())]
     Write {
@@ -94,7 +101,7 @@ pub async fn run_with(
 ) -> Result<RunReport, RunError> {
     let began = Instant::now();
     let RunOptions { target, suites, filter, out, seed, mut cancel } = options;
-    std::fs::create_dir_all(&out).map_err(|error| RunError::Write { path: out.clone(), error })?;
+    let held = Held::take(&out)?;
     let live = Live::open(&target).await?;
     let store = match &schedule.store {
         Some(url) => Store::connect(url).await?,
@@ -105,6 +112,7 @@ pub async fn run_with(
         false => begin::fresh(&store, &target, &suites, &filter, seed).await?,
     };
     let begin::Begun { run, plan, mut results, spent_us } = begun;
+    held.begin(&run)?;
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
     // The stream of a run that is resumed is whole.

@@ -4,6 +4,7 @@
 
 mod common;
 mod evidence;
+mod folder;
 mod formats;
 mod hostile_targets;
 mod postgres;

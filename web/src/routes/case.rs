@@ -2,6 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Html;
+use weft_suites::model::EvidenceKind;
 
 use super::{evidence, find_case, find_run};
 use crate::app::{App, Failure};
@@ -14,6 +15,12 @@ pub(super) async fn page(
     let run = find_run(&app, &run).await?;
     let (place, key) = find_case(&run, &case)?;
     let result = app.store.result(&run.record.info.id, &key).await?;
-    let is_kept = evidence::is_kept(&app, &run.record.info.id, &key).await?;
+    let is_kept = match &result {
+        Some(result) if result.evidence.path(EvidenceKind::Pcapng).is_some() => {
+            evidence::place(&app, &run.record.info.id, result, EvidenceKind::Pcapng).await.is_some()
+        }
+        // Nothing was to be kept.
+        _ => true,
+    };
     Ok(Html(view::case(&run, place, result.as_ref(), is_kept)?))
 }

@@ -9,15 +9,14 @@ use axum::body::Body;
 use axum::extract::{Path as Address, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use weft_suites::model::{CaseKey, EvidenceKind};
+use weft_suites::folder;
+use weft_suites::model::{CaseKey, CaseResult, EvidenceKind};
 
 use super::{find_case, find_run};
 use crate::app::{App, Failure};
 
 /// The longest file that is handed out; evidence of one case is far below.
 const MAX_FILE: u64 = 64 << 20;
-/// Newer runs that are looked through for one that overwrote the files; behind so many, one has to be assumed.
-const NEWER: u32 = 50;
 
 const GONE: Failure = Failure::NotFound("There is no such file.");
 
@@ -34,35 +33,21 @@ pub(super) async fn file(
     let id = &run.record.info.id;
     let (_, key) = find_case(&run, &case)?;
     let result = app.store.result(id, &key).await?.ok_or(GONE)?;
-    if !is_kept(&app, id, &key).await? {
-        return Err(Failure::NotFound(
-            "Later runs in the same folder write to the same files, so this run has none of its own any more.",
-        ));
-    }
-    let path = inside(&app.folder, result.evidence.path(kind).ok_or(GONE)?).await.ok_or(GONE)?;
+    let path = place(&app, id, &result, kind).await.ok_or(GONE)?;
     let octets = tokio::fs::read(&path).await.map_err(Failure::File)?;
     let name = format!("attachment; filename=\"{}.{extension}\"", file_name(&key));
     let headers = [(header::CONTENT_TYPE, mime.to_owned()), (header::CONTENT_DISPOSITION, name)];
     Ok((headers, Body::from(octets)).into_response())
 }
 
-/// Are the files of this case still those of run `run`? A newer run in the same folder writes to the same paths.
-pub(super) async fn is_kept(app: &App, run: &str, key: &CaseKey) -> Result<bool, Failure> {
-    let newer = app.store.runs(NEWER).await?;
-    if !newer.iter().any(|record| record.info.id == run) {
-        return Ok(false);
-    }
-    for record in newer.iter().take_while(|record| record.info.id != run) {
-        if app.store.result(&record.info.id, key).await?.is_some() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// The file of a result, if it is there.
+pub(super) async fn place(app: &App, run: &str, result: &CaseResult, kind: EvidenceKind) -> Option<PathBuf> {
+    let path = folder::of_run(&app.folder, run).join(result.evidence.path(kind)?);
+    inside(&app.folder, &path).await
 }
 
 /// The file at `path` below `folder`; `None` where that leads elsewhere, or to no plain file of bounded length.
-async fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
-    let path = Path::new(path);
+async fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
     }
@@ -93,10 +78,10 @@ mod tests {
         std::fs::write(folder.path().join("cases/a.pcapng"), "x").unwrap();
         std::os::unix::fs::symlink(outside.path(), folder.path().join("cases/link")).unwrap();
         std::os::unix::fs::symlink("a.pcapng", folder.path().join("cases/inner")).unwrap();
-        assert!(inside(folder.path(), "cases/a.pcapng").await.is_some());
+        assert!(inside(folder.path(), Path::new("cases/a.pcapng")).await.is_some());
         let outside = outside.path().to_str().unwrap();
         for path in ["../x", "cases/../cases/a.pcapng", outside, "cases/link", "cases/inner", "cases", "", "none"] {
-            assert_eq!(inside(folder.path(), path).await, None, "{path}");
+            assert_eq!(inside(folder.path(), Path::new(path)).await, None, "{path}");
         }
     }
 

@@ -1,0 +1,215 @@
+//! The folder that runs write into: the newest run's files at the top, those of each run before it in a folder of its own.
+//!
+//! | what | whose |
+//! | --- | --- |
+//! | `results.sqlite` | all runs |
+//! | `run.json` | the [`RunInfo`] of the run whose files are at the top |
+//! | `cases/`, `report.html`, `report.json`, `report.sarif`, `report.tap`, `junit.xml`, `summary.md` | that run's |
+//! | `earlier/<run id>/` | the same of an earlier run |
+//!
+//! So a CI job finds what it looks for under names that never change, and no run takes the evidence of another away. The files of
+//! the newest [`KEPT`] earlier runs stay; results stay in the store. One run at a time writes: others are refused.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::model::RunInfo;
+use crate::run::RunError;
+
+/// Earlier runs whose files are kept.
+pub const KEPT: usize = 20;
+
+/// Who the files at the top belong to.
+const RUN: &str = "run.json";
+/// Where the files of earlier runs are.
+const EARLIER: &str = "earlier";
+/// Name of the folder there for files of which nothing says whose they are.
+const UNKNOWN: &str = "unknown";
+/// All that a run leaves at the top; the one that says whose the others are is moved last.
+const FILES: [&str; 8] =
+    ["cases", "report.html", "report.json", "report.sarif", "report.tap", "junit.xml", "summary.md", RUN];
+
+/// Where below `out` the files of a run are, if they are still there: the folder that the paths of its evidence begin in.
+#[must_use]
+pub fn of_run(out: &Path, run: &str) -> PathBuf {
+    if top(out).is_some_and(|top| top == run) { PathBuf::new() } else { Path::new(EARLIER).join(run) }
+}
+
+/// The folder while a run writes into it; nobody else does meanwhile.
+pub(crate) struct Held {
+    out: PathBuf,
+    _lock: Option<File>,
+}
+
+impl Held {
+    /// Makes the folder, and keeps others out.
+    pub(crate) fn take(out: &Path) -> Result<Self, RunError> {
+        let failed = |error| RunError::Write { path: out.to_owned(), error };
+        fs::create_dir_all(out).map_err(failed)?;
+        let folder = File::open(out).map_err(failed)?;
+        let lock = match folder.try_lock() {
+            Ok(()) => Some(folder),
+            Err(TryLockError::WouldBlock) => return Err(RunError::Busy { path: out.to_owned() }),
+            // Some file systems of networks have no locks for folders.
+            Err(TryLockError::Error(error)) => {
+                tracing::debug!(%error, "no lock");
+                None
+            }
+        };
+        Ok(Held { out: out.to_owned(), _lock: lock })
+    }
+
+    /// The top becomes this run's: what is there goes to the earlier ones, and what the run left before it was stopped comes back.
+    pub(crate) fn begin(&self, run: &RunInfo) -> Result<(), RunError> {
+        self.arrange(run).map_err(|error| RunError::Write { path: self.out.clone(), error })
+    }
+
+    fn arrange(&self, run: &RunInfo) -> io::Result<()> {
+        let earlier = self.out.join(EARLIER);
+        match top(&self.out) {
+            Some(id) if id == run.id => return Ok(()),
+            Some(id) => moved(&self.out, &earlier.join(id))?,
+            // Files that nobody claims are not mixed with this run's.
+            None if FILES.iter().any(|name| self.out.join(name).exists()) => {
+                let unknown = earlier.join(UNKNOWN);
+                if unknown.is_dir() {
+                    fs::remove_dir_all(&unknown)?;
+                }
+                moved(&self.out, &unknown)?;
+            }
+            None => {}
+        }
+        let own = earlier.join(&run.id);
+        if own.is_dir() {
+            moved(&own, &self.out)?;
+            fs::remove_dir(&own)?;
+        }
+        let written = self.out.join(format!("{RUN}.new"));
+        fs::write(&written, serde_json::to_string_pretty(run)? + "\n")?;
+        fs::rename(written, self.out.join(RUN))?;
+        forget(&earlier)
+    }
+}
+
+/// The run whose files are at the top.
+fn top(out: &Path) -> Option<String> {
+    let run: RunInfo = serde_json::from_slice(&fs::read(out.join(RUN)).ok()?).ok()?;
+    // It is about to name a folder.
+    let is_name =
+        |id: &str| id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-')) && !id.starts_with('.');
+    Some(run.id).filter(|id| is_name(id))
+}
+
+/// Moves what a run left.
+fn moved(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for name in FILES {
+        match fs::rename(from.join(name), to.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes the files of the oldest runs; ids begin with their time.
+fn forget(earlier: &Path) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(earlier) else { return Ok(()) };
+    let mut runs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    runs.retain(|path| path.join(RUN).is_file());
+    runs.sort_unstable();
+    let surplus = runs.len().saturating_sub(KEPT);
+    runs.into_iter().take(surplus).try_for_each(fs::remove_dir_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::TargetInfo;
+
+    fn run(id: &str) -> RunInfo {
+        let target = TargetInfo {
+            name: "builtin".into(),
+            reached_by: "builtin".into(),
+            role: crate::model::Role::Responder,
+            service: "echo".into(),
+            capabilities: Vec::new(),
+            deviations: Vec::new(),
+        };
+        RunInfo { id: id.into(), target, seed: 1, started_unix_ms: 0, weft_version: "0".into() }
+    }
+
+    /// A run that writes its id into a file of a case.
+    fn play(out: &Path, id: &str) {
+        Held::take(out).unwrap().begin(&run(id)).unwrap();
+        fs::create_dir_all(out.join("cases/a")).unwrap();
+        fs::write(out.join("cases/a/evidence"), id).unwrap();
+    }
+
+    fn evidence(out: &Path, id: &str) -> Option<String> {
+        fs::read_to_string(out.join(of_run(out, id)).join("cases/a/evidence")).ok()
+    }
+
+    #[test]
+    fn each_run_keeps_its_files() {
+        let out = tempfile::tempdir().unwrap();
+        let out = out.path();
+        for id in ["1-a", "2-b", "3-c"] {
+            play(out, id);
+        }
+        for id in ["1-a", "2-b", "3-c"] {
+            assert_eq!(evidence(out, id).as_deref(), Some(id));
+        }
+        assert_eq!(fs::read_to_string(out.join("cases/a/evidence")).unwrap(), "3-c");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_its_files_at_the_top_again() {
+        let out = tempfile::tempdir().unwrap();
+        let out = out.path();
+        play(out, "1-a");
+        play(out, "2-b");
+        Held::take(out).unwrap().begin(&run("1-a")).unwrap();
+        assert_eq!(of_run(out, "1-a"), Path::new(""));
+        assert_eq!((evidence(out, "1-a").as_deref(), evidence(out, "2-b").as_deref()), (Some("1-a"), Some("2-b")));
+        assert!(!out.join("earlier/1-a").exists());
+    }
+
+    #[test]
+    fn the_oldest_go_and_what_is_no_run_stays() {
+        let out = tempfile::tempdir().unwrap();
+        let out = out.path();
+        fs::create_dir_all(out.join("earlier/0-notes")).unwrap();
+        for number in 100..102 + KEPT {
+            play(out, &format!("{number}"));
+        }
+        assert_eq!((evidence(out, "100"), evidence(out, "101").as_deref()), (None, Some("101")));
+        assert!(out.join("earlier/0-notes").is_dir());
+    }
+
+    #[test]
+    fn one_run_at_a_time() {
+        let out = tempfile::tempdir().unwrap();
+        let held = Held::take(out.path()).unwrap();
+        assert!(matches!(Held::take(out.path()), Err(RunError::Busy { .. })));
+        drop(held);
+        assert!(Held::take(out.path()).is_ok());
+    }
+
+    #[test]
+    fn a_damaged_or_foreign_name_moves_nothing_out_of_the_folder() {
+        let outer = tempfile::tempdir().unwrap();
+        let out = outer.path().join("out");
+        for name in ["../../x", "/x", "..", ".x"] {
+            play(&out, "1-a");
+            fs::write(out.join(RUN), serde_json::to_string(&run(name)).unwrap()).unwrap();
+            play(&out, "2-b");
+            assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 1, "{name}");
+        }
+        fs::write(out.join(RUN), "{").unwrap();
+        play(&out, "3-c");
+        assert_eq!(evidence(&out, "3-c").as_deref(), Some("3-c"));
+        assert_eq!(fs::read_to_string(out.join("earlier/unknown/cases/a/evidence")).unwrap(), "2-b");
+    }
+}
