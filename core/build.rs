@@ -23,9 +23,10 @@ const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];
 /// Id to the text of its class, from `requirements/classes/*.csv`; not every catalogue is classified.
 fn classes() -> BTreeMap<String, String> {
     let mut classes = BTreeMap::new();
+    // The folder and all in it: a file that is named and missing would have everything built anew each time.
+    println!("cargo::rerun-if-changed=requirements/classes");
     for (stem, _) in CATALOGUES {
         let path = format!("requirements/classes/{stem}.csv");
-        println!("cargo::rerun-if-changed={path}");
         if !Path::new(&path).exists() {
             continue;
         }
