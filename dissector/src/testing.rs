@@ -133,6 +133,8 @@ pub(crate) struct Wire {
     now: u64,
     /// Are IPv4 packets sent without Don't Fragment?
     pub(crate) may_fragment: bool,
+    /// The window field of what is sent.
+    pub(crate) window: u16,
 }
 
 impl Wire {
@@ -143,7 +145,7 @@ impl Wire {
 
     /// The same, and both SYNs have these options.
     pub(crate) fn connected_with_options(options: &[u8]) -> Self {
-        let mut wire = Wire { frames: Vec::new(), next: [1000, 5000], now: 0, may_fragment: false };
+        let mut wire = Wire { frames: Vec::new(), next: [1000, 5000], now: 0, may_fragment: false, window: 65535 };
         wire.segment(0, |tcp| tcp.syn().options_raw(options).unwrap(), &[], true);
         wire.segment(1, |tcp| tcp.syn().ack(1001).options_raw(options).unwrap(), &[], true);
         wire.next = [1001, 5001];
@@ -193,7 +195,7 @@ impl Wire {
         ip.dont_fragment = !self.may_fragment;
         let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
             .ip(etherparse::IpHeaders::Ipv4(ip, etherparse::Ipv4Extensions::default()));
-        let builder = flags(builder.tcp(PORTS[direction], PORTS[other], self.next[direction], 65535));
+        let builder = flags(builder.tcp(PORTS[direction], PORTS[other], self.next[direction], self.window));
         let mut frame = Vec::new();
         builder.write(&mut frame, payload).unwrap();
         self.next[direction] = self.next[direction].wrapping_add(u32::try_from(payload.len()).unwrap());

@@ -15,6 +15,7 @@ mod stream;
 mod tcp;
 mod terminate;
 mod traffic;
+mod window;
 
 pub(crate) use connection::{Connection, Pair};
 pub(crate) use mpa::MpaBooks;

@@ -5,6 +5,7 @@ use super::opener::Openers;
 use super::reads::{self, Reads};
 use super::stream::Stream;
 use super::tcp::{self, TcpFacts};
+use super::window::Window;
 use crate::ip::Segment;
 use crate::rules::SegmentView;
 use crate::unit::{Kind, Unit};
@@ -16,6 +17,8 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 pub(crate) struct MpaBooks {
     /// What TCP's headers told.
     pub(crate) tcp: [TcpFacts; 2],
+    /// What each end advertised as its receive window.
+    pub(crate) windows: [Window; 2],
     /// What the units of each direction were like.
     pub(crate) streams: [Stream; 2],
     /// Unanswered Read Requests.
@@ -33,6 +36,8 @@ impl MpaBooks {
         if segment.ack_flag && !segment.rst {
             self.tcp[1 - direction].acknowledged(segment.ack);
         }
+        let scale = tcp::window_scale(&self.tcp[direction], &self.tcp[1 - direction]);
+        self.windows[direction].segment(segment, scale);
     }
 
     /// Notes what a unit tells; `connection` already knows it.

@@ -12,6 +12,8 @@ use crate::tcp::half::ORIGIN;
 const BOUNDARIES: usize = 64;
 /// Segments whose acknowledgements are remembered: those of the start-up.
 const FIRST_ACKS: usize = 8;
+/// The largest shift count (RFC 7323 section 2.3).
+const MAX_SCALE: u8 = 14;
 /// Octets of the timestamps option with its padding, which every segment carries once agreed on (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
 
@@ -21,6 +23,8 @@ pub(crate) struct TcpFacts {
     /// The MSS option of its SYN: what it is willing to receive.
     pub mss: Option<u16>,
     timestamps: bool,
+    /// Were all options of its SYN captured, and the window scale in it, if any?
+    scale: Option<Option<u8>>,
     /// The frame of a SYN that has options, but no SACK-permitted.
     pub no_sack: Option<u64>,
     /// The first frame with payload whose IPv4 packet may be fragmented.
@@ -40,7 +44,7 @@ pub(crate) struct TcpFacts {
 }
 
 /// Is `a` before `b`?
-fn before(a: u32, b: u32) -> bool {
+pub(super) fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
@@ -116,7 +120,7 @@ impl TcpFacts {
 
     fn options(&mut self, segment: &Segment<'_>) {
         let mut options = segment.options;
-        let mut sack = false;
+        let (mut sack, mut scale) = (false, None);
         while let [kind, rest @ ..] = options {
             options = match (kind, rest) {
                 (0, _) => break,
@@ -125,6 +129,7 @@ impl TcpFacts {
                     let Some(value) = rest.get(1..usize::from(*length) - 1) else { break };
                     match (kind, value) {
                         (2, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
+                        (3, &[shift]) => scale = Some(shift.min(MAX_SCALE)),
                         (4, []) => sack = true,
                         (8, value) if value.len() == 8 => self.timestamps = true,
                         _ => {}
@@ -134,11 +139,19 @@ impl TcpFacts {
                 _ => break,
             };
         }
+        self.scale = (!segment.options_cut).then_some(scale);
         // An MSS that was read shows that the options are in the capture.
         if self.mss.is_some() && !sack {
             self.no_sack.get_or_insert(segment.frame);
         }
     }
+}
+
+/// The shift count of an end's windows, by the options of both SYNs: 0 unless both have the option (RFC 7323 section 2.2);
+/// `None` when they were not captured.
+pub(super) fn window_scale(own: &TcpFacts, peer: &TcpFacts) -> Option<u8> {
+    let (own, peer) = (own.scale?, peer.scale?);
+    Some(if peer.is_some() { own.unwrap_or(0) } else { 0 })
 }
 
 /// The payload of a full segment from the one end, by the options of both SYNs; `None` when they do not tell. `facts` are

@@ -50,8 +50,12 @@ pub(crate) struct Segment<'a> {
     pub ack_flag: bool,
     /// Acknowledgement number; says something only with ACK.
     pub ack: u32,
+    /// The window field, not scaled.
+    pub window: u16,
     /// The TCP options, as far as they were captured.
     pub options: &'a [u8],
+    /// Did the snap length cut the options?
+    pub options_cut: bool,
     /// May the IP packet be fragmented on its way (IPv4 with Don't Fragment clear)?
     pub may_fragment: bool,
     /// The payload octets that were captured.
@@ -215,7 +219,9 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet<'a>) -> Option<Transport<'a>> 
         rst: header.rst(),
         ack_flag: header.ack(),
         ack: header.acknowledgment_number(),
+        window: header.window_size(),
         options: octets.get(20..head.min(octets.len())).unwrap_or(&[]),
+        options_cut: octets.len() < head,
         may_fragment: packet.may_fragment,
         octets: octets.get(head..).unwrap_or(&[]),
         wire_len: u32::try_from(packet.wire_len - head).ok()?,

@@ -6,6 +6,7 @@ mod length;
 mod message;
 mod stream;
 mod terminate;
+mod window;
 
 use super::Rule;
 
@@ -27,4 +28,5 @@ pub(super) static RULES: &[&Rule] = &[
     &terminate::REPORT,
     &terminate::STAG,
     &terminate::ONE_MORE,
+    &window::RIGHT_EDGE,
 ];

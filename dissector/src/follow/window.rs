@@ -1,0 +1,72 @@
+//! The receive window that an end advertises, and whether its right edge ever moves left (RFC 5041 Appendix A).
+//!
+//! A segment is held against those with lower acknowledgement numbers alone: they were sent before it, in whatever order the
+//! capture has them. What rounding to the window scale takes off is not counted (RFC 7323 section 2.3). Whether the
+//! window is wide enough is not looked at.
+
+use super::tcp::before;
+use crate::ip::Segment;
+
+/// What one end advertised.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Window {
+    latest: Option<Edges>,
+    /// The first segment that pulls the edge back.
+    pub pulled_back: Option<PulledBack>,
+}
+
+/// A right edge that moved left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PulledBack {
+    /// The frame of the segment.
+    pub frame: u64,
+    /// The frame of the one that had advertised more.
+    pub before: u64,
+    /// By how many octets.
+    pub octets: u32,
+}
+
+/// A right edge and the frame that advertised it.
+type Edge = (u32, u64);
+
+#[derive(Debug, Clone, Copy)]
+struct Edges {
+    /// The highest acknowledgement number so far.
+    ack: u32,
+    /// The farthest edge that came with it.
+    with: Edge,
+    /// The farthest that came with a lower one.
+    before: Option<Edge>,
+}
+
+impl Window {
+    /// Notes a segment that this end sent. `scale` is the shift count of its windows; `None`: not known.
+    pub(super) fn segment(&mut self, segment: &Segment<'_>, scale: Option<u8>) {
+        let Some(scale) = scale.filter(|_| segment.ack_flag && !segment.rst) else { return };
+        // The window of a SYN is not scaled (RFC 7323 section 2.2).
+        let width = if segment.syn { u32::from(segment.window) } else { u32::from(segment.window) << scale };
+        let edge = (segment.ack.wrapping_add(width), segment.frame);
+        let Some(latest) = &mut self.latest else {
+            self.latest = Some(Edges { ack: segment.ack, with: edge, before: None });
+            return;
+        };
+        let farther = |a: Edge, b: Edge| if before(a.0, b.0) { b } else { a };
+        if before(segment.ack, latest.ack) {
+            latest.before = Some(latest.before.map_or(edge, |known| farther(known, edge)));
+            return;
+        }
+        if segment.ack == latest.ack {
+            latest.with = farther(latest.with, edge);
+        } else {
+            let known = latest.before.map_or(latest.with, |known| farther(known, latest.with));
+            *latest = Edges { ack: segment.ack, with: edge, before: Some(known) };
+        }
+        if let Some((farthest, frame)) = latest.before
+            && before(edge.0, farthest)
+            && farthest.wrapping_sub(edge.0) >= 1 << scale
+        {
+            let octets = farthest.wrapping_sub(edge.0);
+            self.pulled_back.get_or_insert(PulledBack { frame: segment.frame, before: frame, octets });
+        }
+    }
+}

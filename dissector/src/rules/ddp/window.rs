@@ -1,0 +1,71 @@
+//! TCP's receive window below DDP (RFC 5041 Appendix A, informative: notes).
+
+use weft_core::requirement;
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+
+pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-2")], judge: Judge::End(right_edge) };
+
+fn right_edge(books: &Books, findings: &mut Findings<'_>) {
+    if books.connection.startup.iter().all(Option::is_none) {
+        // Whether this is DDP's business is not certain.
+        return;
+    }
+    for (direction, window) in books.mpa.windows.iter().enumerate() {
+        let Some(pulled) = window.pulled_back else { continue };
+        let found = format!("an edge {} octets before that of frame {}", pulled.octets, pulled.before);
+        let expected = "a receive window whose right edge stays or moves on";
+        findings.note().in_frame(requirement!("DDP-A-2"), direction, pulled.frame, expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{self, Wire, fpdu, proves};
+
+    /// MSS and window scale: 128 octets a unit.
+    const SCALED: &str = "020405b4 01 030307";
+
+    /// The acceptor acknowledges three FPDUs of 36 octets, one after the other, with these windows.
+    fn windows(options: &str, windows: [u16; 3]) -> Wire {
+        let mut wire = Wire::connected_with_options(&testing::hex(options));
+        wire.send(0, &testing::request());
+        wire.send(1, &testing::reply());
+        for (msn, window) in (1..).zip(windows) {
+            wire.send(0, &fpdu(&testing::send_of(msn, 30)));
+            wire.window = window;
+            wire.send(1, &[]);
+            wire.window = 65535;
+        }
+        wire
+    }
+
+    #[test]
+    fn the_right_edge_is_not_pulled_back() {
+        // No window scale: FPDUs of 36 octets may take as many from the window, and no more.
+        let plain = "020405b4 0402 0101";
+        let (bad, good) = (windows(plain, [65535, 65498, 65462]), windows(plain, [65535, 65499, 65463]));
+        proves(requirement!("DDP-A-2"), &bad, &good);
+        // With a scale, a window that shrinks by its unit was rounded; one that shrinks by two was not: 256 > 36 + 127.
+        let (bad, good) = (windows(SCALED, [65535, 65533, 65533]), windows(SCALED, [65535, 65534, 65534]));
+        proves(requirement!("DDP-A-2"), &bad, &good);
+    }
+
+    #[test]
+    fn the_order_of_the_capture_does_not_matter() {
+        let acknowledge = |msn: u32| {
+            move |wire: &mut Wire| {
+                wire.send(0, &fpdu(&testing::send_of(msn, 30)));
+                wire.send(1, &[]);
+            }
+        };
+        let mut wire = windows("020405b4 0402 0101", [65535; 3]);
+        // The edge moves on twice; the capture has the second move first.
+        wire.swapped(acknowledge(4), acknowledge(5));
+        let ids: Vec<_> = wire.findings().iter().map(|finding| finding.requirement).collect();
+        assert!(!ids.contains(&requirement!("DDP-A-2")), "{ids:?}");
+    }
+}
