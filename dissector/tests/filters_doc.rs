@@ -1,0 +1,41 @@
+//! `docs/filters.md` is true: every filter on it is read, every name it lists is known, and it lists every name.
+#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+
+use std::path::Path;
+
+use weft_dissector::filter::{Filter, Wanted, known};
+
+/// The lines of the page's code blocks of that kind.
+fn blocks(kind: &str) -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/filters.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if let Some(opened) = line.strip_prefix("```") {
+            inside = !inside && opened == kind;
+        } else if inside {
+            lines.push(line.to_owned());
+        }
+    }
+    lines
+}
+
+#[test]
+fn every_filter_is_read() {
+    let filters: Vec<String> = blocks("filter").into_iter().filter(|line| !line.starts_with('#')).collect();
+    assert!(filters.len() > 20, "{filters:?}");
+    for filter in filters {
+        if let Err(error) = Filter::parse(&filter, &mut Wanted::default()) {
+            panic!("{error}\n{}", error.pointed(&filter));
+        }
+    }
+}
+
+#[test]
+fn every_name_is_listed() {
+    let lines = blocks("fields");
+    let listed: Vec<&str> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
+    let known: Vec<&str> = known::all().iter().map(|known| known.name).collect();
+    assert_eq!(listed, known);
+}
