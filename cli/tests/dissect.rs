@@ -152,10 +152,16 @@ fn explain_tells_of_frames_without_units_too() {
 #[test]
 fn stats_tell_settings_counts_and_latencies() {
     insta::assert_snapshot!(printed(&["stats", RPING]));
-    let line = printed(&["stats", RPING, "--json"]);
-    let connection: Value = serde_json::from_str(&line).unwrap();
+    let lines = printed(&["stats", RPING, "--json"]);
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [connection, total] = &lines[..] else { panic!("{} lines", lines.len()) };
+    assert_eq!((&connection["kind"], &total["kind"]), (&"connection".into(), &"total".into()));
     assert_eq!(connection["directions"][1]["reads"]["count"], 4);
     assert_eq!(connection["directions"][0]["startup"]["ird_ord"], serde_json::json!([1, 1]));
+    // captures/README.md: Write 4, Read Request 4, Read Response 4, Send 16; pings of 1000 octets.
+    let opcodes = serde_json::json!({"RDMA Read Request": 4, "RDMA Read Response": 4, "RDMA Write": 4, "Send": 16});
+    assert_eq!((&total["fpdus"], &total["opcodes"]), (&28.into(), &opcodes));
+    assert_eq!(total["opcode_octets"]["RDMA Write"], 4000);
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! `weft stats`: each iWARP connection of a capture in numbers.
+//! `weft stats`: each iWARP connection of a capture in numbers, and all of them together.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
+use serde_json::Value;
 use weft_dissector::stats::Stats;
 
 use crate::input::CaptureFile;
@@ -12,7 +13,7 @@ use crate::input::CaptureFile;
 pub(crate) struct Arguments {
     #[command(flatten)]
     file: CaptureFile,
-    /// One JSON object a connection, times in nanoseconds
+    /// One JSON object a connection, and one with the totals (kind "total"); times in nanoseconds
     #[arg(long)]
     json: bool,
 }
@@ -24,22 +25,33 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut stats = Stats::default();
     input.dissect(&mut stats)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    for connection in stats.connections() {
-        if arguments.json {
-            serde_json::to_writer(&mut out, connection).map_err(io::Error::from)?;
-            writeln!(out)?;
-        } else {
+    let totals = stats.totals();
+    if arguments.json {
+        for connection in stats.connections() {
+            json(&mut out, "connection", serde_json::to_value(connection))?;
+        }
+        json(&mut out, "total", serde_json::to_value(&totals))?;
+    } else {
+        for connection in stats.connections() {
             writeln!(out, "{connection}")?;
         }
-    }
-    if !arguments.json {
-        let count = stats.connections().count();
-        write!(out, "{name}: {count} connections with iWARP, {} other TCP connections", stats.others())?;
-        match stats.port_mapper() {
+        if totals.connections > 0 {
+            writeln!(out, "{totals}")?;
+        }
+        let (count, others) = (totals.connections, totals.other_connections);
+        write!(out, "{name}: {count} connections with iWARP, {others} other TCP connections")?;
+        match totals.port_mapper {
             0 => writeln!(out)?,
             datagrams => writeln!(out, ", {datagrams} port mapper datagrams")?,
         }
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// One line: the object, with its kind.
+fn json(out: &mut impl Write, kind: &str, object: serde_json::Result<Value>) -> io::Result<()> {
+    let mut object = object?;
+    object["kind"] = kind.into();
+    writeln!(out, "{object}")
 }

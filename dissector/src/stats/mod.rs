@@ -4,6 +4,7 @@
 
 mod latency;
 mod text;
+mod totals;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,6 +23,7 @@ use crate::packet::{Packet, TransportKind};
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
 pub use latency::{Latencies, Percentiles};
+pub use totals::Totals;
 
 /// All connections of a capture.
 #[derive(Debug, Default)]
@@ -67,6 +69,8 @@ pub struct DirectionStats {
     pub payload_octets: u64,
     /// FPDUs by opcode.
     pub opcodes: BTreeMap<String, u64>,
+    /// Octets behind the DDP headers by opcode.
+    pub opcode_octets: BTreeMap<String, u64>,
     /// FPDUs by the state of their CRC.
     pub crc: BTreeMap<&'static str, u64>,
     /// FPDUs by the state of their markers.
@@ -227,12 +231,8 @@ impl DirectionStats {
                     Err(_) => ("too short", 0),
                 };
                 self.payload_octets += payload as u64;
-                match self.opcodes.get_mut(opcode) {
-                    Some(count) => *count += 1,
-                    None => {
-                        self.opcodes.insert(opcode.to_owned(), 1);
-                    }
-                }
+                add(&mut self.opcodes, opcode, 1);
+                add(&mut self.opcode_octets, opcode, payload as u64);
             }
             Kind::Sdp(_, order, part) => {
                 let sdp = self.sdp.get_or_insert_default();
@@ -264,6 +264,16 @@ impl DirectionStats {
     pub fn wrong_markers(&self) -> u64 {
         let of = |status: MarkerStatus| self.markers.get(status.name()).copied().unwrap_or(0);
         of(MarkerStatus::BadValue) + of(MarkerStatus::Misplaced)
+    }
+}
+
+/// Counts without a new key where there is one.
+fn add(counts: &mut BTreeMap<String, u64>, name: &str, count: u64) {
+    match counts.get_mut(name) {
+        Some(sum) => *sum += count,
+        None => {
+            counts.insert(name.to_owned(), count);
+        }
     }
 }
 

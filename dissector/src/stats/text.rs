@@ -18,8 +18,7 @@ impl fmt::Display for ConnectionStats {
             writeln!(f, "  {from} → {to}")?;
             side.write(&self.directions[1 - index], f)?;
         }
-        let [notes, warnings, errors] = self.findings;
-        writeln!(f, "  findings: {errors} errors, {warnings} warnings, {notes} notes")
+        findings(self.findings, f)
     }
 }
 
@@ -82,7 +81,11 @@ impl DirectionStats {
     }
 }
 
-fn list<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
+pub(super) fn findings([notes, warnings, errors]: [u64; 3], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "  findings: {errors} errors, {warnings} warnings, {notes} notes")
+}
+
+pub(super) fn list<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
     counts.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,0 +1,92 @@
+//! All connections of a capture together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::text::{findings, list};
+use super::{DirectionStats, Stats};
+
+/// What the connections with iWARP or SDP add up to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Connections with iWARP or SDP.
+    pub connections: u64,
+    /// TCP connections without.
+    pub other_connections: u64,
+    /// Datagrams of the SDP port mapper.
+    pub port_mapper: u64,
+    /// FPDUs.
+    pub fpdus: u64,
+    /// Octets of their ULPDUs.
+    pub ulpdu_octets: u64,
+    /// Octets behind their DDP headers.
+    pub payload_octets: u64,
+    /// FPDUs by opcode.
+    pub opcodes: BTreeMap<String, u64>,
+    /// Octets behind the DDP headers by opcode.
+    pub opcode_octets: BTreeMap<String, u64>,
+    /// FPDUs by the state of their CRC.
+    pub crc: BTreeMap<&'static str, u64>,
+    /// FPDUs by the state of their markers.
+    pub markers: BTreeMap<&'static str, u64>,
+    /// Findings by severity: notes, warnings, errors.
+    pub findings: [u64; 3],
+}
+
+impl Stats {
+    /// All connections together.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals {
+            connections: self.connections.len() as u64,
+            other_connections: self.others(),
+            port_mapper: self.port_mapper,
+            ..Totals::default()
+        };
+        for connection in self.connections.values() {
+            connection.directions.iter().for_each(|side| totals.add(side));
+            for (sum, count) in totals.findings.iter_mut().zip(connection.findings) {
+                *sum += count;
+            }
+        }
+        totals
+    }
+}
+
+impl Totals {
+    fn add(&mut self, side: &DirectionStats) {
+        self.fpdus += side.fpdus;
+        self.ulpdu_octets += side.ulpdu_octets;
+        self.payload_octets += side.payload_octets;
+        add(&mut self.opcodes, &side.opcodes);
+        add(&mut self.opcode_octets, &side.opcode_octets);
+        add(&mut self.crc, &side.crc);
+        add(&mut self.markers, &side.markers);
+    }
+}
+
+fn add<K: Ord + Clone>(sums: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
+    for (name, count) in counts {
+        *sums.entry(name.clone()).or_default() += count;
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.fpdus > 0 {
+            let Totals { fpdus, ulpdu_octets, payload_octets, .. } = self;
+            writeln!(f, "total  FPDUs: {fpdus}, ULPDU octets {ulpdu_octets}, payload octets {payload_octets}")?;
+            writeln!(f, "  {:<40} {:>10} {:>7} {:>16}", "opcode", "FPDUs", "%", "payload octets")?;
+            for (name, count) in &self.opcodes {
+                let octets = self.opcode_octets.get(name).copied().unwrap_or(0);
+                let share = *count as f64 * 100.0 / *fpdus as f64;
+                writeln!(f, "  {name:<40} {count:>10} {share:>7.2} {octets:>16}")?;
+            }
+            writeln!(f, "  CRC: {}", list(self.crc.iter().map(|(name, count)| (*name, *count))))?;
+            writeln!(f, "  markers: {}", list(self.markers.iter().map(|(name, count)| (*name, *count))))?;
+        }
+        findings(self.findings, f)
+    }
+}
