@@ -17,6 +17,8 @@ pub mod portmap;
 pub mod rdmap;
 mod reader;
 pub mod sdp;
+#[cfg(test)]
+mod tests;
 
 pub use field::{Base, Field, Group, Value, Visitor};
 pub use reader::Reader;
