@@ -60,3 +60,72 @@ impl Events {
         once(OPENED).then(|| (Rank::Opening, format!("TCP connection begun by {who} with SYN")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    /// Letters of the flags that are set; from the end that begins, or from the other.
+    fn packet(stream: u32, begins: bool, flags: &str) -> Packet {
+        let (a, b) = (SocketAddr::from(([10, 0, 0, 2], 49152)), SocketAddr::from(([10, 0, 0, 1], 4210)));
+        let (src, dst) = if begins { (a, b) } else { (b, a) };
+        let has = |flag| flags.contains(flag);
+        let (syn, fin, rst, ack) = (has('S'), has('F'), has('R'), has('A'));
+        let transport = TransportKind::Tcp { stream, seq: 0, syn, fin, rst, ack };
+        Packet { frame: 1, src, dst, payload_len: 0, transport }
+    }
+
+    /// What is told of these packets, each from the end that begins (`>`) or from the other (`<`), with its flags.
+    fn told(packets: &[&str]) -> (Vec<String>, u64) {
+        let mut events = Events::default();
+        let each = packets.iter().filter_map(|text| events.of(&packet(0, text.starts_with('>'), &text[1..])));
+        let told = each.map(|(_, what)| what).collect();
+        (told, events.resets)
+    }
+
+    const BEGUN: &str = "TCP connection begun by 10.0.0.2 with SYN";
+
+    #[test]
+    fn a_connection_is_begun_and_closed_by_both() {
+        let (told, resets) = told(&[">S", "<SA", ">A", ">S", ">FA", ">FA", "<FA"]);
+        let closed = ["TCP closed by 10.0.0.2 with FIN", "TCP closed by 10.0.0.1 with FIN"];
+        assert_eq!(told, [BEGUN, closed[0], closed[1]]);
+        assert_eq!(resets, 0);
+    }
+
+    #[test]
+    fn a_syn_that_is_answered_by_rst_was_refused() {
+        let (told, resets) = told(&[">S", "<RA", ">S", "<RA"]);
+        assert_eq!(told, [BEGUN, "TCP connection refused by 10.0.0.1 with RST"]);
+        assert_eq!(resets, 1);
+    }
+
+    #[test]
+    fn an_accepted_connection_is_reset() {
+        for packets in [&[">S", "<SA", ">A", ">RA", "<R"][..], &[">S", "<SA", "<R"]] {
+            let (told, resets) = told(packets);
+            let who = if packets.len() == 5 { "10.0.0.2" } else { "10.0.0.1" };
+            assert_eq!(told, [BEGUN.to_owned(), format!("TCP connection reset by {who} with RST")]);
+            assert_eq!(resets, 1);
+        }
+    }
+
+    /// A capture that begins in mid-stream shows no SYN: what ends then was a connection.
+    #[test]
+    fn without_a_syn_nothing_was_refused() {
+        let (told, _) = told(&[">A", "<R"]);
+        assert_eq!(told, ["TCP connection reset by 10.0.0.1 with RST"]);
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_limit() {
+        let mut events = Events::default();
+        for stream in 0..=REMEMBERED as u32 {
+            assert!(events.of(&packet(stream, true, "S")).is_some());
+        }
+        assert_eq!(events.told.len(), REMEMBERED);
+        assert!(!events.told.contains_key(&0));
+    }
+}
