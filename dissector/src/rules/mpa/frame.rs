@@ -68,7 +68,8 @@ fn fields(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             at(requirement!("MPA-7.1.1-29"), PD_LENGTH_AT, HEADER_LEN, "PD_Length in network byte order", found);
         }
     }
-    if revision > MAX_REVISION && flags <= MAX_REVISION {
+    // The two octets swapped: a revision where the flags should be, and flags, reserved bits zero, where Rev should be.
+    if revision > MAX_REVISION && revision & 0x0f == 0 && flags <= MAX_REVISION {
         let found = format!("{flags:#04x} {revision:#04x}");
         at(requirement!("MPA-7.1.1-29"), FLAGS_AT, PD_LENGTH_AT, "flags in octet 16, Rev in octet 17", found);
     }
@@ -138,6 +139,7 @@ mod tests {
         proves(requirement!("MPA-7.1.1-20"), &request(0x40, 3), &good);
         proves(requirement!("MPA-7.1.1-20"), &request(0x40, 0), &request(0xc0, 0));
         proves(requirement!("MPA-7.1.1-29"), &request(0x01, 0x40), &good);
+        proves(requirement!("MPA-7.1.1-29"), &request(0x00, 0x40), &request(0x00, 0x03));
         proves(requirement!("MPA-7.1.2-1"), &request(0x40, 3), &good);
     }
 

@@ -82,7 +82,13 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
         Some(interval) if interval != INTERVAL => {
             format!("the first marker here stands {interval} octets behind the last")
         }
-        _ => format!("markers shifted by {} octets against the last right ones", u64::from(phase) % INTERVAL),
+        _ => match books.connection.startup[direction] {
+            // How far from the due places: a multiple of four, as FPDUs and markers are.
+            Some(own) => {
+                format!("markers {} octets behind the due places", u64::from(phase).wrapping_sub(own.end) % INTERVAL)
+            }
+            None => "markers elsewhere than those before them".to_owned(),
+        },
     };
     findings.at(requirement!("MPA-4.3-4"), unit, octets.clone(), expected, found());
     let counted = "markers where (SeqNum - SeqStart) mod 512 is 0";
@@ -181,6 +187,8 @@ mod tests {
         let shifted = sends(MARKERS, 0, Marked { shift: 64, ..Marked::default() }, 600, 4);
         proves(requirement!("MPA-4.3-10"), &shifted, &good);
         proves(requirement!("MPA-2-3"), &drifting, &shifted);
+        let told = shifted.findings().into_iter().find(|finding| finding.requirement == requirement!("MPA-4.3-12"));
+        assert_eq!(told.unwrap().found, "markers 64 octets behind the due places");
     }
 
     #[test]

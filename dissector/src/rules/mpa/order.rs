@@ -118,7 +118,8 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
-/// The Responder sends nothing before it has a valid FPDU.
+/// The Responder sends nothing before it has a valid FPDU. Rule 4 of section 7.1.2 has no exception: not for a ULP in which the
+/// Responder speaks first, nor for one that knows that the Initiator is ready; the note below it says that this was debated.
 fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
     let Some(pair) = books.connection.pair().filter(Pair::accepted) else { return };
     let (own, other) = (&books.mpa.streams[pair.responder], &books.mpa.streams[pair.initiator]);
