@@ -23,28 +23,34 @@ fn within_depths(books: &Books, findings: &mut Findings<'_>) {
     for (direction, reads) in books.mpa.reads.iter().enumerate() {
         let [own, peer] = reads.excess();
         let is_initiator = direction == pair.initiator;
-        let mut tell = |id, excess: Excess, limit: &str, most: Option<u32>| {
+        let mut tell = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
             let expected = format!("at most {} unanswered Read Requests, by the {limit}", most.unwrap_or(0));
             let found = format!("{} of them", excess.outstanding);
-            findings.in_frame(id, direction, excess.frame, &expected, found);
+            if is_certain {
+                findings.in_frame(id, direction, excess.frame, &expected, found);
+            } else {
+                findings.note().in_frame(id, direction, excess.frame, &expected, found);
+            }
         };
         if let Some(excess) = own {
             let (limit, most) = ("own ORD", reads.ord.most);
-            tell(requirement!("P2P-3-2"), excess, limit, most);
-            tell(requirement!("P2P-4.1-2"), excess, limit, most);
+            // The Request has the Initiator's first ORD; it may set another one, up to the Responder's IRD.
+            let is_certain = !is_initiator || peer.is_some() || reads.ird.most.is_none();
             let id = if is_initiator { requirement!("P2P-9.1-2") } else { requirement!("P2P-9.1-3") };
-            tell(id, excess, limit, most);
+            for id in [requirement!("P2P-3-2"), requirement!("P2P-4.1-2"), id] {
+                tell(id, is_certain, excess, limit, most);
+            }
         }
         if let Some(excess) = peer {
             let (limit, most) = ("peer's IRD", reads.ird.most);
             if is_initiator {
-                tell(requirement!("P2P-9.1-4"), excess, limit, most);
-                tell(requirement!("P2P-9.1-9"), excess, limit, most);
+                tell(requirement!("P2P-9.1-4"), true, excess, limit, most);
+                tell(requirement!("P2P-9.1-9"), true, excess, limit, most);
             } else {
-                tell(requirement!("P2P-9.1-5"), excess, limit, most);
+                tell(requirement!("P2P-9.1-5"), true, excess, limit, most);
             }
             if own.is_none() {
-                tell(requirement!("P2P-4.1-2"), excess, limit, most);
+                tell(requirement!("P2P-4.1-2"), true, excess, limit, most);
             }
         }
     }
@@ -92,6 +98,10 @@ mod tests {
         proves(requirement!("P2P-3-2"), &bad, &good);
         proves(requirement!("P2P-4.1-2"), &bad, &reads("0001 0002", "0004 0001", 0, true));
         proves(requirement!("P2P-9.1-2"), &bad, &good);
+        // The Responder has room for them: notes. It has not: errors.
+        assert_eq!(bad.errors(), []);
+        let ids: Vec<_> = reads("0001 0001", "0001 0001", 0, true).errors().iter().map(|f| f.requirement).collect();
+        assert!(ids.contains(&requirement!("P2P-9.1-2")), "{ids:?}");
     }
 
     #[test]
