@@ -44,7 +44,8 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         {
             let expected = "all segments of each message before the close";
             let found = format!("a close in the middle of a message ({opcode})");
-            findings.in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found);
+            // Whether the ULP asked for a graceful end is not on the wire.
+            findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found);
         }
         let Some(peer_fin) = connection.fin[1 - direction] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
@@ -59,7 +60,6 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
             findings.in_frame(requirement!("DDP-6.2.1-6"), direction, ended, expected, found);
         }
         if connection.rst[direction] == Some(ended) && !terminated && own.fpdus.is_some() {
-            // Whether the ULP asked for a graceful end is not on the wire.
             let expected = "a graceful close of this half too, unless the ULP aborts";
             let found = "a reset behind the other side's FIN".to_owned();
             findings.note().in_frame(requirement!("DDP-6.2.1-8"), direction, ended, expected, found);
