@@ -56,7 +56,9 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         findings.at(requirement!("DDP-4.1-1"), unit, CONTROL, expected, format!("{octet:#010b}"));
     }
     let second = view.segment.ulp_control();
-    let fits = second.version() == control.version() && second.reserved() == 0;
+    let is_right = |version| books.traffic.wrong_version(version).is_none();
+    let goes_with = second.version() == control.version() || !is_right(control.version()) && is_right(second.version());
+    let fits = goes_with && second.reserved() == 0;
     let handed_on = |findings: &mut Findings<'_>, id: RequirementId, range, expected| {
         findings.at(id, unit, range, expected, format!("{:02x?}", &view.header[1..view.header_len.min(6)]));
     };
@@ -76,7 +78,7 @@ fn fixed_fields(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         }
         Segment::Untagged(header, _) => {
             let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
-            if !fits || opcode.is_tagged() != Some(false) || word {
+            if !fits || opcode.is_tagged() == Some(true) || word {
                 let expected = "RDMAP's control octet, and zero where it names no STag";
                 handed_on(findings, requirement!("DDP-4.3-2"), ULPDU_AT + 1..ULPDU_AT + 6, expected);
             }
@@ -124,7 +126,11 @@ mod tests {
     #[test]
     fn octets_of_rdmap() {
         proves(requirement!("DDP-4.2-2"), &one("c150 11223344 0000000000001000 2a"), &one(WRITE));
-        proves(requirement!("DDP-4.3-2"), &one("4143 00000007 00000000 00000001 00000000 2a"), &one(SEND));
+        let word = one("4143 00000007 00000000 00000001 00000000 2a");
+        proves(requirement!("DDP-4.3-2"), &word, &one(SEND));
+        // A wrong DV, an opcode that is not assigned: RDMAP's octets may well be as RDMAP gave them.
+        proves(requirement!("DDP-4.3-2"), &word, &one("4243 00000000 00000000 00000001 00000000 2a"));
+        proves(requirement!("DDP-4.3-2"), &word, &one("414f 00000000 00000000 00000001 00000000 2a"));
         proves(
             requirement!("DDP-5.2-9"),
             &one("c550 00000000 0000000000000000"),
