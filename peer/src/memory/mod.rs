@@ -15,6 +15,7 @@ mod access;
 mod arena;
 mod atomic;
 mod error;
+mod indices;
 mod invalidate;
 mod mapping;
 mod region;
@@ -41,6 +42,7 @@ pub use window::{Bind, WindowAttributes};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use arena::Arena;
+use indices::Indices;
 use region::Region;
 use window::Window;
 
@@ -67,6 +69,9 @@ pub struct MemorySettings {
     pub max_regions: usize,
     /// Memory Windows. Default 65,536.
     pub max_windows: usize,
+    /// What the order of STag Indices is made from. A driver takes a random number: peers are not to guess STags (RFC 5042 section
+    /// 6.2). Default 0, the same order each time.
+    pub stag_seed: u64,
 }
 
 impl Default for MemorySettings {
@@ -78,6 +83,7 @@ impl Default for MemorySettings {
             max_pbl_entries: 1 << 20,
             max_regions: 1 << 16,
             max_windows: 1 << 16,
+            stag_seed: 0,
         }
     }
 }
@@ -90,8 +96,9 @@ pub struct Memory {
     /// For each PD, the things that belong to it.
     pds: BTreeMap<PdId, usize>,
     next_pd: u32,
-    /// By STag Index less 1.
+    /// By the place of their STag Index.
     entries: Vec<Option<Entry>>,
+    indices: Indices,
     /// Indices to use again, the longest unused first.
     free: VecDeque<StagIndex>,
     regions: usize,
@@ -116,6 +123,7 @@ impl Memory {
             pds: BTreeMap::new(),
             next_pd: 1,
             entries: Vec::new(),
+            indices: Indices::new(settings.stag_seed),
             free: VecDeque::new(),
             regions: 0,
             windows: 0,
@@ -215,11 +223,11 @@ impl Memory {
 
 impl Memory {
     fn entry(&self, index: StagIndex) -> Option<&Entry> {
-        self.entries.get(index.get() as usize - 1)?.as_ref()
+        self.entries.get(self.indices.place(index))?.as_ref()
     }
 
     fn entry_mut(&mut self, index: StagIndex) -> Option<&mut Entry> {
-        self.entries.get_mut(index.get() as usize - 1)?.as_mut()
+        self.entries.get_mut(self.indices.place(index))?.as_mut()
     }
 
     fn region(&self, index: StagIndex) -> Result<&Region, MemoryError> {
@@ -238,12 +246,11 @@ impl Memory {
 
     /// Gives an Index to `entry`, which is of a kind of which there may be more.
     fn insert(&mut self, entry: Entry) -> Result<StagIndex, MemoryError> {
-        let fresh = || u32::try_from(self.entries.len() + 1).ok().and_then(StagIndex::new);
-        let index = self.free.front().copied().or_else(fresh).ok_or(MemoryError::InsufficientResources)?;
-        let place = index.get() as usize - 1;
-        if self.free.pop_front().is_none() {
-            self.entries.push(None);
-        }
+        let index = match self.free.pop_front() {
+            Some(index) => index,
+            None => self.fresh_index()?,
+        };
+        let place = self.indices.place(index);
         match entry {
             Entry::Region(_) => self.regions += 1,
             Entry::Window(_) => self.windows += 1,
@@ -252,8 +259,24 @@ impl Memory {
         Ok(index)
     }
 
+    /// The Index of a new place.
+    fn fresh_index(&mut self) -> Result<StagIndex, MemoryError> {
+        // One place has no Index.
+        for _ in 0..2 {
+            let index = self.indices.index(self.entries.len());
+            if self.entries.len() > StagIndex::MAX as usize {
+                break;
+            }
+            self.entries.push(None);
+            if let Some(index) = index {
+                return Ok(index);
+            }
+        }
+        Err(MemoryError::InsufficientResources)
+    }
+
     fn remove(&mut self, index: StagIndex) -> Option<Entry> {
-        let entry = self.entries.get_mut(index.get() as usize - 1)?.take()?;
+        let entry = self.entries.get_mut(self.indices.place(index))?.take()?;
         match entry {
             Entry::Region(_) => self.regions -= 1,
             Entry::Window(_) => self.windows -= 1,

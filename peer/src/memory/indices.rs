@@ -1,0 +1,86 @@
+//! Which STag Index a new region or window gets.
+//!
+//! A peer that knows one STag must not be able to guess the next (RFC 5042 section 6.2 and 7.1.1): Indices are not handed out in a
+//! row, but as a permutation of all 24-bit numbers whose key is passed in. Places in the memory's own table stay in a row, so finding
+//! one is arithmetic and no search. It hides the order, and is no cipher: whoever must be kept out is kept out by PDs and rights.
+
+use super::StagIndex;
+
+/// Rounds of the network below; four make each bit depend on each.
+const ROUNDS: usize = 4;
+/// Half of an Index.
+const HALF: u32 = 12;
+const MASK: u32 = (1 << HALF) - 1;
+
+/// A permutation of 0 to 2^24 - 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Indices {
+    keys: [u32; ROUNDS],
+}
+
+impl Indices {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut state = seed;
+        // SplitMix64, whose consecutive outputs look unrelated.
+        let keys = std::array::from_fn(|_| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (mixed ^ (mixed >> 27)) as u32
+        });
+        Indices { keys }
+    }
+
+    /// The Index of a place; `None` of the one place whose number would be 0.
+    pub(super) fn index(self, place: usize) -> Option<StagIndex> {
+        let place = u32::try_from(place).ok().filter(|place| *place <= StagIndex::MAX)?;
+        let (mut left, mut right) = (place >> HALF, place & MASK);
+        for key in self.keys {
+            (left, right) = (right, left ^ mix(right, key));
+        }
+        StagIndex::new(left << HALF | right)
+    }
+
+    /// The place of an Index.
+    pub(super) fn place(self, index: StagIndex) -> usize {
+        self.place_of(index.get())
+    }
+
+    fn place_of(self, number: u32) -> usize {
+        let (mut left, mut right) = (number >> HALF, number & MASK);
+        for key in self.keys.into_iter().rev() {
+            (left, right) = (right ^ mix(left, key), left);
+        }
+        (left << HALF | right) as usize
+    }
+}
+
+fn mix(half: u32, key: u32) -> u32 {
+    (half ^ key).wrapping_mul(0x9e37_79b1) >> (32 - HALF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_place_has_an_index_of_its_own_and_one_has_none() {
+        for seed in [0, 1, 0xdead_beef] {
+            let indices = Indices::new(seed);
+            for place in (0..1 << 24).step_by(997) {
+                assert_eq!(indices.index(place).map(|index| indices.place(index)), Some(place));
+            }
+            assert_eq!(indices.index(indices.place_of(0)), None);
+        }
+        assert_eq!(Indices::new(0).index(1 << 24), None);
+    }
+
+    #[test]
+    fn neighbours_are_far_apart_and_seeds_differ() {
+        let first = |seed: u64| -> Vec<u32> {
+            (0..64).map(|place| Indices::new(seed).index(place).map_or(0, StagIndex::get)).collect()
+        };
+        assert_ne!(first(1), first(2));
+        let near = first(1).windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 256).count();
+        assert!(near < 4, "{near} of 63 follow each other");
+    }
+}
