@@ -15,8 +15,8 @@ use tokio::time::sleep_until;
 
 use super::tcp::{self, Clock};
 use crate::verbs::{
-    CqError, CqHandle, LlpHandle, LlpSettings, PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, Rnic,
-    SendWr, Sent, WorkCompletion,
+    CqError, CqHandle, LlpHandle, LlpSettings, PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, ReceiveWr,
+    Rnic, SendWr, Sent, SrqHandle, WorkCompletion,
 };
 
 /// Octets that one read takes at most.
@@ -56,6 +56,26 @@ impl Device {
     pub fn post_send(&self, qp: QpHandle, list: Vec<SendWr>) -> Result<usize, PostError> {
         let posted = self.lock().post_send(qp, list);
         self.wake(qp);
+        posted
+    }
+
+    /// PostRQ to a Queue Pair: a message that waits for a receive goes on.
+    ///
+    /// # Errors
+    /// As [`Rnic::post_receive`].
+    pub fn post_receive(&self, qp: QpHandle, list: Vec<ReceiveWr>) -> Result<usize, PostError> {
+        let posted = self.lock().post_receive(qp, list);
+        self.wake(qp);
+        posted
+    }
+
+    /// PostRQ to an S-RQ: messages that wait for a receive go on.
+    ///
+    /// # Errors
+    /// As [`Rnic::post_srq`].
+    pub fn post_srq(&self, srq: SrqHandle, list: Vec<ReceiveWr>) -> Result<usize, PostError> {
+        let posted = self.lock().post_srq(srq, list);
+        self.streams().values().for_each(|wake| wake.notify_one());
         posted
     }
 
@@ -152,26 +172,27 @@ impl Device {
                 }
             };
             self.0.happened.notify_waiters();
-            let deadline = {
+            let (deadline, wanted) = {
                 let rnic = self.lock();
                 if rnic.is_stream_over(llp) {
                     return;
                 }
-                rnic.poll_timeout(llp)
+                (rnic.poll_timeout(llp), rnic.wants_octets(llp))
             };
-            let interest = match (readable, blocked) {
+            let reads = readable && wanted;
+            let interest = match (reads, blocked) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
                 (true, false) => Interest::READABLE,
                 (false, _) => Interest::WRITABLE,
             };
             tokio::select! {
-                _ = stream.ready(interest), if readable || blocked => {}
+                _ = stream.ready(interest), if reads || blocked => {}
                 () = wake.notified() => {}
                 () = sleep_until(self.0.clock.to_tokio(deadline.unwrap_or_default())), if deadline.is_some() => {
                     self.lock().handle_timeout(self.0.clock.now(), llp);
                 }
             }
-            if readable {
+            if reads {
                 readable = self.receive(&stream, llp, &mut buffer);
             }
         }
@@ -239,6 +260,14 @@ impl Device {
     fn streams(&self) -> MutexGuard<'_, HashMap<LlpHandle, Arc<Notify>>> {
         self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A number that nobody can guess, for [`MemorySettings::stag_seed`](crate::memory::MemorySettings::stag_seed).
+#[must_use]
+pub fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // Its keys are the operating system's random numbers.
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
 /// What sending came to.

@@ -27,6 +27,8 @@ pub enum Resource {
     Qp(QpHandle, QpId),
     /// A Shared Receive Queue.
     Srq(SrqHandle),
+    /// The RNIC itself.
+    Rnic,
 }
 
 /// What happened (draft Figure 37).
@@ -36,6 +38,10 @@ pub enum EventId {
     BadClose,
     /// The peer closed while work was left.
     BadLlpClose,
+    /// A CQ that failed took no completion of the Queue Pair's.
+    CqOperation,
+    /// A CQ failed.
+    CqOperationError,
     /// A CQ had no room for a completion of the Queue Pair's.
     CqOverflow,
     /// A CQ had no room for a completion.
@@ -68,6 +74,8 @@ pub enum EventId {
     LlpConnectionLost,
     /// The peer reset the connection.
     LlpConnectionReset,
+    /// The Queue Pair failed.
+    LocalQpCatastrophic,
     /// Marker and length disagree.
     LlpIntegrityBadFpdu,
     /// The CRC is wrong.
@@ -92,10 +100,16 @@ pub enum EventId {
     ReadNotEnabled,
     /// A Read Request of a wrong size, or with an offset.
     ReadRequestFormat,
+    /// The RNIC failed.
+    RnicCatastrophic,
     /// Sends are missing.
     RqMsnGap,
     /// A Send came before, or no receive is posted.
     RqMsnRange,
+    /// An S-RQ failed.
+    SrqCatastrophic,
+    /// The Queue Pair's S-RQ, which failed, gave no receive.
+    SrqErrorOnQp,
     /// An S-RQ has less work requests left than its limit.
     SrqLimitReached,
     /// The peer sent a Terminate.

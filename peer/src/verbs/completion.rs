@@ -99,7 +99,7 @@ pub enum CompletionStatus {
     /// Fast-Register: the First Byte Offset.
     #[error("invalid FBO")]
     InvalidFirstByteOffset,
-    /// Fast-Register: the length.
+    /// Fast-Register: the length. Of other operations: more octets than the RNIC takes.
     #[error("invalid length")]
     InvalidLength,
     /// Fast-Register: an address of the list.
@@ -135,6 +135,9 @@ pub enum CompletionStatus {
     /// Fast-Register on a Queue Pair that may not.
     #[error("QP not in privileged mode")]
     NotPrivileged,
+    /// The peer's Terminate names this Read.
+    #[error("remote termination error")]
+    RemoteTermination,
     /// A Read with an ORD of zero.
     #[error("zero RDMA Read resources")]
     ZeroReadResources,

@@ -47,14 +47,21 @@ pub(super) struct Cq {
     pub(super) armed: Option<NotifyKind>,
     /// Work Queues that complete here.
     pub(super) queues: usize,
+    /// It can take no more completions: it failed.
+    pub(super) failed: bool,
 }
 
-/// The queue is full.
-pub(super) struct Overflow;
+/// Why a completion found no place.
+pub(super) enum Refused {
+    /// The queue is full.
+    Overflow,
+    /// The queue failed.
+    Failed,
+}
 
 impl Cq {
     pub(super) fn new(capacity: u32, handler: Option<CompletionHandlerId>) -> Self {
-        Cq { entries: VecDeque::new(), capacity, handler, armed: None, queues: 0 }
+        Cq { entries: VecDeque::new(), capacity, handler, armed: None, queues: 0, failed: false }
     }
 
     /// Arms it; the wider request wins (VERBS-8.2.5-8).
@@ -63,9 +70,12 @@ impl Cq {
     }
 
     /// Adds a completion; gives the handler to notify, if it is time.
-    pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, Overflow> {
+    pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, Refused> {
+        if self.failed {
+            return Err(Refused::Failed);
+        }
         if self.entries.len() >= self.capacity as usize {
-            return Err(Overflow);
+            return Err(Refused::Overflow);
         }
         let solicited = cqe.completion.solicited || cqe.completion.status != CompletionStatus::Success;
         self.entries.push_back(cqe);

@@ -15,6 +15,12 @@ pub enum RnicError {
     /// It is open already.
     #[error("RNIC in use")]
     InUse,
+    /// The node's RNICs have Page Mode alone.
+    #[error("Block List mode not supported")]
+    BlockModeNotSupported,
+    /// As many RNICs of the node are open as can be.
+    #[error("insufficient resources")]
+    InsufficientResources,
 }
 
 /// Completion Queues (draft Figure 30).

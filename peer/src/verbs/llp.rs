@@ -60,6 +60,9 @@ pub(super) struct Llp {
     pub(super) deframer: Option<Deframer>,
     /// Octets that arrived before RTS.
     pub(super) early: Vec<u8>,
+    /// What waits for a receive (draft section 13.2): the ULPDU that needs it, and all octets behind it.
+    pub(super) waiting: Option<Vec<u8>>,
+    pub(super) held: Vec<u8>,
     /// Streaming-mode octets to send.
     pub(super) raw: VecDeque<Bytes>,
     /// Octets of FPDUs that were made and not taken; the first `backlog_sent` of them were.
@@ -108,6 +111,8 @@ impl Llp {
             qp: None,
             deframer: Some(Deframer::new(settings.framing_received)),
             early: Vec::new(),
+            waiting: None,
+            held: Vec::new(),
             raw: VecDeque::new(),
             backlog: Vec::new(),
             backlog_sent: 0,

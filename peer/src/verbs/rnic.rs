@@ -9,6 +9,7 @@ use super::batch::Batch;
 use super::error::{EventError, RnicError};
 use super::llp::Llp;
 use super::qp::Qp;
+use super::read_pool::ReadPool;
 use super::shared::Shared;
 use super::slab::Slab;
 use super::{CompletionHandlerId, HandlerAddress, Notification, RnicId};
@@ -22,27 +23,59 @@ static OPENINGS: AtomicU64 = AtomicU64::new(1);
 pub struct Node {
     /// For each name, whether it is open.
     open: Arc<Mutex<BTreeMap<String, bool>>>,
+    limits: NodeLimits,
+}
+
+/// What a node can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeLimits {
+    /// RNICs that can be open at a time. Default: all.
+    pub max_open: usize,
+    /// They can be opened in Block Mode, which is optional (VERBS-5.1.2-4). Default true.
+    pub block_lists: bool,
+}
+
+impl Default for NodeLimits {
+    fn default() -> Self {
+        NodeLimits { max_open: usize::MAX, block_lists: true }
+    }
 }
 
 impl Node {
     /// A node with RNICs of these names.
     #[must_use]
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        Node::with(names, NodeLimits::default())
+    }
+
+    /// A node with RNICs of these names, that can do only so much.
+    #[must_use]
+    pub fn with<S: Into<String>>(names: impl IntoIterator<Item = S>, limits: NodeLimits) -> Self {
         let names = names.into_iter().map(|name| (name.into(), false)).collect();
-        Node { open: Arc::new(Mutex::new(names)) }
+        Node { open: Arc::new(Mutex::new(names)), limits }
     }
 
     /// Open RNIC, in Page or Block Mode as `settings.memory.mode` says, until it is closed or dropped. The second part lets its
     /// holder use what only privileged Consumers may.
     ///
     /// # Errors
-    /// `InvalidName`; `InUse`: it is open already.
+    /// `InvalidName`; `InUse`: it is open already; `BlockModeNotSupported`; `InsufficientResources`.
     pub fn open(&self, name: &str, settings: RnicSettings) -> Result<(Rnic, Privileged), RnicError> {
-        match self.open.lock().unwrap_or_else(PoisonError::into_inner).get_mut(name) {
-            None => return Err(RnicError::InvalidName),
-            Some(true) => return Err(RnicError::InUse),
-            Some(open) => *open = true,
+        let mut names = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = names.values().filter(|open| **open).count();
+        let is_open = names.get_mut(name).ok_or(RnicError::InvalidName)?;
+        if *is_open {
+            return Err(RnicError::InUse);
         }
+        if settings.memory.mode == ListMode::Block && !self.limits.block_lists {
+            return Err(RnicError::BlockModeNotSupported);
+        }
+        if others >= self.limits.max_open {
+            return Err(RnicError::InsufficientResources);
+        }
+        *is_open = true;
+        drop(names);
+        let settings = settings.honest();
         let id = RnicId(OPENINGS.fetch_add(1, Ordering::Relaxed));
         let shared = Shared {
             id,
@@ -53,6 +86,7 @@ impl Node {
             handlers: BTreeMap::new(),
             async_handler: None,
             notifications: VecDeque::new(),
+            reads: ReadPool::new(&settings),
             places: Vec::new(),
         };
         let rnic = Rnic {
@@ -102,7 +136,11 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`.
     pub fn query(&self) -> Result<RnicAttributes, RnicError> {
-        if self.open { Ok(RnicAttributes::new(self.shared.settings)) } else { Err(RnicError::InvalidRnicHandle) }
+        if self.open {
+            Ok(RnicAttributes::new(self.shared.settings, self.node.limits.block_lists))
+        } else {
+            Err(RnicError::InvalidRnicHandle)
+        }
     }
 
     /// Close RNIC: frees everything; streams that are open are to be reset. It can be opened again, anew.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::async_event::{AsyncEvent, EventId, Resource};
-use super::cq::{Cq, Cqe};
+use super::cq::{Cq, Cqe, Refused};
+use super::read_pool::ReadPool;
 use super::slab::{Key, Slab};
 use super::srq::Srq;
 use super::work_request::ReceiveWr;
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     pub(super) handlers: BTreeMap<CompletionHandlerId, HandlerAddress>,
     pub(super) async_handler: Option<HandlerAddress>,
     pub(super) notifications: VecDeque<Notification>,
+    pub(super) reads: ReadPool,
     /// Used again and again by whoever needs some places at a time.
     pub(super) places: Vec<Place>,
 }
@@ -32,9 +34,9 @@ impl Shared {
         }
     }
 
-    /// Adds a completion to a queue; false when there was no room for it.
-    pub(super) fn complete(&mut self, key: Key, cqe: Cqe) -> bool {
-        let Some(cq) = self.cqs.get_mut(key) else { return false };
+    /// Adds a completion to a queue; otherwise gives what its Queue Pair is told.
+    pub(super) fn complete(&mut self, key: Key, cqe: Cqe) -> Option<EventId> {
+        let Some(cq) = self.cqs.get_mut(key) else { return Some(EventId::CqOperation) };
         let handle = CqHandle { rnic: self.id, key };
         match cq.push(cqe) {
             Ok(handler) => {
@@ -42,11 +44,12 @@ impl Shared {
                 if let Some(handler) = handler.and_then(|id| self.handlers.get(&id)).copied() {
                     self.notifications.push_back(Notification::Completion { handler, cq: handle });
                 }
-                true
+                None
             }
-            Err(_) => {
+            Err(Refused::Failed) => Some(EventId::CqOperation),
+            Err(Refused::Overflow) => {
                 self.notify(AsyncEvent { resource: Resource::Cq(handle), event: EventId::CqOverflowDetected });
-                false
+                Some(EventId::CqOverflow)
             }
         }
     }

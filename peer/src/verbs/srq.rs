@@ -52,13 +52,15 @@ pub(super) struct Srq {
     /// Work requests whose completion was not polled, posted ones among them.
     pub(super) used: u32,
     pub(super) qps: usize,
+    /// It can give no more receives: it failed.
+    pub(super) failed: bool,
 }
 
 impl Srq {
     pub(super) fn new(init: SrqInit) -> Self {
         let SrqInit { pd, max_wrs, max_sges, limit } = init;
         let attributes = SrqAttributes { pd, max_wrs, max_sges, limit, armed: limit > 0 };
-        Srq { attributes, posted: VecDeque::new(), used: 0, qps: 0 }
+        Srq { attributes, posted: VecDeque::new(), used: 0, qps: 0, failed: false }
     }
 
     /// Takes one; tells whether the limit's event is due.

@@ -14,6 +14,9 @@ use super::slab::Key;
 use super::{LlpHandle, QpError};
 use crate::time::Instant;
 
+/// Octets that are held at least while a message waits for a receive: what a driver may have read already.
+const MOST_HELD: usize = 1 << 18;
+
 impl Rnic {
     /// A stream on which MPA's start-up is done, or almost: its last frame may go as the stream message of Modify QP.
     ///
@@ -54,11 +57,25 @@ impl Rnic {
             }
             return;
         }
+        if stream.waiting.is_some() {
+            stream.held.extend_from_slice(octets);
+            if stream.held.len() > stream.settings.max_early.max(MOST_HELD) {
+                stream.want_reset();
+            }
+            return;
+        }
         let Some(mut deframer) = stream.deframer.take() else { return };
         while let Some(mut context) = self.context(now, llp.key) {
             let Some(ulpdu) = deframer.next(&mut octets) else { break };
             match (ulpdu, &mut context.llp) {
                 (Ok(ulpdu), Some(llp)) => match llp.hear(ulpdu) {
+                    Heard::Message if context.must_wait(ulpdu) => {
+                        if let Some(llp) = &mut context.llp {
+                            llp.waiting = Some(ulpdu.to_vec());
+                            llp.held.extend_from_slice(octets);
+                        }
+                        break;
+                    }
                     Heard::Message => context.handle_segment(ulpdu),
                     Heard::Ready(kind) => context.qp.skip_inbound(kind),
                     Heard::Answer => {}
@@ -80,9 +97,38 @@ impl Rnic {
         if let Some(stream) = self.llp_mut(llp) {
             stream.peer_fin = true;
             stream.over |= stream.is_closed() && stream.qp.is_none();
+            if stream.waiting.is_some() {
+                // It comes behind what waits.
+                return;
+            }
         }
         self.wire_event(now, llp.key, WireEvent::Fin);
         self.check_closed(now, llp.key);
+    }
+
+    /// The driver should read from the stream. False while a message waits for a receive (draft section 13.2): TCP's window closes,
+    /// and the peer waits too.
+    #[must_use]
+    pub fn wants_octets(&self, llp: LlpHandle) -> bool {
+        self.llp(llp).is_none_or(|llp| llp.waiting.is_none())
+    }
+
+    /// Goes on with what waited, if its receive is there, or the Queue Pair does not want it any more.
+    fn resume(&mut self, now: Instant, llp: LlpHandle) {
+        let Some(ulpdu) = self.llp_mut(llp).and_then(|llp| llp.waiting.take()) else { return };
+        let Some(mut context) = self.context(now, llp.key) else { return };
+        if context.must_wait(&ulpdu) {
+            if let Some(stream) = self.llp_mut(llp) {
+                stream.waiting = Some(ulpdu);
+            }
+            return;
+        }
+        context.handle_segment(&ulpdu);
+        let held = self.llp_mut(llp).map(|llp| std::mem::take(&mut llp.held)).unwrap_or_default();
+        self.handle_octets(now, llp, &held);
+        if self.llp(llp).is_some_and(|llp| llp.peer_fin) {
+            self.handle_fin(now, llp);
+        }
     }
 
     /// The connection was reset.
@@ -120,6 +166,7 @@ impl Rnic {
         llp: LlpHandle,
         mut take: impl FnMut(&[IoSlice<'_>]) -> usize,
     ) -> Sent {
+        self.resume(now, llp);
         let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
         if stream.reset {
             (stream.reset, stream.over) = (false, true);
@@ -206,7 +253,7 @@ impl Rnic {
     }
 
     /// The Queue Pair on a stream, and all that it needs.
-    fn context(&mut self, now: Instant, key: Key) -> Option<Context<'_>> {
+    pub(super) fn context(&mut self, now: Instant, key: Key) -> Option<Context<'_>> {
         let llp = self.llps.get_mut(key)?;
         let qp = self.qps.get_mut(llp.qp?)?;
         Some(Context { now, shared: &mut self.shared, qp, llp: Some(llp) })

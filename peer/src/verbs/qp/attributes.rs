@@ -40,10 +40,22 @@ pub struct QpInit {
     pub inbound_write: bool,
     /// Windows may be bound.
     pub bind: bool,
+    /// What a message does for which no receive is posted.
+    pub overflow: ReceiveOverflow,
+}
+
+/// What a message does for which no receive is posted (draft section 13.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ReceiveOverflow {
+    /// It ends the stream.
+    #[default]
+    Terminate,
+    /// It waits for a receive, and all that comes behind it too: nothing more is read from TCP, whose window closes.
+    Wait,
 }
 
 impl QpInit {
-    /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and everything enabled.
+    /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and everything enabled; a message without receive ends the stream.
     #[must_use]
     pub const fn new(pd: PdId, sq_cq: CqHandle, rq_cq: CqHandle) -> Self {
         QpInit {
@@ -62,6 +74,7 @@ impl QpInit {
             inbound_read: true,
             inbound_write: true,
             bind: true,
+            overflow: ReceiveOverflow::Terminate,
         }
     }
 }
@@ -159,8 +172,14 @@ pub struct QpAllocated {
     pub max_sq_wrs: u32,
     /// Work requests of the Receive Queue; `None` with an S-RQ.
     pub max_rq_wrs: Option<u32>,
-    /// ORD.
+    /// Elements of a Send's list.
+    pub max_send_sges: u32,
+    /// Elements of a Write's list.
+    pub max_write_sges: u32,
+    /// Elements of a receive's list; `None` with an S-RQ.
+    pub max_receive_sges: Option<u32>,
+    /// ORD: as asked for, or what a pool had left of it, at least 1 unless 0 was asked for.
     pub ord: u32,
-    /// IRD.
+    /// IRD, likewise.
     pub ird: u32,
 }

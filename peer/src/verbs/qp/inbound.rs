@@ -1,13 +1,13 @@
 //! Where arriving segments go: registered memory, the receive queue, the IRRQ, Reads in flight.
 
-use weft_core::wire::ddp::RawHeader;
+use weft_core::wire::ddp::{RawHeader, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
 
 use super::machine::{At, Context, receive};
 use super::send_queue::Progress;
 use super::source::walk;
 use super::table::{QpEvent, QpState};
-use super::{InboundRequest, Request};
+use super::{InboundRequest, ReceiveOverflow, Request};
 use crate::memory::{AccessError, InvalidateBy, Right};
 use crate::rdmap::{DataSink, Fault, Received};
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
@@ -32,7 +32,9 @@ impl Context<'_> {
         let result = receiver.handle_segment(ulpdu, &mut sink);
         let (failed, terminate) = (sink.failed, sink.terminate);
         self.qp.receiver = Some(receiver);
-        if let Some(status) = failed {
+        if let Some(event) = self.qp.local_error {
+            self.local_error(event);
+        } else if let Some(status) = failed {
             self.work_error(status, At::Answer);
         } else if let Some(terminate) = terminate {
             self.terminate_received(terminate);
@@ -40,7 +42,22 @@ impl Context<'_> {
             self.segment_error(&error);
         }
         self.drain();
-        self.check_overflow();
+        self.check_local_error();
+    }
+
+    /// A message begins for which no receive is there, and the Queue Pair lets it wait (draft section 13.2).
+    pub(in crate::verbs) fn must_wait(&self, ulpdu: &[u8]) -> bool {
+        let qp = &self.qp;
+        if qp.init.overflow != ReceiveOverflow::Wait || qp.state != QpState::Rts || qp.receiving.is_some() {
+            return false;
+        }
+        let header = RawHeader::from_prefix(ulpdu).map(|(header, _)| header);
+        let is_send = matches!(header, Some(RawHeader::Untagged(untagged)) if untagged.qn.get() == queue::SEND);
+        let (empty, failed) = match qp.srq.and_then(|srq| self.shared.srqs.get(srq)) {
+            Some(srq) => (srq.posted.is_empty(), srq.failed),
+            None => (qp.receives.is_empty(), false),
+        };
+        is_send && empty && !failed
     }
 
     /// Draft Figure 11: nothing that arrives now is processed.
@@ -122,6 +139,10 @@ impl DataSink for Sink<'_, '_> {
             let wr = match qp.srq {
                 None => qp.receives.pop_front(),
                 Some(srq) => {
+                    if shared.srqs.get(srq).is_some_and(|srq| srq.failed) {
+                        qp.local_error = Some(EventId::SrqErrorOnQp);
+                        return Err(Fault::NoBuffer);
+                    }
                     let (handle, taken) = shared.take_shared_receive(srq);
                     let (wr, due) = taken.unzip();
                     if due == Some(true) {

@@ -176,14 +176,16 @@ impl Context<'_> {
                 solicited: false,
             };
             let cqe = Cqe { completion, qp: self.qp.handle.key, frees: Frees::Sq };
-            self.qp.overflowed |= !self.shared.complete(self.qp.sq_cq, cqe);
+            let error = self.shared.complete(self.qp.sq_cq, cqe);
+            self.qp.local_error = self.qp.local_error.or(error);
         }
     }
 
     pub(in crate::verbs) fn complete_receive(&mut self, completion: WorkCompletion) {
         let frees = self.qp.srq.map_or(Frees::Rq, Frees::Srq);
         let cqe = Cqe { completion, qp: self.qp.handle.key, frees };
-        self.qp.overflowed |= !self.shared.complete(self.qp.rq_cq, cqe);
+        let error = self.shared.complete(self.qp.rq_cq, cqe);
+        self.qp.local_error = self.qp.local_error.or(error);
     }
 
     /// What an S-RQ still has is not the Queue Pair's (VERBS-6.3.6-7).
@@ -244,18 +246,35 @@ impl Context<'_> {
         self.react(QpEvent::LlpErrorSpeaking, Cause::told(event, code));
     }
 
-    /// A completion found no room (draft Figure 24: CQ/SQ and CQ/RQ errors).
-    pub(in crate::verbs) fn check_overflow(&mut self) {
-        if self.qp.overflowed && self.qp.state == QpState::Rts {
-            let cause = Cause::told(EventId::CqOverflow, TerminateError::RDMAP_CATASTROPHIC_STREAM);
-            self.react(QpEvent::LlpErrorSpeaking, cause);
+    /// A CQ took no completion, or the S-RQ gave no receive (draft Figure 24, Local Errors).
+    pub(in crate::verbs) fn check_local_error(&mut self) {
+        if let Some(event) = self.qp.local_error
+            && self.qp.state == QpState::Rts
+        {
+            self.local_error(event);
         }
+    }
+
+    /// Something of this side's own failed.
+    pub(in crate::verbs) fn local_error(&mut self, event: EventId) {
+        let cause = Cause::told(event, TerminateError::RDMAP_CATASTROPHIC_STREAM);
+        self.react(QpEvent::LlpErrorSpeaking, cause);
+    }
+
+    /// The whole RNIC failed: the stream's peer is told, and the event is the RNIC's.
+    pub(in crate::verbs) fn rnic_error(&mut self) {
+        let terminate = Some(bare(TerminateError::RDMAP_CATASTROPHIC_GLOBAL));
+        self.react(QpEvent::LlpErrorSpeaking, Cause { terminate, ..Cause::default() });
+        self.qp.quiet = false;
     }
 
     /// The peer's Terminate: it is kept for Query QP.
     pub(in crate::verbs) fn terminate_received(&mut self, terminate: Terminate) {
         let event = if self.qp.state == QpState::Closing { EventId::BadClose } else { EventId::TerminateReceived };
         self.qp.terminate = Some(TerminateRecord { terminate, local: false });
+        if let Some(request) = terminate.read_request {
+            self.qp.sq.fail_read(&request, CompletionStatus::RemoteTermination);
+        }
         self.react(QpEvent::TerminateReceived, Cause::event(event));
     }
 

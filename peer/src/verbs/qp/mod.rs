@@ -14,7 +14,7 @@ mod send_queue;
 mod source;
 pub mod table;
 
-pub use attributes::{QpAllocated, QpAttributes, QpInit, QpModify, TerminateRecord};
+pub use attributes::{QpAllocated, QpAttributes, QpInit, QpModify, ReceiveOverflow, TerminateRecord};
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ use self::table::{QpState, transition_of};
 use super::error::{PostStatus, QpError};
 use super::slab::Key;
 use super::work_request::{Fence, Operation, Payload, ReceiveWr, SendWr, length};
-use super::{QpHandle, RnicSettings};
+use super::{EventId, QpHandle, RnicSettings};
 use crate::ddp::Segmenter;
 use crate::memory::{Accessor, PdId, QpId, STAG_ZERO};
 use crate::mpa::Rtr;
@@ -74,8 +74,8 @@ pub(super) struct Qp {
     terminate_out: Option<Bytes>,
     /// Terminate was entered without an Asynchronous Event.
     quiet: bool,
-    /// A completion found no room.
-    overflowed: bool,
+    /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: what is told of it.
+    local_error: Option<EventId>,
     pub(super) llp: Option<Key>,
 }
 
@@ -138,7 +138,7 @@ impl Qp {
             terminate: None,
             terminate_out: None,
             quiet: false,
-            overflowed: false,
+            local_error: None,
             llp: None,
         }
     }
@@ -151,7 +151,7 @@ impl Qp {
         (self.send_msn, self.request_msn, self.atomic_msn) = (1, 1, 1);
         self.irrq.clear();
         (self.response, self.terminate, self.terminate_out) = (None, None, None);
-        (self.quiet, self.overflowed) = (false, false);
+        (self.quiet, self.local_error) = (false, None);
     }
 
     /// Start-up's ready-to-receive message was sent: its queue's next message has MSN 2.
@@ -223,6 +223,9 @@ impl Qp {
         QpAllocated {
             max_sq_wrs: self.init.max_sq_wrs,
             max_rq_wrs: self.srq.is_none().then_some(self.init.max_rq_wrs),
+            max_send_sges: self.init.max_send_sges,
+            max_write_sges: self.init.max_write_sges,
+            max_receive_sges: self.srq.is_none().then_some(self.init.max_receive_sges),
             ord: self.init.ord,
             ird: self.init.ird,
         }
@@ -242,6 +245,14 @@ impl Qp {
         }
         if transition.required.iter().any(|required| !modify.given().any(|given| given == *required)) {
             return Err(QpError::InvalidModifier);
+        }
+        let resizes = modify.max_sq_wrs.is_some() || modify.max_rq_wrs.is_some();
+        let raises_ord = modify.ord.is_some_and(|ord| ord > self.init.ord);
+        if modify.ird.is_some() && !settings.modifies_ird
+            || raises_ord && !settings.raises_ord
+            || resizes && !settings.resizes_queues
+        {
+            return Err(QpError::CannotChangeAttribute);
         }
         if modify.ord.is_some_and(|ord| ord > settings.max_ord) {
             return Err(QpError::OrdExceeds);
@@ -263,10 +274,9 @@ impl Qp {
     }
 
     /// Gives attributes that were checked their values; the RQ's size is ignored with an S-RQ (draft Figure 5, footnote 2).
-    pub(super) fn change_attributes(&mut self, modify: &QpModify) {
+    pub(super) fn change_attributes(&mut self, modify: &QpModify, ird: u32, ord: u32) {
         let init = &mut self.init;
-        init.ord = modify.ord.unwrap_or(init.ord);
-        init.ird = modify.ird.unwrap_or(init.ird);
+        (init.ird, init.ord) = (ird, ord);
         init.max_sq_wrs = modify.max_sq_wrs.unwrap_or(init.max_sq_wrs);
         self.sq.capacity = init.max_sq_wrs;
         if self.srq.is_none() {

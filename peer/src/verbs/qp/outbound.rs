@@ -83,7 +83,7 @@ impl Context<'_> {
 
     /// The ready work request begins.
     fn begin_work(&mut self, batch: &Batch) -> Begun {
-        let (ord, version) = (self.qp.init.ord, self.qp.version);
+        let (ord, version, max_message) = (self.qp.init.ord, self.qp.version, self.shared.settings.max_message);
         let accessor = self.qp.accessor();
         let Some(wqe) = self.qp.sq.ready(ord) else { return Begun::Nothing };
         let memory = &mut self.shared.memory;
@@ -100,6 +100,12 @@ impl Context<'_> {
                 let invalidated = memory.invalidate(accessor, InvalidateBy::Local, stag.to_bits());
                 Err(invalidated.map_err(CompletionStatus::from))
             }
+            Operation::Send { payload, .. } | Operation::Write { payload, .. }
+                if payload.length() > u64::from(max_message) =>
+            {
+                Err(Err(CompletionStatus::InvalidLength))
+            }
+            Operation::Read { local, .. } if local.length > max_message => Err(Err(CompletionStatus::InvalidLength)),
             Operation::Send { payload, solicited, invalidate } => {
                 let opcode = match (solicited, invalidate) {
                     (false, None) => Opcode::SEND,
@@ -142,7 +148,7 @@ impl Context<'_> {
             Err(Err(status)) => self.work_error(status, At::Send),
         }
         self.drain();
-        self.check_overflow();
+        self.check_local_error();
         Begun::Something
     }
 
@@ -228,7 +234,7 @@ impl Context<'_> {
         } else if finished {
             self.qp.sq.finish(CompletionStatus::Success);
             self.drain();
-            self.check_overflow();
+            self.check_local_error();
         }
         true
     }

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use weft_core::wire::rdmap::ReadRequest;
+
 use crate::ddp::Segmenter;
 use crate::verbs::completion::CompletionStatus;
 use crate::verbs::work_request::{Fence, Operation, SendWr};
@@ -108,6 +110,23 @@ impl SendQueue {
     pub(super) fn answer(&mut self, status: CompletionStatus, original_value: Option<u64>) {
         if let Some(wqe) = self.waiting() {
             wqe.progress = Progress::Done { status, original_value };
+            self.in_flight -= 1;
+        }
+    }
+
+    /// The Read in flight that a Read Request, or what is left of one, belongs to is over; without one nothing is.
+    pub(super) fn fail_read(&mut self, request: &ReadRequest, status: CompletionStatus) {
+        let is_it = |wqe: &&mut Wqe| match (&wqe.wr.operation, &wqe.progress) {
+            (Operation::Read { local, remote, .. }, Progress::Waiting { .. }) => {
+                let passed = request.sink_to.wrapping_sub(local.tagged_offset);
+                (local.stag, remote.stag) == (request.sink_stag, request.src_stag)
+                    && remote.tagged_offset.wrapping_add(passed) == request.src_to
+                    && passed.checked_add(u64::from(request.rdmardsz)) == Some(u64::from(local.length))
+            }
+            _ => false,
+        };
+        if let Some(wqe) = self.wqes.iter_mut().find(is_it) {
+            wqe.progress = Progress::Done { status, original_value: None };
             self.in_flight -= 1;
         }
     }

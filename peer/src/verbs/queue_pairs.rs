@@ -1,0 +1,240 @@
+//! Queue Pair verbs (draft sections 9.2.5 and 9.3.1).
+
+use super::cq::Frees;
+use super::error::{PostError, PostStatus, QpError};
+use super::qp::table::{QpEvent, QpState};
+use super::qp::{Cause, Context, Qp, QpAllocated, QpAttributes, QpInit, QpModify};
+use super::rnic::{Privileged, Rnic};
+use super::slab::Key;
+use super::work_request::{ReceiveWr, SendWr};
+use super::{EventId, LlpHandle, QpHandle};
+use crate::memory::QpId;
+use crate::time::Instant;
+
+/// Queue Pairs.
+impl Rnic {
+    /// Create QP, in Idle. `privileged` enables STag 0 and Fast-Register.
+    ///
+    /// # Errors
+    /// Draft Figure 32, Create QP; there is no Queue Pair then.
+    pub fn create_qp(
+        &mut self,
+        init: QpInit,
+        privileged: Option<&Privileged>,
+    ) -> Result<(QpHandle, QpId, QpAllocated), QpError> {
+        if !self.open {
+            return Err(QpError::InvalidRnicHandle);
+        }
+        let settings = self.shared.settings;
+        if init.ord > settings.max_ord {
+            return Err(QpError::OrdExceeds);
+        }
+        if init.ird > settings.max_ird {
+            return Err(QpError::IrdExceeds);
+        }
+        let with_rq = init.srq.is_none();
+        if init.max_sq_wrs > settings.max_wrs || with_rq && init.max_rq_wrs > settings.max_wrs {
+            return Err(QpError::TooManyWrs);
+        }
+        let receive_sges = if with_rq { init.max_receive_sges } else { 0 };
+        let too_many = init.max_send_sges > settings.max_sges || receive_sges > settings.max_sges;
+        if too_many || init.max_write_sges > settings.max_write_sges {
+            return Err(QpError::TooManySges);
+        }
+        for cq in [init.sq_cq, init.rq_cq] {
+            let key = self.cq_key(cq).map_err(|_| QpError::InvalidCqHandle)?;
+            self.shared.cqs.get(key).ok_or(QpError::InvalidCqHandle)?;
+        }
+        let srq = match init.srq {
+            None => None,
+            Some(srq) => {
+                let attributes = self.query_srq(srq).map_err(|_| QpError::InvalidSrqHandle)?;
+                if init.rq_limit > attributes.max_wrs {
+                    return Err(QpError::RqLimitOutOfRange);
+                }
+                Some((srq.key, attributes.pd))
+            }
+        };
+        self.shared.memory.join_pd(init.pd).map_err(|_| QpError::InvalidPdId)?;
+        let taken = self.shared.reads.take(init.ird, init.ord);
+        let (ird, ord) = taken.inspect_err(|_| self.shared.memory.leave_pd(init.pd))?;
+        let init = QpInit { ird, ord, ..init };
+        let (id, rnic) = (QpId(self.next_qp), self.shared.id);
+        let privileged = self.is_privileged(privileged);
+        // The handle has the key of the place that it goes to.
+        let placeholder = QpHandle { rnic, key: init.sq_cq.key };
+        let qp = Qp::new(placeholder, id, init, (init.sq_cq.key, init.rq_cq.key), srq, privileged);
+        let allocated = qp.allocated();
+        let Some(key) = self.qps.insert(qp) else {
+            self.shared.memory.leave_pd(init.pd);
+            self.shared.reads.give_back(ird, ord);
+            return Err(QpError::InsufficientResources);
+        };
+        let handle = QpHandle { rnic, key };
+        self.next_qp = self.next_qp.wrapping_add(1);
+        if let Some(qp) = self.qps.get_mut(key) {
+            qp.handle = handle;
+        }
+        for cq in [init.sq_cq, init.rq_cq] {
+            if let Some(cq) = self.shared.cqs.get_mut(cq.key) {
+                cq.queues += 1;
+            }
+        }
+        if let Some(srq) = srq.and_then(|(key, _)| self.shared.srqs.get_mut(key)) {
+            srq.qps += 1;
+        }
+        Ok((handle, id, allocated))
+    }
+
+    /// Query QP.
+    ///
+    /// # Errors
+    /// `InvalidRnicHandle`, `InvalidQpHandle`.
+    pub fn query_qp(&self, qp: QpHandle) -> Result<QpAttributes, QpError> {
+        let key = self.qp_key(qp)?;
+        let qp = self.qps.get(key).ok_or(QpError::InvalidQpHandle)?;
+        Ok(qp.attributes(qp.llp.map(|key| LlpHandle { rnic: self.shared.id, key })))
+    }
+
+    /// Modify QP: attributes first, then the state. A success means that the state was reached; it may have been left again.
+    ///
+    /// # Errors
+    /// Draft Figure 32, Modify QP; nothing is changed then.
+    pub fn modify_qp(&mut self, now: Instant, qp: QpHandle, modify: &QpModify) -> Result<QpAllocated, QpError> {
+        let key = self.qp_key(qp)?;
+        let settings = self.shared.settings;
+        let found = self.qps.get_mut(key).ok_or(QpError::InvalidQpHandle)?;
+        found.check_modify(modify, &settings)?;
+        if let Some(limit) = modify.rq_limit {
+            let srq = found.srq.and_then(|key| self.shared.srqs.get(key)).ok_or(QpError::CannotChangeAttribute)?;
+            if limit > srq.attributes.max_wrs {
+                return Err(QpError::RqLimitOutOfRange);
+            }
+        }
+        let starts = found.state == QpState::Idle && modify.next == QpState::Rts;
+        let mut stream = None;
+        if starts {
+            let llp = modify.llp.filter(|llp| llp.rnic == self.shared.id).ok_or(QpError::InvalidLlpStreamHandle)?;
+            let usable = self.llps.get_mut(llp.key).filter(|llp| llp.is_usable());
+            stream = Some((llp, usable.ok_or(QpError::InvalidLlpStreamHandle)?));
+        }
+        let had = (found.init.ird, found.init.ord);
+        let wanted = (modify.ird.unwrap_or(had.0), modify.ord.unwrap_or(had.1));
+        self.shared.reads.give_back(had.0, had.1);
+        let (ird, ord) = match self.shared.reads.take(wanted.0, wanted.1) {
+            Ok(given) => given,
+            Err(error) => {
+                // What was just given back is there.
+                let _ = self.shared.reads.take(had.0, had.1);
+                return Err(error);
+            }
+        };
+        let mut early = Vec::new();
+        if let Some((llp, stream)) = stream {
+            stream.qp = Some(key);
+            stream.raw.extend(modify.stream_message.clone());
+            early = std::mem::take(&mut stream.early);
+            found.attach(llp.key, stream.settings.mulpdu(), stream.settings.version, settings.extensions);
+            stream.say_ready().into_iter().for_each(|kind| found.skip_outbound(kind));
+        }
+        found.change_attributes(modify, ird, ord);
+        let allocated = found.allocated();
+        let mut context =
+            Context { now, shared: &mut self.shared, llp: found.llp.and_then(|llp| self.llps.get_mut(llp)), qp: found };
+        if modify.next == QpState::Closing && !context.qp.is_at_rest() {
+            context.react(QpEvent::Modify(QpState::Closing), Cause::default());
+            context.react(QpEvent::WorkLeft, Cause::event(EventId::BadClose));
+        } else {
+            context.react(QpEvent::Modify(modify.next), Cause::default());
+        }
+        if let Some(llp) = modify.llp.filter(|_| starts) {
+            self.handle_octets(now, llp, &early);
+        }
+        Ok(allocated)
+    }
+
+    /// Destroy QP, in any state and with work posted or not. Its completions that were not polled are gone; a stream is reset.
+    ///
+    /// # Errors
+    /// `InvalidRnicHandle`, `InvalidQpHandle`, `WindowsStillBound`.
+    pub fn destroy_qp(&mut self, qp: QpHandle) -> Result<(), QpError> {
+        let key = self.qp_key(qp)?;
+        let found = self.qps.get(key).ok_or(QpError::InvalidQpHandle)?;
+        if self.shared.memory.windows_bound_to(found.id) > 0 {
+            return Err(QpError::WindowsStillBound);
+        }
+        let Some(qp) = self.qps.remove(key) else { return Err(QpError::InvalidQpHandle) };
+        self.shared.memory.leave_pd(qp.init.pd);
+        self.shared.reads.give_back(qp.init.ird, qp.init.ord);
+        if let Some(llp) = qp.llp.and_then(|llp| self.llps.get_mut(llp)) {
+            llp.qp = None;
+            llp.want_reset();
+        }
+        for cq in [qp.sq_cq, qp.rq_cq] {
+            if let Some(cq) = self.shared.cqs.get_mut(cq) {
+                cq.queues -= 1;
+                cq.entries.retain(|cqe| {
+                    // The S-RQ's place is free: nobody will poll for it.
+                    if cqe.qp == key
+                        && let Frees::Srq(srq) = cqe.frees
+                        && let Some(srq) = self.shared.srqs.get_mut(srq)
+                    {
+                        srq.used = srq.used.saturating_sub(1);
+                    }
+                    cqe.qp != key
+                });
+            }
+        }
+        if let Some(srq) = qp.srq.and_then(|srq| self.shared.srqs.get_mut(srq)) {
+            srq.qps -= 1;
+            srq.used = srq.used.saturating_sub(u32::from(qp.is_receiving()));
+        }
+        Ok(())
+    }
+
+    /// PostSQ: a list of work requests, in order. Gives how many were posted: all of them. The driver of the Queue Pair's stream
+    /// asks for what goes out by [`poll_transmit`](Self::poll_transmit).
+    ///
+    /// # Errors
+    /// The first work request that is not accepted, and why; those before it are posted.
+    pub fn post_send(&mut self, qp: QpHandle, list: Vec<SendWr>) -> Result<usize, PostError> {
+        let qp = self.qp_to_post(qp)?;
+        post_each(list, |wr| qp.post_send(wr))
+    }
+
+    /// PostRQ to a Queue Pair without S-RQ. Gives how many were posted: all of them.
+    ///
+    /// # Errors
+    /// The first work request that is not accepted, and why; those before it are posted.
+    pub fn post_receive(&mut self, qp: QpHandle, list: Vec<ReceiveWr>) -> Result<usize, PostError> {
+        let qp = self.qp_to_post(qp)?;
+        post_each(list, |wr| qp.post_receive(wr))
+    }
+
+    fn qp_to_post(&mut self, qp: QpHandle) -> Result<&mut Qp, PostError> {
+        let failed = |status| PostError { posted: 0, status };
+        let key = self.qp_key(qp).map_err(|error| match error {
+            QpError::InvalidRnicHandle => failed(PostStatus::InvalidRnicHandle),
+            _ => failed(PostStatus::InvalidQpHandle),
+        })?;
+        self.qps.get_mut(key).ok_or(failed(PostStatus::InvalidQpHandle))
+    }
+
+    pub(super) fn qp_key(&self, qp: QpHandle) -> Result<Key, QpError> {
+        if !self.open {
+            return Err(QpError::InvalidRnicHandle);
+        }
+        if qp.rnic == self.shared.id { Ok(qp.key) } else { Err(QpError::InvalidQpHandle) }
+    }
+}
+
+pub(super) fn post_each<T>(
+    list: Vec<T>,
+    mut post: impl FnMut(T) -> Result<(), PostStatus>,
+) -> Result<usize, PostError> {
+    let length = list.len();
+    for (posted, wr) in list.into_iter().enumerate() {
+        post(wr).map_err(|status| PostError { posted, status })?;
+    }
+    Ok(length)
+}

@@ -1,0 +1,40 @@
+//! IRD and ORD that all Queue Pairs of an RNIC have together, where they are pooled (draft section 6.5).
+
+use super::RnicSettings;
+use super::error::QpError;
+
+/// What is left of the two pools; `None` where each Queue Pair has its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadPool {
+    ird: Option<u32>,
+    ord: Option<u32>,
+}
+
+impl ReadPool {
+    pub(super) fn new(settings: &RnicSettings) -> Self {
+        let pool = |size: u32| (size > 0).then_some(size);
+        ReadPool { ird: pool(settings.rnic_ird), ord: pool(settings.rnic_ord) }
+    }
+
+    /// Takes as much as there is of what is asked for; gives IRD and ORD.
+    ///
+    /// # Errors
+    /// `InsufficientResources`: one of them is wanted, and nothing is left of it (VERBS-6.5-3). Nothing is taken then.
+    pub(super) fn take(&mut self, ird: u32, ord: u32) -> Result<(u32, u32), QpError> {
+        let given = |left: Option<u32>, wanted: u32| match left {
+            Some(0) if wanted > 0 => Err(QpError::InsufficientResources),
+            Some(left) => Ok(wanted.min(left)),
+            None => Ok(wanted),
+        };
+        let (ird, ord) = (given(self.ird, ird)?, given(self.ord, ord)?);
+        self.ird = self.ird.map(|left| left - ird);
+        self.ord = self.ord.map(|left| left - ord);
+        Ok((ird, ord))
+    }
+
+    /// Gives back what was taken.
+    pub(super) fn give_back(&mut self, ird: u32, ord: u32) {
+        self.ird = self.ird.map(|left| left.saturating_add(ird));
+        self.ord = self.ord.map(|left| left.saturating_add(ord));
+    }
+}
