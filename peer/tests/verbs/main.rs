@@ -1,12 +1,19 @@
 //! The software RNIC through its verbs: alone, against octets made by hand, and two of them joined by queues under virtual time.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
+mod closed;
 mod completion;
+mod cq;
 mod errors;
 mod figures;
+mod handlers;
 mod model;
-mod qp;
+mod posting;
+mod qp_create;
+mod qp_modify;
+mod read_resources;
 mod rnic;
+mod srq;
 mod states;
 mod supported;
 mod transfer;

@@ -1,19 +1,22 @@
-//! RNIC, CQ, S-RQ and event verbs: what they give, and each of their Immediate Errors (draft Figures 28 to 31 and 35).
+//! The RNIC: open, query, close (draft sections 5.1 and 9.2.1, Figure 28).
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::memory::{
-    Access, ListMode, MemoryError, MemorySettings, PhysicalBufferList, Registration, SharedRegistration, Stag,
-    StagIndex, StagKey, ToBase,
+    BLOCK_SIZES, ListMode, MemoryError, MemorySettings, PAGE_SIZES, PhysicalAddress, PhysicalBufferList,
 };
 use weft_peer::verbs::{
-    CqError, EventError, HandlerAddress, HandlerOperation, Node, NotifyKind, QpError, QpInit, ReceiveWr, Rnic,
-    RnicError, RnicSettings, SrqError, SrqInit, SrqModify,
+    CqError, DequeueModel, HandlerAddress, HandlerOperation, Node, NodeLimits, QpError, QpInit, Rnic, RnicError,
+    RnicSettings, SrqInit,
 };
 
-use crate::world::{Side, World, shows};
+use crate::world::{Side, llp_settings, open, shows};
 
-fn open(settings: RnicSettings) -> Rnic {
-    Node::new(["weft0"]).open("weft0", settings).unwrap().0
+fn status(result: Result<(Rnic, weft_peer::verbs::Privileged), RnicError>) -> RnicError {
+    result.map(|_| ()).unwrap_err()
+}
+
+fn block() -> RnicSettings {
+    RnicSettings { memory: MemorySettings { mode: ListMode::Block, ..MemorySettings::default() }, ..Default::default() }
 }
 
 #[test]
@@ -22,7 +25,6 @@ fn an_rnic_is_open_once() {
     let node = Node::new(["weft0", "weft1"]);
     let settings = RnicSettings::default();
     let (mut rnic, _) = node.open("weft0", settings).unwrap();
-    let status = |result: Result<_, RnicError>| result.map(|_: (Rnic, _)| ()).unwrap_err();
     shows! { proof:
         "VERBS-9.5.1.1-3" => status(node.open("weft9", settings)) == RnicError::InvalidName;
         "VERBS-9.5.1.1-5" => status(node.open("weft0", settings)) == RnicError::InUse;
@@ -35,20 +37,94 @@ fn an_rnic_is_open_once() {
 }
 
 #[test]
-fn page_and_block_mode_are_chosen_at_opening() {
+fn a_node_may_be_able_to_do_less() {
     let mut proof = Proof::new(By::Test);
-    let block = MemorySettings { mode: ListMode::Block, ..MemorySettings::default() };
-    let pages = open(RnicSettings::default());
-    let blocks = open(RnicSettings { memory: block, ..RnicSettings::default() });
+    let limits = NodeLimits { max_open: 1, block_lists: false };
+    let node = Node::with(["weft0", "weft1"], limits);
     shows! { proof:
-        "VERBS-5.1.2-3" => pages.list_mode() == ListMode::Page;
-        "VERBS-7.6.2-3" => blocks.list_mode() == ListMode::Block;
-        "VERBS-9.2.1.2-25" => blocks.query().unwrap().settings.memory.mode == ListMode::Block;
+        "VERBS-9.5.1.1-4" => status(node.open("weft0", block())) == RnicError::BlockModeNotSupported;
+        "VERBS-7.6.2-4" => {
+            let rnic = node.open("weft0", RnicSettings::default()).unwrap().0;
+            !rnic.query().unwrap().block_lists && open(RnicSettings::default()).query().unwrap().block_lists
+        };
+        "VERBS-7.6.2-2" => node.open("weft0", RnicSettings::default()).unwrap().0.list_mode() == ListMode::Page;
+    }
+    let held = node.open("weft1", RnicSettings::default()).unwrap();
+    shows! { proof:
+        "VERBS-9.5.1.1-1" => status(node.open("weft0", RnicSettings::default())) == RnicError::InsufficientResources;
+        "VERBS-8.3.1-2" => held.0.query().unwrap().settings == RnicSettings::default();
     }
 }
 
 #[test]
-fn query_tells_limits_and_abilities() {
+fn open_rnic() {
+    let mut proof = Proof::new(By::Test);
+    let node = Node::with(["a", "b", "c"], NodeLimits { max_open: 2, block_lists: false });
+    let other = Node::new(["x", "y"]);
+    let settings = RnicSettings::default();
+    let (mut x, mut y) = (other.open("x", settings).unwrap().0, other.open("y", block()).unwrap().0);
+    shows! { proof:
+        "VERBS-9.2.1.1-1" => node.open("a", settings).is_ok();
+        "VERBS-9.2.1.1-2" => (x.list_mode(), y.list_mode()) == (ListMode::Page, ListMode::Block);
+        "VERBS-9.2.1.1-4" => other.open("y", settings).is_err() && other.open("Y", settings).is_err();
+        "VERBS-9.2.1.1-5" => x.query().is_ok();
+        "VERBS-9.2.1.1-6" => {
+            let open = [node.open("a", settings).unwrap(), node.open("b", settings).unwrap()];
+            let failed = [("c", settings), ("z", settings), ("c", block()), ("a", settings)];
+            let failed = failed.map(|(name, settings)| status(node.open(name, settings)));
+            use RnicError::{BlockModeNotSupported, InUse, InsufficientResources, InvalidName};
+            open.len() == 2 && failed == [InsufficientResources, InvalidName, BlockModeNotSupported, InUse]
+        };
+        "VERBS-5.1.2-6" => {
+            let cq = x.create_cq(1, None).unwrap().0;
+            y.query_cq(cq) == Err(CqError::InvalidCqHandle) && x.query_cq(cq).is_ok()
+        };
+        "VERBS-5.1-2" => {
+            // The first of each RNIC; whatever their numbers are, each is its own RNIC's.
+            let (p, q) = (x.allocate_pd().unwrap(), y.allocate_pd().unwrap());
+            x.deallocate_pd(p) == Ok(()) && y.allocate_window(q).is_ok()
+        };
+    }
+}
+
+#[test]
+fn the_mode_lasts_as_long_as_the_rnic_is_open() {
+    let mut proof = Proof::new(By::Test);
+    let registers = |settings: RnicSettings, size: u32, misaligned: u64| {
+        let mut rnic = open(settings);
+        let pd = rnic.allocate_pd().unwrap();
+        let buffer = rnic.allocate_buffer(8192).unwrap();
+        let entries = vec![PhysicalAddress(buffer.address().0 + misaligned)];
+        let list = PhysicalBufferList { entry_size: size, entries, first_byte_offset: 0, length: u64::from(size) };
+        let registration = weft_peer::memory::Registration {
+            pd,
+            key: weft_peer::memory::StagKey(0),
+            list,
+            base: weft_peer::memory::ToBase::ZeroBased,
+            remote: false,
+            access: weft_peer::memory::Access::LOCAL,
+        };
+        // Twice: the first use does not settle it.
+        rnic.register(&registration).is_ok() && rnic.register(&registration).is_ok()
+    };
+    let pages = RnicSettings::default();
+    shows! { proof:
+        "VERBS-5.1.2-3" => open(pages).list_mode() == ListMode::Page;
+        "VERBS-7.6.2-3" => registers(block(), 1000, 24);
+        "VERBS-9.2.1.2-25" => open(block()).query().unwrap().settings.memory.mode == ListMode::Block;
+        "VERBS-5.1.2-2" => !registers(pages, 1000, 24) && registers(block(), 4096, 0);
+        "VERBS-7.6.2-1" => registers(pages, 4096, 0);
+        "VERBS-9.2.1.2-4" => open(pages).query().unwrap().settings.memory.mode == ListMode::Page
+            && open(block()).query().unwrap().settings.memory.mode != ListMode::Page;
+        "VERBS-9.2.1.1-3" => [ListMode::Page, ListMode::Block].into_iter().all(|mode| {
+            let memory = MemorySettings { mode, ..MemorySettings::default() };
+            open(RnicSettings { memory, ..pages }).query().unwrap().settings.memory.mode == mode
+        });
+    }
+}
+
+#[test]
+fn query_tells_limits() {
     let mut proof = Proof::new(By::Test);
     let settings = RnicSettings {
         max_qps: 3,
@@ -69,212 +145,161 @@ fn query_tells_limits_and_abilities() {
         "VERBS-9.2.1.2-11" => told.settings.max_cqs == 4;
         "VERBS-9.2.1.2-12" => told.settings.max_cqes == 9;
         "VERBS-9.2.1.2-30" => told.settings.max_srqs == 2;
-        "VERBS-9.2.1.2-3" => told.rnic_ird == 0;
     }
+}
+
+#[test]
+fn query_tells_read_resources_and_abilities() {
     let mut proof = Proof::new(By::Test);
+    let told = open(RnicSettings::default()).query().unwrap();
+    let less = RnicSettings { modifies_ird: false, raises_ord: false, resizes_queues: false, ..told.settings };
+    let less = open(less).query().unwrap();
     shows! { proof:
-        "VERBS-9.2.1.2-18" => told.rnic_ord == 0;
+        "VERBS-9.2.1.2-3" => told.settings.rnic_ird == 0;
+        "VERBS-9.2.1.2-18" => told.settings.rnic_ord == 0;
         "VERBS-9.2.1.2-19" => told.settings.max_ird == 128;
         "VERBS-9.2.1.2-20" => told.settings.max_ord == 128;
-        "VERBS-9.2.1.2-21" => told.modifies_ird;
-        "VERBS-9.2.1.2-22" => told.raises_ord;
-        "VERBS-9.2.1.2-24" => told.resizes_queues;
-        "VERBS-9.2.1.2-28" => told.srqs;
+        "VERBS-9.2.1.2-21" => told.settings.modifies_ird && !less.settings.modifies_ird;
+        "VERBS-9.2.1.2-22" => told.settings.raises_ord && !less.settings.raises_ord;
+        "VERBS-9.2.1.2-24" => told.settings.resizes_queues && !less.settings.resizes_queues;
         "VERBS-9.2.1.2-29" => told.detects_cq_overflow;
     }
 }
 
 #[test]
-fn completion_queues_and_their_errors() {
+fn query_tells_the_rest() {
     let mut proof = Proof::new(By::Test);
-    let mut rnic = open(RnicSettings { max_cqs: 1, max_cqes: 10, ..RnicSettings::default() });
-    let mut other = open(RnicSettings::default());
-    let foreign = other.create_cq(1, None).unwrap().0;
-    let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
-    let gone = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
-    rnic.set_completion_event_handler(HandlerOperation::Clear(gone)).unwrap();
+    let memory = MemorySettings {
+        max_regions: 11,
+        max_pbl_entries: 12,
+        max_pds: 13,
+        max_windows: 14,
+        ..MemorySettings::default()
+    };
+    let settings = RnicSettings { memory, max_write_sges: 3, max_handlers: 10, rnic_ird: 70, ..Default::default() };
+    let told = open(settings).query().unwrap();
     shows! { proof:
-        "VERBS-9.5.1.3-3" => rnic.create_cq(11, None) == Err(CqError::TooManyEntries);
-        "VERBS-9.5.1.3-17" => rnic.create_cq(1, Some(gone)) == Err(CqError::InvalidHandler);
-    }
-    let (cq, entries) = rnic.create_cq(4, Some(handler)).unwrap();
-    shows! { proof:
-        "VERBS-9.2.3.1-4" => entries >= 4;
-        "VERBS-5.3.2-1" => rnic.query_cq(cq).unwrap().entries == entries;
-        "VERBS-5.3.2-2" => rnic.query_cq(cq).unwrap().handler == Some(handler);
-        "VERBS-9.5.1.3-1" => rnic.create_cq(1, None) == Err(CqError::InsufficientResources);
-        "VERBS-9.5.1.3-16" => rnic.poll_cq(cq) == Err(CqError::Empty);
-        "VERBS-9.5.1.3-4" => rnic.modify_cq(cq, 11) == Err(CqError::TooManyEntries);
-    }
-    let mut proof = Proof::new(By::Test);
-    shows! { proof:
-        "VERBS-5.1-1" => rnic.poll_cq(foreign) == Err(CqError::InvalidCqHandle);
-        "VERBS-9.5.1.3-11" => rnic.query_cq(foreign) == Err(CqError::InvalidCqHandle);
-        "VERBS-9.5.1.3-12" => rnic.modify_cq(foreign, 1) == Err(CqError::InvalidCqHandle);
-        "VERBS-9.5.1.3-13" => rnic.destroy_cq(foreign) == Err(CqError::InvalidCqHandle);
-        "VERBS-9.5.1.8-4" => rnic.request_completion_notification(foreign, NotifyKind::NextCompletion)
-            == Err(EventError::InvalidCqHandle);
-        "VERBS-5.3.4-1" => rnic.destroy_cq(cq) == Ok(());
-        "VERBS-9.5.1.3-14" => rnic.poll_cq(cq) == Err(CqError::InvalidCqHandle);
-        "VERBS-5.3.4-5" => rnic.query_cq(cq) == Err(CqError::InvalidCqHandle);
+        "VERBS-9.2.1.2-5" => told.vendor.starts_with("weft ");
+        "VERBS-9.2.1.2-10" => told.settings.max_write_sges == 3;
+        "VERBS-9.2.1.2-13" => told.settings.max_handlers == 10;
+        "VERBS-9.2.1.2-14" => told.settings.memory.max_regions == 11;
+        "VERBS-9.2.1.2-15" => told.settings.memory.max_pbl_entries == 12;
+        "VERBS-9.2.1.2-16" => told.settings.memory.max_pds == 13;
+        "VERBS-9.2.1.2-17" => told.settings.rnic_ird == 70;
+        "VERBS-9.2.1.2-23" => told.settings.memory.max_windows == 14;
     }
 }
 
 #[test]
-fn a_cq_in_use_stays_and_is_resized() {
+fn query_tells_sizes_of_buffers_and_the_order_of_receives() {
     let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    for n in 0..3 {
-        let wr = world.b.remote(0);
-        let payload = weft_peer::verbs::Payload::Gather(vec![world.a.sge(0, 1)]);
-        let operation = weft_peer::verbs::Operation::Write { payload, remote: wr };
-        world.a.post(weft_peer::verbs::SendWr::new(n, operation));
-    }
-    world.run();
-    let (rnic, cq) = (&mut world.a.rnic, world.a.cq);
+    let told = open(block()).query().unwrap();
+    let without = open(RnicSettings { max_srqs: 0, ..Default::default() }).query().unwrap();
+    let mut closed = open(RnicSettings::default());
+    closed.close().unwrap();
     shows! { proof:
-        "VERBS-5.3.4-3" => rnic.destroy_cq(cq) == Err(CqError::InUse);
-        "VERBS-5.3.4-2" => rnic.query_cq(cq).is_ok();
-        "VERBS-5.3.3-6" => rnic.modify_cq(cq, 2) == Err(CqError::ShrinkFailed);
-        "VERBS-5.3.3-5" => rnic.query_cq(cq).unwrap().entries == 1024;
-        "VERBS-5.3.3-1" => rnic.modify_cq(cq, 3) == Ok(3);
+        "VERBS-9.2.1.2-26" => told.block_sizes == BLOCK_SIZES && told.block_sizes.contains(&1);
+        "VERBS-9.2.1.2-27" => told.page_sizes == PAGE_SIZES && told.page_sizes.contains(&4096);
+        "VERBS-9.2.1.2-31" => told.dequeue == DequeueModel::Arrival;
+        "VERBS-9.2.1.2-28" => told.srqs && !without.srqs;
+        "VERBS-9.2.1.2-32" => (told.srqs, closed.query()) == (true, Err(RnicError::InvalidRnicHandle));
+        "VERBS-6.3.5-19" => [DequeueModel::Sequential, DequeueModel::Arrival].contains(&told.dequeue);
     }
-    shows! { proof: "VERBS-5.3.3-2" => world.a.poll().len() == 3; }
-    world.a.rnic.destroy_qp(world.a.qp).unwrap();
-    shows! { proof: "VERBS-5.1.1.2-4" => world.a.rnic.destroy_cq(cq) == Ok(()); }
 }
 
+/// Draft section 5.1.1: each limit is kept, for each resource alone.
 #[test]
-fn event_handlers() {
+fn limits_are_kept() {
     let mut proof = Proof::new(By::Test);
-    let mut rnic = open(RnicSettings { max_handlers: 2, ..RnicSettings::default() });
-    let mut set = |operation| rnic.set_completion_event_handler(operation);
-    let first = set(HandlerOperation::Register(HandlerAddress(1))).unwrap();
-    let second = set(HandlerOperation::Register(HandlerAddress(1))).unwrap();
-    shows! { proof:
-        "VERBS-9.4.1-6" => first != second;
-        "VERBS-9.5.1.8-7" => set(HandlerOperation::Register(HandlerAddress(1))) == Err(EventError::InsufficientResources);
-        "VERBS-9.4.1-8" => set(HandlerOperation::Change(first, HandlerAddress(9))) == Ok(first);
-        "VERBS-9.4.1-7" => set(HandlerOperation::Clear(first)) == Ok(first);
-        "VERBS-9.5.1.8-6" => set(HandlerOperation::Change(first, HandlerAddress(9))) == Err(EventError::InvalidHandler);
-    }
-}
-
-fn srq(rnic: &mut Rnic, max_wrs: u32, limit: u32) -> SrqInit {
+    let memory = MemorySettings { max_pds: 2, max_windows: 3, max_regions: 4, ..MemorySettings::default() };
+    let settings = RnicSettings { memory, max_cqs: 1, max_qps: 2, rnic_ord: 5, max_handlers: 1, ..Default::default() };
+    let mut rnic = open(settings);
+    let count = |mut make: Box<dyn FnMut() -> bool + '_>| (0..10).filter(|_| make()).count();
     let pd = rnic.allocate_pd().unwrap();
-    SrqInit { pd, max_wrs, max_sges: 2, limit }
+    let cq = rnic.create_cq(1, None).unwrap().0;
+    shows! { proof:
+        "VERBS-5.1.3-2" => (
+            count(Box::new(|| rnic.allocate_pd().is_ok())),
+            count(Box::new(|| rnic.allocate_window(pd).is_ok())),
+            count(Box::new(|| rnic.allocate_stag(pd, 1, false).is_ok())),
+            count(Box::new(|| rnic.create_cq(1, None).is_ok())),
+        ) == (1, 3, 4, 0);
+        // Two Queue Pairs may have ORD 5 each for all that the limits say; the pool has only five.
+        "VERBS-5.1.1-1" => {
+            let init = QpInit { ord: 5, ..QpInit::new(pd, cq, cq) };
+            rnic.create_qp(init, None).is_ok() && rnic.create_qp(init, None).unwrap_err() == QpError::InsufficientResources
+        };
+        "VERBS-9.4.1-4" => count(Box::new(|| {
+            rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(1))).is_ok()
+        })) == 1;
+        "VERBS-9.4.1-3" => rnic.query().unwrap().settings.max_handlers >= 1;
+    }
 }
 
 #[test]
-fn shared_receive_queues_and_their_errors() {
+fn closing_leaves_nothing() {
     let mut proof = Proof::new(By::Test);
-    let mut rnic = open(RnicSettings { max_srqs: 1, max_srq_wrs: 8, max_sges: 4, ..RnicSettings::default() });
-    let init = srq(&mut rnic, 4, 3);
+    let node = Node::new(["weft0"]);
+    let (mut rnic, token) = node.open("weft0", RnicSettings::default()).unwrap();
+    let pd = rnic.allocate_pd().unwrap();
+    let cq = rnic.create_cq(1, None).unwrap().0;
+    let (qp, _, _) = rnic.create_qp(QpInit::new(pd, cq, cq), Some(&token)).unwrap();
+    let window = rnic.allocate_window(pd).unwrap();
+    let buffer = rnic.allocate_buffer(10).unwrap();
+    rnic.set_async_event_handler(Some(HandlerAddress(1))).unwrap();
+    let first = rnic.close();
+    let second = rnic.close();
+    let mut again = node.open("weft0", RnicSettings::default()).unwrap().0;
+    shows! { proof:
+        "VERBS-5.1.1.2-6" => first == Ok(()) && rnic.buffer(buffer).is_err();
+        "VERBS-9.2.1.3-2" => rnic.query() == Err(RnicError::InvalidRnicHandle);
+        "VERBS-9.2.1.3-4" => (first, second) == (Ok(()), Err(RnicError::InvalidRnicHandle));
+        "VERBS-5.1.4-3" => again.query_qp(qp).unwrap_err() == QpError::InvalidQpHandle
+            && again.query_window(window) == Err(MemoryError::InvalidStagIndex)
+            && again.query_cq(cq) == Err(CqError::InvalidCqHandle)
+            && again.poll_notification().is_none()
+            && again.deallocate_pd(pd) == Err(MemoryError::InvalidPdId);
+        "VERBS-5.1.4-2" => rnic.buffer_mut(buffer).is_err();
+    }
+    // The token of the first opening opens nothing on the second.
+    let pd = again.allocate_pd().unwrap();
+    let cq = again.create_cq(1, None).unwrap().0;
+    let qp = again.create_qp(QpInit::new(pd, cq, cq), Some(&token)).unwrap().0;
+    shows! { proof: "VERBS-5.1-3" => !again.query_qp(qp).unwrap().privileged; }
+}
+
+/// Draft Figure 2: what has to be there first.
+#[test]
+fn things_are_made_in_order() {
+    let mut proof = Proof::new(By::Test);
+    let mut closed = open(RnicSettings::default());
+    closed.close().unwrap();
+    let mut side = Side::new(|_| ());
+    let init = QpInit::new(side.pd, side.cq, side.cq);
+    let rnic = &mut side.rnic;
     let dead = rnic.allocate_pd().unwrap();
     rnic.deallocate_pd(dead).unwrap();
-    let mut fails = |init| rnic.create_srq(init).unwrap_err();
+    let (gone, _) = rnic.create_cq(1, None).unwrap();
+    rnic.destroy_cq(gone).unwrap();
+    let (srq, _) = rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 1, max_sges: 1, limit: 0 }).unwrap();
+    rnic.destroy_srq(srq).unwrap();
+    let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(1))).unwrap();
+    rnic.set_completion_event_handler(HandlerOperation::Clear(handler)).unwrap();
     shows! { proof:
-        "VERBS-9.5.1.4-8" => fails(SrqInit { max_wrs: 9, ..init }) == SrqError::TooManyWrs;
-        "VERBS-9.5.1.4-10" => fails(SrqInit { max_sges: 5, ..init }) == SrqError::TooManySges;
-        "VERBS-9.5.1.4-11" => fails(SrqInit { limit: 5, ..init }) == SrqError::LimitOutOfRange;
-        "VERBS-9.5.1.4-7" => fails(SrqInit { pd: dead, ..init }) == SrqError::InvalidPdId;
-    }
-    let (handle, attributes) = rnic.create_srq(init).unwrap();
-    shows! { proof:
-        "VERBS-9.5.1.4-1" => rnic.create_srq(init).unwrap_err() == SrqError::InsufficientResources;
-        "VERBS-9.2.4.1-5" => attributes.max_wrs >= 4 && attributes.max_sges >= 2;
-        "VERBS-9.2.4.2-3" => rnic.query_srq(handle) == Ok(attributes) && attributes.pd == init.pd;
-        "VERBS-6.3.8-3" => attributes.armed && attributes.limit == 3;
-    }
-    let mut proof = Proof::new(By::Test);
-    let mut modify = |max_wrs, limit| rnic.modify_srq(handle, SrqModify { max_wrs, limit });
-    shows! { proof:
-        "VERBS-9.5.1.4-9" => modify(Some(9), None) == Err(SrqError::TooManyWrs);
-        "VERBS-9.5.1.4-12" => modify(None, Some(5)) == Err(SrqError::LimitOutOfRange);
-        "VERBS-6.3.8-9" => modify(Some(2), None) == Err(SrqError::InvalidModifier);
-        "VERBS-6.3.8-8" => modify(None, Some(3)) == Ok(4);
-        "VERBS-9.2.4.3-4" => modify(Some(8), Some(0)) == Ok(8);
-    }
-    let receives = |count: u64| (0..count).map(|wr_id| ReceiveWr { wr_id, scatter: Vec::new() }).collect::<Vec<_>>();
-    let full = rnic.post_srq(handle, receives(9)).unwrap_err();
-    shows! { proof:
-        "VERBS-6.3.5-5" => full.posted == 8 && full.status == weft_peer::verbs::PostStatus::TooManyWrs;
-        "VERBS-6.3.2-6" => rnic.modify_srq(handle, SrqModify { max_wrs: Some(7), limit: None }) == Err(SrqError::ShrinkFailed);
-        "VERBS-6.3.3-2" => rnic.destroy_srq(handle) == Ok(());
-    }
-    let mut proof = Proof::new(By::Test);
-    shows! { proof:
-        "VERBS-9.5.1.4-13" => rnic.query_srq(handle) == Err(SrqError::InvalidSrqHandle);
-        "VERBS-9.5.1.4-14" => rnic.modify_srq(handle, SrqModify::default()) == Err(SrqError::InvalidSrqHandle);
-        "VERBS-9.5.1.4-15" => rnic.destroy_srq(handle) == Err(SrqError::InvalidSrqHandle);
-        "VERBS-9.5.1.7-5" => rnic.post_srq(handle, receives(1)).unwrap_err().status
-            == weft_peer::verbs::PostStatus::InvalidSrqHandle;
-    }
-}
-
-#[test]
-fn everything_is_over_when_the_rnic_is_closed() {
-    let mut proof = Proof::new(By::Test);
-    let mut side = Side::new(|_| ());
-    side.rnic.close().unwrap();
-    let (cq, qp, pd) = (side.cq, side.qp, side.pd);
-    let init = QpInit::new(pd, cq, cq);
-    let rnic = &mut side.rnic;
-    shows! { proof:
-        "VERBS-5.1.4-2" => rnic.buffer(side.buffer).is_err();
-        "VERBS-9.5.1.3-6" => rnic.create_cq(1, None) == Err(CqError::InvalidRnicHandle);
-        "VERBS-9.5.1.3-7" => rnic.query_cq(cq) == Err(CqError::InvalidRnicHandle);
-        "VERBS-9.5.1.3-8" => rnic.modify_cq(cq, 1) == Err(CqError::InvalidRnicHandle);
-        "VERBS-9.5.1.3-9" => rnic.destroy_cq(cq) == Err(CqError::InvalidRnicHandle);
-        "VERBS-9.5.1.3-10" => rnic.poll_cq(cq) == Err(CqError::InvalidRnicHandle);
-        "VERBS-9.5.1.5-3" => rnic.create_qp(init, None).unwrap_err() == QpError::InvalidRnicHandle;
-        "VERBS-9.5.1.5-4" => rnic.query_qp(qp).unwrap_err() == QpError::InvalidRnicHandle;
-    }
-    let mut proof = Proof::new(By::Test);
-    let modify = weft_peer::verbs::QpModify::to(weft_peer::verbs::QpState::Error);
-    let closed = weft_peer::verbs::PostStatus::InvalidRnicHandle;
-    shows! { proof:
-        "VERBS-9.5.1.5-5" => rnic.modify_qp(weft_peer::Instant::ORIGIN, qp, &modify) == Err(QpError::InvalidRnicHandle);
-        "VERBS-9.5.1.5-6" => rnic.destroy_qp(qp) == Err(QpError::InvalidRnicHandle);
-        "VERBS-9.5.1.7-1" => rnic.post_send(qp, Vec::new()).unwrap_err().status == closed;
-        "VERBS-9.5.1.7-2" => rnic.post_receive(qp, Vec::new()).unwrap_err().status == closed;
-        "VERBS-9.5.1.8-1" => rnic.request_completion_notification(cq, NotifyKind::NextCompletion)
-            == Err(EventError::InvalidRnicHandle);
-        "VERBS-9.5.1.8-2" => rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(1)))
-            == Err(EventError::InvalidRnicHandle);
-        "VERBS-9.5.1.8-3" => rnic.set_async_event_handler(None) == Err(EventError::InvalidRnicHandle);
-        "VERBS-9.5.1.2-2" => rnic.allocate_pd() == Err(MemoryError::InvalidRnicHandle);
-    }
-}
-
-/// Draft Figures 29, 31 and 33: the RNIC is closed.
-#[test]
-fn memory_verbs_when_the_rnic_is_closed() {
-    let mut proof = Proof::new(By::Test);
-    let mut side = Side::new(|_| ());
-    let (pd, stag) = (side.pd, side.stag);
-    let list = PhysicalBufferList::of(side.buffer, 0, 10, 4096);
-    let registration =
-        Registration { pd, key: StagKey(1), list, base: ToBase::ZeroBased, remote: false, access: Access::LOCAL };
-    let shared =
-        SharedRegistration { pd, key: StagKey(1), base: ToBase::ZeroBased, remote: false, access: Access::LOCAL };
-    let (index, closed) = (StagIndex::new(1).unwrap(), MemoryError::InvalidRnicHandle);
-    side.rnic.close().unwrap();
-    let rnic = &mut side.rnic;
-    shows! { proof:
-        "VERBS-9.5.1.6-6" => rnic.allocate_stag(pd, 1, true) == Err(closed);
-        "VERBS-9.5.1.6-7" => rnic.register(&registration) == Err(closed);
-        "VERBS-9.5.1.6-8" => rnic.query_region(index) == Err(closed);
-        "VERBS-9.5.1.6-9" => rnic.deallocate_stag(index) == Err(closed);
-        "VERBS-9.5.1.6-10" => rnic.reregister(index, &registration) == Err(closed);
-        "VERBS-9.5.1.6-11" => rnic.register_shared(Stag { key: StagKey(1), ..stag }, &shared) == Err(closed);
-        "VERBS-9.5.1.6-12" => rnic.allocate_window(pd) == Err(closed);
-        "VERBS-9.5.1.6-13" => rnic.query_window(index) == Err(closed);
-    }
-    let mut proof = Proof::new(By::Test);
-    let init = SrqInit { pd, max_wrs: 1, max_sges: 1, limit: 0 };
-    shows! { proof:
-        "VERBS-9.5.1.2-3" => rnic.deallocate_pd(pd) == Err(closed);
-        "VERBS-9.5.1.4-3" => rnic.create_srq(init).unwrap_err() == SrqError::InvalidRnicHandle;
+        "VERBS-5.1.1.1-1" => closed.allocate_pd() == Err(MemoryError::InvalidRnicHandle)
+            && closed.create_cq(1, None) == Err(CqError::InvalidRnicHandle)
+            && closed.attach_stream(llp_settings(crate::world::PLAIN, 1460, true)) == Err(QpError::InvalidRnicHandle);
+        "VERBS-5.1.1.1-2" => rnic.create_qp(QpInit { pd: dead, ..init }, None).unwrap_err() == QpError::InvalidPdId
+            && rnic.allocate_stag(dead, 1, false) == Err(MemoryError::InvalidPdId)
+            && rnic.allocate_window(dead) == Err(MemoryError::InvalidPdId);
+        "VERBS-5.1.1.1-3" => [QpInit { sq_cq: gone, ..init }, QpInit { rq_cq: gone, ..init }].into_iter()
+            .all(|init| rnic.create_qp(init, None).unwrap_err() == QpError::InvalidCqHandle);
+        "VERBS-5.1.1.1-4" => rnic.create_cq(2, Some(handler)) == Err(CqError::InvalidHandler);
+        "VERBS-5.1.1.1-5" => rnic.create_qp(QpInit { srq: Some(srq), ..init }, None).unwrap_err()
+            == QpError::InvalidSrqHandle;
+        "VERBS-7.5-5" => {
+            let index = rnic.allocate_window(side.pd).unwrap();
+            rnic.query_window(index).is_ok()
+        };
     }
 }

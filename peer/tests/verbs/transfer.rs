@@ -11,18 +11,10 @@ use weft_peer::verbs::{
     CompletedOperation, CompletionStatus, Fence, Operation, Payload, ReceiveWr, RemoteAddress, SendWr, Sge,
 };
 
-use crate::world::{Side, VA, World, register, shows, ulpdus};
+use crate::world::{VA, World, read, register, shows, ulpdus, write};
 
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|n| (n * 7 + usize::from(seed)) as u8).collect()
-}
-
-fn write(side: &Side, wr_id: u64, offset: u64, length: u32, remote: RemoteAddress) -> SendWr {
-    SendWr::new(wr_id, Operation::Write { payload: Payload::Gather(vec![side.sge(offset, length)]), remote })
-}
-
-fn read(side: &Side, wr_id: u64, offset: u64, length: u32, remote: RemoteAddress) -> SendWr {
-    SendWr::new(wr_id, Operation::Read { local: side.sge(offset, length), remote, invalidate_local: false })
 }
 
 fn send(payload: Payload) -> Operation {

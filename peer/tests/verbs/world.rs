@@ -21,6 +21,11 @@ macro_rules! shows {
 }
 pub(crate) use shows;
 
+/// An RNIC alone.
+pub(crate) fn open(settings: RnicSettings) -> Rnic {
+    Node::new(["weft0"]).open("weft0", settings).unwrap().0
+}
+
 /// Where each side's region begins.
 pub(crate) const VA: u64 = 0x10_0000;
 /// Octets of each side's region.
@@ -277,8 +282,13 @@ impl Bench {
     }
 
     pub(crate) fn hand_in(&mut self, ulpdu: &[u8]) {
-        self.side.rnic.handle_octets(Instant::ORIGIN, self.side.llp, &fpdu(ulpdu));
+        self.hand_in_quietly(ulpdu);
         self.side.settle();
+    }
+
+    /// Leaves the handler calls to whoever asks for them.
+    pub(crate) fn hand_in_quietly(&mut self, ulpdu: &[u8]) {
+        self.side.rnic.handle_octets(Instant::ORIGIN, self.side.llp, &fpdu(ulpdu));
     }
 
     /// What it sends now, as ULPDUs, and how it ends.
@@ -302,4 +312,12 @@ impl Bench {
 
 pub(crate) fn number(error: TerminateError) -> u16 {
     u16::from(error.layer.0) << 12 | u16::from(error.error_type) << 8 | u16::from(error.code)
+}
+
+pub(crate) fn write(side: &Side, wr_id: u64, offset: u64, length: u32, remote: RemoteAddress) -> SendWr {
+    SendWr::new(wr_id, Operation::Write { payload: Payload::Gather(vec![side.sge(offset, length)]), remote })
+}
+
+pub(crate) fn read(side: &Side, wr_id: u64, offset: u64, length: u32, remote: RemoteAddress) -> SendWr {
+    SendWr::new(wr_id, Operation::Read { local: side.sge(offset, length), remote, invalidate_local: false })
 }
