@@ -1,9 +1,11 @@
 //! `weft serve`: the builtin responder, for others to test against.
 
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use weft_peer::driver::serve::{Server, ServerSettings};
+use weft_peer::driver::serve::{Happened, Server, ServerSettings, Told};
+use weft_peer::mpa::Negotiated;
 use weft_peer::{Deviations, Settings};
 
 use crate::exit::BadInput;
@@ -14,7 +16,8 @@ use crate::runtime;
 #[command(
     after_help = "Examples:\n  weft serve                                        a correct responder on 127.0.0.1:7174\n  \
     weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n\n\
-    It accepts every MPA Request and sends each Send back. Ctrl-C stops it."
+    It accepts every MPA Request and sends each Send back. What happens on its connections is told on standard error.\n\
+    Ctrl-C stops it."
 )]
 pub(crate) struct Arguments {
     /// Address and port; port 0 takes a free one, which is printed
@@ -23,6 +26,9 @@ pub(crate) struct Arguments {
     /// Break a rule on purpose (may be given several times); `weft deviations` lists the names
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
+    /// Tell nothing of connections
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 /// Serves until it is interrupted.
@@ -32,18 +38,63 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let connection = Settings { deviations, ..Settings::default() };
     runtime::block_on(async {
         let settings = ServerSettings { connection, ..ServerSettings::default() };
-        let server = Server::bind(arguments.listen, settings)
-            .map_err(|error| anyhow::anyhow!("cannot listen on {}: {error}", arguments.listen))?;
-        println!("listening on {}", server.local_addr());
+        let server =
+            Server::bind(arguments.listen, settings).map_err(|error| cannot_listen(arguments.listen, &error))?;
+        // Who started it may have gone away; it serves all the same.
+        let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 stop.stop();
             }
         });
-        let served = server.run().await;
+        let quiet = arguments.quiet;
+        let served = server.run_telling(move |told| {
+            if !quiet {
+                let _ = writeln!(io::stderr(), "{}", line(&told));
+            }
+        });
+        let served = served.await;
         interrupted.abort();
         served?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// What the user can mend: another port, an address of this machine, a port that needs no privilege.
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput {
+    let port = address.port();
+    BadInput(format!(
+        "cannot listen on {address}: {}",
+        match error.kind() {
+            io::ErrorKind::AddrInUse => format!("port {port} is in use; --listen with port 0 takes a free one"),
+            io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
+            io::ErrorKind::PermissionDenied => format!("port {port} is not for everybody; choose one from 1024 up"),
+            _ => error.to_string(),
+        }
+    ))
+}
+
+/// A line of the log.
+fn line(told: &Told) -> String {
+    let what = match told.what {
+        Happened::Accepted => "TCP connected".to_owned(),
+        Happened::Established(negotiated) => agreed(&negotiated),
+        Happened::Closed { closed, sends } => {
+            let how = closed.map_or_else(|| "gone before it was served".to_owned(), |closed| closed.to_string());
+            format!("{how}; {sends} {} received", if sends == 1 { "Send" } else { "Sends" })
+        }
+    };
+    format!("{:>4}  {}  {what}", told.number, told.peer)
+}
+
+/// What start-up came to.
+fn agreed(negotiated: &Negotiated) -> String {
+    let yes = |yes: bool| if yes { "on" } else { "off" };
+    let (crc, to, from) = (yes(negotiated.crc), yes(negotiated.markers_sent), yes(negotiated.markers_received));
+    let mut text = format!("MPA revision {}: CRC {crc}, markers {to} to it, {from} from it", negotiated.peer_revision);
+    if let Some(agreed) = &negotiated.enhanced {
+        text.push_str(&format!(", IRD {} ORD {}", agreed.ird, agreed.ord));
+    }
+    text
 }

@@ -89,7 +89,7 @@ pub enum Why {
     #[error("terminated: {0}")]
     Fault(StreamError),
     /// The peer closed its half gracefully.
-    #[error("closed by the peer")]
+    #[error("FIN")]
     Fin,
     /// The first FPDU that a Responder got is invalid, so it may send none, not even a Terminate.
     #[error("first FPDU: {0}")]

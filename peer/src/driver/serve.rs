@@ -23,8 +23,10 @@ use tokio::task::JoinSet;
 
 use super::run::{drive, prepare};
 use super::tcp::Clock;
-use crate::connection::{Connection, Settings};
-use crate::service::Echo;
+use crate::connection::{Closed, Connection, Event, Settings};
+use crate::mpa::Negotiated;
+use crate::service::{Echo, Service};
+use crate::time::Instant;
 
 /// What a [`Server`] is told.
 #[derive(Debug, Clone)]
@@ -38,6 +40,57 @@ pub struct ServerSettings {
 impl Default for ServerSettings {
     fn default() -> Self {
         ServerSettings { connection: Settings::default(), max_connections: 1024 }
+    }
+}
+
+/// What a [`Server`] tells of its connections, for a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// The connection, counted from 1 in the order of acceptance.
+    pub number: u64,
+    /// The peer.
+    pub peer: SocketAddr,
+    /// What happened.
+    pub what: Happened,
+}
+
+/// What happened on a connection. [`Closed`](Happened::Closed) comes once for each that was [`Accepted`](Happened::Accepted), as
+/// its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// TCP is there.
+    Accepted,
+    /// MPA start-up succeeded with this.
+    Established(Negotiated),
+    /// It is over.
+    Closed {
+        /// Who ended it, and why; `None` where it ended before it was served.
+        closed: Option<Closed>,
+        /// Sends that were received.
+        sends: u64,
+    },
+}
+
+/// The echo service, and what is told of it.
+struct Watched<'a> {
+    tell: &'a (dyn Fn(Happened) + Send + Sync),
+    sends: u64,
+    closed: Option<Closed>,
+}
+
+impl Service for Watched<'_> {
+    fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        match &event {
+            Event::Established { negotiated, .. } => (self.tell)(Happened::Established(*negotiated)),
+            Event::Received { .. } => self.sends += 1,
+            Event::Closed(closed) => self.closed = Some(*closed),
+            _ => {}
+        }
+        Echo.handle_event(now, connection, event);
+    }
+
+    fn is_ready(&self, connection: &Connection) -> bool {
+        Echo.is_ready(connection)
     }
 }
 
@@ -96,6 +149,17 @@ impl Server {
     /// # Errors
     /// Listening failed; connections that were open are dropped.
     pub async fn run(self) -> io::Result<()> {
+        self.run_telling(|_| {}).await
+    }
+
+    /// As [`run`](Self::run), and tells what happens. `tell` is called on the runtime's threads: what it waits for, connections wait
+    /// for.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_telling(self, tell: impl Fn(Told) + Send + Sync + 'static) -> io::Result<()> {
+        let tell = Arc::new(tell);
+        let mut number = 0;
         let clock = Clock::start();
         let places = Arc::new(Semaphore::new(self.settings.max_connections));
         let mut stop = self.stop.0.subscribe();
@@ -111,21 +175,35 @@ impl Server {
                 Some(_) = tasks.join_next() => continue,
                 _ = stop.wait_for(|stop| *stop) => break,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) if is_of_one_connection(&error) => continue,
+                // Descriptors or memory have run out: they come back when a connection ends.
+                Err(error) if !tasks.is_empty() => {
+                    tracing::warn!(%error, "no connection is accepted until one ends");
+                    tokio::select! {
+                        _ = tasks.join_next() => continue,
+                        _ = stop.wait_for(|stop| *stop) => break,
+                    }
+                }
                 Err(error) => return Err(error),
             };
             let mut settings = self.settings.connection.clone();
             let stop = self.stop.0.subscribe();
+            number += 1;
+            let tell = Arc::clone(&tell);
             tasks.spawn(async move {
                 let _place = place;
+                let tell = move |what| tell(Told { number, peer, what });
+                tell(Happened::Accepted);
+                let mut service = Watched { tell: &tell, sends: 0, closed: None };
                 if let Err(error) = prepare(&stream, &mut settings) {
                     tracing::debug!(%error, "a connection ended before it was served");
-                    return;
+                } else {
+                    let mut connection = Connection::respond(clock.now(), settings);
+                    drive(stream, &mut connection, &mut service, clock, stop).await;
                 }
-                let mut connection = Connection::respond(clock.now(), settings);
-                drive(stream, &mut connection, &mut Echo, clock, stop).await;
+                tell(Happened::Closed { closed: service.closed, sends: service.sends });
             });
         }
         drop(self.listener);

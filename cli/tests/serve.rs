@@ -1,0 +1,93 @@
+//! `weft serve`: what it tells, and what it says when it cannot listen.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+/// RFC 5044 section 7.1.1: key, C=1, revision 1, no private data.
+const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x00";
+
+/// A responder that ends with the test.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve(arguments: &[&str]) -> Serving {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.arg("serve").args(["--listen", "127.0.0.1:0"]).args(arguments);
+    Serving(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+}
+
+impl Serving {
+    fn address(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        line.trim_end().strip_prefix("listening on ").unwrap().to_owned()
+    }
+}
+
+/// One connection whose first octets are `octets`; what came back until the end.
+fn connection(address: &str, octets: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(octets).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).unwrap();
+    back
+}
+
+#[test]
+fn connections_are_told_on_standard_error() {
+    let mut serving = serve(&[]);
+    let address = serving.address();
+    assert!(connection(&address, REQUEST).starts_with(b"MPA ID Rep Frame"));
+    let wrong_key = REQUEST.to_ascii_lowercase();
+    assert_eq!(connection(&address, &wrong_key), b"");
+    let log = BufReader::new(serving.0.stderr.take().unwrap());
+    let mut lines: Vec<String> = log.lines().take(5).map(Result::unwrap).collect();
+    // The end of one and the beginning of the next are told as they come.
+    lines.sort_by_key(|line| line[..4].to_owned());
+    for (line, words) in lines.iter().zip([
+        ["   1  127.0.0.1:", "TCP connected"],
+        ["   1  127.0.0.1:", "MPA revision 1: CRC on, markers off"],
+        ["   1  127.0.0.1:", "closed by the peer: FIN; 0 Sends received"],
+        ["   2  127.0.0.1:", "TCP connected"],
+        ["   2  127.0.0.1:", "(MPA-7.1.1-2); 0 Sends received"],
+    ]) {
+        assert!(words.iter().all(|word| line.contains(word)), "{words:?}: {line}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named_and_what_to_do() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap().to_string();
+    let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(["serve", "--listen", &address]).output().unwrap();
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{text}");
+    let in_use = format!(
+        "cannot listen on {address}: port {} is in use; --listen with port 0",
+        other.local_addr().unwrap().port()
+    );
+    assert!(text.contains(&in_use), "{text}");
+}
+
+/// Clients that come in numbers and say nothing take all descriptors; the responder waits for one to go and serves on.
+#[test]
+fn a_responder_out_of_descriptors_serves_on() {
+    let script = format!("ulimit -n 24; exec {} serve --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_weft"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut serving = Serving(command.spawn().unwrap());
+    let address = serving.address();
+    // Those that find no descriptor wait in TCP's queue.
+    let crowd: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    drop(crowd);
+    assert!(connection(&address, REQUEST).starts_with(b"MPA ID Rep Frame"));
+}
