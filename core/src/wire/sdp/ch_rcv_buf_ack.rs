@@ -8,67 +8,20 @@
 //! +---------------------------------------------------------------+
 //! ```
 
-use zerocopy::network_endian::U32;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-use super::check::{extension, field};
-use super::{FieldOrder, MIN_PRIVATE_BUFFER, RawHeader};
-use crate::error::WireError;
+use super::MIN_PRIVATE_BUFFER;
+use super::word::word_header;
 use crate::requirement;
 
-/// The header, raw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct RawChRcvBufAck {
-    /// Octets 16 to 19, in octets.
-    pub act_sz: U32,
-}
-
-impl RawHeader for RawChRcvBufAck {}
-
-/// A ChRcvBufAck Header that makes sense.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ChRcvBufAck {
+word_header! {
+    ChRcvBufAck, RawChRcvBufAck,
     /// Size of the sender's receive Private Buffers from now on, in octets, at least 37.
-    pub act_sz: u32,
-}
-
-impl ChRcvBufAck {
-    /// Reads the header from the octets behind the BSDH; gives what follows it, too.
-    ///
-    /// # Errors
-    /// Less than 4 octets, or an ActSz below 37. Offsets count from the start of the message.
-    pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
-        let (raw, rest): (RawChRcvBufAck, _) = extension(octets, order, "ChRcvBufAck Header")?;
-        let act_sz = raw.act_sz.get();
-        let least = requirement!("SDP-10-7");
-        field(act_sz >= MIN_PRIVATE_BUFFER, "ActSz", (order, 16, 4), "at least 37", act_sz, Some(least))?;
-        Ok((ChRcvBufAck { act_sz }, rest))
-    }
-
-    /// The raw header.
-    #[must_use]
-    pub fn to_raw(self) -> RawChRcvBufAck {
-        RawChRcvBufAck { act_sz: U32::new(self.act_sz) }
-    }
+    act_sz = "ActSz", least MIN_PRIVATE_BUFFER, "at least 37", Some(requirement!("SDP-10-7"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::FieldOrder::{Figure, Mirrored};
+    use super::super::FieldOrder::Figure;
     use super::*;
-
-    /// Figure 14.
-    #[test]
-    fn one_word_in_either_order() {
-        for order in [Figure, Mirrored] {
-            let mut out = Vec::new();
-            ChRcvBufAck { act_sz: 0x0102_0304 }.to_raw().append(order, &mut out);
-            assert_eq!(out, [1, 2, 3, 4]);
-            assert_eq!(ChRcvBufAck::parse(&out, order), Ok((ChRcvBufAck { act_sz: 0x0102_0304 }, &[][..])));
-        }
-        assert!(ChRcvBufAck::parse(&[0; 3], Figure).is_err());
-    }
 
     #[test]
     fn a_buffer_holds_at_least_the_largest_header_and_an_octet() {

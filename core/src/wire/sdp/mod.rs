@@ -21,6 +21,7 @@ mod rdma_wr_compl;
 mod sink_avail;
 mod src_avail;
 mod susp_comm;
+mod word;
 
 pub use bsdh::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Flags, RawBsdh};
 pub use ch_rcv_buf::{ChRcvBuf, RawChRcvBuf};

@@ -8,66 +8,19 @@
 //! +---------------------------------------------------------------+
 //! ```
 
-use zerocopy::network_endian::U32;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use super::word::word_header;
 
-use super::check::{extension, field};
-use super::{FieldOrder, RawHeader};
-use crate::error::WireError;
-
-/// The header, raw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct RawRdmaRdCompl {
-    /// Octets 16 to 19, in octets.
-    pub len: U32,
-}
-
-impl RawHeader for RawRdmaRdCompl {}
-
-/// A RdmaRdCompl Header that makes sense.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RdmaRdCompl {
+// No row fixes the least value: an invalid value without a rule of its own is a protocol violation (section 8.2.2).
+word_header! {
+    RdmaRdCompl, RawRdmaRdCompl,
     /// Octets fetched by RDMA Read for the oldest open SrcAvail, at least 1; payload of the SrcAvail not counted.
-    pub len: u32,
-}
-
-impl RdmaRdCompl {
-    /// Reads the header from the octets behind the BSDH; gives what follows it, too.
-    ///
-    /// # Errors
-    /// Less than 4 octets, or a Len of zero. Offsets count from the start of the message.
-    pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
-        let (raw, rest): (RawRdmaRdCompl, _) = extension(octets, order, "RdmaRdCompl Header")?;
-        let len = raw.len.get();
-        // No row fixes it: an invalid value without a rule of its own is a protocol violation (section 8.2.2).
-        field(len > 0, "Len", (order, 16, 4), "at least 1", len, None)?;
-        Ok((RdmaRdCompl { len }, rest))
-    }
-
-    /// The raw header.
-    #[must_use]
-    pub fn to_raw(self) -> RawRdmaRdCompl {
-        RawRdmaRdCompl { len: U32::new(self.len) }
-    }
+    len = "Len", least 1, "at least 1", None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::FieldOrder::{Figure, Mirrored};
+    use super::super::FieldOrder::Figure;
     use super::*;
-
-    /// Figure 10.
-    #[test]
-    fn one_word_in_either_order() {
-        for order in [Figure, Mirrored] {
-            let mut out = Vec::new();
-            RdmaRdCompl { len: 0x0102_0304 }.to_raw().append(order, &mut out);
-            assert_eq!(out, [1, 2, 3, 4]);
-            assert_eq!(RdmaRdCompl::parse(&out, order), Ok((RdmaRdCompl { len: 0x0102_0304 }, &[][..])));
-        }
-        assert!(RdmaRdCompl::parse(&[0; 3], Figure).is_err());
-    }
 
     #[test]
     fn nothing_moved_is_no_completion() {
