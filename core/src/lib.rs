@@ -1,6 +1,6 @@
 //! The vocabulary of the iWARP wire, shared by everything in weft.
 //!
-//! Here live the octet layouts ([`wire`]), the checksum ([`crc`]), the arithmetic of markers ([`marker`]), the catalogue of
+//! Here live the octet layouts ([`wire`]), the checksum ([`crc`]), markers ([`marker`]), the catalogue of
 //! requirements ([`mod@requirement`]) and the one error type of parsing ([`error`]).
 //!
 //! What is absent on purpose: sockets, clocks, random sources, async runtimes, state machines and verdicts. The endpoint

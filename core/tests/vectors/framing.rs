@@ -1,6 +1,6 @@
 //! FPDUs: RFC 5044 Figures 4 to 6, PAD, and markers at the extreme places.
 
-use weft_core::marker;
+use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::wire::mpa::{Fpdu, Layout, fpdu};
 use weft_core::wire::rdmap::Opcode;
 
@@ -113,11 +113,11 @@ fn an_empty_fpdu() {
 #[test]
 fn marker_positions_in_sequence_numbers() {
     let first = |start: u32, markers: usize| -> Vec<u32> {
-        (0u32..2000)
-            .filter(|at| marker::is_due(u64::from(*at)))
-            .map(|at| start.wrapping_add(at))
-            .take(markers)
-            .collect()
+        let positions = Layout::new(0, 2000, Some(0)).pieces().filter_map(|piece| match piece {
+            Piece::Marker { position, .. } => Some(u32::try_from(position).unwrap()),
+            Piece::Body(_) => None,
+        });
+        positions.map(|at| start.wrapping_add(at)).take(markers).collect()
     };
     assert_eq!(first(11, 3), [11, 523, 1035]);
     assert_eq!(first(1021, 3), [1021, 1533, 2045]);

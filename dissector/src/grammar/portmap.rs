@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::Reader;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
-/// UDP port of the port mapper.
-pub const PORT: u16 = 3935;
+pub use weft_core::wire::portmap::UDP_PORT as PORT;
+
 /// Octets of the message.
 pub const MESSAGE_LEN: usize = 48;
 
