@@ -1,4 +1,4 @@
-//! The calendar's time, for names and reports. Nothing is judged by it.
+//! The calendar's time and durations, for names, reports and pages. Nothing is judged by them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,8 +8,9 @@ pub(crate) fn unix_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// `2026-01-31T12:00:00.123Z`.
-pub(crate) fn rfc3339(unix_ms: u64) -> String {
+/// Milliseconds since 1970-01-01 UTC as `2026-01-31T12:00:00.123Z`.
+#[must_use]
+pub fn rfc3339(unix_ms: u64) -> String {
     let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
     // Days to year, month and day in the Gregorian calendar, counted in eras of 400 years that begin on 1 March.
     let day = days + 719_468;
@@ -25,6 +26,15 @@ pub(crate) fn rfc3339(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day_of_month:02}T{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z")
 }
 
+/// Microseconds for people: `0.4 ms`, `12.3 s`.
+#[must_use]
+pub fn duration(us: u64) -> String {
+    match us {
+        0..1_000_000 => format!("{}.{} ms", us / 1000, us % 1000 / 100),
+        _ => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +47,12 @@ mod tests {
         assert_eq!(rfc3339(1_709_251_199_999), "2024-02-29T23:59:59.999Z");
         assert_eq!(rfc3339(1_769_860_800_123), "2026-01-31T12:00:00.123Z");
         assert_eq!(rfc3339(4_102_444_800_000), "2100-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!(duration(0), "0.0 ms");
+        assert_eq!(duration(1_234), "1.2 ms");
+        assert_eq!(duration(12_345_678), "12.3 s");
     }
 }

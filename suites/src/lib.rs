@@ -34,7 +34,7 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
-mod clock;
+pub mod clock;
 mod correct;
 pub mod coverage;
 pub mod diff;

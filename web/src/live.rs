@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
+use weft_suites::clock;
 use weft_suites::model::{Event, RunStatus, Verdict};
 
 /// Updates that a slow browser may be behind.
@@ -38,7 +39,7 @@ impl Update {
             Event::CaseFinished { result } => Update::Finished {
                 key: result.key.to_string(),
                 verdict: result.verdict,
-                duration: crate::view::duration(result.duration_us),
+                duration: clock::duration(result.duration_us),
             },
             Event::RunFinished { summary } => {
                 Update::Done { status: summary.status, exit_code: summary.exit_code.code() }

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::hex::{self, HexRow};
 use super::sections::{Section, sections};
-use super::{ReportError, duration, ladder};
+use super::{ReportError, ladder};
 use crate::clock;
 use crate::model::{CaseResult, EvidenceKind, ExpectedResult, RunReport, Verdict};
 
@@ -70,7 +70,7 @@ pub fn html(report: &RunReport) -> Result<String, ReportError> {
     let page = Page {
         report,
         started: clock::rfc3339(report.run.started_unix_ms),
-        took: duration(report.summary.duration_us),
+        took: clock::duration(report.summary.duration_us),
         counts: counts.filter(|(_, count)| *count > 0).collect(),
         requirements: ledger(report.results.iter()),
         sections: sections(report),
@@ -120,7 +120,7 @@ fn entry<'a>(report: &'a RunReport, result: &'a CaseResult) -> Entry<'a> {
         expected: report.summary.expects(result),
         name: result.key.to_string(),
         anchor: result.key.path(),
-        took: duration(result.duration_us),
+        took: clock::duration(result.duration_us),
         requirements: ledger(std::iter::once(result)),
         ladder: ladder(&result.steps).svg(),
         steps: steps.collect(),

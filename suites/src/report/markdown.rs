@@ -1,7 +1,7 @@
 //! The Markdown summary: one page for a merge request or the summary of a CI job.
 
+use super::ReportError;
 use super::sections::sections;
-use super::{ReportError, duration};
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
@@ -30,7 +30,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         run.target.role,
         escaped(&run.target.service),
         clock::rfc3339(run.started_unix_ms),
-        duration(summary.duration_us),
+        clock::duration(summary.duration_us),
         run.weft_version,
         run.seed,
         run.id,

@@ -68,23 +68,3 @@ pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
     }
     Ok(())
 }
-
-/// A duration for people: `0.4 ms`, `12.3 s`.
-pub(crate) fn duration(us: u64) -> String {
-    match us {
-        0..1_000_000 => format!("{}.{} ms", us / 1000, us % 1000 / 100),
-        _ => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_short() {
-        assert_eq!(duration(0), "0.0 ms");
-        assert_eq!(duration(1_234), "1.2 ms");
-        assert_eq!(duration(12_345_678), "12.3 s");
-    }
-}

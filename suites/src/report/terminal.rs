@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-use super::duration;
+use crate::clock;
 use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict};
 
 /// Writes events for people.
@@ -61,7 +61,7 @@ impl<W: Write> State<W> {
                 let counts: Vec<String> =
                     counts.map(|verdict| format!("{} {verdict}", summary.counts.of(verdict))).collect();
                 let sum = if counts.is_empty() { "nothing was run".to_owned() } else { counts.join(", ") };
-                let time = duration(summary.duration_us);
+                let time = clock::duration(summary.duration_us);
                 let expected = match summary.expected.len() {
                     0 => String::new(),
                     count => format!(", {count} of them as the baseline expects"),
@@ -74,7 +74,7 @@ impl<W: Write> State<W> {
 
     fn finished(&mut self, result: &CaseResult) -> std::io::Result<()> {
         let word = self.coloured(result.verdict, &format!("{:<14}", result.verdict));
-        writeln!(self.writer, "  {word} {}  {}", result.key, duration(result.duration_us))?;
+        writeln!(self.writer, "  {word} {}  {}", result.key, clock::duration(result.duration_us))?;
         if result.verdict > Verdict::Pass {
             self.wrong.push(result.clone());
         } else if result.requirements.iter().any(|judged| judged.verdict == Verdict::Fail) {

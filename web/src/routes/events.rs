@@ -13,12 +13,12 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use weft_suites::clock;
 use weft_suites::store::StoreError;
 
 use super::find_run;
 use crate::app::{App, Failure};
 use crate::live::{Passed, Update};
-use crate::view;
 
 /// Updates on their way to one browser.
 const QUEUE: usize = 64;
@@ -85,7 +85,7 @@ impl Teller<'_> {
         let Some(detail) = self.app.store.run(self.run).await? else { return Err(Ended::Done) };
         for case in detail.planned {
             if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-                let (key, duration) = (case.key.to_string(), view::duration(duration));
+                let (key, duration) = (case.key.to_string(), clock::duration(duration));
                 self.update(Update::Finished { key, verdict, duration }).await?;
             }
         }

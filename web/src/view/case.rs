@@ -2,12 +2,13 @@
 
 use askama::Template;
 use weft_core::Requirement;
+use weft_suites::clock;
 use weft_suites::model::{CaseInfo, CaseResult, EvidenceKind, MarkKind, RunInfo, Step, Verdict};
 use weft_suites::report;
 use weft_suites::report::hex::{self, HexRow};
 use weft_suites::store::RunDetail;
 
-use super::{time, url};
+use super::url;
 
 /// Octets of a step that are shown.
 const SHOWN: usize = 1024;
@@ -71,7 +72,7 @@ pub(crate) fn case(
         key: key.to_string(),
         case,
         result,
-        took: result.map(|result| time::duration(result.duration_us)).unwrap_or_default(),
+        took: result.map(|result| clock::duration(result.duration_us)).unwrap_or_default(),
         requirements: judged(case, result),
         ladder: result.map(|result| report::ladder(&result.steps).svg()).unwrap_or_default(),
         steps: result.map(|result| result.steps.iter().filter_map(step).collect()).unwrap_or_default(),

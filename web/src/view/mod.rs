@@ -16,7 +16,6 @@ use weft_suites::model::{Counts, Verdict};
 pub(crate) use case::case;
 pub(crate) use run::run;
 pub(crate) use runs::runs;
-pub(crate) use time::duration;
 
 #[derive(Template)]
 #[template(path = "error.html")]

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use weft_core::RequirementId;
+use weft_suites::clock;
 use weft_suites::model::{CaseInfo, Counts, RunInfo, RunStatus, Verdict};
 use weft_suites::store::{PlannedCase, RunDetail};
 
@@ -52,7 +53,7 @@ pub(crate) fn run(detail: &RunDetail) -> Result<String, askama::Error> {
         finished: record.finished,
         planned: record.planned,
         started: time::utc(record.info.started_unix_ms),
-        took: summary.map(|summary| time::duration(summary.duration_us)),
+        took: summary.map(|summary| clock::duration(summary.duration_us)),
         exit_code: summary.map(|summary| summary.exit_code.code()),
         counts: counts(&so_far),
         events: summary.is_none().then(|| format!("{}/events", url::run(&record.info.id))),
@@ -67,7 +68,7 @@ fn groups(detail: &RunDetail) -> Vec<Group<'_>> {
         key: planned.key.to_string(),
         href: url::case(&detail.record.info.id, &planned.key),
         verdict: planned.verdict,
-        took: planned.duration_us.map(time::duration).unwrap_or_default(),
+        took: planned.duration_us.map(clock::duration).unwrap_or_default(),
     };
     let group = |planned: &'_ [PlannedCase]| planned.iter().map(line).collect();
     let chunks = detail.planned.chunk_by(|a, b| a.key.case == b.key.case);

@@ -1,6 +1,7 @@
 //! The list of runs.
 
 use askama::Template;
+use weft_suites::clock;
 use weft_suites::store::RunRecord;
 
 use super::{Count, counts, time, url};
@@ -31,7 +32,7 @@ fn line(record: &RunRecord) -> Line<'_> {
         record,
         href: url::run(&info.id),
         started: time::utc(info.started_unix_ms),
-        took: summary.as_ref().map(|summary| time::duration(summary.duration_us)).unwrap_or_default(),
+        took: summary.as_ref().map(|summary| clock::duration(summary.duration_us)).unwrap_or_default(),
         counts: summary.as_ref().map(|summary| counts(&summary.counts)).unwrap_or_default(),
         exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
     }
