@@ -85,7 +85,11 @@
 ---@field rdmardsz? integer
 ---@field src_stag? integer
 ---@field src_to? integer
+---@field opcode? integer
 ---@field last? boolean
+---@field ddp_version? integer
+---@field rdmap_version? integer
+---@field invalidate_stag? integer
 ---@field qn? integer
 ---@field msn? integer
 ---@field mo? integer

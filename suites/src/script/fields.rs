@@ -1,6 +1,6 @@
 //! Reads a Lua table whose fields are known: each one by name and type, and nothing else may stand in it.
 
-use mlua::{FromLua, Lua, Table, Value};
+use mlua::{FromLua, Lua, LuaString, Table, Value};
 
 /// Where it is kept with a Lua state, every field that is asked for is noted in it: so the annotations for editors know them.
 #[derive(Debug, Default)]
@@ -64,6 +64,11 @@ impl<'a> Fields<'a> {
             };
             self.wrong(name, &why)
         })
+    }
+
+    /// The octets of an optional field: a string of Lua.
+    pub(crate) fn octets(&mut self, name: &'static str) -> mlua::Result<Option<Vec<u8>>> {
+        Ok(self.optional::<LuaString>(name)?.map(|octets| octets.as_bytes().to_vec()))
     }
 
     /// The value of a field that may be left out.

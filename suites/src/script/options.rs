@@ -110,7 +110,7 @@ impl Reader<'_> {
         let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
         let wanted = FpduFields {
             opcode: fields.optional("opcode")?,
-            payload: fields.optional::<LuaString>("payload")?.map(|payload| payload.as_bytes().to_vec()),
+            payload: fields.octets("payload")?,
             crc: fields.or("crc", false)?,
         };
         fields.done()?;

@@ -16,8 +16,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
         return Err(fields.wrong("ulpdu", "more than 65535 octets"));
     };
     let announced = fields.or("ulpdu_length", length)?;
-    let pad =
-        fields.optional::<mlua::LuaString>("pad")?.map_or_else(|| vec![0; pad_len(length)], |p| p.as_bytes().to_vec());
+    let pad = fields.octets("pad")?.unwrap_or_else(|| vec![0; pad_len(length)]);
     let crc_field = fields.or("crc", Value::Boolean(true))?;
 
     let mut octets = announced.to_be_bytes().to_vec();

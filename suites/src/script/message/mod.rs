@@ -8,6 +8,7 @@ mod read;
 mod read_request;
 mod send;
 mod startup;
+mod ulpdu;
 mod write;
 
 use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};

@@ -1,15 +1,13 @@
 //! `rdmap.read_request{...}`: an RDMA Read Request (RFC 5040 section 4.4) in its untagged DDP segment: a ULPDU.
 
 use mlua::{Lua, Table};
-use weft_core::wire::ddp::{RawUntagged, queue};
+use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
-use weft_core::wire::{ddp, rdmap};
-use zerocopy::IntoBytes;
 
-use super::Message;
+use super::{Message, ulpdu};
 use crate::script::fields::Fields;
 
-/// Fields: `sink_stag`, `sink_to`, `rdmardsz` (octets wanted), `src_stag`, `src_to`, `msn` (from 1), `qn`, `mo`, `last`.
+/// Fields: `sink_stag`, `sink_to`, `rdmardsz` (octets wanted), `src_stag`, `src_to`, and those of [`ulpdu::untagged`].
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.read_request", table);
     let read = ReadRequest {
@@ -19,18 +17,11 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
         src_stag: fields.or("src_stag", 1u32)?,
         src_to: fields.or("src_to", 0u64)?,
     };
-    let header = RawUntagged {
-        control: ddp::Control::new(false, fields.or("last", true)?, ddp::Control::VERSION),
-        ulp_control: rdmap::Control::new(Opcode::READ_REQUEST, rdmap::Control::VERSION),
-        ulp_word: 0.into(),
-        qn: fields.or("qn", queue::READ_REQUEST)?.into(),
-        msn: fields.or("msn", 1u32)?.into(),
-        mo: fields.or("mo", 0u32)?.into(),
-    };
+    let header = ulpdu::untagged(&mut fields, Opcode::READ_REQUEST, queue::READ_REQUEST)?;
     fields.done()?;
-    let mut octets = header.as_bytes().to_vec();
+    let mut octets = Vec::new();
     read.emit(&mut octets);
-    Ok(Message::new(Opcode::READ_REQUEST.name(), octets))
+    Ok(ulpdu::message(header.ulp_control.opcode(), &header, &octets))
 }
 
 #[cfg(test)]
@@ -47,5 +38,15 @@ mod tests {
         let expected = b"\x41\x41\0\0\0\0\0\0\0\x01\0\0\0\x06\0\0\0\0\
             \0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\0\0\0\0\x05";
         assert_eq!(octets.as_bytes(), *expected);
+    }
+
+    /// RFC 5041 Figure 7, RFC 5040 Figure 3: any control octet, and the word that a Read Request does not use.
+    #[test]
+    fn the_header_can_lie() {
+        let lua = Lua::new();
+        super::super::install(&lua).unwrap();
+        let script = "rdmap.read_request{opcode=9, last=false, ddp_version=2, rdmap_version=3, invalidate_stag=7, qn=4}:octets()";
+        let octets: mlua::LuaString = lua.load(script).eval().unwrap();
+        assert_eq!(octets.as_bytes()[..10], *b"\x02\xc9\0\0\0\x07\0\0\0\x04");
     }
 }

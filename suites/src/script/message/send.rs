@@ -1,31 +1,19 @@
 //! `rdmap.send{...}`: one untagged DDP segment that carries an RDMAP Send (RFC 5040 section 4.3, RFC 5041 section 4.3): a ULPDU.
 
 use mlua::{Lua, Table};
-use weft_core::wire::ddp::{RawUntagged, queue};
+use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
-use weft_core::wire::{ddp, rdmap};
-use zerocopy::IntoBytes;
 
-use super::Message;
+use super::{Message, ulpdu};
 use crate::script::fields::Fields;
 
-/// Fields: `payload` (octets), `msn` (from 1), `mo`, `qn`, `last`, `opcode`, `ddp_version`, `rdmap_version`, `invalidate_stag`.
+/// Fields: `payload` (octets), and those of [`ulpdu::untagged`].
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.send", table);
-    let payload = fields.optional::<mlua::LuaString>("payload")?.map_or_else(Vec::new, |data| data.as_bytes().to_vec());
-    let opcode = Opcode(fields.or("opcode", Opcode::SEND.0)?);
-    let header = RawUntagged {
-        control: ddp::Control::new(false, fields.or("last", true)?, fields.or("ddp_version", ddp::Control::VERSION)?),
-        ulp_control: rdmap::Control::new(opcode, fields.or("rdmap_version", rdmap::Control::VERSION)?),
-        ulp_word: fields.or("invalidate_stag", 0u32)?.into(),
-        qn: fields.or("qn", queue::SEND)?.into(),
-        msn: fields.or("msn", 1u32)?.into(),
-        mo: fields.or("mo", 0u32)?.into(),
-    };
+    let payload = fields.octets("payload")?.unwrap_or_default();
+    let header = ulpdu::untagged(&mut fields, Opcode::SEND, queue::SEND)?;
     fields.done()?;
-    let mut octets = header.as_bytes().to_vec();
-    octets.extend(payload);
-    Ok(Message::new(opcode.name(), octets))
+    Ok(ulpdu::message(header.ulp_control.opcode(), &header, &payload))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::script::fields::Fields;
 pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>) -> mlua::Result<Message> {
     let (what, key) = if defaults.reply { ("mpa.reply", REPLY_KEY) } else { ("mpa.request", REQUEST_KEY) };
     let mut fields = Fields::new(lua, what, table);
-    let key = fields.optional::<mlua::LuaString>("key")?.map_or_else(|| key.to_vec(), |key| key.as_bytes().to_vec());
+    let key = fields.octets("key")?.unwrap_or_else(|| key.to_vec());
     let mut flags = 0;
     for (name, flag, default) in [
         ("markers", FLAG_M, defaults.markers),
@@ -39,9 +39,7 @@ pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>)
     let flags = fields.or("flags", flags)?;
     let revision = if words.is_some() { 2 } else { defaults.revision };
     let revision = fields.or("revision", revision)?;
-    let private_data = fields
-        .optional::<mlua::LuaString>("private_data")?
-        .map_or(defaults.private_data, |data| data.as_bytes().to_vec());
+    let private_data = fields.octets("private_data")?.unwrap_or(defaults.private_data);
     let mut behind = words.map_or_else(Vec::new, |words| words.to_raw().as_bytes().to_vec());
     behind.extend(private_data);
     let announced = fields.optional::<u16>("pd_length")?;

@@ -3,27 +3,23 @@
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::Opcode;
-use weft_core::wire::{ddp, rdmap};
-use zerocopy::IntoBytes;
 
-use super::Message;
+use super::{Message, ulpdu};
 use crate::script::fields::Fields;
 
-/// Fields: `payload` (octets), `stag`, `tagged_offset`, `last`, `opcode` (2 for a Read Response), `ddp_version`, `rdmap_version`.
+/// Fields: `payload` (octets), `stag`, `tagged_offset`, and those of [`ulpdu::control`]; opcode 2 makes it a Read Response.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.write", table);
-    let payload = fields.optional::<mlua::LuaString>("payload")?.map_or_else(Vec::new, |data| data.as_bytes().to_vec());
-    let opcode = Opcode(fields.or("opcode", Opcode::WRITE.0)?);
+    let payload = fields.octets("payload")?.unwrap_or_default();
+    let (control, ulp_control) = ulpdu::control(&mut fields, true, Opcode::WRITE)?;
     let header = RawTagged {
-        control: ddp::Control::new(true, fields.or("last", true)?, fields.or("ddp_version", ddp::Control::VERSION)?),
-        ulp_control: rdmap::Control::new(opcode, fields.or("rdmap_version", rdmap::Control::VERSION)?),
+        control,
+        ulp_control,
         stag: fields.or("stag", 1u32)?.into(),
         tagged_offset: fields.or("tagged_offset", 0u64)?.into(),
     };
     fields.done()?;
-    let mut octets = header.as_bytes().to_vec();
-    octets.extend(payload);
-    Ok(Message::new(opcode.name(), octets))
+    Ok(ulpdu::message(ulp_control.opcode(), &header, &payload))
 }
 
 #[cfg(test)]

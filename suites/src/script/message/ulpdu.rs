@@ -1,0 +1,39 @@
+//! What the constructors of ULPDUs share: control octets and headers of one DDP segment, every field of which a script may set.
+
+use weft_core::wire::ddp::RawUntagged;
+use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::{ddp, rdmap};
+use zerocopy::{Immutable, IntoBytes};
+
+use super::Message;
+use crate::script::fields::Fields;
+
+/// The two control octets. Fields: `opcode`, `last`, `ddp_version`, `rdmap_version`.
+pub(super) fn control(
+    fields: &mut Fields<'_>,
+    tagged: bool,
+    opcode: Opcode,
+) -> mlua::Result<(ddp::Control, rdmap::Control)> {
+    let opcode = Opcode(fields.or("opcode", opcode.0)?);
+    let last = fields.or("last", true)?;
+    let ddp = ddp::Control::new(tagged, last, fields.or("ddp_version", ddp::Control::VERSION)?);
+    Ok((ddp, rdmap::Control::new(opcode, fields.or("rdmap_version", rdmap::Control::VERSION)?)))
+}
+
+/// The header of an untagged segment. Fields: those of [`control`], `invalidate_stag`, `qn`, `msn` (from 1), `mo`.
+pub(super) fn untagged(fields: &mut Fields<'_>, opcode: Opcode, qn: u32) -> mlua::Result<RawUntagged> {
+    let (control, ulp_control) = control(fields, false, opcode)?;
+    Ok(RawUntagged {
+        control,
+        ulp_control,
+        ulp_word: fields.or("invalidate_stag", 0u32)?.into(),
+        qn: fields.or("qn", qn)?.into(),
+        msn: fields.or("msn", 1u32)?.into(),
+        mo: fields.or("mo", 0u32)?.into(),
+    })
+}
+
+/// A header and what is behind it, named after its opcode.
+pub(super) fn message(opcode: Opcode, header: &(impl IntoBytes + Immutable), behind: &[u8]) -> Message {
+    Message::new(opcode.name(), [header.as_bytes(), behind].concat())
+}
