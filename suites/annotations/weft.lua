@@ -263,6 +263,11 @@ function Tester:liveness(options) end
 ---@return weft.Connection
 function Tester:connect() end
 
+---A connection on which the target accepted the Request; the next is the first FPDU.
+---@param options? weft.fields.mpa_request
+---@return weft.Connection, weft.Reply
+function Tester:start_up(options) end
+
 ---The Request that this target accepts.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Message

@@ -37,6 +37,11 @@ const TESTER: &[Method] = &[
     Method { gives: Some("weft.Connection"), ..method("connect", "A TCP connection; no MPA frame is sent") },
     Method {
         table: Some("mpa.request"),
+        gives: Some("weft.Connection, weft.Reply"),
+        ..method("start_up", "A connection on which the target accepted the Request; the next is the first FPDU")
+    },
+    Method {
+        table: Some("mpa.request"),
         gives: Some("weft.Message"),
         ..method("request", "The Request that this target accepts")
     },

@@ -9,6 +9,7 @@
 //! t:pause(0.5)
 //! t:note("...")                          -- a line for the transcript
 //! local conn = t:connect()               -- TCP only
+//! local conn, reply = t:start_up { ... } -- TCP, t:request { ... }, a Reply with R=0, and a pause before the first FPDU
 //! conn:send(message_or_octets, { cuts = { 3, 16 }, pause = 0.01 })
 //! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false, revision = 1, crc = true }
 //! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
@@ -25,6 +26,7 @@
 //! are stretched by the target's time scale. Two `send`s go behind each other; one with `cuts` goes in pieces.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mlua::{Lua, Table, UserData, UserDataMethods, Value};
 use tokio::sync::Mutex;
@@ -33,8 +35,11 @@ use weft_core::RequirementId;
 use super::location::here;
 use super::message;
 use super::options::{self, Reader};
-use crate::stage::Stage;
+use crate::stage::{ReplyFields, Stage};
 use crate::target::Target;
+
+/// How long `t:start_up` waits at least between Reply and first FPDU: some targets lose what arrives right behind their Reply.
+const SETTLE: Duration = Duration::from_millis(200);
 
 /// `t`.
 pub(super) struct Tester {
@@ -67,6 +72,26 @@ impl UserData for Tester {
             async move {
                 let number = stage.lock().await.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
                 Ok(Connection { stage, target, requirements, number })
+            }
+        });
+        methods.add_async_method("start_up", |lua, tester, table: Option<Table>| {
+            let (at, stage) = (here(&lua), tester.stage.clone());
+            let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
+            let request = message::startup_from_lua(&lua, target.request.clone(), table);
+            let read = tester.reader(&lua).expect_reply(None);
+            async move {
+                let (request, (expectation, _)) = (request?, read?);
+                let wanted = ReplyFields { reject: Some(false), ..ReplyFields::default() };
+                let (number, reply) = {
+                    let mut stage = stage.lock().await;
+                    let number = stage.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
+                    stage.send(number, &request, at.as_ref()).await.map_err(mlua::Error::external)?;
+                    let reply =
+                        stage.expect_reply(number, &expectation, &wanted).await.map_err(mlua::Error::external)?;
+                    stage.pause(target.settle.max(SETTLE)).await;
+                    (number, reply)
+                };
+                Ok((Connection { stage, target, requirements, number }, message::reply_table(&lua, &reply)?))
             }
         });
         methods.add_method("request", |lua, tester, table: Option<Table>| {

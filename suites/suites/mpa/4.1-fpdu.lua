@@ -14,10 +14,7 @@ case {
   parameters = { payload = { 1, 2, 3, 4, 5, 64, 512, 1000 } },
 
   run = function(t, p)
-    local conn = t:connect()
-    conn:send(t:request { crc = true })
-    conn:expect_reply { reject = false }
-    t:pause(0.2)
+    local conn = t:start_up { crc = true }
     local payload = ("w"):rep(p.payload)
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload } })
     local fpdu = conn:expect_fpdu {
@@ -54,10 +51,7 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(t:request())
-    conn:expect_reply { reject = false }
-    t:pause(0.2)
+    local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }, { every = p.every, pause = 0.01 })
     conn:expect_fpdu {
       requirement = "MPA-5.1-7",
@@ -83,10 +77,7 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(t:request())
-    conn:expect_reply { reject = false }
-    t:pause(0.2)
+    local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "one" } } .. mpa.fpdu { ulpdu = rdmap.send { payload = "two", msn = 2 } })
     for _, payload in ipairs { "one", "two" } do
       conn:expect_fpdu { requirement = { "MPA-5.2-1", "MPA-6-2" }, payload = payload, overdue_fails = true }

@@ -12,10 +12,7 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(t:request { crc = true })
-    conn:expect_reply { reject = false }
-    t:pause(0.2)
+    local conn = t:start_up { crc = true }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
     conn:expect_close {
       requirement = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
@@ -41,10 +38,7 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(t:request { crc = true })
-    conn:expect_reply { reject = false }
-    t:pause(0.2)
+    local conn = t:start_up { crc = true }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "good" } })
     conn:expect_fpdu { payload = "good" }
     -- 28 octets: length 0-1, headers 2-19, payload 20-23, CRC 24-27. The length is changed to a smaller one.
@@ -74,14 +68,11 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(t:request { crc = false })
-    local reply = conn:expect_reply { reject = false }
+    local conn, reply = t:start_up { crc = false }
     if reply.crc then
       conn:close()
       t:unimplemented("The target asks for CRCs, so they are never unused.")
     end
-    t:pause(0.2)
     local field = ({ zero = false, ones = "\xff\xff\xff\xff", good = true })[p.crc]
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" }, crc = field })
     conn:expect_fpdu {
@@ -107,14 +98,11 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(t:request { crc = false })
-    local reply = conn:expect_reply { reject = false }
+    local conn, reply = t:start_up { crc = false }
     if not reply.crc then
       conn:close()
       t:unimplemented("The target does not ask for CRCs by itself.")
     end
-    t:pause(0.2)
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
     conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" } }
 

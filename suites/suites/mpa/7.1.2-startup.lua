@@ -114,10 +114,7 @@ case {
   run = function(t)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(t:request { crc = true })
-    conn:expect_reply { reject = false }
-    t:pause(0.2)
+    local conn = t:start_up { crc = true }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
     conn:expect_silence { requirement = "MPA-7.1.2-17", within = 5 }
 
