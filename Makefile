@@ -29,8 +29,8 @@ test: setup ## Run all tests (with cargo-nextest where it is installed)
 
 coverage: setup ## Run the tests, count which requirements they prove, renew the table in suites/coverage
 	rm -rf $(TARGET)/coverage && mkdir -p $(TARGET)/coverage
-	WEFT_COVERAGE=$(abspath $(TARGET))/coverage $(CARGO) test --workspace --quiet
-	$(CARGO) run --release --bin weft -- coverage --from $(TARGET)/coverage --write suites/coverage/proofs.csv
+	WEFT_COVERAGE=$(abspath $(TARGET))/coverage $(MAKE) --no-print-directory test
+	$(TARGET)/debug/weft coverage --from $(TARGET)/coverage --write suites/coverage/proofs.csv
 
 lint: setup ## Formatting, clippy and documentation, warnings denied
 	$(CARGO) fmt --all --check
