@@ -241,6 +241,7 @@ impl Device {
                 return true;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => rnic.handle_lost(now, llp),
             Err(_) => rnic.handle_reset(now, llp),
         }
         false

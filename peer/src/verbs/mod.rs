@@ -5,7 +5,7 @@
 //! the RNIC ([`crate::memory`]), and so do the queues; nothing here waits, reads a clock or touches a socket.
 //!
 //! What a driver does for each [stream](LlpSettings): hand in what arrives ([`Rnic::handle_octets`], [`Rnic::handle_fin`],
-//! [`Rnic::handle_reset`], [`Rnic::handle_timeout`]), and ask what to send ([`Rnic::poll_transmit`]) and when to come again
+//! [`Rnic::handle_reset`], [`Rnic::handle_lost`], [`Rnic::handle_timeout`]), and ask what to send ([`Rnic::poll_transmit`]) and when to come again
 //! ([`Rnic::poll_timeout`]). [`Rnic::poll_notification`] tells which event handlers to call.
 //!
 //! One file an object: `rnic`, `cq`, `srq`, `qp` (with the state machine's [table](qp::table)), work requests, completions,

@@ -139,6 +139,14 @@ impl Rnic {
         }
     }
 
+    /// The connection was lost: TCP gave up.
+    pub fn handle_lost(&mut self, now: Instant, llp: LlpHandle) {
+        if let Some(stream) = self.llp_mut(llp) {
+            stream.over = true;
+            self.wire_event(now, llp.key, WireEvent::TimedOut);
+        }
+    }
+
     /// Time has come to `now`; nothing happens before the deadline that [`poll_timeout`](Self::poll_timeout) names.
     pub fn handle_timeout(&mut self, now: Instant, llp: LlpHandle) {
         let Some(stream) = self.llp_mut(llp) else { return };

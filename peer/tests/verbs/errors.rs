@@ -200,7 +200,7 @@ fn a_read_that_breaks_off_tells_what_is_left() {
 }
 
 /// A work request that fails locally (Figure 23, Send Queue): its completion tells, the Terminate says 0x0000, no event.
-fn failing(
+pub(crate) fn failing(
     change: impl FnOnce(&mut QpInit),
     operation: impl FnOnce(&mut Bench) -> Operation,
 ) -> Option<CompletionStatus> {
@@ -249,7 +249,7 @@ fn figure_23_local_protection() {
     }
 }
 
-fn bind(bench: &mut Bench, change: impl FnOnce(&mut Bind, &mut Bench)) -> Operation {
+pub(crate) fn bind(bench: &mut Bench, change: impl FnOnce(&mut Bind, &mut Bench)) -> Operation {
     let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: false };
     let mut bind = Bind { window, region: bench.side.stag, address: VA, length: 10, va_based: true, access };
@@ -284,7 +284,7 @@ fn figure_23_bind() {
     }
 }
 
-fn fast(bench: &mut Bench, change: impl FnOnce(&mut FastRegistration, &mut Bench)) -> Operation {
+pub(crate) fn fast(bench: &mut Bench, change: impl FnOnce(&mut FastRegistration, &mut Bench)) -> Operation {
     let stag = bench.side.rnic.allocate_stag(bench.side.pd, 2, false).unwrap().stag;
     let list = PhysicalBufferList::of(bench.side.buffer, 0, 4096, 4096);
     let mut new = FastRegistration { stag, list, base: ToBase::ZeroBased, access: Access::LOCAL };
@@ -349,7 +349,10 @@ fn figure_23_fast_register_and_invalidate() {
 }
 
 /// A receive that fails (Figure 23, upper part): its completion tells, with a Terminate for the peer.
-fn failing_receive(scatter: impl FnOnce(&mut Bench) -> Sge, payload: &[u8]) -> (Vec<CompletionStatus>, Option<u16>) {
+pub(crate) fn failing_receive(
+    scatter: impl FnOnce(&mut Bench) -> Sge,
+    payload: &[u8],
+) -> (Vec<CompletionStatus>, Option<u16>) {
     let mut bench = Bench::new();
     let sge = scatter(&mut bench);
     let list = vec![ReceiveWr { wr_id: 1, scatter: vec![sge] }, ReceiveWr { wr_id: 2, scatter: Vec::new() }];
