@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod closed;
+mod closing;
 mod completion;
 mod cq;
 mod errors;
@@ -17,10 +18,12 @@ mod posting;
 mod qp_create;
 mod qp_modify;
 mod read_resources;
+mod rights;
 mod rnic;
 mod shared_receive;
 mod srq;
 mod states;
+mod stopping;
 mod supported;
 mod terminating;
 mod transfer;

@@ -13,7 +13,7 @@ use super::source::walk;
 use super::table::QpState;
 use super::{InboundRequest, Request, Response};
 use crate::ddp::{Destination, Segmenter};
-use crate::memory::{InvalidateBy, Right};
+use crate::memory::{InvalidateBy, Right, STAG_ZERO};
 use crate::rdmap::{Fault, SegmentError};
 use crate::verbs::batch::{Batch, PayloadOf};
 use crate::verbs::completion::CompletionStatus;
@@ -106,6 +106,15 @@ impl Context<'_> {
                 Err(Err(CompletionStatus::InvalidLength))
             }
             Operation::Read { local, .. } if local.length > max_message => Err(Err(CompletionStatus::InvalidLength)),
+            // STag 0 is for Sends, Writes' sources and receives alone (VERBS-8.1.3.2.1-2).
+            Operation::Write { payload, remote } if payload.length() > 0 && remote.stag == STAG_ZERO => {
+                Err(Err(CompletionStatus::InvalidStag))
+            }
+            Operation::Read { local, remote, .. }
+                if local.length > 0 && (local.stag == STAG_ZERO || remote.stag == STAG_ZERO) =>
+            {
+                Err(Err(CompletionStatus::InvalidStag))
+            }
             Operation::Send { payload, solicited, invalidate } => {
                 let opcode = match (solicited, invalidate) {
                     (false, None) => Opcode::SEND,
