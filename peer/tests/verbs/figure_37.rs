@@ -84,13 +84,13 @@ fn events_of_remote_operations() {
     let mut row = |id, event, act| once(&mut proof, id, event, act);
     row(requirement!("VERBS-9.5.3-8"), EventId::LlpIntegritySegmentSize, |bench| bench.hand_in(&[0x41; 10]));
     row(requirement!("VERBS-9.5.3-11"), EventId::InvalidDdpVersion, |bench| {
-        bench.hand_in(&send(|octets| octets[0] = 0x42))
+        bench.hand_in(&send(|octets| octets[0] = 0x42));
     });
     row(requirement!("VERBS-9.5.3-12"), EventId::InvalidRdmapVersion, |bench| {
-        bench.hand_in(&send(|octets| octets[1] = 0x83))
+        bench.hand_in(&send(|octets| octets[1] = 0x83));
     });
     row(requirement!("VERBS-9.5.3-13"), EventId::UnexpectedOpcode, |bench| {
-        bench.hand_in(&send(|octets| octets[1] = 0x4f))
+        bench.hand_in(&send(|octets| octets[1] = 0x4f));
     });
     row(requirement!("VERBS-9.5.3-14"), EventId::InvalidDdpQueue, |bench| {
         bench.hand_in(&untagged(Opcode::SEND, 9, 1, 0, true, b"x"));

@@ -3,6 +3,7 @@
 
 mod closed;
 mod closing;
+mod completing;
 mod completion;
 mod cq;
 mod errors;
@@ -21,6 +22,7 @@ mod posting;
 mod qp_create;
 mod qp_modify;
 mod read_resources;
+mod regions;
 mod rights;
 mod rnic;
 mod shared_receive;

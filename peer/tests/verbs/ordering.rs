@@ -282,10 +282,7 @@ fn memory_operations_take_effect_in_turn() {
     shows! { proof: "VERBS-8.1.2.3.3-4" => bench.side.statuses() == [(1, Success), (2, Success), (3, InvalidStag)] && sent.len() == 2; }
     // Invalidate, register anew, use: in one list.
     let cycle = |bench: &mut Bench, stag: Stag, key: u8| {
-        let mut new = match fast(bench, |_, _| ()) {
-            Operation::FastRegister(new) => new,
-            _ => unreachable!(),
-        };
+        let Operation::FastRegister(mut new) = fast(bench, |_, _| ()) else { unreachable!() };
         new.stag = Stag { key: StagKey(key), ..stag };
         let fresh = new.stag;
         let payload = Payload::Gather(vec![Sge { stag: fresh.to_bits(), tagged_offset: 0, length: 1 }]);

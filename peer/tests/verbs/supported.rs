@@ -49,7 +49,13 @@ fn srq_and_qp_verbs() {
         "VERBS-9.2.5.4-1" => rnic.destroy_qp(qp) == Ok(()) && rnic.query_qp(qp).is_err();
         "VERBS-6.3-17" => rnic.destroy_srq(srq) == Ok(()) && rnic.query_srq(srq).is_err();
     }
+}
+
+#[test]
+fn qp_work_and_event_verbs() {
     let mut proof = Proof::new(By::Test);
+    let mut side = Side::new(|_| ());
+    let rnic = &mut side.rnic;
     let modify = QpModify { ord: Some(1), ..QpModify::to(QpState::Idle) };
     shows! { proof:
         "VERBS-9.2.5.3-1" => rnic.modify_qp(Instant::ORIGIN, side.qp, &modify).unwrap().ord == 1;

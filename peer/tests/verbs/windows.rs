@@ -333,36 +333,23 @@ fn access_through_a_window() {
 #[test]
 fn a_refused_access_changes_nothing() {
     let mut proof = Proof::new(By::Test);
-    let refusals: [fn() -> (Stag, Bench, u64); 4] = [
-        || bound(|bind| bind.access.write = false).with(0),
-        || bound(|_| ()).with(50),
-        || bound(|_| ()).with(u64::MAX),
-        || {
-            let (stag, bench) = bound(|_| ());
-            (Stag { key: StagKey(0), ..stag }, bench, 0)
-        },
-    ];
-    let results = refusals.map(|refusal| {
-        let (stag, mut bench, to) = refusal();
-        let (place, events) = written(&mut bench, stag, to, b"xy");
+    let with = |change: fn(&mut Bind), key: u8, to: u64| {
+        let (stag, mut bench) = bound(change);
+        let (place, events) = written(&mut bench, Stag { key: StagKey(key), ..stag }, to, b"xy");
         (place, events, bench.code())
-    });
+    };
+    let results = [
+        with(|bind| bind.access.write = false, 7, 0),
+        with(|_| (), 7, 50),
+        with(|_| (), 7, u64::MAX),
+        with(|_| (), 0, 0),
+    ];
     use EventId::{ProtectionAccessRights, ProtectionBaseAndBounds, ProtectionInvalidStag, ProtectionWrap};
     shows! { proof:
         "VERBS-7.10.6.2-9" => results.iter().all(|result| result.0.is_none());
         "VERBS-7.10.6.2-10" => results.iter().map(|result| result.1[0])
             .eq([ProtectionAccessRights, ProtectionBaseAndBounds, ProtectionWrap, ProtectionInvalidStag]);
         "VERBS-7.10.6.2-1" => results.iter().map(|result| result.2).eq([Some(0x1102), Some(0x1101), Some(0x1103), Some(0x1100)]);
-    }
-}
-
-trait With {
-    fn with(self, to: u64) -> (Stag, Bench, u64);
-}
-
-impl With for (Stag, Bench) {
-    fn with(self, to: u64) -> (Stag, Bench, u64) {
-        (self.0, self.1, to)
     }
 }
 
