@@ -4,7 +4,7 @@
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::mulpdu::mulpdu;
-use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 use crate::rules::SegmentView;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Misread, Unit};
@@ -51,6 +51,12 @@ impl Ending {
             etype: first & 0xf,
             code,
         })
+    }
+
+    /// Does no specification name this error, but the one with layer and type exchanged? Then that is what was meant.
+    pub(crate) fn is_exchanged(&self) -> bool {
+        let Ending { layer, etype, code, .. } = *self;
+        !TerminateError::new(layer, etype, code).is_assigned() && TerminateError::new(etype, layer, code).is_assigned()
     }
 }
 

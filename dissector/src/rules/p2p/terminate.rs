@@ -23,7 +23,7 @@ const BARE: u32 = 4;
 
 fn establishment_error(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = Ending::of(unit, view).filter(|error| error.layer == 2) else { return };
-    if !(5..=7).contains(&error.code) {
+    if !(5..=7).contains(&error.code) || error.is_exchanged() {
         return;
     }
     let Some(&header_control) = view.payload.get(2..3).and_then(<[u8]>::first) else { return };
@@ -103,6 +103,9 @@ mod tests {
             &terminate(words.0, words.1, copied),
             &terminate(words.0, words.1, "2006 0000"),
         );
+        // 1/2/06 with its nibbles exchanged is an error of DDP's.
+        let exchanged = terminate(words.0, words.1, "2106 0000");
+        proves(requirement!("P2P-8-4"), &terminate(words.0, words.1, copied), &exchanged);
     }
 
     #[test]

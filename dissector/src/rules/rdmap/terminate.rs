@@ -2,10 +2,10 @@
 
 use weft_core::requirement;
 use weft_core::wire::ddp::{RawHeader, Segment};
-use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTerminateParts, TerminateError};
+use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTerminateParts};
 use zerocopy::FromBytes;
 
-use crate::follow::Books;
+use crate::follow::{Books, Ending};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -81,8 +81,7 @@ fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
     let behind = view.payload_len as usize > RawTerminate::LEN;
     let mut turned = fixed.header_control.0 & 0xe0 == 0 && reserved != 0 && behind;
     if !error.is_assigned() {
-        let nibbles = fixed.layer_etype.rotate_left(4);
-        turned |= TerminateError::new(nibbles >> 4, nibbles, error.code).is_assigned();
+        turned |= Ending::of(unit, view).is_some_and(|ending| ending.is_exchanged());
         let found = format!("{error:?}");
         let (id, range) = match (error.layer.0, error.error_type) {
             (3.., _) => (requirement!("RDMAP-4.8-2"), AT..AT + 1),
