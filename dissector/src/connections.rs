@@ -136,7 +136,8 @@ impl Connection {
     }
 
     fn count_memory(&self) -> usize {
-        self.directions.iter().map(|direction| direction.half.memory() + direction.reader.memory()).sum()
+        let octets = self.directions.iter().map(|direction| direction.half.memory() + direction.reader.memory());
+        octets.sum::<usize>() + self.watch.memory()
     }
 
     fn past(&self) -> Past {

@@ -1,6 +1,7 @@
 //! The whole way of a frame: IP, TCP, framing, units.
 
 use crate::connections::Connections;
+use crate::context::Context;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow;
@@ -27,6 +28,11 @@ pub trait Sink {
         let _ = (stream, fact);
     }
 
+    /// A connection, or the capture, ends: what is known of it then.
+    fn ended(&mut self, stream: u32, context: &Context) {
+        let _ = (stream, context);
+    }
+
     /// What a frame carried; it comes before the units that the frame completes. Frames without TCP or UDP have none.
     fn packet(&mut self, packet: &Packet) {
         let _ = packet;
@@ -51,6 +57,14 @@ impl Watch {
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
         let view = SegmentView::of(unit);
         self.books.unit(unit, view.as_ref());
+        let with_context;
+        let unit = match self.books.context_of(unit) {
+            Some(context) => {
+                with_context = Unit { context: Some(context), ..*unit };
+                &with_context
+            }
+            None => unit,
+        };
         sink.unit(unit);
         if let Some(stream) = unit.stream {
             self.books.facts().iter().for_each(|fact| sink.fact(stream, fact));
@@ -61,9 +75,16 @@ impl Watch {
 
     /// The connection ends.
     pub(crate) fn end(&mut self, stream: u32, sink: &mut dyn Sink) {
+        self.books.finish();
         judge_end(&self.books, &mut Findings::new(Some(stream), &mut self.found));
         self.hand_out(sink);
         self.books.last_facts().for_each(|fact| sink.fact(stream, &fact));
+        sink.ended(stream, self.books.context());
+    }
+
+    /// Octets of memory that its context keeps.
+    pub(crate) fn memory(&self) -> usize {
+        self.books.context().memory()
     }
 
     fn hand_out(&mut self, sink: &mut dyn Sink) {
@@ -111,6 +132,7 @@ fn port_mapper(datagram: &Datagram<'_>, sink: &mut dyn Sink) {
         kind: Kind::PortMapper(part),
         origin: Origin::Frame { frame: datagram.frame, offset: datagram.offset, len: datagram.octets.len() as u64 },
         misread: None,
+        context: None,
     });
 }
 

@@ -14,6 +14,7 @@
 //! | [`mod@unit`] | what framing hands out |
 //! | [`grammar`] | a unit's fields: names, values, octets |
 //! | `follow`, [`fact`] | what the monitor remembers of a connection, and what of it others may know |
+//! | [`context`], [`sdp`] | what of that goes with a unit |
 //! | [`rules`] | what it judges |
 //! | [`filter`] | which of it is wanted |
 //! | [`stats`] | numbers of each connection |
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod connections;
+pub mod context;
 mod dissector;
 pub mod fact;
 pub mod filter;
@@ -47,6 +49,7 @@ pub mod unit;
 
 pub use dissector::{Dissector, Sink};
 pub use finding::Finding;
+pub use follow::sdp;
 pub use link::reads_link_type;
 pub use packet::{Packet, TransportKind};
 pub use unit::Located;

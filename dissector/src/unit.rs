@@ -9,6 +9,7 @@ use std::ops::Range;
 use weft_core::wire::mpa::{Layout, StartupKind, fpdu::Piece};
 use weft_core::wire::sdp::FieldOrder;
 
+use crate::context::Context;
 use crate::part::Part;
 use crate::tcp::Half;
 
@@ -54,6 +55,8 @@ pub struct Unit<'a> {
     pub origin: Origin<'a>,
     /// Of octets in which no FPDU was found: what would explain them.
     pub misread: Option<Misread>,
+    /// What the monitor knows of its connection, where that says more of the unit.
+    pub context: Option<&'a Context>,
 }
 
 /// What explains that no FPDU, laid out as RFC 5044 says, was found where one was due.

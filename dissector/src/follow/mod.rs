@@ -9,6 +9,7 @@ mod opener;
 mod operation;
 mod reads;
 mod remark;
+pub mod sdp;
 mod stag;
 mod startup;
 mod stream;
@@ -28,10 +29,11 @@ pub(crate) use stream::{Behind, Ending, Stream};
 pub(crate) use terminate::TerminateSeen;
 pub(crate) use traffic::Traffic;
 
+use crate::context::Context;
 use crate::fact::Fact;
 use crate::ip::Segment;
 use crate::rules::SegmentView;
-use crate::unit::Unit;
+use crate::unit::{Kind, Unit};
 
 /// All books of one connection.
 #[derive(Debug, Default)]
@@ -44,6 +46,8 @@ pub(crate) struct Books {
     pub(crate) traffic: Traffic,
     /// What the unit that was taken in last made the books remark on; kept empty between units.
     remarks: Vec<Remark>,
+    /// What goes with the units.
+    context: Context,
 }
 
 impl Books {
@@ -51,6 +55,11 @@ impl Books {
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.connection.segment(direction, segment);
         self.mpa.segment(direction, segment);
+        if (segment.fin || segment.rst)
+            && let Some(books) = &mut self.context.sdp
+        {
+            books.closing.llp_end.get_or_insert(segment.frame);
+        }
     }
 
     /// Notes what a unit tells.
@@ -59,6 +68,28 @@ impl Books {
         self.connection.unit(unit);
         self.mpa.unit(&self.connection, unit, view);
         self.traffic.unit(unit, view, &self.connection, &mut self.remarks);
+        if let Kind::Sdp(carrier, order, part) = unit.kind {
+            let direction = usize::from(unit.direction);
+            let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
+            books.message(direction, order, part, unit.frame, &self.connection);
+        }
+    }
+
+    /// What is known beyond the octets of the unit that was taken in last.
+    pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
+        matches!(unit.kind, Kind::Sdp(..)).then_some(&self.context)
+    }
+
+    /// What is known of the connection.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// No unit follows.
+    pub(crate) fn finish(&mut self) {
+        if let Some(books) = &mut self.context.sdp {
+            books.finish();
+        }
     }
 
     /// What became certain with the last unit.

@@ -55,6 +55,7 @@ impl Target<'_> {
             kind,
             origin: Origin::Stream(StreamOrigin { half, start }),
             misread,
+            context: None,
         });
     }
 }

@@ -17,6 +17,7 @@ pub mod portmap;
 pub mod rdmap;
 mod reader;
 pub mod sdp;
+pub mod sdp_books;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +29,10 @@ use crate::unit::{Kind, Unit};
 
 /// Every field that a grammar tells.
 pub fn fields() -> impl Iterator<Item = &'static Field> {
-    [mpa::FIELDS, ddp::FIELDS, rdmap::FIELDS, sdp::FIELDS, portmap::FIELDS].into_iter().flatten().copied()
+    [mpa::FIELDS, ddp::FIELDS, rdmap::FIELDS, sdp::FIELDS, sdp_books::FIELDS, portmap::FIELDS]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// What the payload that [`walk`] gives is called: what stands behind a Terminate header is no payload of the ULP's.
@@ -55,7 +59,15 @@ pub fn walk<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>
             None
         }
         Kind::Fpdu(fpdu) => mpa::fpdu(fpdu, visitor),
-        Kind::Sdp(carrier, order, part) => sdp::message(*carrier, *order, &mut Reader::new(*part, 0, visitor)),
+        Kind::Sdp(carrier, order, part) => {
+            let payload = sdp::message(*carrier, *order, &mut Reader::new(*part, 0, visitor));
+            if let Some(books) = unit.context.and_then(|context| context.sdp.as_deref()) {
+                visitor.enter(&sdp_books::BOOKS, part.len()..part.len());
+                sdp_books::told(books, part.len(), visitor);
+                visitor.leave();
+            }
+            payload
+        }
         Kind::PortMapper(part) => {
             portmap::message(&mut Reader::new(*part, 0, visitor));
             None

@@ -60,7 +60,7 @@ fn mid_name(mid: u64) -> Option<&'static str> {
     u8::try_from(mid).ok().map(|mid| Mid(mid).name())
 }
 
-fn mode_name(mode: u64) -> Option<&'static str> {
+pub(super) fn mode_name(mode: u64) -> Option<&'static str> {
     match mode {
         0 => Some("Buffered"),
         1 => Some("Combined"),

@@ -3,6 +3,7 @@
 //! Connections without iWARP are only counted. Memory grows with the number of iWARP connections, not with their length.
 
 mod latency;
+mod sdp;
 mod text;
 mod totals;
 
@@ -16,6 +17,7 @@ use weft_core::wire::mpa::{RawStartup, StartupKind};
 use weft_core::wire::sdp::{Mid, RawBsdh, RawHeader};
 use zerocopy::FromBytes;
 
+use crate::context::Context;
 use crate::dissector::Sink;
 use crate::fact::Fact;
 use crate::finding::Finding;
@@ -23,6 +25,7 @@ use crate::packet::{Packet, TransportKind};
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
 pub use latency::{Latencies, Percentiles};
+pub use sdp::{AdvertStats, HalfStats, SdpConnectionStats};
 pub use totals::Totals;
 
 /// All connections of a capture.
@@ -51,6 +54,9 @@ pub struct ConnectionStats {
     began: u64,
     /// What each end sends.
     pub directions: [DirectionStats; 2],
+    /// What its books of SDP say at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sdp: Option<SdpConnectionStats>,
     /// Findings by severity: notes, warnings, errors.
     pub findings: [u64; 3],
 }
@@ -157,6 +163,7 @@ impl Stats {
                 duration_ns: 0,
                 began: unit.time,
                 directions: Default::default(),
+                sdp: None,
                 findings: [0; 3],
             }
         });
@@ -203,6 +210,11 @@ impl Sink for Stats {
         if let TransportKind::Tcp { stream, .. } = packet.transport {
             self.streams = self.streams.max(stream.saturating_add(1));
         }
+    }
+
+    fn ended(&mut self, stream: u32, context: &Context) {
+        let Some(connection) = self.connections.get_mut(&stream) else { return };
+        connection.sdp = context.sdp.as_deref().map(SdpConnectionStats::of);
     }
 
     fn fact(&mut self, stream: u32, fact: &Fact) {

@@ -13,10 +13,16 @@ impl fmt::Display for ConnectionStats {
             "stream {}  {a} ⇄ {b}  frames {} to {}, {seconds:.6} s",
             self.stream, self.frames.0, self.frames.1
         )?;
+        if let Some(sdp) = &self.sdp {
+            sdp.head(f)?;
+        }
         for (index, side) in self.directions.iter().enumerate() {
             let (from, to) = if index == 0 { (a, b) } else { (b, a) };
             writeln!(f, "  {from} → {to}")?;
             side.write(&self.directions[1 - index], f)?;
+            if let Some(sdp) = &self.sdp {
+                sdp.halves[index].write(f)?;
+            }
         }
         findings(self.findings, f)
     }

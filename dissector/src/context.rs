@@ -1,0 +1,17 @@
+//! What the monitor knows beyond the octets of a unit: it goes with the unit to whoever shows or filters it.
+
+use crate::follow::sdp;
+
+/// What is known of a connection behind the unit at hand.
+#[derive(Debug, Default)]
+pub struct Context {
+    /// The books of its SDP connection.
+    pub sdp: Option<Box<sdp::Books>>,
+}
+
+impl Context {
+    /// Octets of memory in use.
+    pub(crate) fn memory(&self) -> usize {
+        self.sdp.as_ref().map_or(0, |books| books.memory())
+    }
+}

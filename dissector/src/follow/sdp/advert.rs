@@ -1,0 +1,123 @@
+//! Advertisements: SrcAvails of a Data Source, SinkAvails of a Data Sink, each as its owner and as its peer knows it.
+
+use std::collections::VecDeque;
+
+/// Advertisements of one kind that are followed at a time; the draft's own bound is MaxAdverts, up to 65535.
+pub(super) const MOST_OPEN: usize = 1024;
+
+/// An advertised RDMA Buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advert {
+    /// MSeq of the message that advertised it.
+    pub mseq: u32,
+    /// The frame of that message.
+    pub frame: u64,
+    /// STag of the buffer.
+    pub stag: u32,
+    /// Octets that are neither moved nor on their way as Data.
+    pub left: u64,
+    /// NonDiscards of a SinkAvail.
+    pub non_discards: u32,
+}
+
+/// Why an advertisement is not open any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// RdmaRdCompl or RdmaWrCompl.
+    Completed,
+    /// SendSm: the rest goes as Data.
+    ByData,
+    /// A message with payload came first (section 9.5.1).
+    Stale,
+    /// Taken back: SrcAvailCancel, SinkAvailCancel.
+    Revoked,
+    /// Overtaken by a SinkAvail, a change of Mode or a DisConn.
+    Void,
+}
+
+/// The advertisements that an end made, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct Adverts {
+    open: VecDeque<Advert>,
+    /// How many were made.
+    pub made: u64,
+    /// Those that RdmaRdCompl or RdmaWrCompl completed.
+    pub completed: u64,
+    /// SrcAvails whose rest a SendSm asked for as Data.
+    pub by_data: u64,
+    /// SinkAvails that Data made stale.
+    pub stale: u64,
+    /// Those that were canceled.
+    pub revoked: u64,
+    /// Those that a crossing SinkAvail, a change of Mode or a DisConn made void.
+    pub void: u64,
+    /// The most that were open at a time.
+    pub most_open: u64,
+}
+
+impl Adverts {
+    /// Those that are open as far as their owner knows, oldest first.
+    #[must_use]
+    pub fn open(&self) -> &VecDeque<Advert> {
+        &self.open
+    }
+
+    /// One more; `false` when there are too many to follow.
+    pub(super) fn make(&mut self, advert: Advert) -> bool {
+        self.made += 1;
+        if self.open.len() >= MOST_OPEN {
+            return false;
+        }
+        self.open.push_back(advert);
+        self.most_open = self.most_open.max(self.open.len() as u64);
+        true
+    }
+
+    /// `len` octets of the oldest were moved; it ends when that is all of it.
+    pub(super) fn moved(&mut self, len: u32) {
+        if take(&mut self.open, len) {
+            self.completed += 1;
+        }
+    }
+
+    /// The oldest ends; gives it.
+    pub(super) fn end_oldest(&mut self, end: End) -> Option<Advert> {
+        let advert = self.open.pop_front()?;
+        *self.count(end) += 1;
+        Some(advert)
+    }
+
+    /// All end for which `which` says so.
+    pub(super) fn end_those(&mut self, end: End, which: impl Fn(&Advert) -> bool) {
+        let before = self.open.len();
+        self.open.retain(|advert| !which(advert));
+        *self.count(end) += (before - self.open.len()) as u64;
+    }
+
+    /// What is open is not known any more.
+    pub(super) fn forget(&mut self) {
+        self.open.clear();
+    }
+
+    fn count(&mut self, end: End) -> &mut u64 {
+        match end {
+            End::Completed => &mut self.completed,
+            End::ByData => &mut self.by_data,
+            End::Stale => &mut self.stale,
+            End::Revoked => &mut self.revoked,
+            End::Void => &mut self.void,
+        }
+    }
+
+    /// Octets of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        self.open.capacity() * size_of::<Advert>()
+    }
+}
+
+/// `len` octets of the oldest of `adverts` were moved: is it at its end? Then it is gone.
+pub(super) fn take(adverts: &mut VecDeque<Advert>, len: u32) -> bool {
+    let Some(oldest) = adverts.front_mut() else { return false };
+    oldest.left = oldest.left.saturating_sub(u64::from(len));
+    oldest.left == 0 && adverts.pop_front().is_some()
+}

@@ -1,0 +1,106 @@
+//! How an SDP connection begins and ends: Hello, HelloAck, DisConn, AbortConn, SuspComm, and how the TCP connection went.
+
+use weft_core::wire::sdp::Mid;
+
+use super::message::{Extension, Message};
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Hello was sent, and no HelloAck.
+    Hello,
+    /// Both were.
+    Open,
+    /// One end sent DisConn.
+    HalfClosed,
+    /// Both did.
+    Closed,
+    /// One sent AbortConn.
+    Aborted,
+    /// One sent SuspComm (section 13).
+    Suspending,
+    /// It was answered by SuspCommAck.
+    Suspended,
+}
+
+impl State {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Hello => "hello",
+            State::Open => "open",
+            State::HalfClosed => "half_closed",
+            State::Closed => "closed",
+            State::Aborted => "aborted",
+            State::Suspending => "suspending",
+            State::Suspended => "suspended",
+        }
+    }
+}
+
+/// A SuspComm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suspension {
+    /// Its frame.
+    pub frame: u64,
+    /// The TCP port on which its sender waits for the connection to go on.
+    pub port: u16,
+}
+
+/// The frames of the messages that begin and end a connection; index 0 and 1 are their senders' directions.
+#[derive(Debug, Clone, Default)]
+pub struct Closing {
+    /// HelloAck.
+    pub hello_ack: Option<u64>,
+    /// DisConn.
+    pub dis_conn: [Option<u64>; 2],
+    /// AbortConn.
+    pub abort_conn: [Option<u64>; 2],
+    /// SuspComm.
+    pub susp_comm: [Option<Suspension>; 2],
+    /// SuspCommAck.
+    pub susp_comm_ack: [Option<u64>; 2],
+    /// The first FIN or RST.
+    pub llp_end: Option<u64>,
+}
+
+impl Closing {
+    pub(super) fn sent(&mut self, direction: usize, message: &Message) {
+        let frame = message.frame;
+        match (message.mid, message.extension) {
+            (Mid::HELLO_ACK, _) => _ = self.hello_ack.get_or_insert(frame),
+            (Mid::DIS_CONN, _) => _ = self.dis_conn[direction].get_or_insert(frame),
+            (Mid::ABORT_CONN, _) => _ = self.abort_conn[direction].get_or_insert(frame),
+            (Mid::SUSP_COMM, Extension::Port(port)) => {
+                self.susp_comm[direction].get_or_insert(Suspension { frame, port });
+            }
+            (Mid::SUSP_COMM_ACK, _) => _ = self.susp_comm_ack[direction].get_or_insert(frame),
+            _ => {}
+        }
+    }
+
+    /// Where the connection stands by its messages.
+    #[must_use]
+    pub fn state(&self) -> State {
+        let any = |frames: &[Option<u64>; 2]| frames.iter().flatten().count();
+        match any(&self.dis_conn) {
+            _ if any(&self.abort_conn) > 0 => State::Aborted,
+            _ if any(&self.susp_comm_ack) > 0 => State::Suspended,
+            _ if self.susp_comm.iter().any(Option::is_some) => State::Suspending,
+            2 => State::Closed,
+            1 => State::HalfClosed,
+            _ if self.hello_ack.is_some() => State::Open,
+            _ => State::Hello,
+        }
+    }
+
+    /// When TCP ended: was the close graceful for the end that sends in `direction` (section 8.2.1, step 4)? `None` where
+    /// TCP did not end, or the connection was suspended.
+    #[must_use]
+    pub fn graceful(&self, direction: usize) -> Option<bool> {
+        self.llp_end?;
+        let peer = 1 - direction;
+        (self.state() != State::Suspended).then(|| self.dis_conn[peer].is_some() && self.abort_conn[peer].is_none())
+    }
+}

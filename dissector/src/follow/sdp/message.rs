@@ -1,0 +1,108 @@
+//! What the books take from an SDP message: its BSDH, what its extended header asks for, and how much payload it has.
+
+use weft_core::wire::sdp::{
+    FieldOrder, Flags, Mid, RawBsdh, RawChRcvBuf, RawChRcvBufAck, RawHeader, RawHello, RawHelloAck, RawModeChange,
+    RawRdmaRdCompl, RawRdmaWrCompl, RawSinkAvail, RawSrcAvail, RawSuspComm,
+};
+
+use crate::part::Part;
+
+/// A message, without its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Message {
+    pub mid: Mid,
+    pub bufs: u16,
+    pub flags: Flags,
+    pub mseq: u32,
+    pub mseq_ack: u32,
+    pub extension: Extension,
+    /// Octets of ULP payload.
+    pub payload: u32,
+    /// Its frame.
+    pub frame: u64,
+}
+
+/// What the extended header says, as far as the books go by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extension {
+    None,
+    /// Hello, HelloAck: MaxAdverts, and octets of a receive Private Buffer.
+    Setup {
+        max_adverts: u16,
+        receive_size: u32,
+    },
+    /// SrcAvail (no NonDiscards), SinkAvail.
+    Advert {
+        len: u32,
+        stag: u32,
+        non_discards: u32,
+    },
+    /// RdmaRdCompl, RdmaWrCompl: octets that were moved.
+    Moved(u32),
+    /// ModeChange.
+    Mode {
+        mode: u8,
+        s: bool,
+    },
+    /// ChRcvBuf, ChRcvBufAck: octets of a Private Buffer.
+    Size(u32),
+    /// SuspComm: TCP port.
+    Port(u16),
+}
+
+impl Message {
+    /// Reads the headers; `None` when octets of them are missing.
+    pub(super) fn read(part: Part<'_>, order: FieldOrder, frame: u64) -> Option<Self> {
+        let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
+        let mid = bsdh.mid();
+        let head = RawBsdh::LEN + mid.extension_len().unwrap_or(0);
+        let octets = part.get(RawBsdh::LEN..head)?;
+        let payload = u32::try_from(part.len().saturating_sub(head)).unwrap_or(u32::MAX);
+        Some(Message {
+            mid,
+            bufs: bsdh.bufs.get(),
+            flags: Flags::from_raw(bsdh.flags),
+            mseq: bsdh.mseq.get(),
+            mseq_ack: bsdh.mseq_ack.get(),
+            extension: extension(mid, octets, order)?,
+            payload: if mid.may_carry_payload() { payload } else { 0 },
+            frame,
+        })
+    }
+
+    /// A Data message that brings nothing but credit (section 10.4)?
+    pub(super) fn is_gratuitous(&self) -> bool {
+        self.mid == Mid::DATA && self.payload == 0
+    }
+}
+
+fn extension(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<Extension> {
+    Some(match mid {
+        Mid::HELLO => {
+            let (raw, _) = RawHello::read(octets, order)?;
+            Extension::Setup { max_adverts: raw.adverts.max_adverts.get(), receive_size: raw.local_rcv_sz.get() }
+        }
+        Mid::HELLO_ACK => {
+            let (raw, _) = RawHelloAck::read(octets, order)?;
+            Extension::Setup { max_adverts: raw.adverts.max_adverts.get(), receive_size: raw.act_rcv_sz.get() }
+        }
+        Mid::SRC_AVAIL => {
+            let (raw, _) = RawSrcAvail::read(octets, order)?;
+            Extension::Advert { len: raw.len.get(), stag: raw.stag.get(), non_discards: 0 }
+        }
+        Mid::SINK_AVAIL => {
+            let (raw, _) = RawSinkAvail::read(octets, order)?;
+            Extension::Advert { len: raw.len.get(), stag: raw.stag.get(), non_discards: raw.non_discards.get() }
+        }
+        Mid::RDMA_WR_COMPL => Extension::Moved(RawRdmaWrCompl::read(octets, order)?.0.len.get()),
+        Mid::RDMA_RD_COMPL => Extension::Moved(RawRdmaRdCompl::read(octets, order)?.0.len.get()),
+        Mid::MODE_CHANGE => {
+            let (raw, _) = RawModeChange::read(octets, order)?;
+            Extension::Mode { mode: raw.mode(), s: raw.s() }
+        }
+        Mid::CH_RCV_BUF => Extension::Size(RawChRcvBuf::read(octets, order)?.0.des_sz.get()),
+        Mid::CH_RCV_BUF_ACK => Extension::Size(RawChRcvBufAck::read(octets, order)?.0.act_sz.get()),
+        Mid::SUSP_COMM => Extension::Port(RawSuspComm::read(octets, order)?.0.port.get()),
+        _ => Extension::None,
+    })
+}

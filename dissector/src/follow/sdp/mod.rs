@@ -1,0 +1,290 @@
+//! The books of an SDP connection: who knows what of its two half-connections, credits, advertisements, and how it ends.
+//!
+//! They follow what both peers may know (section 12 to 14 of the draft's mechanisms in [`end`]), and judge nothing. Every start-up
+//! profile leads here: the books begin with the Hello, whatever carried it.
+//!
+//! **What is not sure is not told.** Where messages are missing in the capture (an MSeq that does not follow, headers that were
+//! not captured) the Modes are unknown until the next ModeChange, and advertisements and NonDiscards for good. Credits, and what
+//! opens and closes the connection, are told on.
+//!
+//! **Memory** is bounded: [`MOST_UNACKNOWLEDGED`] messages that a peer has not acknowledged, [`advert::MOST_OPEN`] advertisements of
+//! each kind and peer, [`MOST_CHANGES`] changes of Mode. With more than that advertisements are not followed any more.
+
+mod advert;
+mod closing;
+mod credits;
+mod end;
+mod message;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
+
+pub use advert::{Advert, Adverts};
+pub use closing::{Closing, State, Suspension};
+pub use credits::Credits;
+pub use end::{End, Sink, Source, Subject};
+
+use super::connection::Connection;
+use crate::part::Part;
+use crate::unit::Carrier;
+use credits::reached;
+use message::{Extension, Message};
+
+/// Messages of a peer that wait for the other's acknowledgement.
+const MOST_UNACKNOWLEDGED: usize = 4096;
+/// Changes of Mode of each half-connection that are listed.
+pub const MOST_CHANGES: usize = 32;
+
+/// The sequence that started iWARP: which of the two texts' rules it follows is for rules to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Hello in streaming mode; its receiver sends the MPA Request.
+    Swapped,
+    /// Hello in streaming mode, and no start-up frames.
+    Bare,
+    /// Hello in streaming mode, then the MPA Request of the same end.
+    Natural,
+    /// The same with MPA revision 2.
+    Enhanced,
+    /// Hello in the private data of the MPA Request.
+    PrivateData,
+}
+
+impl Profile {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Swapped => "swapped",
+            Profile::Bare => "bare",
+            Profile::Natural => "natural",
+            Profile::Enhanced => "enhanced",
+            Profile::PrivateData => "private-data",
+        }
+    }
+}
+
+/// A change of the Mode of a half-connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The frame of the ModeChange.
+    pub frame: u64,
+    /// The Mode that it names; `None` for the reserved values.
+    pub mode: Option<Mode>,
+}
+
+/// The changes of a half-connection's Mode.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// How many ModeChanges there were.
+    pub count: u64,
+    /// The first of them.
+    pub listed: Vec<Change>,
+}
+
+/// What the last message was about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Latest {
+    /// The direction of its sender.
+    pub direction: usize,
+    /// The advertisement that it processed.
+    pub subject: Option<Subject>,
+    /// A Data message without payload (section 10.4)?
+    pub gratuitous: bool,
+    /// Was it the HelloAck?
+    pub hello_ack: bool,
+}
+
+/// The books of one SDP connection; index 0 and 1 are directions, and the ends that send in them.
+#[derive(Debug, Clone)]
+pub struct Books {
+    /// The direction of the Hello: that of the Connecting Peer.
+    pub connecting: usize,
+    /// What carried the Hello.
+    pub carrier: Carrier,
+    /// The start-up sequence, once start-up frames or the HelloAck told it.
+    pub profile: Option<Profile>,
+    /// How it begins and ends.
+    pub closing: Closing,
+    /// The peers.
+    pub ends: [End; 2],
+    /// The credit of each end.
+    pub credits: [Credits; 2],
+    /// The Mode of the half-connection whose Source is the end of the index, as its Master has it; `None` where it is not known.
+    pub modes: [Option<Mode>; 2],
+    /// The changes of Mode of the half-connection whose Source is the end of the index.
+    pub changes: [Changes; 2],
+    /// Are advertisements and NonDiscards sure?
+    pub certain: bool,
+    /// The last message.
+    pub latest: Latest,
+    /// What each end has sent and the other did not acknowledge.
+    unacknowledged: [VecDeque<Message>; 2],
+    /// MSeq of the last message of each direction behind Hello and HelloAck.
+    mseq: [Option<u32>; 2],
+}
+
+impl Books {
+    /// The books of a connection that begins with this Hello.
+    pub(crate) fn begin(direction: usize, carrier: Carrier) -> Self {
+        Books {
+            connecting: direction,
+            carrier,
+            profile: None,
+            closing: Closing::default(),
+            ends: Default::default(),
+            credits: Default::default(),
+            modes: [None; 2],
+            changes: Default::default(),
+            certain: true,
+            latest: Latest::default(),
+            unacknowledged: Default::default(),
+            mseq: [None; 2],
+        }
+    }
+
+    /// Octets of memory in use.
+    pub(crate) fn memory(&self) -> usize {
+        let waiting: usize = self.unacknowledged.iter().map(VecDeque::capacity).sum();
+        size_of::<Self>() + waiting * size_of::<Message>() + self.ends.iter().map(End::memory).sum::<usize>()
+    }
+
+    /// A message.
+    pub(crate) fn message(
+        &mut self,
+        direction: usize,
+        order: FieldOrder,
+        part: Part<'_>,
+        frame: u64,
+        connection: &Connection,
+    ) {
+        self.latest = Latest { direction, ..Latest::default() };
+        let Some(message) = Message::read(part, order, frame) else { return self.lose() };
+        self.latest.gratuitous = message.is_gratuitous();
+        self.latest.hello_ack = message.mid == Mid::HELLO_ACK;
+        self.closing.sent(direction, &message);
+        self.set_up(direction, &message, connection);
+        let peer = 1 - direction;
+        self.credits[peer].header(message.bufs, message.mseq_ack);
+        self.credits[peer].gratuitous += u64::from(message.is_gratuitous());
+        self.oob(direction, &message);
+        if matches!(message.mid, Mid::HELLO | Mid::HELLO_ACK) {
+            return;
+        }
+        self.credits[direction].sent(message.mseq);
+        self.number(direction, &message);
+        self.change(direction, &message);
+        if self.certain && self.replay(direction, &message).is_err() {
+            self.lose();
+        }
+    }
+
+    /// What an end received is known to the last message at the latest when the connection ends.
+    pub(crate) fn finish(&mut self) {
+        for direction in 0..2 {
+            while self.certain
+                && let Some(message) = self.unacknowledged[direction].pop_front()
+            {
+                if self.ends[1 - direction].receives(&message).is_err() {
+                    self.lose();
+                }
+            }
+        }
+    }
+
+    /// Messages are missing.
+    pub(crate) fn lose(&mut self) {
+        self.certain = false;
+        self.modes = [None; 2];
+        self.ends.iter_mut().for_each(End::forget);
+        self.unacknowledged.iter_mut().for_each(VecDeque::clear);
+    }
+
+    fn set_up(&mut self, direction: usize, message: &Message, connection: &Connection) {
+        if self.profile.is_none() {
+            self.profile = self.profile_by(connection);
+        }
+        match message.extension {
+            Extension::Setup { max_adverts, receive_size } => {
+                let end = &mut self.ends[direction];
+                (end.max_adverts, end.receive_size) = (Some(max_adverts), Some(receive_size));
+                if message.mid == Mid::HELLO_ACK && self.certain {
+                    self.ends.iter_mut().for_each(End::begin);
+                    self.modes = [Some(Mode::Combined); 2];
+                }
+            }
+            Extension::Size(size) if message.mid == Mid::CH_RCV_BUF_ACK => {
+                self.ends[direction].receive_size = Some(size);
+            }
+            _ => {}
+        }
+    }
+
+    fn profile_by(&self, connection: &Connection) -> Option<Profile> {
+        if self.carrier == Carrier::PrivateData {
+            return Some(Profile::PrivateData);
+        }
+        let of = |direction: usize| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
+        if of(1 - self.connecting).is_some() {
+            return Some(Profile::Swapped);
+        }
+        match of(self.connecting) {
+            Some(request) if request.revision >= 2 => Some(Profile::Enhanced),
+            Some(_) => Some(Profile::Natural),
+            None if self.closing.hello_ack.is_some() && connection.startup == [None; 2] => Some(Profile::Bare),
+            None => None,
+        }
+    }
+
+    /// Section 9.5.3: an announced octet is pending until a Data message brings it.
+    fn oob(&mut self, direction: usize, message: &Message) {
+        let pending = &mut self.ends[direction].oob_pending;
+        *pending = pending.saturating_add(u32::from(message.flags.oob_pend));
+        if message.mid == Mid::DATA && message.flags.oob_pres {
+            *pending = pending.saturating_sub(1);
+        }
+    }
+
+    fn change(&mut self, direction: usize, message: &Message) {
+        let Extension::Mode { mode, s } = message.extension else { return };
+        let (half, mode) = (if s { 1 - direction } else { direction }, Mode::from_value(mode));
+        self.modes[half] = mode.or(self.modes[half]);
+        let changes = &mut self.changes[half];
+        changes.count += 1;
+        if changes.listed.len() < MOST_CHANGES {
+            changes.listed.push(Change { frame: message.frame, mode });
+        }
+    }
+
+    /// Does the message follow the last one of its direction? The first one has MSeq 1, by another reading (C4) 0.
+    fn number(&mut self, direction: usize, message: &Message) {
+        let before = self.mseq[direction].replace(message.mseq);
+        let follows = match before {
+            Some(before) => message.mseq == before.wrapping_add(1),
+            None => message.mseq <= 1,
+        };
+        if !follows {
+            self.lose();
+        }
+    }
+
+    fn replay(&mut self, direction: usize, message: &Message) -> Result<(), ()> {
+        let peer = 1 - direction;
+        while let Some(first) = self.unacknowledged[peer].front().copied()
+            && reached(message.mseq_ack, first.mseq)
+        {
+            self.unacknowledged[peer].pop_front();
+            self.ends[direction].receives(&first)?;
+        }
+        self.latest.subject = self.ends[direction].sends(message)?;
+        if self.unacknowledged[direction].len() >= MOST_UNACKNOWLEDGED {
+            return Err(());
+        }
+        self.unacknowledged[direction].push_back(*message);
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! The numbers of an SDP connection, from its books at its end.
+
+use std::fmt;
+
+use serde::Serialize;
+use weft_core::wire::sdp::Mode;
+
+use crate::sdp::{Adverts, Books};
+
+/// An SDP connection.
+#[derive(Debug, Clone, Serialize)]
+pub struct SdpConnectionStats {
+    /// The start-up sequence: `swapped`, `bare`, `natural`, `enhanced`, `private-data`.
+    pub profile: Option<&'static str>,
+    /// The direction of the Connecting Peer.
+    pub connecting: usize,
+    /// Where it stood at last: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`, `suspended`.
+    pub state: &'static str,
+    /// Was its end graceful, for each end? Null where TCP did not end.
+    pub graceful: [Option<bool>; 2],
+    /// The TCP port on which it goes on, where a SuspComm named one.
+    pub suspended_to: Option<u16>,
+    /// Was every message captured? Otherwise advertisements and NonDiscards are left out.
+    pub certain: bool,
+    /// What each direction's sender is the Data Source of.
+    pub halves: [HalfStats; 2],
+}
+
+/// A half-connection.
+#[derive(Debug, Clone, Serialize)]
+pub struct HalfStats {
+    /// Its Mode at last.
+    pub mode: Option<String>,
+    /// ModeChanges.
+    pub mode_changes: u64,
+    /// The first of them: frame, and the Mode named (null: a reserved value).
+    pub modes: Vec<(u64, Option<String>)>,
+    /// Buffers that the receiver announced to the sender.
+    pub buffers_advertised: u64,
+    /// Those of them that messages used up.
+    pub buffers_consumed: u64,
+    /// Credit at last, and the least behind any message.
+    pub credits: (Option<u32>, Option<u32>),
+    /// Data messages without payload that the sender received.
+    pub gratuitous_updates: u64,
+    /// Octets of the receiver's Private Buffers.
+    pub receive_size: Option<u32>,
+    /// Advertisements that the receiver can keep.
+    pub max_adverts: Option<u16>,
+    /// The Source's SrcAvails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src_avails: Option<AdvertStats>,
+    /// The Sink's SinkAvails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sink_avails: Option<AdvertStats>,
+    /// NonDiscards of the Sink, PotentialNonDiscards of the Source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_discards: Option<(u32, u32)>,
+    /// Out-Of-Band octets that were announced and did not come.
+    pub oob_pending: u32,
+}
+
+/// Advertisements of one kind.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct AdvertStats {
+    /// How many were made.
+    pub made: u64,
+    /// Those that are open.
+    pub open: u64,
+    /// The most that were.
+    pub most_open: u64,
+    /// Completed by RdmaRdCompl or RdmaWrCompl.
+    pub completed: u64,
+    /// SrcAvails whose rest a SendSm asked for as Data.
+    pub by_data: u64,
+    /// SinkAvails that a message with payload made stale.
+    pub stale: u64,
+    /// Canceled.
+    pub revoked: u64,
+    /// Overtaken by a SinkAvail, a change of Mode or a DisConn.
+    pub void: u64,
+}
+
+impl SdpConnectionStats {
+    pub(super) fn of(books: &Books) -> Self {
+        let closing = &books.closing;
+        SdpConnectionStats {
+            profile: books.profile.map(|profile| profile.name()),
+            connecting: books.connecting,
+            state: closing.state().name(),
+            graceful: [closing.graceful(0), closing.graceful(1)],
+            suspended_to: closing.susp_comm.iter().flatten().next().map(|suspension| suspension.port),
+            certain: books.certain,
+            halves: [HalfStats::of(books, 0), HalfStats::of(books, 1)],
+        }
+    }
+
+    pub(super) fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  SDP: {} start-up, {}", self.profile.unwrap_or("unknown"), self.state.replace('_', "-"))?;
+        match self.graceful {
+            [Some(true), Some(true)] => write!(f, ", ended gracefully")?,
+            [Some(false), Some(false)] => write!(f, ", ended abortively")?,
+            [Some(first), Some(_)] => {
+                write!(f, ", ended gracefully for the {} only", if first { "first" } else { "second" })?
+            }
+            _ => {}
+        }
+        if let Some(port) = self.suspended_to {
+            write!(f, ", to go on at port {port}")?;
+        }
+        if !self.certain {
+            write!(f, "; messages are missing, advertisements not told")?;
+        }
+        writeln!(f)
+    }
+}
+
+impl HalfStats {
+    fn of(books: &Books, direction: usize) -> Self {
+        let (source, sink) = (&books.ends[direction], &books.ends[1 - direction]);
+        let (credits, changes) = (&books.credits[direction], &books.changes[direction]);
+        let name = |mode: Mode| mode.to_string();
+        let sure = |adverts: &Adverts| books.certain.then(|| AdvertStats::of(adverts));
+        HalfStats {
+            mode: books.modes[direction].map(name),
+            mode_changes: changes.count,
+            modes: changes.listed.iter().map(|change| (change.frame, change.mode.map(name))).collect(),
+            buffers_advertised: credits.advertised,
+            buffers_consumed: credits.consumed,
+            credits: (credits.left(), credits.least),
+            gratuitous_updates: credits.gratuitous,
+            receive_size: sink.receive_size,
+            max_adverts: sink.max_adverts,
+            src_avails: sure(&source.source.adverts),
+            sink_avails: sure(&sink.sink.adverts),
+            non_discards: books.certain.then_some((sink.sink.non_discards, source.source.potential_non_discards)),
+            oob_pending: source.oob_pending,
+        }
+    }
+
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "    SDP Mode {}", self.mode.as_deref().unwrap_or("unknown"))?;
+        for (index, (frame, mode)) in self.modes.iter().enumerate() {
+            let lead = if index == 0 { "; changed to" } else { "," };
+            write!(f, "{lead} {} in frame {frame}", mode.as_deref().unwrap_or("a reserved Mode"))?;
+        }
+        if self.mode_changes > self.modes.len() as u64 {
+            write!(f, ", and {} changes more", self.mode_changes - self.modes.len() as u64)?;
+        }
+        writeln!(f)?;
+        write!(f, "    SDP buffers: {} advertised, {} used", self.buffers_advertised, self.buffers_consumed)?;
+        if let (Some(left), Some(least)) = self.credits {
+            write!(f, ", credit {left} at last, {least} at least")?;
+        }
+        write!(f, ", {} gratuitous updates", self.gratuitous_updates)?;
+        if let Some(size) = self.receive_size {
+            write!(f, ", of {size} octets")?;
+        }
+        writeln!(f)?;
+        for (what, adverts) in [("SrcAvails", self.src_avails), ("SinkAvails of the receiver", self.sink_avails)] {
+            if let Some(adverts) = adverts.filter(|adverts| adverts.made > 0) {
+                writeln!(f, "    SDP {what}: {adverts}")?;
+            }
+        }
+        if let Some((sink, source)) = self.non_discards.filter(|counts| *counts != (0, 0)) {
+            writeln!(f, "    SDP NonDiscards {sink}, PotentialNonDiscards {source}")?;
+        }
+        if self.oob_pending > 0 {
+            writeln!(f, "    SDP Out-Of-Band octets announced that did not come: {}", self.oob_pending)?;
+        }
+        Ok(())
+    }
+}
+
+impl AdvertStats {
+    fn of(adverts: &Adverts) -> Self {
+        let Adverts { made, completed, by_data, stale, revoked, void, most_open, .. } = *adverts;
+        AdvertStats { made, open: adverts.open().len() as u64, most_open, completed, by_data, stale, revoked, void }
+    }
+}
+
+impl fmt::Display for AdvertStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, at most {} at a time", self.made, self.most_open)?;
+        let fates = [
+            (self.completed, "completed"),
+            (self.by_data, "sent as Data"),
+            (self.stale, "stale"),
+            (self.revoked, "revoked"),
+            (self.void, "void"),
+            (self.open, "open"),
+        ];
+        for (count, fate) in fates.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, ", {count} {fate}")?;
+        }
+        Ok(())
+    }
+}
