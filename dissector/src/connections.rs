@@ -199,6 +199,13 @@ impl Connections {
         }
     }
 
+    /// The connection that a segment, just taken in, belongs to: its number and monitor.
+    pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(u32, &mut Watch)> {
+        let Some(Place::Open(slot)) = self.table.find(segment) else { return None };
+        let connection = self.slots.get_mut(slot)?.as_mut()?;
+        Some((connection.number, &mut connection.watch))
+    }
+
     fn is_replaced(&self, slot: usize, segment: &Segment<'_>) -> bool {
         matches!(self.slots.get(slot), Some(Some(connection)) if connection.is_replaced_by(segment))
     }

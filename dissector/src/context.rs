@@ -1,5 +1,6 @@
 //! What the monitor knows beyond the octets of a unit: it goes with the unit to whoever shows or filters it.
 
+use crate::follow::exchange::Exchange;
 use crate::follow::sdp;
 
 /// What is known of a connection behind the unit at hand.
@@ -7,6 +8,8 @@ use crate::follow::sdp;
 pub struct Context {
     /// The books of its SDP connection.
     pub sdp: Option<Box<sdp::Books>>,
+    /// The exchange of the port mapper that a datagram is of; that which a connection follows, as it was then.
+    pub exchange: Option<Exchange>,
 }
 
 impl Context {

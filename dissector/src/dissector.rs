@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow;
+use crate::follow::exchange::{Exchange, Exchanges};
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
 use crate::packet::{Packet, TransportKind};
@@ -26,6 +27,12 @@ pub trait Sink {
     /// Something that became certain; it comes behind the unit that made it so, or at the end of the connection `stream`.
     fn fact(&mut self, stream: u32, fact: &Fact) {
         let _ = (stream, fact);
+    }
+
+    /// An exchange of the port mapper: when a connection follows it, which is the last of `streams` (or one too many for that
+    /// list), and when it is `over`: forgotten, or the capture ends.
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        let _ = (exchange, over);
     }
 
     /// A connection, or the capture, ends: what is known of it then.
@@ -82,6 +89,11 @@ impl Watch {
         sink.ended(stream, self.books.context());
     }
 
+    /// The connection follows an exchange of the port mapper.
+    pub(crate) fn join(&mut self, exchange: &Exchange) {
+        self.books.join(exchange);
+    }
+
     /// Octets of memory that its context keeps.
     pub(crate) fn memory(&self) -> usize {
         self.books.context().memory()
@@ -106,7 +118,7 @@ fn of_datagram(datagram: &Datagram<'_>) -> Packet {
 }
 
 /// A datagram from or to the port mapper's port is a unit of its own.
-fn port_mapper(datagram: &Datagram<'_>, sink: &mut dyn Sink) {
+fn port_mapper(datagram: &Datagram<'_>, exchanges: &mut Exchanges, sink: &mut dyn Sink) {
     if datagram.src.port() != PORT && datagram.dst.port() != PORT {
         return;
     }
@@ -122,6 +134,8 @@ fn port_mapper(datagram: &Datagram<'_>, sink: &mut dyn Sink) {
     } else {
         Part::whole(datagram.octets)
     };
+    let (exchange, forgotten) = exchanges.datagram(datagram);
+    let context = exchange.map(|exchange| Context { exchange: Some(exchange.clone()), ..Context::default() });
     sink.unit(&Unit {
         stream: None,
         direction: u8::from(datagram.src.port() == PORT),
@@ -132,8 +146,26 @@ fn port_mapper(datagram: &Datagram<'_>, sink: &mut dyn Sink) {
         kind: Kind::PortMapper(part),
         origin: Origin::Frame { frame: datagram.frame, offset: datagram.offset, len: datagram.octets.len() as u64 },
         misread: None,
-        context: None,
+        context: context.as_ref(),
     });
+    if let Some(exchange) = forgotten {
+        sink.exchange(&exchange, true);
+    }
+}
+
+/// A connection that opens may follow an exchange of the port mapper.
+fn follow_exchange(
+    segment: &Segment<'_>,
+    exchanges: &mut Exchanges,
+    connections: &mut Connections,
+    sink: &mut dyn Sink,
+) {
+    let Some(number) = exchanges.followed_by(segment) else { return };
+    let Some((stream, watch)) = connections.watch_of(segment) else { return };
+    if let Some(exchange) = exchanges.join(number, stream) {
+        watch.join(exchange);
+        sink.exchange(exchange, false);
+    }
 }
 
 /// Reads frames, one after the other, and hands out units as soon as they are certain.
@@ -141,16 +173,22 @@ fn port_mapper(datagram: &Datagram<'_>, sink: &mut dyn Sink) {
 pub struct Dissector {
     ip: IpReader,
     connections: Connections,
+    exchanges: Exchanges,
 }
 
 impl Dissector {
     /// Reads one frame.
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         match self.ip.read(frame) {
-            Some(Transport::Tcp(segment)) => self.connections.segment(&segment, sink),
+            Some(Transport::Tcp(segment)) => {
+                self.connections.segment(&segment, sink);
+                if segment.syn {
+                    follow_exchange(&segment, &mut self.exchanges, &mut self.connections, sink);
+                }
+            }
             Some(Transport::Udp(datagram)) => {
                 sink.packet(&of_datagram(&datagram));
-                port_mapper(&datagram, sink);
+                port_mapper(&datagram, &mut self.exchanges, sink);
             }
             None => {}
         }
@@ -159,5 +197,6 @@ impl Dissector {
     /// The capture ends: what was held back is handed out.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.connections.finish(sink);
+        self.exchanges.drain().for_each(|exchange| sink.exchange(&exchange, true));
     }
 }

@@ -143,6 +143,26 @@ impl Wire {
         Self::connected_with_options(&[])
     }
 
+    /// The same, behind datagrams between a port of the one who opens it (0) and the port mapper of the other (1).
+    pub(crate) fn connected_behind(datagrams: &[(usize, Vec<u8>)]) -> Self {
+        let (addresses, ports) = ([[10, 0, 0, 2], [10, 0, 0, 1]], [40000, 3935]);
+        let frame = |(direction, payload): &(usize, Vec<u8>)| {
+            let other = 1 - direction;
+            let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+                .ipv4(addresses[*direction], addresses[other], 64)
+                .udp(ports[*direction], ports[other]);
+            let mut frame = Vec::new();
+            builder.write(&mut frame, payload).unwrap();
+            frame
+        };
+        let mut wire = Self::connected();
+        let before = datagrams.len() as u64 * 1_000_000;
+        wire.now += before;
+        wire.frames.iter_mut().for_each(|(time, _)| *time += before);
+        wire.frames.splice(0..0, (1..).map(|number| number * 1_000_000).zip(datagrams.iter().map(frame)));
+        wire
+    }
+
     /// The same, and both SYNs have these options.
     pub(crate) fn connected_with_options(options: &[u8]) -> Self {
         let mut wire = Wire { frames: Vec::new(), next: [1000, 5000], now: 0, may_fragment: false, window: 65535 };

@@ -3,9 +3,10 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
+use weft_dissector::exchange::Exchange;
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::messages::{Message, Messages};
-use weft_dissector::output::text::summary;
+use weft_dissector::output::text::{exchange_line, summary};
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Packet, Sink, TransportKind};
 
@@ -158,6 +159,14 @@ impl<W: Write> Sink for Follow<W> {
         let chosen = unit.stream == Some(self.stream) && self.direction.is_none_or(|one| one == unit.direction);
         if chosen && self.failed.is_ok() {
             self.failed = self.show(unit);
+        }
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        let chosen =
+            !over && exchange.streams.last() == Some(&self.stream) && self.what == Subject::Messages && !self.raw;
+        if chosen && self.failed.is_ok() {
+            self.failed = writeln!(self.out, "{}", exchange_line(exchange));
         }
     }
 

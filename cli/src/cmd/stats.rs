@@ -4,6 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use serde_json::Value;
+use weft_dissector::output::json::JsonWriter;
+use weft_dissector::output::text::exchange_line;
 use weft_dissector::stats::Stats;
 
 use crate::input::CaptureFile;
@@ -30,10 +32,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         for connection in stats.connections() {
             json(&mut out, "connection", serde_json::to_value(connection))?;
         }
+        for exchange in stats.exchanges() {
+            JsonWriter::default().exchange(exchange, &mut out)?;
+        }
         json(&mut out, "total", serde_json::to_value(&totals))?;
     } else {
         for connection in stats.connections() {
             writeln!(out, "{connection}")?;
+        }
+        for exchange in stats.exchanges() {
+            writeln!(out, "{}", exchange_line(exchange))?;
         }
         if totals.connections > 0 {
             writeln!(out, "{totals}")?;

@@ -3,6 +3,7 @@
 //! These are books, not protocol machines: they never decide what should happen next, and share nothing with the endpoint.
 
 mod connection;
+pub mod exchange;
 mod message;
 mod mpa;
 mod opener;
@@ -77,12 +78,22 @@ impl Books {
 
     /// What is known beyond the octets of the unit that was taken in last.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
-        matches!(unit.kind, Kind::Sdp(..)).then_some(&self.context)
+        let says_more = match unit.kind {
+            Kind::Sdp(..) => true,
+            Kind::Startup(..) => self.context.exchange.is_some(),
+            _ => false,
+        };
+        says_more.then_some(&self.context)
     }
 
     /// What is known of the connection.
     pub(crate) fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// The connection follows an exchange of the port mapper.
+    pub(crate) fn join(&mut self, exchange: &exchange::Exchange) {
+        self.context.exchange.get_or_insert_with(|| exchange.clone());
     }
 
     /// No unit follows.

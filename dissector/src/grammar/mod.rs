@@ -24,6 +24,7 @@ mod tests;
 pub use field::{Base, Field, Group, Value, Visitor};
 pub use reader::Reader;
 
+use crate::context::Context;
 use crate::part::Part;
 use crate::unit::{Kind, Unit};
 
@@ -53,25 +54,45 @@ pub fn payload_label(unit: &Unit<'_>) -> &'static str {
 /// Tells `visitor` all fields of `unit`; gives the payload of an FPDU or SDP message, where it is known where that
 /// begins.
 pub fn walk<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> {
+    let payload = octets(unit, visitor);
+    if let Some(context) = unit.context {
+        beyond(unit, context, visitor);
+    }
+    payload
+}
+
+/// What the octets of `unit` say.
+fn octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> {
     match &unit.kind {
         Kind::Startup(kind, part) => {
             mpa::startup(*kind, &mut Reader::new(*part, 0, visitor));
             None
         }
         Kind::Fpdu(fpdu) => mpa::fpdu(fpdu, visitor),
-        Kind::Sdp(carrier, order, part) => {
-            let payload = sdp::message(*carrier, *order, &mut Reader::new(*part, 0, visitor));
-            if let Some(books) = unit.context.and_then(|context| context.sdp.as_deref()) {
-                visitor.enter(&sdp_books::BOOKS, part.len()..part.len());
-                sdp_books::told(books, part.len(), visitor);
-                visitor.leave();
-            }
-            payload
-        }
+        Kind::Sdp(carrier, order, part) => sdp::message(*carrier, *order, &mut Reader::new(*part, 0, visitor)),
         Kind::PortMapper(part) => {
             portmap::message(&mut Reader::new(*part, 0, visitor));
             None
         }
         Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. } => None,
+    }
+}
+
+/// What the monitor knows beside them.
+fn beyond<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V) {
+    match (&unit.kind, context) {
+        (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {
+            portmap::followed(exchange, part.len(), visitor);
+        }
+        (Kind::Sdp(_, _, part), Context { sdp: Some(books), exchange, .. }) => {
+            sdp_books::told(books, part.len(), visitor);
+            if let Some(exchange) = exchange.as_ref().filter(|_| books.closing.hello_ack.is_none()) {
+                portmap::followed(exchange, part.len(), visitor);
+            }
+        }
+        (Kind::PortMapper(part), Context { exchange: Some(exchange), .. }) => {
+            portmap::exchange(exchange, part.len(), visitor);
+        }
+        _ => {}
     }
 }

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::follow::exchange::Exchange;
+
 use super::Reader;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
@@ -12,6 +14,10 @@ pub const MESSAGE_LEN: usize = 48;
 
 /// A port mapper message.
 pub static MESSAGE: Group = Group { name: "iwarp_pm", label: "SDP Port Mapper", section: "SDP 7.3" };
+
+/// What is known of an exchange of such messages.
+pub static EXCHANGE_SO_FAR: Group =
+    Group { name: "iwarp_pm.books", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
 
 fields! {
     VER: "iwarp_pm.ver", "Ver", Base::Dec, "SDP 7.3", mask 0xc0;
@@ -24,11 +30,38 @@ fields! {
     ASSOCHANDLE: "iwarp_pm.assochandle", "AssocHandle", Base::Hex(16), "SDP 7.3";
     CPIPADDR: "iwarp_pm.cpipaddr", "CpIPAddr", Base::Text, "SDP 7.3";
     APIPADDR: "iwarp_pm.apipaddr", "ApIPAddr", Base::Text, "SDP 7.3";
+    EXCHANGE: "iwarp_pm.exchange", "Exchange", Base::Dec, "SDP 7.5";
+    STATE: "iwarp_pm.state", "Exchange so far", Base::Text, "SDP 7.5";
+    REPEAT: "iwarp_pm.repeat", "Sent again", Base::Flag, "SDP 7.5";
+    ASKED_ADDR: "iwarp_pm.asked_ipaddr", "Address that was asked for", Base::Text, "SDP 7.3";
+    ASKED_PORT: "iwarp_pm.asked_port", "Port that was asked for", Base::Dec, "SDP 7.3";
     EXTRA_LEN: "iwarp_pm.extra_len", "Octets behind the message", Base::Dec, "SDP 7.3";
 }
 
 fn type_name(message_type: u64) -> Option<&'static str> {
     ["PMReq", "PMAccept", "PMAck", "PMDeny"].get(usize::try_from(message_type).ok()?).copied()
+}
+
+/// The exchange that a datagram is of, behind it.
+pub(super) fn exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
+    visitor.enter(&EXCHANGE_SO_FAR, at..at);
+    visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
+    visitor.field(&STATE, Value::Text(exchange.state().name()), at..at);
+    if exchange.repeated {
+        visitor.field(&REPEAT, Value::Uint(1), at..at);
+    }
+    visitor.leave();
+}
+
+/// The exchange that a connection follows, behind a start-up frame or Hello.
+pub(super) fn followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
+    visitor.enter(&EXCHANGE_SO_FAR, at..at);
+    visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
+    if let Some(asked) = exchange.asked {
+        visitor.field(&ASKED_ADDR, Value::Address(asked.ip()), at..at);
+        visitor.field(&ASKED_PORT, Value::Uint(u64::from(asked.port())), at..at);
+    }
+    visitor.leave();
 }
 
 /// One datagram.

@@ -32,6 +32,7 @@ pub(super) fn told<V: Visitor>(books: &Books, at: usize, visitor: &mut V) {
     let latest = &books.latest;
     let (own, peer) = (latest.direction, 1 - latest.direction);
     let (end, closing) = (&books.ends[own], &books.closing);
+    visitor.enter(&BOOKS, at..at);
     let mut tell = |field: &'static Field, value: Value<'_>| visitor.field(field, value, at..at);
     if latest.hello_ack
         && let Some(profile) = books.profile
@@ -66,6 +67,7 @@ pub(super) fn told<V: Visitor>(books: &Books, at: usize, visitor: &mut V) {
     if end.oob_pending > 0 {
         tell(&OOB_PENDING, Value::Uint(u64::from(end.oob_pending)));
     }
+    visitor.leave();
 }
 
 fn mode_word(mode: weft_core::wire::sdp::Mode) -> &'static str {

@@ -4,7 +4,7 @@
 //! `src`, `dst`, `frame`, `time` (when that frame was captured, in nanoseconds since 1970), `kind`; `incomplete` 1 where
 //! octets are missing. A finding has `stream`, `direction`, `frame` and `time` too; its `time` is null where its frame was
 //! read more than [`REMEMBERED`] frames before. Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings
-//! lower-case hex. Units of one direction come in stream order; between directions the order means nothing. Field names are Wireshark's where Wireshark has the
+//! lower-case hex. An exchange of the port mapper has an object when the capture ends, or when it is forgotten. Units of one direction come in stream order; between directions the order means nothing. Field names are Wireshark's where Wireshark has the
 //! field. Keys may be added in later versions; none changes its meaning.
 
 use std::io::{self, Write};
@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use weft_core::wire::mpa::StartupKind;
 
+use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::grammar::{self, Field, Value, Visitor};
 use crate::unit::{Kind, Unit};
@@ -175,6 +176,21 @@ impl Visitor for JsonWriter {
 }
 
 impl JsonWriter {
+    /// Writes the object of an exchange of the port mapper (kind `sdp_pm_exchange`) and a line feed.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn exchange(&mut self, exchange: &Exchange, out: &mut dyn Write) -> io::Result<()> {
+        let mut object =
+            serde_json::json!({"stream": null, "kind": "sdp_pm_exchange", "state": exchange.state().name()});
+        if let (Some(object), Ok(serde_json::Value::Object(fields))) =
+            (object.as_object_mut(), serde_json::to_value(exchange))
+        {
+            object.extend(fields);
+        }
+        writeln!(out, "{object}")
+    }
+
     /// Writes the object of a finding (kind `finding`) and a line feed.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong with them.
 
 use crate::dissector::Sink;
+use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 use crate::unit::{Carrier, CrcStatus, Kind, Unit};
@@ -8,7 +9,7 @@ use weft_core::requirement::Severity;
 
 use super::ladder::{Ladder, Row, Tone, What};
 use super::messages::Messages;
-use super::text::summary;
+use super::text::{exchange_line, summary};
 
 /// Collects the rows of one connection.
 #[derive(Debug, Default)]
@@ -37,6 +38,9 @@ impl Story {
     pub fn ladder(mut self) -> Option<Ladder> {
         let participants = self.ends?;
         self.rows.sort_by_key(|row| (row.time, row.frame));
+        // What the port mapper said before the connection may come first.
+        let origin = self.rows.first().map_or(self.origin, |row| row.time.min(self.origin));
+        self.rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));
         let title = format!("What {} and {} sent, in order", participants[0], participants[1]);
         Some(Ladder { title, participants, rows: self.rows, more: self.left_out })
     }
@@ -51,7 +55,6 @@ impl Story {
             self.left_out += 1;
             return;
         }
-        let time = time.saturating_sub(self.origin);
         self.rows.push(Row { time, frame: (frame > 0).then_some(frame), what, label, tone });
     }
 }
@@ -122,6 +125,23 @@ impl Sink for Story {
         }
     }
 
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        let client = match &self.first {
+            Some(first) if !over && exchange.streams.last() == Some(&self.stream) => *first,
+            _ => return,
+        };
+        let from = u8::from(exchange.mapped == Some(client));
+        let said =
+            [(exchange.request, "PMReq", from), (exchange.accept, "PMAccept", 1 - from), (exchange.ack, "PMAck", from)];
+        for (seen, name, from) in said {
+            if let Some(seen) = seen {
+                let what = What::Arrow { from, dashed: false };
+                self.row(seen.time, seen.frame, what, format!("SDP port mapper {name}"), Tone::Plain);
+            }
+        }
+        self.row(self.now, 0, What::Note, format!("follows {}", exchange_line(exchange)), Tone::Faint);
+    }
+
     fn finding(&mut self, finding: &Finding) {
         if finding.stream != Some(self.stream) {
             return;
@@ -132,8 +152,7 @@ impl Sink for Story {
             Severity::Note => Tone::Faint,
         };
         let label = format!("{} {}: {}", finding.severity, finding.requirement, finding.found);
-        let time =
-            self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time + self.origin);
+        let time = self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
         self.row(time.unwrap_or(self.now), finding.frame, What::Note, label, tone);
     }
 }

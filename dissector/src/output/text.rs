@@ -12,6 +12,7 @@ use weft_core::wire::rdmap::{Opcode, TerminateError};
 use weft_core::wire::sdp::{FieldOrder, RawBsdh, RawHeader};
 use zerocopy::FromBytes;
 
+use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::grammar::rdmap::error_name;
 use crate::output::frames::Record;
@@ -44,7 +45,16 @@ pub fn summary(unit: &Unit<'_>) -> String {
         }
         Kind::Fpdu(fpdu) => fpdu_summary(fpdu),
         Kind::Sdp(carrier, order, part) => sdp_summary(*carrier, *order, part),
-        Kind::PortMapper(part) => portmap_summary(part),
+        Kind::PortMapper(part) => {
+            let mut line = portmap_summary(part);
+            if let Some(exchange) = unit.context.and_then(|context| context.exchange.as_ref()) {
+                let _ = write!(line, "  exchange {}", exchange.exchange);
+                if exchange.repeated {
+                    line.push_str(", again");
+                }
+            }
+            line
+        }
         Kind::Streaming { len, .. } => format!("streaming data  {}{}", counted(*len, "octet"), near_key(unit)),
         Kind::Gap { len } => format!("not captured  {len} octets"),
         Kind::Unparsed { len } => format!("no FPDU found  {len} octets"),
@@ -255,6 +265,33 @@ pub fn finding_lines(finding: &Finding) -> String {
         "       frame {} stream {stream}  {} {}  {} ({})\n              expected {}; found {}",
         finding.frame, finding.severity, finding.requirement, row.summary, row.level, finding.expected, finding.found
     )
+}
+
+/// An exchange of the port mapper in one line.
+#[must_use]
+pub fn exchange_line(exchange: &Exchange) -> String {
+    let address = |address: Option<std::net::SocketAddr>| address.map_or("unknown".to_owned(), |it| it.to_string());
+    let mut line = format!(
+        "port mapper exchange {}: {} asks for {}, {}",
+        exchange.exchange,
+        exchange.connecting,
+        address(exchange.asked),
+        exchange.state().name()
+    );
+    if exchange.mapped.is_some() {
+        let _ = write!(line, ", mapped to {}", address(exchange.mapped));
+    }
+    let repeats: u64 = exchange.repeats.iter().sum();
+    if repeats > 0 {
+        let _ = write!(line, ", {}", counted(repeats, "repetition"));
+    }
+    if exchange.followers > 0 {
+        let streams: Vec<_> = exchange.streams.iter().map(ToString::to_string).collect();
+        let more = exchange.followers - exchange.streams.len() as u64;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ = write!(line, ", followed by stream {}{more}", streams.join(", "));
+    }
+    line
 }
 
 /// The fields of a tree, one a line, indented.

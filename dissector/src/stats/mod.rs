@@ -19,6 +19,7 @@ use zerocopy::FromBytes;
 
 use crate::context::Context;
 use crate::dissector::Sink;
+use crate::exchange::Exchange;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
@@ -35,6 +36,7 @@ pub struct Stats {
     /// One more than the largest number of a TCP connection.
     streams: u32,
     port_mapper: u64,
+    exchanges: BTreeMap<u64, Exchange>,
     /// Octets outside MPA of each direction of connections that may yet turn out to be iWARP's.
     streaming: HashMap<(u32, u8), u64>,
 }
@@ -54,6 +56,9 @@ pub struct ConnectionStats {
     began: u64,
     /// What each end sends.
     pub directions: [DirectionStats; 2],
+    /// The exchange of the port mapper that it follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<u64>,
     /// What its books of SDP say at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
@@ -153,6 +158,11 @@ impl Stats {
         self.port_mapper
     }
 
+    /// Exchanges of the port mapper, by number.
+    pub fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
+        self.exchanges.values()
+    }
+
     fn connection(&mut self, unit: &Unit<'_>, stream: u32) -> &mut ConnectionStats {
         let connection = self.connections.entry(stream).or_insert_with(|| {
             let (src, dst) = (unit.ends.src_text.clone(), unit.ends.dst_text.clone());
@@ -163,6 +173,7 @@ impl Stats {
                 duration_ns: 0,
                 began: unit.time,
                 directions: Default::default(),
+                exchange: None,
                 sdp: None,
                 findings: [0; 3],
             }
@@ -212,8 +223,15 @@ impl Sink for Stats {
         }
     }
 
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        if over {
+            self.exchanges.insert(exchange.exchange, exchange.clone());
+        }
+    }
+
     fn ended(&mut self, stream: u32, context: &Context) {
         let Some(connection) = self.connections.get_mut(&stream) else { return };
+        connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange);
         connection.sdp = context.sdp.as_deref().map(SdpConnectionStats::of);
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use weft_core::wire::sdp::Mode;
 
-use crate::sdp::{Adverts, Books};
+use crate::sdp::{Adverts, Books, Profile};
 
 /// An SDP connection.
 #[derive(Debug, Clone, Serialize)]
@@ -56,6 +56,10 @@ pub struct HalfStats {
     /// NonDiscards of the Sink, PotentialNonDiscards of the Source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_discards: Option<(u32, u32)>,
+    /// RdmaWrCompls, RdmaRdCompls and SendSms of the sender that no open advertisement explains, and SinkAvails with other NonDiscards than
+    /// the messages before them make.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unexplained: Option<(u64, u64)>,
     /// Out-Of-Band octets that were announced and did not come.
     pub oob_pending: u32,
 }
@@ -85,7 +89,7 @@ impl SdpConnectionStats {
     pub(super) fn of(books: &Books) -> Self {
         let closing = &books.closing;
         SdpConnectionStats {
-            profile: books.profile.map(|profile| profile.name()),
+            profile: books.profile.map(Profile::name),
             connecting: books.connecting,
             state: closing.state().name(),
             graceful: [closing.graceful(0), closing.graceful(1)],
@@ -101,7 +105,7 @@ impl SdpConnectionStats {
             [Some(true), Some(true)] => write!(f, ", ended gracefully")?,
             [Some(false), Some(false)] => write!(f, ", ended abortively")?,
             [Some(first), Some(_)] => {
-                write!(f, ", ended gracefully for the {} only", if first { "first" } else { "second" })?
+                write!(f, ", ended gracefully for the {} only", if first { "first" } else { "second" })?;
             }
             _ => {}
         }
@@ -134,6 +138,7 @@ impl HalfStats {
             src_avails: sure(&source.source.adverts),
             sink_avails: sure(&sink.sink.adverts),
             non_discards: books.certain.then_some((sink.sink.non_discards, source.source.potential_non_discards)),
+            unexplained: books.certain.then_some((source.unmatched, sink.sink.non_discards_differ)),
             oob_pending: source.oob_pending,
         }
     }
@@ -164,6 +169,12 @@ impl HalfStats {
         }
         if let Some((sink, source)) = self.non_discards.filter(|counts| *counts != (0, 0)) {
             writeln!(f, "    SDP NonDiscards {sink}, PotentialNonDiscards {source}")?;
+        }
+        if let Some((unmatched, differ)) = self.unexplained.filter(|counts| *counts != (0, 0)) {
+            writeln!(
+                f,
+                "    SDP completions and SendSms without an advertisement: {unmatched}; other NonDiscards: {differ}"
+            )?;
         }
         if self.oob_pending > 0 {
             writeln!(f, "    SDP Out-Of-Band octets announced that did not come: {}", self.oob_pending)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use weft_dissector::exchange::Exchange;
 use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::{json::JsonWriter, text};
@@ -258,6 +259,12 @@ impl Sink for Output<'_, '_> {
         }
     }
 
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        if over && self.selection.is_none() && self.printer.failed.is_ok() {
+            self.printer.failed = self.printer.format.exchange(exchange, &mut *self.printer.out);
+        }
+    }
+
     fn packet(&mut self, packet: &Packet) {
         self.counts.packet(packet);
         if let Some(facts) = self.selection.as_mut().and_then(|selection| selection.facts(packet.frame)) {
@@ -353,6 +360,14 @@ impl Format {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Text tells of an exchange with each of its datagrams.
+    fn exchange(&mut self, exchange: &Exchange, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Format::Nothing | Format::Text { .. } => Ok(()),
+            Format::Json(writer) => writer.exchange(exchange, out),
         }
     }
 

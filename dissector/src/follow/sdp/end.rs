@@ -38,6 +38,8 @@ pub struct Sink {
     pub mode: Option<Mode>,
     /// NonDiscards (section 6.3.3.4).
     pub non_discards: u32,
+    /// Its SinkAvails whose NonDiscards were not what these books had.
+    pub non_discards_differ: u64,
     /// Its SinkAvails.
     pub adverts: Adverts,
     /// Octets of Data that are to come because of its SendSms.
@@ -61,6 +63,8 @@ pub struct End {
     pub sink: Sink,
     /// Out-Of-Band octets that it announced and did not send.
     pub oob_pending: u32,
+    /// Its RdmaRdCompls, RdmaWrCompls and SendSms that no open advertisement explains.
+    pub unmatched: u64,
 }
 
 /// The advertisement that a message is about.
@@ -107,6 +111,7 @@ impl End {
             }
             (Mid::SINK_AVAIL, Extension::Advert { len, non_discards, .. }) => {
                 // What the Sink says is what counts; where it differs the books go on with it.
+                self.sink.non_discards_differ += u64::from(self.sink.non_discards != non_discards);
                 self.sink.non_discards = non_discards;
                 fits = self.sink.adverts.make(advert(message, u64::from(len)));
             }
@@ -135,6 +140,9 @@ impl End {
             }
             (Mid::SINK_CANCEL_ACK, _) => self.source.usable.clear(),
             _ => {}
+        }
+        if subject.is_none() && matches!(message.mid, Mid::RDMA_WR_COMPL | Mid::RDMA_RD_COMPL | Mid::SEND_SM) {
+            self.unmatched += 1;
         }
         if fits { Ok(subject) } else { Err(()) }
     }

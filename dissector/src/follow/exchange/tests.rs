@@ -1,0 +1,202 @@
+//! Datagrams as Figure 17 of the draft has them, between 10.0.0.2, who connects from port 49152, and 10.0.0.1.
+
+use serde_json::Value;
+
+use super::*;
+use crate::Sink;
+use crate::context::Context;
+use crate::output::json::JsonWriter;
+use crate::output::story::Story;
+use crate::output::text::exchange_line;
+use crate::testing::{Wire, hex, reply, request};
+use crate::unit::Unit;
+
+const REQ: u8 = 0x04;
+const ACCEPT: u8 = 0x14;
+const ACK: u8 = 0x24;
+const DENY: u8 = 0x34;
+
+/// Ver 0, MT and IPV 4 in the first octet; ApPort, CpPort, AssocHandle, CpIPAddr, ApIPAddr.
+fn message(first: u8, ap_port: u16, cp_port: u16, handle: u64) -> Vec<u8> {
+    let zeros = "00".repeat(12);
+    hex(&format!("{first:02x} 00 0000 {ap_port:04x} {cp_port:04x} {handle:016x} 0a000002 {zeros} 0a000001 {zeros}"))
+}
+
+const ASKED: u16 = 7000;
+/// Where connections of [`Wire`] go.
+const MAPPED: u16 = 4210;
+const FROM: u16 = 49152;
+
+#[derive(Default)]
+struct Collect {
+    json: JsonWriter,
+    units: Vec<Value>,
+    joined: Vec<Exchange>,
+    over: Vec<Exchange>,
+    follows: Vec<Option<u64>>,
+}
+
+impl Sink for Collect {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        let mut out = Vec::new();
+        self.json.write(unit, &mut out).unwrap();
+        self.units.push(serde_json::from_slice(&out).unwrap());
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        if over { &mut self.over } else { &mut self.joined }.push(exchange.clone());
+    }
+
+    fn ended(&mut self, _: u32, context: &Context) {
+        self.follows.push(context.exchange.as_ref().map(|exchange| exchange.exchange));
+    }
+}
+
+fn read(wire: &Wire) -> Collect {
+    let mut found = Collect::default();
+    wire.feed(&mut found);
+    found
+}
+
+fn told<'c>(found: &'c Collect, field: &str) -> Vec<&'c Value> {
+    found.units.iter().map(|unit| &unit[field]).collect()
+}
+
+#[test]
+fn a_three_way_exchange_and_the_connection_that_follows() {
+    let mut wire = Wire::connected_behind(&[
+        (0, message(REQ, ASKED, FROM, 77)),
+        (1, message(ACCEPT, MAPPED, FROM, 77)),
+        (0, message(ACK, MAPPED, FROM, 77)),
+    ]);
+    wire.send(0, &request());
+    wire.send(1, &reply());
+    let found = read(&wire);
+    assert_eq!(
+        told(&found, "iwarp_pm.state"),
+        ["requested", "accepted", "acknowledged"].map(Value::from).iter().chain([&Value::Null; 2]).collect::<Vec<_>>()
+    );
+    assert_eq!(told(&found, "iwarp_pm.exchange"), [&Value::from(0); 5], "start-up frames name the exchange, too");
+    assert_eq!(found.units[3]["iwarp_pm.asked_port"], 7000);
+    let exchange = &found.over[0];
+    assert_eq!((exchange.state(), &exchange.streams[..], exchange.followers), (State::Acknowledged, &[0][..], 1));
+    let frames = [exchange.request, exchange.accept, exchange.ack].map(|seen| seen.map(|seen| seen.frame));
+    assert_eq!(frames, [Some(1), Some(2), Some(3)]);
+    assert_eq!((exchange.asked, exchange.mapped), ("10.0.0.1:7000".parse().ok(), "10.0.0.1:4210".parse().ok()));
+    assert_eq!((found.joined.len(), found.follows), (1, vec![Some(0)]));
+    let line = "port mapper exchange 0: 10.0.0.2:49152 asks for 10.0.0.1:7000, acknowledged, mapped to 10.0.0.1:4210, followed by stream 0";
+    assert_eq!(exchange_line(exchange), line);
+}
+
+#[test]
+fn the_ladder_begins_with_the_exchange() {
+    let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
+    let mut story = Story::new(0, 100);
+    story.at(3_000_000);
+    wire.feed(&mut story);
+    let ladder = story.ladder().unwrap();
+    let rows: Vec<_> = ladder.rows.iter().map(|row| (row.time, row.frame, row.label.as_str())).collect();
+    assert_eq!(rows[..2], [(0, Some(1), "SDP port mapper PMReq"), (1_000_000, Some(2), "SDP port mapper PMAccept")]);
+    assert!(rows[2].2.starts_with("follows port mapper exchange 0"), "{rows:?}");
+    assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
+}
+
+/// Section 7.5.2: a SYN ends the wait for the PMAck, too.
+#[test]
+fn a_two_way_exchange_is_followed_as_well() {
+    let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
+    let found = read(&wire);
+    assert_eq!((found.over[0].state(), found.over[0].followers), (State::Accepted, 1));
+}
+
+#[test]
+fn a_denied_exchange_is_not_followed() {
+    let wire = Wire::connected_behind(&[(0, message(REQ, MAPPED, FROM, 77)), (1, message(DENY, MAPPED, FROM, 77))]);
+    let found = read(&wire);
+    assert_eq!((found.over[0].state(), found.over[0].followers), (State::Denied, 0));
+    assert_eq!(found.follows, [None]);
+}
+
+#[test]
+fn what_is_sent_again_belongs_to_the_same_exchange() {
+    let wire = Wire::connected_behind(&[
+        (0, message(REQ, ASKED, FROM, 77)),
+        (0, message(REQ, ASKED, FROM, 77)),
+        (1, message(ACCEPT, MAPPED, FROM, 77)),
+        (1, message(ACCEPT, MAPPED, FROM, 77)),
+        (0, message(ACK, MAPPED, FROM, 77)),
+    ]);
+    let found = read(&wire);
+    let exchange = &found.over[0];
+    assert_eq!((found.over.len(), exchange.repeats), (1, [1, 1, 0, 0]));
+    let repeats = found.units.iter().map(|unit| unit["iwarp_pm.repeat"] == 1).collect::<Vec<_>>();
+    assert_eq!(repeats, [false, true, false, true, false]);
+}
+
+/// Section 7.5: requests differ by their five-tuple; answers by AssocHandle, CpPort and CpIPAddr.
+#[test]
+fn requests_with_another_tuple_are_other_exchanges() {
+    let wire = Wire::connected_behind(&[
+        (0, message(REQ, ASKED, FROM, 77)),
+        (0, message(REQ, ASKED, FROM, 78)),
+        (0, message(REQ, ASKED, FROM + 1, 77)),
+        (0, message(REQ, ASKED + 1, FROM, 77)),
+        (1, message(ACCEPT, MAPPED, FROM, 78)),
+    ]);
+    let found = read(&wire);
+    let numbers: Vec<_> = found.units.iter().map(|unit| unit["iwarp_pm.exchange"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 1]);
+    assert_eq!(found.follows, [Some(1)]);
+}
+
+/// All clients of a Linux daemon are sent to one port: the two ends say which exchange a connection follows.
+#[test]
+fn both_ends_count_before_the_newest_accept() {
+    let mine = |first, port| (usize::from(first == ACCEPT), message(first, port, FROM, 77));
+    let other = |first, port| (usize::from(first == ACCEPT), message(first, port, FROM + 1, 78));
+    let wire =
+        Wire::connected_behind(&[mine(REQ, ASKED), mine(ACCEPT, MAPPED), other(REQ, ASKED), other(ACCEPT, MAPPED)]);
+    assert_eq!(read(&wire).follows, [Some(0)]);
+    let wire = Wire::connected_behind(&[other(REQ, ASKED), other(ACCEPT, MAPPED)]);
+    assert_eq!(read(&wire).follows, [Some(0)], "the address alone, when nothing fits better");
+    // The Linux daemon maps the connecting side as well: port in Reserved, address behind the message.
+    let mut asks = message(REQ, ASKED, 8001, 79);
+    asks[2..4].copy_from_slice(&FROM.to_be_bytes());
+    asks.extend_from_slice(&hex(&format!("0a000002 {}", "00".repeat(12))));
+    let wire = Wire::connected_behind(&[
+        (0, asks),
+        (1, message(ACCEPT, MAPPED, 8001, 79)),
+        other(REQ, ASKED),
+        other(ACCEPT, MAPPED),
+    ]);
+    assert_eq!(read(&wire).follows, [Some(0)]);
+}
+
+#[test]
+fn the_oldest_exchange_goes_when_there_are_too_many() {
+    let mut exchanges = Exchanges::default();
+    let (src, dst) = ("10.0.0.2:40000".parse().unwrap(), "10.0.0.1:3935".parse().unwrap());
+    let mut take = |octets: &[u8]| {
+        let wire_len = u32::try_from(octets.len()).unwrap();
+        let datagram = Datagram { frame: 1, time: 1, src, dst, octets, wire_len, offset: None };
+        exchanges.datagram(&datagram).1.map(|gone| gone.exchange)
+    };
+    for handle in 0..MOST as u64 {
+        assert_eq!(take(&message(ACCEPT, MAPPED, FROM, handle)), None);
+    }
+    assert_eq!(take(&message(REQ, ASKED, FROM, MOST as u64)), Some(0));
+    // It is not known any more: a datagram of it begins another.
+    assert_eq!(take(&message(ACK, MAPPED, FROM, 0)), Some(1));
+    assert_eq!((exchanges.kept.len(), exchanges.by_tuple.len()), (MOST, MOST));
+    assert_eq!((exchanges.by_mapped.len(), exchanges.by_ends.len()), (1, 1));
+}
+
+#[test]
+fn what_is_no_message_changes_nothing() {
+    let mut wrong_version = message(REQ, ASKED, FROM, 77);
+    wrong_version[0] = 0x44;
+    let short = message(REQ, ASKED, FROM, 77)[..47].to_vec();
+    let found = read(&Wire::connected_behind(&[(0, wrong_version), (0, short), (0, Vec::new())]));
+    assert!(found.over.is_empty());
+    assert_eq!(found.units.len(), 3);
+}
