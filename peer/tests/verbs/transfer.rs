@@ -159,7 +159,6 @@ fn messages_stay_in_order() {
     let ids: Vec<u64> = world.a.poll().iter().map(|completion| completion.wr_id).collect();
     let received: Vec<u64> = world.b.poll().iter().map(|completion| completion.wr_id).collect();
     shows! { proof:
-        "VERBS-8.2.1-2" => opcodes == [3, 0, 3, 1, 3, 3];
         "VERBS-8.2.2-1" => opcodes == [3, 0, 3, 1, 3, 3];
         "VERBS-8.2.2-2" => ids == [0, 1, 2, 3, 4, 5];
         "VERBS-8.2.2-9" => received == [0, 1, 2, 3];
@@ -279,7 +278,7 @@ fn send_with_invalidate_and_solicited_event() {
         "VERBS-9.3.2.1-9" => received[1].invalidated == Some(stags[1].to_bits());
         "VERBS-8.2.2.1-2" => state(&world, 0) == StagState::Invalid && received[0].octets == 1;
         "RDMAP-5.3-8" => state(&world, 0) == StagState::Invalid;
-        "RDMAP-3.2-10" => received[1].invalidated == Some(stags[1].to_bits());
+        "RDMAP-3.2-10" => received.iter().map(|done| done.invalidated).eq(stags.iter().map(|stag| Some(stag.to_bits())));
     }
 }
 
@@ -301,7 +300,12 @@ fn a_read_with_invalidate_ends_its_own_sink() {
         "VERBS-8.2.2.1-3" => world.a.octets()[..3] == *b"abc";
         "VERBS-7.2.2-11" => world.a.rnic.query_region(sink.index).unwrap().state == StagState::Invalid;
         "VERBS-4-12" => done[0].operation == CompletedOperation::ReadInvalidateLocal;
-        "VERBS-8.1.2.3.3-5" => world.a.rnic.query_region(sink.index).unwrap().state == StagState::Invalid;
+        "VERBS-8.1.2.3.3-5" => {
+            let other = register(&mut world.a.rnic, pd, buffer, Access::ALL);
+            world.a.post(SendWr::new(2, Operation::InvalidateLocal(other)));
+            world.run();
+            [sink, other].map(|stag| world.a.rnic.query_region(stag.index).unwrap().state) == [StagState::Invalid; 2]
+        };
     }
 }
 

@@ -34,7 +34,7 @@ fn ri_register_gives_a_valid_stag_with_the_key_and_rights_asked_for() {
     shows! { proof:
         "VERBS-7.3.2.2-1" => registered.stag.key == StagKey(0xc3) && query.key == Some(StagKey(0xc3));
         "VERBS-7.3.2.2-6" => world.locate(registered.stag, 0, 5000, Right::LocalRead).is_ok();
-        "VERBS-7.3.2.2-7" => query.state == StagState::Valid;
+        "VERBS-7.3.2.2-7" => world.memory.query_region(registered.stag.index).is_ok() && world.memory.deallocate_pd(world.pd).is_err();
         "VERBS-7.3.2.2-8" => registered.pbl_entries >= 2;
         "VERBS-7.3.2.2-9" => query.state == StagState::Valid;
         "VERBS-7.3.2.2-4" => world.locate(registered.stag, 0, 1, Right::RemoteWrite).is_ok();
@@ -59,7 +59,10 @@ fn the_remote_access_flag_guards_remote_rights() {
         "VERBS-7.3.2.2-5" => world.locate(stag, 0, 1, Right::RemoteRead) == Err(AccessError::Rights);
         "VERBS-7.4-4" => !world.memory.query_region(stag.index).unwrap().remote;
         "VERBS-7.4-6" => world.memory.register(&asking) == Err(MemoryError::InvalidAccessRights);
-        "VERBS-7.3.2.2-3" => world.memory.register(&asking) == Err(MemoryError::InvalidAccessRights);
+        "VERBS-7.3.2.2-3" => [false, true].map(|remote| {
+            let stag = world.memory.register(&Registration { remote, ..local.clone() }).unwrap().stag;
+            world.memory.query_region(stag.index).unwrap().remote
+        }) == [false, true];
         "VERBS-7.4-5" => world.memory.register(&Registration { remote: true, ..asking.clone() }).is_ok();
     }
     let neither = Registration { access: Access { bind: true, ..Access::default() }, ..local.clone() };
@@ -118,7 +121,10 @@ fn lists_are_checked_as_their_mode_asks() {
         "VERBS-7.6.2.1-1" => pages.memory.register(&odd) == Err(MemoryError::InvalidPhysicalBufferSize);
         "VERBS-7.6.2.1-2" => pages.memory.register(&unaligned) == Err(MemoryError::InvalidPhysicalBufferListEntry);
         "VERBS-7.6.2.2-2" => blocks.memory.register(&odd_block).is_ok();
-        "VERBS-9.2.6.2-4" => blocks.memory.register(&odd_block).is_ok();
+        "VERBS-9.2.6.2-4" => {
+            let of_1001 = list(&blocks, 1001, 4096, 8192);
+            blocks.memory.register(&of_1001).is_ok()
+        };
     }
     let based = |va| Registration { base: ToBase::VaBased(va), ..odd_block.clone() };
     let page = pages.registration(9, 20);

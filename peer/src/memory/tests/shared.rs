@@ -43,7 +43,10 @@ fn register_shared_names_what_is_wrong() {
     let va = SharedRegistration { base: ToBase::VaBased(VA + 1), ..good };
     shows! { proof:
         "VERBS-7.3.2.4-3" => world.memory.register_shared(other_key, &good) == Err(MemoryError::InvalidStagIndex);
-        "VERBS-7.3.2.4-5" => world.memory.register_shared(old, &va) == Err(MemoryError::InvalidVirtualAddress);
+        "VERBS-7.3.2.4-5" => (1..PAGE).step_by(511).all(|off| {
+            let va = SharedRegistration { base: ToBase::VaBased(VA + off), ..good };
+            world.memory.register_shared(old, &va).is_err()
+        });
         "VERBS-9.5.1.6-21" => world.memory.register_shared(old, &va) == Err(MemoryError::InvalidVirtualAddress);
         "VERBS-9.5.1.6-17" => world.memory.register_shared(old, &sharing(PdId(99))) == Err(MemoryError::InvalidPdId);
         "VERBS-9.5.1.6-26" => world.memory.register_shared(old, &remote) == Err(MemoryError::InvalidAccessRights);
