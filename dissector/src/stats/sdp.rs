@@ -207,3 +207,6 @@ impl fmt::Display for AdvertStats {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The captures of an independent SDP peer: what `captures/README.md` says that each half sent, and what that makes of the books.
+//!
+//! A Sink's NonDiscards and its Source's PotentialNonDiscards meet at the end of a conversation that went right (section 9.5.1); no
+//! field of a message says the second, so that they meet shows that stale and crossing advertisements were followed.
+
+use std::path::Path;
+
+use super::*;
+use crate::Dissector;
+use crate::source::Capture;
+use crate::stats::{ConnectionStats, Stats};
+
+fn connections(name: &str) -> Vec<ConnectionStats> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/sdp").join(name);
+    let (mut stats, mut dissector) = (Stats::default(), Dissector::default());
+    let mut capture = Capture::open(&path).unwrap();
+    while let Some(frame) = capture.next_frame() {
+        dissector.frame(&frame, &mut stats);
+    }
+    dissector.finish(&mut stats);
+    stats.connections().cloned().collect()
+}
+
+/// Messages by MID without Hello and HelloAck, as the peer counts them.
+fn sent(connection: &ConnectionStats, direction: usize) -> String {
+    let messages = &connection.directions[direction].sdp.as_ref().unwrap().messages;
+    let counted = messages.iter().filter(|(name, _)| !name.starts_with("Hello"));
+    counted.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What holds of every conversation that was not cut short.
+fn meets(sdp: &SdpConnectionStats) {
+    assert!(sdp.certain);
+    for half in &sdp.halves {
+        let (sink, source) = half.non_discards.unwrap();
+        assert_eq!(sink, source, "{half:?}");
+        assert_eq!(half.unexplained, Some((0, 0)), "{half:?}");
+        assert_eq!((half.src_avails.unwrap().open, half.sink_avails.unwrap().open, half.oob_pending), (0, 0, 0));
+    }
+}
+
+fn one(name: &str, client: &str, server: &str) -> SdpConnectionStats {
+    let all = connections(name);
+    assert_eq!((all.len(), sent(&all[0], 0).as_str(), sent(&all[0], 1).as_str()), (1, client, server));
+    let sdp = all[0].sdp.clone().unwrap();
+    assert_eq!((sdp.profile, sdp.connecting, sdp.state, sdp.graceful), (Some("swapped"), 0, "closed", [Some(true); 2]));
+    meets(&sdp);
+    sdp
+}
+
+fn modes(half: &HalfStats) -> Vec<&str> {
+    half.modes.iter().map(|(_, mode)| mode.as_deref().unwrap()).collect()
+}
+
+#[test]
+fn modes_and_stale_advertisements() {
+    let client = "Data 5, DisConn 1, ModeChange 3, SinkAvail 10, SrcAvail 1";
+    let server = "Data 15, DisConn 1, ModeChange 1, RdmaRdCompl 1, SinkAvail 3";
+    let sdp = one("modes.pcap", client, server);
+    assert_eq!(modes(&sdp.halves[0]), ["Pipelined", "Combined", "Buffered"]);
+    assert_eq!(modes(&sdp.halves[1]), ["Pipelined"]);
+    let source = sdp.halves[0].src_avails.unwrap();
+    assert_eq!((source.made, source.completed), (1, 1));
+    for (half, made) in sdp.halves.iter().zip([3, 10]) {
+        let sinks = half.sink_avails.unwrap();
+        assert_eq!((sinks.made, sinks.stale + sinks.void), (made, made), "no RdmaWrCompl was sent");
+    }
+}
+
+#[test]
+fn writes_complete_sink_avails() {
+    let sdp = one("writes.pcap", "Data 3, DisConn 1, ModeChange 1, RdmaWrCompl 2", "DisConn 1, SinkAvail 6");
+    let sinks = sdp.halves[0].sink_avails.unwrap();
+    // Each of three Data makes one stale, unless none was there; a DisConn voids the rest.
+    assert_eq!((sinks.made, sinks.completed, sinks.stale + sinks.void), (6, 2, 4));
+}
+
+#[test]
+fn a_canceled_src_avail_is_revoked() {
+    let client = "Data 6, DisConn 1, ModeChange 1, SrcAvail 1, SrcAvailCancel 1";
+    let sdp = one("cancel.pcap", client, "DisConn 1, SendSm 1");
+    let source = sdp.halves[0].src_avails.unwrap();
+    assert_eq!((source.made, source.revoked), (1, 1));
+}
+
+#[test]
+fn mirrored_words_and_few_buffers() {
+    let sdp = one("mirrored.pcap", "Data 2, DisConn 1", "Data 3, DisConn 1");
+    // Three buffers at first; a sender with payload keeps two credits (section 10.5).
+    assert!(
+        sdp.halves.iter().all(|half| half.credits.1.unwrap() >= 1 && half.buffers_advertised >= half.buffers_consumed)
+    );
+    assert_eq!((sdp.halves[0].buffers_consumed, sdp.halves[1].buffers_consumed), (3, 4));
+}
+
+#[test]
+fn a_suspended_connection_goes_on_at_the_port_that_it_named() {
+    let all = connections("suspend.pcap");
+    let [first, second] = [0, 1].map(|index| all[index].sdp.clone().unwrap());
+    assert_eq!((first.state, first.graceful), ("suspended", [None; 2]));
+    let there = format!(":{}", first.suspended_to.unwrap());
+    assert!(all[1].ends[1].ends_with(&there), "{:?} {there}", all[1].ends);
+    assert_eq!((second.state, second.graceful), ("closed", [Some(true); 2]));
+    [first, second].iter().for_each(meets);
+}
