@@ -2,6 +2,7 @@
 
 use crate::follow::exchange::Exchange;
 use crate::follow::sdp;
+use crate::follow::ulp::{Said, Ulp};
 
 /// What is known of a connection behind the unit at hand.
 #[derive(Debug, Default)]
@@ -10,6 +11,10 @@ pub struct Context {
     pub sdp: Option<Box<sdp::Books>>,
     /// The exchange of the port mapper that a datagram is of; that which a connection follows, as it was then.
     pub exchange: Option<Exchange>,
+    /// The protocol above RDMAP, where it is sure.
+    pub ulp: Option<Ulp>,
+    /// What the message of it says that the unit, an FPDU, ends.
+    pub said: Option<Said>,
 }
 
 impl Context {

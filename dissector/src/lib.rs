@@ -14,7 +14,7 @@
 //! | [`mod@unit`] | what framing hands out |
 //! | [`grammar`] | a unit's fields: names, values, octets |
 //! | `follow`, [`fact`] | what the monitor remembers of a connection, and what of it others may know |
-//! | [`context`], [`sdp`], [`exchange`] | what of that goes with a unit |
+//! | [`context`], [`sdp`], [`exchange`], [`ulp`] | what of that goes with a unit |
 //! | [`rules`] | what it judges |
 //! | [`filter`] | which of it is wanted |
 //! | [`stats`] | numbers of each connection |
@@ -49,7 +49,7 @@ pub mod unit;
 
 pub use dissector::{Dissector, Sink};
 pub use finding::Finding;
-pub use follow::{exchange, sdp};
+pub use follow::{exchange, sdp, ulp};
 pub use link::reads_link_type;
 pub use packet::{Packet, TransportKind};
 pub use unit::Located;

@@ -17,6 +17,7 @@ mod stream;
 mod tcp;
 mod terminate;
 mod traffic;
+pub mod ulp;
 mod window;
 
 pub(crate) use connection::{Connection, Pair};
@@ -47,6 +48,8 @@ pub(crate) struct Books {
     pub(crate) traffic: Traffic,
     /// What the unit that was taken in last made the books remark on; kept empty between units.
     remarks: Vec<Remark>,
+    /// What its Sends may be.
+    ulps: ulp::Ulps,
     /// What goes with the units.
     context: Context,
 }
@@ -69,8 +72,12 @@ impl Books {
         self.connection.unit(unit);
         self.mpa.unit(&self.connection, unit, view);
         self.traffic.unit(unit, view, &self.connection, &mut self.remarks);
+        let direction = usize::from(unit.direction);
+        if let Some(view) = view.filter(|_| self.context.sdp.is_none()) {
+            self.context.said = self.ulps.segment(direction, view);
+            self.context.ulp = self.ulps.name();
+        }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
-            let direction = usize::from(unit.direction);
             let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
             books.message(direction, order, part, unit.frame, &self.connection);
         }
@@ -79,6 +86,7 @@ impl Books {
     /// What is known beyond the octets of the unit that was taken in last.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
         let says_more = match unit.kind {
+            Kind::Fpdu(_) => self.context.ulp.is_some(),
             Kind::Sdp(..) => true,
             Kind::Startup(..) => self.context.exchange.is_some(),
             _ => false,

@@ -20,6 +20,7 @@ pub mod sdp;
 pub mod sdp_books;
 #[cfg(test)]
 mod tests;
+pub mod ulp;
 
 pub use field::{Base, Field, Group, Value, Visitor};
 pub use reader::Reader;
@@ -30,7 +31,7 @@ use crate::unit::{Kind, Unit};
 
 /// Every field that a grammar tells.
 pub fn fields() -> impl Iterator<Item = &'static Field> {
-    [mpa::FIELDS, ddp::FIELDS, rdmap::FIELDS, sdp::FIELDS, sdp_books::FIELDS, portmap::FIELDS]
+    [mpa::FIELDS, ddp::FIELDS, rdmap::FIELDS, sdp::FIELDS, sdp_books::FIELDS, portmap::FIELDS, ulp::FIELDS]
         .into_iter()
         .flatten()
         .copied()
@@ -81,6 +82,7 @@ fn octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> 
 /// What the monitor knows beside them.
 fn beyond<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V) {
     match (&unit.kind, context) {
+        (Kind::Fpdu(_), context) => ulp::told(context, unit.octets_len(), visitor),
         (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {
             portmap::followed(exchange, part.len(), visitor);
         }

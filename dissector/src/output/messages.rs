@@ -6,6 +6,7 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
+use crate::ulp::Said;
 use crate::unit::{Kind, Unit};
 
 /// Octets of a message that are kept.
@@ -51,6 +52,8 @@ pub struct Message {
     pub time: u64,
     /// Segments with a bad CRC, or with octets that were not captured.
     pub doubtful: u32,
+    /// What it says in a protocol above, where that is sure.
+    pub said: Option<Said>,
 }
 
 /// Puts messages together.
@@ -86,6 +89,7 @@ impl Messages {
                 frames: (unit.frame, unit.frame),
                 time: unit.time,
                 doubtful: 0,
+                said: None,
             },
         };
         let room = MOST_KEPT.saturating_sub(message.octets.len()).min(payload.len());
@@ -96,6 +100,7 @@ impl Messages {
         message.opcode = opcode;
         message.doubtful += u32::from(fpdu.crc_status == crate::unit::CrcStatus::Bad || unit.incomplete);
         if last {
+            message.said = super::text::said(unit).copied();
             return Some(message);
         }
         if self.open.len() == MOST_OPEN {
@@ -124,6 +129,9 @@ impl std::fmt::Display for Message {
             Place::Untagged { queue, msn } => write!(f, "  QN {queue} MSN {msn}")?,
         }
         write!(f, "  {} octets", self.len)?;
+        if let Some(said) = &self.said {
+            write!(f, "  {said}")?;
+        }
         if self.doubtful > 0 {
             write!(f, "  {} segments bad or cut", self.doubtful)?;
         }

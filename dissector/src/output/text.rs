@@ -19,6 +19,7 @@ use crate::output::frames::Record;
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
 use crate::tree::Node;
+use crate::ulp::Said;
 use crate::unit::{Carrier, CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 
 /// The queue that Terminates come on (RFC 5040 section 5.4).
@@ -43,7 +44,13 @@ pub fn summary(unit: &Unit<'_>) -> String {
             }
             line
         }
-        Kind::Fpdu(fpdu) => fpdu_summary(fpdu),
+        Kind::Fpdu(fpdu) => {
+            let mut line = fpdu_summary(fpdu);
+            if let Some(said) = said(unit) {
+                let _ = write!(line, "  {said}");
+            }
+            line
+        }
         Kind::Sdp(carrier, order, part) => sdp_summary(*carrier, *order, part),
         Kind::PortMapper(part) => {
             let mut line = portmap_summary(part);
@@ -63,6 +70,12 @@ pub fn summary(unit: &Unit<'_>) -> String {
         line.push_str("  [incomplete]");
     }
     line
+}
+
+/// What the message of the protocol above says that an FPDU ends.
+pub(super) fn said<'a>(unit: &Unit<'a>) -> Option<&'a Said> {
+    let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
+    context.said.as_ref()
 }
 
 /// So many of something.

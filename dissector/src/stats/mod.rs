@@ -23,6 +23,7 @@ use crate::exchange::Exchange;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
+use crate::ulp::Ulp;
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
 pub use latency::{Latencies, Percentiles};
@@ -56,6 +57,9 @@ pub struct ConnectionStats {
     began: u64,
     /// What each end sends.
     pub directions: [DirectionStats; 2],
+    /// The protocol above RDMAP, where it is sure: `rping`, `rpcrdma`, `smb_direct`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ulp: Option<&'static str>,
     /// The exchange of the port mapper that it follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<u64>,
@@ -173,6 +177,7 @@ impl Stats {
                 duration_ns: 0,
                 began: unit.time,
                 directions: Default::default(),
+                ulp: None,
                 exchange: None,
                 sdp: None,
                 findings: [0; 3],
@@ -232,6 +237,7 @@ impl Sink for Stats {
     fn ended(&mut self, stream: u32, context: &Context) {
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange);
+        connection.ulp = context.ulp.map(Ulp::name);
         connection.sdp = context.sdp.as_deref().map(SdpConnectionStats::of);
     }
 

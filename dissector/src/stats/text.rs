@@ -13,6 +13,9 @@ impl fmt::Display for ConnectionStats {
             "stream {}  {a} ⇄ {b}  frames {} to {}, {seconds:.6} s",
             self.stream, self.frames.0, self.frames.1
         )?;
+        if let Some(ulp) = self.ulp {
+            writeln!(f, "  carries {ulp}")?;
+        }
         if let Some(exchange) = self.exchange {
             writeln!(f, "  follows port mapper exchange {exchange}")?;
         }

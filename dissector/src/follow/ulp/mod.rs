@@ -1,0 +1,267 @@
+//! What the Sends of a connection carry, named where it is sure: rping, RPC-over-RDMA version 1 (RFC 8166), SMB Direct (MS-SMBD).
+//!
+//! Each protocol has a test that a whole message passes or fails, in the file of the protocol. A connection is named by the first
+//! message that proves it, and keeps its name until a message fails the test of that protocol: then it has none for good, since one
+//! of the two was chance. A message whose beginning was not captured proves nothing and disproves nothing. When the first
+//! [`MOST_TRIES`] messages prove nothing, no more are looked at.
+//!
+//! Sends of several segments are judged by the beginning in their first segment and by the length that their last one gives them.
+//! Nothing is kept of a message but what its beginning said; nothing is allocated.
+
+mod rpcrdma;
+mod rping;
+mod smb_direct;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::rules::SegmentView;
+
+pub use rpcrdma::RpcRdma;
+pub use rping::Rping;
+pub use smb_direct::SmbDirect;
+
+/// Sends that are looked at on a connection without a name.
+const MOST_TRIES: u8 = 32;
+
+/// A protocol above RDMAP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ulp {
+    /// The ping of librdmacm.
+    Rping,
+    /// RFC 8166.
+    RpcRdma,
+    /// MS-SMBD.
+    SmbDirect,
+}
+
+impl Ulp {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Ulp::Rping => "rping",
+            Ulp::RpcRdma => "rpcrdma",
+            Ulp::SmbDirect => "smb_direct",
+        }
+    }
+}
+
+impl fmt::Display for Ulp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Ulp::Rping => "rping",
+            Ulp::RpcRdma => "RPC-over-RDMA",
+            Ulp::SmbDirect => "SMB Direct",
+        })
+    }
+}
+
+/// What a message of such a protocol says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// rping.
+    Rping(Rping),
+    /// RPC-over-RDMA.
+    RpcRdma(RpcRdma),
+    /// SMB Direct.
+    SmbDirect(SmbDirect),
+}
+
+impl Said {
+    /// The protocol.
+    #[must_use]
+    pub fn ulp(&self) -> Ulp {
+        match self {
+            Said::Rping(_) => Ulp::Rping,
+            Said::RpcRdma(_) => Ulp::RpcRdma,
+            Said::SmbDirect(_) => Ulp::SmbDirect,
+        }
+    }
+
+    /// The protocol's name for such a message.
+    #[must_use]
+    pub fn message(&self) -> &'static str {
+        match self {
+            Said::Rping(said) => said.message(),
+            Said::RpcRdma(said) => said.message(),
+            Said::SmbDirect(said) => said.message(),
+        }
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.ulp(), self.message())?;
+        match self {
+            Said::Rping(said) => said.details(f),
+            Said::RpcRdma(said) => said.details(f),
+            Said::SmbDirect(said) => said.details(f),
+        }
+    }
+}
+
+/// What the beginning of a message says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// A message of the protocol, when it has that many octets.
+    Is {
+        said: Said,
+        len: Len,
+        /// Does it prove the protocol by itself?
+        proves: bool,
+    },
+    /// Too little of it is known.
+    Open,
+    /// No message of the protocol.
+    Not,
+}
+
+/// How long a message must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Len {
+    Exactly(u64),
+    AtLeast(u64),
+}
+
+impl Len {
+    fn fits(self, len: u64) -> bool {
+        match self {
+            Len::Exactly(exactly) => len == exactly,
+            Len::AtLeast(least) => len >= least,
+        }
+    }
+}
+
+/// A Send that is not at its end: its MSN, and what its beginning says.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    msn: u32,
+    verdicts: [Verdict; 3],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// So many more messages may prove something.
+    Looking(u8),
+    Named(Ulp),
+    /// Nothing was proved in time, or what was proved was contradicted.
+    GivenUp,
+}
+
+/// What is known of the ULP of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Ulps {
+    state: State,
+    begun: [Option<Begun>; 2],
+    rping: rping::Search,
+}
+
+impl Default for Ulps {
+    fn default() -> Self {
+        Ulps { state: State::Looking(MOST_TRIES), begun: [None; 2], rping: rping::Search::default() }
+    }
+}
+
+impl Ulps {
+    /// The name of the connection's protocol.
+    pub(crate) fn name(&self) -> Option<Ulp> {
+        match self.state {
+            State::Named(ulp) => Some(ulp),
+            State::Looking(_) | State::GivenUp => None,
+        }
+    }
+
+    /// Takes a segment in; gives what the message says that it ends.
+    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>) -> Option<Said> {
+        if self.state == State::GivenUp {
+            return None;
+        }
+        let Segment::Untagged(header, _) = view.segment else {
+            self.tagged(direction, view);
+            return None;
+        };
+        if !view.opcode().is_send() {
+            if view.opcode() == Opcode::READ_REQUEST && self.name().is_none() {
+                self.rping.read_request(direction, view);
+            }
+            return None;
+        }
+        let (msn, mo) = (header.msn.get(), header.mo.get());
+        if mo == 0 {
+            let verdicts = self.verdicts(beginning(view), view.last());
+            self.begun[direction] = Some(Begun { msn, verdicts });
+        }
+        if !view.last() {
+            return None;
+        }
+        let begun = self.begun[direction].take().filter(|begun| begun.msn == msn)?;
+        self.ended(direction, begun, u64::from(mo) + u64::from(view.payload_len))
+    }
+
+    /// A Read Response may prove rping.
+    fn tagged(&mut self, direction: usize, view: &SegmentView<'_>) {
+        if matches!(self.state, State::Looking(_))
+            && view.opcode() == Opcode::READ_RESPONSE
+            && self.rping.is_proved_by(direction, view)
+        {
+            self.state = State::Named(Ulp::Rping);
+        }
+    }
+
+    /// `whole`: is there nothing behind `octets`?
+    fn verdicts(&self, octets: &[u8], whole: bool) -> [Verdict; 3] {
+        let of = |ulp, verdict: fn(&[u8], bool) -> Verdict| match self.name() {
+            Some(name) if name != ulp => Verdict::Open,
+            _ => verdict(octets, whole),
+        };
+        [of(Ulp::Rping, rping::Search::send), of(Ulp::RpcRdma, rpcrdma::read), of(Ulp::SmbDirect, smb_direct::read)]
+    }
+
+    fn ended(&mut self, direction: usize, begun: Begun, len: u64) -> Option<Said> {
+        let fits = |verdict: Verdict| match verdict {
+            Verdict::Is { len: due, .. } if !due.fits(len) => Verdict::Not,
+            other => other,
+        };
+        let verdicts = begun.verdicts.map(fits);
+        if let State::Named(ulp) = self.state {
+            return match verdicts[ulp as usize] {
+                Verdict::Is { said, .. } => Some(said),
+                Verdict::Open => None,
+                Verdict::Not => {
+                    self.state = State::GivenUp;
+                    None
+                }
+            };
+        }
+        if let Verdict::Is { said: Said::Rping(info), .. } = verdicts[Ulp::Rping as usize] {
+            self.rping.announced(direction, info);
+        }
+        for verdict in verdicts {
+            if let Verdict::Is { said, proves: true, .. } = verdict {
+                self.state = State::Named(said.ulp());
+                return Some(said);
+            }
+        }
+        if let State::Looking(left) = self.state {
+            self.state = left.checked_sub(1).map_or(State::GivenUp, State::Looking);
+        }
+        None
+    }
+}
+
+/// The octets behind the DDP header, up to the first that was not captured.
+fn beginning<'a>(view: &SegmentView<'a>) -> &'a [u8] {
+    let (octets, known) = view.payload.raw();
+    let end = known.iter().position(|there| *there == 0).unwrap_or(octets.len());
+    &octets[..end.min(octets.len())]
+}
+
+/// The big-endian word at `at`.
+fn word(octets: &[u8], at: usize) -> Option<u32> {
+    octets.get(at..at.checked_add(4)?)?.first_chunk().map(|word| u32::from_be_bytes(*word))
+}

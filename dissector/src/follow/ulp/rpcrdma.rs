@@ -1,0 +1,149 @@
+//! RPC-over-RDMA version 1 (RFC 8166 section 4): XID, version, credits and procedure, then chunk lists, then an RPC message.
+//!
+//! **Proved by** an `RDMA_MSG` whose chunk lists parse to their end and are followed by an RPC call or reply (RFC 5531) with the same
+//! XID, or by an `RDMA_NOMSG` whose chunk lists, not all of them empty, end with the message. Every later Send has a header of
+//! version 1 whose lists parse.
+
+use std::fmt;
+
+use super::{Len, Said, Verdict, word};
+
+/// RFC 8166 section 4.1.
+const VERSION: u32 = 1;
+const RDMA_MSG: u32 = 0;
+const RDMA_NOMSG: u32 = 1;
+const RDMA_MSGP: u32 = 2;
+const RDMA_DONE: u32 = 3;
+const RDMA_ERROR: u32 = 4;
+/// Octets of XID, version, credits, procedure.
+const FIXED: usize = 16;
+/// Octets of a segment: handle, length, offset.
+const SEGMENT: usize = 16;
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RpcRdma {
+    /// XID.
+    pub xid: u32,
+    /// Credits asked for or granted.
+    pub credits: u32,
+    /// The procedure.
+    pub procedure: u32,
+    /// Chunks in the read list (segments), the write list, and the reply chunk.
+    pub chunks: [u32; 3],
+}
+
+impl RpcRdma {
+    pub(super) fn message(&self) -> &'static str {
+        match self.procedure {
+            RDMA_MSG => "RDMA_MSG",
+            RDMA_NOMSG => "RDMA_NOMSG",
+            RDMA_MSGP => "RDMA_MSGP",
+            RDMA_DONE => "RDMA_DONE",
+            _ => "RDMA_ERROR",
+        }
+    }
+
+    pub(super) fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " XID {:#010x} credits {}", self.xid, self.credits)?;
+        let [read, write, reply] = self.chunks;
+        if self.chunks != [0; 3] {
+            write!(f, " chunks: read {read}, write {write}, reply {reply}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What the octets that a Send begins with are; `whole`: nothing follows them.
+pub(super) fn read(octets: &[u8], whole: bool) -> Verdict {
+    let short = if whole { Verdict::Not } else { Verdict::Open };
+    let (Some(xid), Some(version), Some(credits), Some(procedure)) =
+        (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
+    else {
+        return short;
+    };
+    if version != VERSION || credits == 0 || procedure > RDMA_ERROR {
+        return Verdict::Not;
+    }
+    let is = |chunks, len, proves| Verdict::Is {
+        said: Said::RpcRdma(RpcRdma { xid, credits, procedure, chunks }),
+        len,
+        proves,
+    };
+    let lists_at = match procedure {
+        RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
+        // ERR_VERS has two versions behind it, ERR_CHUNK nothing (section 4.5).
+        RDMA_ERROR => {
+            return match word(octets, FIXED) {
+                Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
+                Some(2) => is([0; 3], Len::Exactly(FIXED as u64 + 4), false),
+                Some(_) => Verdict::Not,
+                None => short,
+            };
+        }
+        RDMA_MSGP => FIXED + 8,
+        _ => FIXED,
+    };
+    let (chunks, end) = match lists(octets, lists_at) {
+        Ok(found) => found,
+        Err(Fault::Short) => return short,
+        Err(Fault::Wrong) => return Verdict::Not,
+    };
+    if procedure == RDMA_NOMSG {
+        return is(chunks, Len::Exactly(end as u64), chunks != [0; 3]);
+    }
+    // An RPC message: XID, then 0 and RPC version 2 for a call, 1 and 0 or 1 for a reply.
+    match (word(octets, end), word(octets, end + 4), word(octets, end + 8)) {
+        (Some(inner), Some(kind), Some(next)) => {
+            let message = matches!((kind, next), (0, 2) | (1, 0 | 1));
+            if inner == xid && message { is(chunks, Len::AtLeast(end as u64 + 12), true) } else { Verdict::Not }
+        }
+        _ => short,
+    }
+}
+
+enum Fault {
+    Short,
+    Wrong,
+}
+
+/// The three lists from `at` on: how many chunks each has, and where they end.
+fn lists(octets: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
+    let mut chunks = [0; 3];
+    // Read list: position, then a segment.
+    while more(octets, &mut at)? {
+        chunks[0] += 1;
+        at += 4 + SEGMENT;
+    }
+    while more(octets, &mut at)? {
+        chunks[1] += 1;
+        segments(octets, &mut at)?;
+    }
+    if more(octets, &mut at)? {
+        chunks[2] = 1;
+        segments(octets, &mut at)?;
+    }
+    if at > octets.len() { Err(Fault::Short) } else { Ok((chunks, at)) }
+}
+
+/// XDR's mark in front of what is optional: 1 and it is there, 0 and it is not.
+fn more(octets: &[u8], at: &mut usize) -> Result<bool, Fault> {
+    let mark = word(octets, *at).ok_or(Fault::Short)?;
+    *at += 4;
+    match mark {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Fault::Wrong),
+    }
+}
+
+/// A counted array of segments.
+fn segments(octets: &[u8], at: &mut usize) -> Result<(), Fault> {
+    let count = word(octets, *at).ok_or(Fault::Short)? as usize;
+    // More than any message can hold.
+    if count > (1 << 24) {
+        return Err(Fault::Wrong);
+    }
+    *at += 4 + count * SEGMENT;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! rping, the ping of librdmacm: 16 octets say where a buffer is: `buf` (64 bits), `rkey`, `size` (32 bits each), big-endian.
+//!
+//! The client announces its source, the server reads it, tells the client to go on by a Send of as many octets, the client announces
+//! its sink, the server writes it and tells the client again.
+//!
+//! **Proved by** a Read Request that names exactly the buffer, key and size of a Send of 16 octets of the other end, and whose
+//! Response begins with `rdma-ping-`. From then on every Send has 16 octets.
+
+use std::fmt;
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::ReadRequest;
+
+use super::{Len, Said, Verdict, beginning, word};
+use crate::rules::SegmentView;
+
+/// Octets of a Send.
+const LEN: u64 = 16;
+/// What the data of each ping begins with.
+const DATA: &[u8] = b"rdma-ping-";
+
+/// A Send of rping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rping {
+    /// Address of the buffer.
+    pub buf: u64,
+    /// Its STag.
+    pub rkey: u32,
+    /// Its octets.
+    pub size: u32,
+}
+
+impl Rping {
+    /// The server fills nothing in when it tells the client to go on.
+    fn is_empty(&self) -> bool {
+        (self.buf, self.rkey, self.size) == (0, 0, 0)
+    }
+
+    pub(super) fn message(&self) -> &'static str {
+        if self.is_empty() { "go on" } else { "buffer" }
+    }
+
+    pub(super) fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return Ok(());
+        }
+        write!(f, " {:#x} rkey {:#010x} size {}", self.buf, self.rkey, self.size)
+    }
+}
+
+/// How far the proof has come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Search {
+    /// The buffer that each direction announced last.
+    announced: [Option<Rping>; 2],
+    /// Where the Response goes of the Read that named it: STag and TO.
+    sink: [Option<(u32, u64)>; 2],
+}
+
+impl Search {
+    pub(super) fn send(octets: &[u8], whole: bool) -> Verdict {
+        let (Some(high), Some(low), Some(rkey), Some(size)) =
+            (word(octets, 0), word(octets, 4), word(octets, 8), word(octets, 12))
+        else {
+            return if whole { Verdict::Not } else { Verdict::Open };
+        };
+        let said = Said::Rping(Rping { buf: u64::from(high) << 32 | u64::from(low), rkey, size });
+        Verdict::Is { said, len: Len::Exactly(LEN), proves: false }
+    }
+
+    /// `direction` announced a buffer.
+    pub(super) fn announced(&mut self, direction: usize, info: Rping) {
+        self.announced[direction] = Some(info).filter(|info| !info.is_empty());
+    }
+
+    /// `direction` reads: the buffer that the other one announced?
+    pub(super) fn read_request(&mut self, direction: usize, view: &SegmentView<'_>) {
+        let (own, peer) = (direction, 1 - direction);
+        let Some(info) = self.announced[peer] else { return };
+        let request = view.payload.get(0..28).and_then(|octets| ReadRequest::parse(octets).ok());
+        self.sink[own] = request
+            .filter(|read| (read.src_to, read.src_stag, read.rdmardsz) == (info.buf, info.rkey, info.size))
+            .map(|read| (read.sink_stag, read.sink_to));
+    }
+
+    /// Is this segment of a Read Response that of such a Read, with the data of a ping?
+    pub(super) fn is_proved_by(&self, direction: usize, view: &SegmentView<'_>) -> bool {
+        let Segment::Tagged(header, _) = view.segment else { return false };
+        let place = (header.stag.get(), header.tagged_offset.get());
+        self.sink[1 - direction] == Some(place) && beginning(view).starts_with(DATA)
+    }
+}

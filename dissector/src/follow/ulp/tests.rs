@@ -1,0 +1,274 @@
+//! Sends by hand: rping as librdmacm has it, RFC 8166 section 4 and its XDR, MS-SMBD sections 2.2.1 to 2.2.3.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::Sink;
+use crate::context::Context;
+use crate::output::json::JsonWriter;
+use crate::output::text::summary;
+use crate::testing::{Wire, fpdu, hex};
+use crate::unit::Unit;
+
+/// A connection of revision 1 and its next MSN on queue 0, by direction.
+struct Talk(Wire, [u32; 2]);
+
+impl Talk {
+    fn new() -> Self {
+        Talk(Wire::started(), [0; 2])
+    }
+
+    /// A Send in segments that hold so many octets of it each.
+    fn send(&mut self, direction: usize, octets: &[u8], each: usize) {
+        self.1[direction] += 1;
+        let count = octets.chunks(each).count();
+        for (index, part) in octets.chunks(each).enumerate() {
+            let control = if index + 1 == count { "4143" } else { "0143" };
+            let head = format!("{control} 00000000 00000000 {:08x} {:08x}", self.1[direction], index * each);
+            self.0.send(direction, &fpdu(&[hex(&head), part.to_vec()].concat()));
+        }
+    }
+
+    fn say(&mut self, direction: usize, octets: &str) {
+        self.send(direction, &hex(octets), 1 << 14);
+    }
+
+    /// `weft.ulp.message` of each FPDU that has one, and the protocol's name at the end.
+    fn read(&self) -> (Vec<String>, Option<Ulp>) {
+        let (units, _, name) = self.units();
+        let said = |unit: &Value| unit["weft.ulp.message"].as_str().map(str::to_owned);
+        (units.iter().filter_map(said).collect(), name)
+    }
+
+    fn units(&self) -> (Vec<Value>, Vec<String>, Option<Ulp>) {
+        #[derive(Default)]
+        struct Collect(JsonWriter, Vec<Value>, Vec<String>, Option<Ulp>);
+        impl Sink for Collect {
+            fn unit(&mut self, unit: &Unit<'_>) {
+                let mut out = Vec::new();
+                self.0.write(unit, &mut out).unwrap();
+                self.1.push(serde_json::from_slice(&out).unwrap());
+                self.2.push(summary(unit));
+            }
+            fn ended(&mut self, _: u32, context: &Context) {
+                self.3 = context.ulp;
+            }
+        }
+        let mut found = Collect::default();
+        self.0.feed(&mut found);
+        (found.1, found.2, found.3)
+    }
+}
+
+/// A buffer at 0x1000 of 64 octets with key 0x200.
+const INFO: &str = "0000000000001000 00000200 00000040";
+const READ: &str = "4141 00000000 00000001 00000001 00000000
+    00000100 0000000000003000 00000040 00000200 0000000000001000";
+
+fn rping(data: &str) -> Talk {
+    let mut talk = Talk::new();
+    talk.say(0, INFO);
+    talk.0.say(1, READ);
+    let data = data.bytes().map(|octet| format!("{octet:02x}")).collect::<String>();
+    talk.0.say(0, &format!("c142 00000100 0000000000003000 {data}{}", "61".repeat(64 - data.len() / 2)));
+    talk.say(1, &"00".repeat(16));
+    talk.say(0, INFO);
+    talk
+}
+
+#[test]
+fn rping_is_named_by_a_read_of_what_was_announced_and_its_data() {
+    let talk = rping("rdma-ping-0: ");
+    assert_eq!(talk.read(), (vec!["go on".to_owned(), "buffer".to_owned()], Some(Ulp::Rping)));
+    let (units, lines, _) = talk.units();
+    assert!(lines.last().unwrap().ends_with("rping buffer 0x1000 rkey 0x00000200 size 64"), "{lines:?}");
+    assert_eq!(units.last().unwrap()["weft.ulp"], "rping");
+    // Other data, or no announcement: anything may look so.
+    assert_eq!(rping("some ping: ").read().1, None);
+    let mut other = Talk::new();
+    other.say(0, "0000000000001000 00000201 00000040");
+    other.0.say(1, READ);
+    other.0.say(0, &format!("c142 00000100 0000000000003000 {}", "72646d612d70696e672d".to_owned() + &"61".repeat(54)));
+    assert_eq!(other.read().1, None);
+}
+
+#[test]
+fn rping_is_contradicted_by_a_send_of_another_length() {
+    let mut talk = rping("rdma-ping-0: ");
+    talk.say(0, &"00".repeat(17));
+    talk.say(0, INFO);
+    assert_eq!(talk.read(), (vec!["go on".to_owned(), "buffer".to_owned()], None));
+}
+
+/// XID, version 1, credits 32, `RDMA_MSG`, three empty lists; then a call of RPC version 2.
+const CALL: &str = "12345678 00000001 00000020 00000000 00000000 00000000 00000000
+    12345678 00000000 00000002 000186a3 00000004 00000001";
+/// The same XID: `REPLY`, `MSG_ACCEPTED`.
+const REPLY: &str =
+    "12345678 00000001 00000020 00000000 00000000 00000000 00000000 12345678 00000001 00000000 00000000";
+
+#[test]
+fn rpc_over_rdma_is_named_by_a_call() {
+    let mut talk = Talk::new();
+    talk.say(0, CALL);
+    talk.say(1, REPLY);
+    assert_eq!(talk.read(), (vec!["RDMA_MSG".to_owned(); 2], Some(Ulp::RpcRdma)));
+    let lines = talk.units().1;
+    assert!(lines.last().unwrap().ends_with("RPC-over-RDMA RDMA_MSG XID 0x12345678 credits 32"), "{lines:?}");
+}
+
+#[test]
+fn chunk_lists_are_read_to_their_end() {
+    let segment = "00000100 00001000 0000000000002000";
+    // Two read segments at position 0, one write chunk of two segments, a reply chunk of one.
+    let lists = format!(
+        "00000001 00000000 {segment} 00000001 00000000 {segment} 00000000
+         00000001 00000002 {segment} {segment} 00000000 00000001 00000001 {segment}"
+    );
+    let mut talk = Talk::new();
+    talk.say(0, &format!("12345678 00000001 00000020 00000001 {lists}"));
+    let (_, lines, name) = talk.units();
+    assert_eq!(name, Some(Ulp::RpcRdma));
+    assert!(lines.last().unwrap().ends_with("RDMA_NOMSG XID 0x12345678 credits 32 chunks: read 2, write 1, reply 1"));
+    for wrong in [
+        format!("12345678 00000001 00000020 00000001 {lists} 00000000"),
+        format!(
+            "12345678 00000001 00000020 00000001 {}",
+            lists.replace("00000000 00000001 00000001", "00000002 00000001 00000001")
+        ),
+        format!("12345678 00000002 00000020 00000001 {lists}"),
+        format!("12345678 00000001 00000000 00000001 {lists}"),
+        "12345678 00000001 00000020 00000001 00000000 00000000 00000000".to_owned(),
+        CALL.replace("12345678 00000000 00000002", "12345679 00000000 00000002"),
+        CALL.replace("12345678 00000000 00000002", "12345678 00000000 00000003"),
+    ] {
+        let mut talk = Talk::new();
+        talk.say(0, &wrong);
+        assert_eq!(talk.read().1, None, "{wrong}");
+    }
+}
+
+#[test]
+fn what_proves_nothing_may_follow_and_what_fails_contradicts() {
+    let mut talk = Talk::new();
+    talk.say(0, CALL);
+    // RDMA_ERROR with ERR_CHUNK, then with ERR_VERS 1 to 1.
+    talk.say(1, "12345678 00000001 00000020 00000004 00000002");
+    talk.say(1, "12345678 00000001 00000020 00000004 00000001 00000001 00000001");
+    assert_eq!(talk.read(), (["RDMA_MSG", "RDMA_ERROR", "RDMA_ERROR"].map(str::to_owned).into(), Some(Ulp::RpcRdma)));
+    talk.say(1, "01020304");
+    talk.say(0, CALL);
+    assert_eq!(talk.read().1, None, "a name that was contradicted does not come back");
+}
+
+/// Versions 0x0100, CreditsRequested 255, sizes 1364, 8192, 1048576.
+const REQUEST: &str = "0001 0001 0000 ff00 54050000 00200000 00001000";
+/// NegotiatedVersion 0x0100, credits 16 and 255, Status 0, MaxReadWriteSize 1048576, the three sizes.
+const RESPONSE: &str = "0001 0001 0001 0000 1000 ff00 00000000 00001000 54050000 00200000 00001000";
+/// CreditsRequested 255, granted 16, 8 octets of data at 24.
+const DATA: &str = "ff00 1000 0000 0000 00000000 18000000 08000000 00000000 fe534d42 40000100";
+
+#[test]
+fn smb_direct_is_named_by_its_negotiation() {
+    let mut talk = Talk::new();
+    talk.say(0, REQUEST);
+    talk.say(1, RESPONSE);
+    talk.say(0, DATA);
+    // Credits alone.
+    talk.say(1, "ff00 1000 0000 0000 00000000 00000000 00000000");
+    let said = ["Negotiate Request", "Negotiate Response", "Data Transfer", "Data Transfer"].map(str::to_owned);
+    assert_eq!(talk.read(), (said.into(), Some(Ulp::SmbDirect)));
+    for wrong in [
+        REQUEST.replace("0001 0001 0000", "0001 0002 0000"),
+        REQUEST.replace("ff00", "0000"),
+        REQUEST.replace("54050000", "7f000000"),
+        REQUEST.replace("00001000", "ffff0100"),
+        format!("{REQUEST} 00"),
+        RESPONSE.replace("0001 0000 1000", "0001 0100 1000"),
+    ] {
+        let mut talk = Talk::new();
+        talk.say(0, &wrong);
+        assert_eq!(talk.read().1, None, "{wrong}");
+    }
+}
+
+#[test]
+fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
+    let mut talk = Talk::new();
+    talk.say(0, DATA);
+    assert_eq!(talk.read().1, Some(Ulp::SmbDirect));
+    for wrong in [
+        DATA.replace("18000000", "1c000000"),
+        DATA.replace("08000000", "09000000"),
+        DATA.replace("fe534d42", "fe534d43"),
+        DATA.replace("ff00 1000 0000", "ff00 1000 0200"),
+    ] {
+        let mut talk = Talk::new();
+        talk.say(0, &wrong);
+        assert_eq!(talk.read().1, None, "{wrong}");
+        // Of a connection that is named such a message takes the name away, unless only its data is another part.
+        let mut talk = Talk::new();
+        talk.say(0, REQUEST);
+        talk.say(0, &wrong);
+        let name = wrong.contains("fe534d43").then_some(Ulp::SmbDirect);
+        assert_eq!(talk.read().1, name, "{wrong}");
+    }
+}
+
+#[test]
+fn a_send_of_several_segments_is_judged_by_its_beginning_and_its_length() {
+    let data = hex(&format!("ff00 1000 0000 0000 00000000 18000000 {} 00000000 fe534d42", "e8030000"));
+    let mut whole = data.clone();
+    whole.resize(24 + 1000, 0);
+    let mut talk = Talk::new();
+    talk.send(0, &whole, 400);
+    assert_eq!(talk.read(), (vec!["Data Transfer".to_owned()], Some(Ulp::SmbDirect)));
+    whole.push(0);
+    let mut talk = Talk::new();
+    talk.send(0, &whole, 400);
+    assert_eq!(talk.read().1, None);
+    // A header that its first segment does not hold proves nothing and disproves nothing.
+    let mut talk = Talk::new();
+    talk.say(0, REQUEST);
+    talk.send(0, &data, 12);
+    talk.say(1, RESPONSE);
+    let said = ["Negotiate Request", "Negotiate Response"].map(str::to_owned);
+    assert_eq!(talk.read(), (said.into(), Some(Ulp::SmbDirect)));
+}
+
+#[test]
+fn a_message_whose_beginning_is_missing_is_not_judged() {
+    let mut talk = Talk::new();
+    talk.say(0, REQUEST);
+    talk.0.lose(0, &fpdu(&hex("0143 00000000 00000000 00000002 00000000 01020304")));
+    talk.0.say(0, "4143 00000000 00000000 00000002 00000004 01020304");
+    talk.1[0] = 2;
+    talk.say(0, DATA);
+    assert_eq!(talk.read().1, Some(Ulp::SmbDirect));
+}
+
+#[test]
+fn after_many_messages_that_prove_nothing_none_is_looked_at() {
+    let after = |count| {
+        let mut talk = Talk::new();
+        (0..count).for_each(|_| talk.say(0, "01"));
+        talk.say(0, REQUEST);
+        talk.read().1
+    };
+    assert_eq!((after(MOST_TRIES), after(MOST_TRIES + 1)), (Some(Ulp::SmbDirect), None));
+}
+
+proptest! {
+    #[test]
+    fn no_octets_are_too_odd(octets in proptest::collection::vec(any::<u8>(), 0..120), words in proptest::collection::vec(0u32..3, 0..30), whole: bool) {
+        let counted: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        for octets in [octets, counted] {
+            for verdict in [rpcrdma::read(&octets, whole), smb_direct::read(&octets, whole), rping::Search::send(&octets, whole)] {
+                if let Verdict::Is { said, .. } = verdict {
+                    prop_assert!(!said.to_string().is_empty());
+                }
+            }
+        }
+    }
+}
