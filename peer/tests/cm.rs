@@ -77,7 +77,7 @@ async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected,
     let (a, b) = (side(), side());
     let address: SocketAddr = address.parse().unwrap();
     let listener = Listener::bind(&b.device, address, settings).unwrap();
-    let there = listener.local_addr().unwrap();
+    let there = listener.local_addr();
     b.post_receive();
     let (from_a, from_b) = (data(b"from a"), data(b"from b"));
     let accepting = async { listener.next().await.unwrap().accept(b.qp, &from_b).unwrap() };
@@ -125,7 +125,7 @@ async fn ipv6_with_markers_and_the_enhanced_set_up() {
 async fn a_rejection_brings_private_data() {
     let (a, b) = (side(), side());
     let listener = Listener::bind(&b.device, "127.0.0.1:0".parse().unwrap(), CmSettings::default()).unwrap();
-    let there = listener.local_addr().unwrap();
+    let there = listener.local_addr();
     let (none, busy) = (PrivateData::default(), data(b"busy"));
     let rejecting = async { listener.next().await.unwrap().reject(&busy).await.unwrap() };
     let (connected, ()) = tokio::join!(a.device.connect(a.qp, there, CmSettings::default(), &none), rejecting);

@@ -6,13 +6,16 @@
 use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
 
 use super::device::Device;
+use super::stream::{Opener, Stream};
 use crate::hostile::Deviations;
 use crate::mpa::{
     AfterReply, AfterRequest, FpduSender, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
@@ -26,7 +29,7 @@ use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 pub struct CmSettings {
     /// MPA.
     pub mpa: MpaSettings,
-    /// The peer's frame has to be here within this time. Default 10 s.
+    /// TCP has to be connected within this time, and the peer's frame to be here within as much again. Default 10 s.
     pub startup_timeout: Duration,
 }
 
@@ -60,8 +63,8 @@ pub enum CmError {
     /// The peer's frame is no good.
     #[error(transparent)]
     Startup(#[from] StartupError),
-    /// The peer's frame was not whole in time.
-    #[error("the peer's start-up frame was not whole in time")]
+    /// TCP was not connected, or the peer's frame not whole in time.
+    #[error("the peer did not answer, or its start-up frame was not whole in time")]
     TimedOut,
 }
 
@@ -86,29 +89,33 @@ impl Device {
         settings: CmSettings,
         private_data: &PrivateData,
     ) -> Result<Connected, CmError> {
-        let mut stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
+        let tcp =
+            timeout(settings.startup_timeout, TcpStream::connect(address)).await.map_err(|_| CmError::TimedOut)??;
+        let stream = self.stream_of(tcp, Opener::Here)?;
         let mut request = Vec::new();
         let waiting = WaitReply::start(settings.mpa, private_data, Deviations::NONE, &mut request)?;
         let answered = async {
             stream.write_all(&request).await?;
             let mut waiting = waiting;
             loop {
-                match waiting.handle_octets(&read_some(&mut stream).await?)? {
+                match waiting.handle_octets(&read_some(&stream).await?)? {
                     AfterReply::Waiting(more) => waiting = more,
                     AfterReply::Accepted(negotiated, peer) => return Ok(Connected { negotiated, peer }),
                     AfterReply::Impossible(negotiated, _, error) => {
                         // The peer hears why (RFC 6581 section 9).
                         stream.write_all(&last_words(&negotiated, error)).await?;
-                        stream.shutdown().await?;
+                        stream.finish()?;
                         return Err(CmError::Setup(error));
                     }
-                    AfterReply::Rejected(peer) => return Err(CmError::Rejected(peer)),
+                    AfterReply::Rejected(peer) => {
+                        stream.finish()?;
+                        return Err(CmError::Rejected(peer));
+                    }
                 }
             }
         };
         let connected = timeout(settings.startup_timeout, answered).await.map_err(|_| CmError::TimedOut)??;
-        let llp = LlpSettings::new(&connected.negotiated, socket2::SockRef::from(&stream).tcp_mss()?);
+        let llp = LlpSettings::new(&connected.negotiated, stream.emss()?);
         let agreed = agreed_depths(&connected.negotiated);
         self.join(stream, llp, qp, |llp| QpModify { llp: Some(llp), ..agreed })?;
         Ok(connected)
@@ -120,23 +127,22 @@ impl Device {
     /// It is not in RTS.
     pub async fn disconnect(&self, qp: QpHandle) -> Result<(), QpError> {
         self.modify_qp(qp, &QpModify::to(QpState::Closing))?;
-        tokio::select! {
-            idle = self.state_is(qp, QpState::Idle) => idle,
-            error = self.state_is(qp, QpState::Error) => error,
-        }
+        self.ended(qp).await.map(|_| ())
     }
 }
 
-/// Waits for connections.
+/// Waits for connections. Start-ups go on at the same time, so that a slow peer holds up no other.
 #[derive(Debug)]
 pub struct Listener {
-    device: Device,
-    listener: TcpListener,
-    settings: CmSettings,
+    address: SocketAddr,
+    arrived: Mutex<mpsc::Receiver<Result<ConnectRequest, CmError>>>,
+    accepting: AbortHandle,
 }
 
 /// Connections that TCP holds ready for a listener that is busy.
 const BACKLOG: u32 = 1024;
+/// Start-ups that go on at the same time; the connections of more peers wait in TCP's queue.
+const STARTUPS: usize = 256;
 
 impl Listener {
     /// Listens on `address`; port 0 picks a free one.
@@ -147,45 +153,85 @@ impl Listener {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
-        Ok(Listener { device: device.clone(), listener: socket.listen(BACKLOG)?, settings })
+        let listener = socket.listen(BACKLOG)?;
+        let address = listener.local_addr()?;
+        let (sender, arrived) = mpsc::channel(STARTUPS);
+        let accepting = tokio::spawn(accept_all(device.clone(), listener, settings, sender)).abort_handle();
+        Ok(Listener { address, arrived: Mutex::new(arrived), accepting })
     }
 
     /// The address that it listens on.
-    ///
-    /// # Errors
-    /// The socket does not tell.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
     }
 
-    /// The next connection whose Request is good. It waits for the Request, so a caller that serves many peers runs several of these
-    /// at a time.
+    /// The next connection whose Request is here.
     ///
     /// # Errors
     /// See [`CmError`]: the errors of one peer; the listener goes on.
     pub async fn next(&self) -> Result<ConnectRequest, CmError> {
-        let (mut stream, _) = self.listener.accept().await?;
-        stream.set_nodelay(true)?;
-        let mpa = self.settings.mpa;
-        let arrived = async {
-            let mut waiting = WaitRequest::start(mpa, Deviations::NONE);
-            loop {
-                match waiting.handle_octets(&read_some(&mut stream).await?)? {
-                    AfterRequest::Waiting(more) => waiting = more,
-                    AfterRequest::Arrived(decision) => return Ok::<_, CmError>(decision),
-                }
-            }
-        };
-        let decision = timeout(self.settings.startup_timeout, arrived).await.map_err(|_| CmError::TimedOut)??;
-        Ok(ConnectRequest { device: self.device.clone(), stream, decision })
+        // The accepting task ends with the listener alone.
+        self.arrived.lock().await.recv().await.unwrap_or(Err(CmError::Closed))
     }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// Accepts as long as somebody listens, and has each peer's start-up done on the side.
+async fn accept_all(
+    device: Device,
+    listener: TcpListener,
+    settings: CmSettings,
+    sender: mpsc::Sender<Result<ConnectRequest, CmError>>,
+) {
+    let places = Arc::new(Semaphore::new(STARTUPS));
+    let mut startups = JoinSet::new();
+    loop {
+        // The semaphore is never closed.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = startups.join_next() => continue,
+        };
+        let stream = accepted.and_then(|(tcp, _)| device.stream_of(tcp, Opener::Peer));
+        let (device, sender) = (device.clone(), sender.clone());
+        startups.spawn(async move {
+            let request = match stream {
+                Ok(stream) => requested(device, stream, settings).await,
+                Err(error) => Err(error.into()),
+            };
+            drop(place);
+            // Nobody listens any more: the connection closes.
+            let _ = sender.send(request).await;
+        });
+    }
+}
+
+/// Waits for a peer's Request.
+async fn requested(device: Device, stream: Stream, settings: CmSettings) -> Result<ConnectRequest, CmError> {
+    let arrived = async {
+        let mut waiting = WaitRequest::start(settings.mpa, Deviations::NONE);
+        loop {
+            match waiting.handle_octets(&read_some(&stream).await?)? {
+                AfterRequest::Waiting(more) => waiting = more,
+                AfterRequest::Arrived(decision) => return Ok::<_, CmError>(decision),
+            }
+        }
+    };
+    let decision = timeout(settings.startup_timeout, arrived).await.map_err(|_| CmError::TimedOut)??;
+    Ok(ConnectRequest { device, stream, decision })
 }
 
 /// A peer that wants a connection. Dropping it closes.
 #[derive(Debug)]
 pub struct ConnectRequest {
     device: Device,
-    stream: TcpStream,
+    stream: Stream,
     decision: WaitDecision,
 }
 
@@ -194,6 +240,14 @@ impl ConnectRequest {
     #[must_use]
     pub fn peer(&self) -> &PeerFrame {
         self.decision.request()
+    }
+
+    /// Who it is.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.stream.peer_addr()
     }
 
     /// Accepts, on an idle Queue Pair whose receives are posted. What it sends waits until the peer's first message is here.
@@ -205,7 +259,7 @@ impl ConnectRequest {
         let peer = self.decision.request().clone();
         let mut reply = Vec::new();
         let negotiated = self.decision.accept(private_data, &mut reply);
-        let llp = LlpSettings::new(&negotiated, socket2::SockRef::from(&self.stream).tcp_mss()?);
+        let llp = LlpSettings::new(&negotiated, self.stream.emss()?);
         let agreed = agreed_depths(&negotiated);
         let modify = |llp| QpModify { llp: Some(llp), stream_message: Some(reply.into()), ..agreed };
         self.device.join(self.stream, llp, qp, modify)?;
@@ -216,12 +270,12 @@ impl ConnectRequest {
     ///
     /// # Errors
     /// See [`CmError`].
-    pub async fn reject(mut self, private_data: &PrivateData) -> Result<(), CmError> {
+    pub async fn reject(self, private_data: &PrivateData) -> Result<(), CmError> {
         self.decision.check(private_data)?;
         let mut reply = Vec::new();
         self.decision.reject(private_data, &mut reply);
         self.stream.write_all(&reply).await?;
-        self.stream.shutdown().await?;
+        self.stream.finish()?;
         Ok(())
     }
 }
@@ -245,9 +299,9 @@ fn last_words(negotiated: &Negotiated, error: SetupError) -> Vec<u8> {
 }
 
 /// Some octets of a start-up frame; never none.
-async fn read_some(stream: &mut TcpStream) -> Result<Vec<u8>, CmError> {
+async fn read_some(stream: &Stream) -> Result<Vec<u8>, CmError> {
     let mut octets = vec![0; 1024];
-    let read = stream.read(&mut octets).await?;
+    let read = stream.read_some(&mut octets).await?;
     if read == 0 {
         return Err(CmError::Closed);
     }

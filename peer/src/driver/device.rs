@@ -1,11 +1,14 @@
 //! An RNIC that lives in real time: its streams are TCP connections that tasks drive, and waiting for it is async.
 //!
 //! A [`Device`] is shared by its clones. Verbs are called through [`verbs`](Device::verbs); those that give a stream something to
-//! do have a method of their own, which wakes the stream's task. One lock guards the RNIC: a write to TCP happens under
-//! it, straight from registered memory.
+//! do have a method of their own, which writes to TCP at once and leaves to the stream's task only what TCP does not take. One
+//! lock guards the RNIC: a write to TCP happens under it, straight from registered memory.
+//!
+//! Who waits for completions of a CQ that [`create_cq`](Device::create_cq) made is woken by completions of that CQ alone.
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::Interest;
@@ -13,14 +16,23 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
-use super::tcp::{self, Clock};
+use super::stream::{Opener, Stream};
+use super::tape::Tape;
+use super::tcp::Clock;
 use crate::verbs::{
-    CqError, CqHandle, LlpHandle, LlpSettings, PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, ReceiveWr,
-    Rnic, SendWr, Sent, SrqHandle, WorkCompletion,
+    CompletionHandlerId, CqError, CqHandle, HandlerAddress, HandlerOperation, LlpHandle, LlpSettings, Notification,
+    NotifyKind, PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, ReceiveWr, Rnic, SendWr, Sent, SrqHandle,
+    WorkCompletion,
 };
 
 /// Octets that one read takes at most.
 const READ_LEN: usize = 256 * 1024;
+/// Octets that one turn with the lock sends, and at most one batch more.
+const TURN: usize = 1 << 20;
+/// Read buffers that are kept for the next read: they are in use only while octets are handled, so few are ever needed.
+const KEPT_BUFFERS: usize = 4;
+/// The completion event handler of a device's own CQs.
+const HANDLER: HandlerAddress = HandlerAddress(u64::MAX);
 
 /// An RNIC in real time. Use it in a tokio runtime.
 #[derive(Debug, Clone)]
@@ -29,19 +41,47 @@ pub struct Device(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     rnic: Mutex<Rnic>,
-    /// Wakes the task of each stream.
-    streams: Mutex<HashMap<LlpHandle, Arc<Notify>>>,
+    streams: Mutex<HashMap<LlpHandle, Arc<Stream>>>,
+    /// Wakes who waits for completions of a CQ.
+    cqs: Mutex<HashMap<CqHandle, Arc<Notify>>>,
+    handler: Option<CompletionHandlerId>,
+    /// Notifications that are not the device's own.
+    notifications: Mutex<Vec<Notification>>,
+    buffers: Mutex<Vec<Vec<u8>>>,
     /// Something happened: completions may be there, states may have changed.
     happened: Notify,
     clock: Clock,
+    tape: Option<Tape>,
+    connections: AtomicU32,
 }
 
 impl Device {
     /// Takes over an RNIC that was opened.
     #[must_use]
     pub fn new(rnic: Rnic) -> Self {
-        let streams = Mutex::new(HashMap::new());
-        Device(Arc::new(Inner { rnic: Mutex::new(rnic), streams, happened: Notify::new(), clock: Clock::start() }))
+        Device::start(rnic, None)
+    }
+
+    /// Takes over an RNIC that was opened, and records all its connections on `tape`, start-up included. Each octet is copied then.
+    #[must_use]
+    pub fn recorded(rnic: Rnic, tape: Tape) -> Self {
+        Device::start(rnic, Some(tape))
+    }
+
+    fn start(mut rnic: Rnic, tape: Option<Tape>) -> Self {
+        let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HANDLER)).ok();
+        Device(Arc::new(Inner {
+            rnic: Mutex::new(rnic),
+            streams: Mutex::default(),
+            cqs: Mutex::default(),
+            handler,
+            notifications: Mutex::default(),
+            buffers: Mutex::default(),
+            happened: Notify::new(),
+            clock: Clock::start(),
+            tape,
+            connections: AtomicU32::new(0),
+        }))
     }
 
     /// Calls verbs that send nothing. Do not wait inside: all streams wait with it.
@@ -49,13 +89,41 @@ impl Device {
         call(&mut self.lock())
     }
 
-    /// PostSQ.
+    /// Create CQ, whose completions [`completion`](Self::completion) waits for without being woken by those of others.
+    ///
+    /// # Errors
+    /// As [`Rnic::create_cq`].
+    pub fn create_cq(&self, entries: u32) -> Result<CqHandle, CqError> {
+        let (cq, _) = self.lock().create_cq(entries, self.0.handler)?;
+        lock(&self.0.cqs).insert(cq, Arc::default());
+        Ok(cq)
+    }
+
+    /// Destroy CQ.
+    ///
+    /// # Errors
+    /// As [`Rnic::destroy_cq`].
+    pub fn destroy_cq(&self, cq: CqHandle) -> Result<(), CqError> {
+        self.lock().destroy_cq(cq)?;
+        lock(&self.0.cqs).remove(&cq);
+        Ok(())
+    }
+
+    /// PostSQ. What TCP takes goes out before it returns.
     ///
     /// # Errors
     /// As [`Rnic::post_send`].
     pub fn post_send(&self, qp: QpHandle, list: Vec<SendWr>) -> Result<usize, PostError> {
-        let posted = self.lock().post_send(qp, list);
-        self.wake(qp);
+        let mut rnic = self.lock();
+        let posted = rnic.post_send(qp, list);
+        let llp = rnic.query_qp(qp).ok().and_then(|attributes| attributes.llp);
+        if let Some((llp, stream)) = llp.and_then(|llp| Some((llp, self.stream(llp)?)))
+            && self.transmit(&mut rnic, &stream, llp) != After::Idle
+        {
+            // Its task waits for TCP, or ends the connection.
+            stream.wake.notify_one();
+        }
+        self.notify(&mut rnic);
         posted
     }
 
@@ -64,8 +132,14 @@ impl Device {
     /// # Errors
     /// As [`Rnic::post_receive`].
     pub fn post_receive(&self, qp: QpHandle, list: Vec<ReceiveWr>) -> Result<usize, PostError> {
-        let posted = self.lock().post_receive(qp, list);
-        self.wake(qp);
+        let mut rnic = self.lock();
+        let posted = rnic.post_receive(qp, list);
+        let llp = rnic.query_qp(qp).ok().and_then(|attributes| attributes.llp);
+        if let Some(llp) = llp.filter(|llp| !rnic.wants_octets(*llp))
+            && let Some(stream) = self.stream(llp)
+        {
+            stream.wake.notify_one();
+        }
         posted
     }
 
@@ -75,7 +149,7 @@ impl Device {
     /// As [`Rnic::post_srq`].
     pub fn post_srq(&self, srq: SrqHandle, list: Vec<ReceiveWr>) -> Result<usize, PostError> {
         let posted = self.lock().post_srq(srq, list);
-        self.streams().values().for_each(|wake| wake.notify_one());
+        lock(&self.0.streams).values().for_each(|stream| stream.wake.notify_one());
         posted
     }
 
@@ -84,12 +158,25 @@ impl Device {
     /// # Errors
     /// As [`Rnic::modify_qp`].
     pub fn modify_qp(&self, qp: QpHandle, modify: &QpModify) -> Result<QpAllocated, QpError> {
+        let mut rnic = self.lock();
         // The stream that is left has to hear of it as much as the one that is joined.
-        self.wake(qp);
-        let modified = self.lock().modify_qp(self.0.clock.now(), qp, modify);
-        self.wake(qp);
-        self.0.happened.notify_waiters();
+        self.wake(&rnic, qp);
+        let modified = rnic.modify_qp(self.0.clock.now(), qp, modify);
+        self.wake(&rnic, qp);
+        self.notify(&mut rnic);
         modified
+    }
+
+    /// Destroy QP; a connection is reset.
+    ///
+    /// # Errors
+    /// As [`Rnic::destroy_qp`].
+    pub fn destroy_qp(&self, qp: QpHandle) -> Result<(), QpError> {
+        let mut rnic = self.lock();
+        self.wake(&rnic, qp);
+        let destroyed = rnic.destroy_qp(qp);
+        self.notify(&mut rnic);
+        destroyed
     }
 
     /// The next completion of a CQ.
@@ -97,8 +184,26 @@ impl Device {
     /// # Errors
     /// As [`Rnic::poll_cq`], but it is never `Empty`.
     pub async fn completion(&self, cq: CqHandle) -> Result<WorkCompletion, CqError> {
-        self.until(|rnic| match rnic.poll_cq(cq) {
-            Err(CqError::Empty) => None,
+        let own = lock(&self.0.cqs).get(&cq).cloned();
+        let waker = own.as_deref().unwrap_or(&self.0.happened);
+        self.until(waker, |rnic| match rnic.poll_cq(cq) {
+            Err(CqError::Empty) => {
+                // It was there when it was polled.
+                let _ = rnic.request_completion_notification(cq, NotifyKind::NextCompletion);
+                None
+            }
+            result => Some(result),
+        })
+        .await
+    }
+
+    /// Waits until the Queue Pair's connection is over: it is Idle or in Error.
+    ///
+    /// # Errors
+    /// As [`Rnic::query_qp`].
+    pub async fn ended(&self, qp: QpHandle) -> Result<QpState, QpError> {
+        self.until(&self.0.happened, |rnic| match rnic.query_qp(qp).map(|attributes| attributes.state) {
+            Ok(QpState::Rts | QpState::Closing | QpState::Terminate) => None,
             result => Some(result),
         })
         .await
@@ -109,16 +214,22 @@ impl Device {
     /// # Errors
     /// As [`Rnic::query_qp`].
     pub async fn state_is(&self, qp: QpHandle, state: QpState) -> Result<(), QpError> {
-        self.until(|rnic| match rnic.query_qp(qp) {
+        self.until(&self.0.happened, |rnic| match rnic.query_qp(qp) {
             Ok(attributes) if attributes.state != state => None,
             result => Some(result.map(|_| ())),
         })
         .await
     }
 
-    async fn until<R>(&self, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
+    /// The calls of event handlers that are due, but for those of CQs that [`create_cq`](Self::create_cq) made.
+    pub fn notifications(&self) -> Vec<Notification> {
+        self.notify(&mut self.lock());
+        std::mem::take(&mut *lock(&self.0.notifications))
+    }
+
+    async fn until<R>(&self, waker: &Notify, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
         loop {
-            let happened = self.0.happened.notified();
+            let happened = waker.notified();
             tokio::pin!(happened);
             // From here on nothing that happens is missed.
             happened.as_mut().enable();
@@ -129,55 +240,53 @@ impl Device {
         }
     }
 
-    /// Makes a stream of a connection on which start-up is done, joins it with a Queue Pair, and drives it until it is over.
+    /// Takes over a TCP connection, on which start-up is still to be done.
+    pub(super) fn stream_of(&self, tcp: TcpStream, by: Opener) -> io::Result<Stream> {
+        let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
+        Stream::new(tcp, self.0.tape.as_ref(), self.0.clock, number, by)
+    }
+
+    /// Joins a connection on which start-up is done with a Queue Pair, and drives it until it is over.
     pub(super) fn join(
         &self,
-        stream: TcpStream,
+        stream: Stream,
         settings: LlpSettings,
         qp: QpHandle,
         modify: impl FnOnce(LlpHandle) -> QpModify,
     ) -> Result<(), QpError> {
         let llp = self.lock().attach_stream(settings)?;
-        let wake = Arc::new(Notify::new());
-        self.streams().insert(llp, Arc::clone(&wake));
+        let stream = Arc::new(stream);
+        lock(&self.0.streams).insert(llp, Arc::clone(&stream));
         if let Err(error) = self.modify_qp(qp, &modify(llp)) {
             self.leave(llp);
             return Err(error);
         }
         let device = self.clone();
         tokio::spawn(async move {
-            device.drive(stream, llp, &wake).await;
+            device.drive(&stream, llp).await;
             device.leave(llp);
         });
         Ok(())
     }
 
     fn leave(&self, llp: LlpHandle) {
-        self.streams().remove(&llp);
-        self.lock().detach_stream(self.0.clock.now(), llp);
-        self.0.happened.notify_waiters();
+        lock(&self.0.streams).remove(&llp);
+        let mut rnic = self.lock();
+        rnic.detach_stream(self.0.clock.now(), llp);
+        self.notify(&mut rnic);
     }
 
-    async fn drive(&self, stream: TcpStream, llp: LlpHandle, wake: &Notify) {
-        let mut buffer = vec![0; READ_LEN];
+    async fn drive(&self, stream: &Stream, llp: LlpHandle) {
         let mut readable = true;
         loop {
-            let blocked = match self.transmit(&stream, llp) {
-                After::Idle => false,
-                After::Blocked => true,
-                After::Reset => {
-                    // The connection is gone whether or not the socket could be told to send RST.
-                    let _ = tcp::reset(stream);
+            let (blocked, deadline, wanted) = {
+                let mut rnic = self.lock();
+                let after = self.transmit(&mut rnic, stream, llp);
+                self.notify(&mut rnic);
+                if after == After::Reset || rnic.is_stream_over(llp) {
                     return;
                 }
-            };
-            self.0.happened.notify_waiters();
-            let (deadline, wanted) = {
-                let rnic = self.lock();
-                if rnic.is_stream_over(llp) {
-                    return;
-                }
-                (rnic.poll_timeout(llp), rnic.wants_octets(llp))
+                (after == After::Blocked, rnic.poll_timeout(llp), rnic.wants_octets(llp))
             };
             let reads = readable && wanted;
             let interest = match (reads, blocked) {
@@ -187,39 +296,41 @@ impl Device {
             };
             tokio::select! {
                 _ = stream.ready(interest), if reads || blocked => {}
-                () = wake.notified() => {}
+                () = stream.wake.notified() => {}
                 () = sleep_until(self.0.clock.to_tokio(deadline.unwrap_or_default())), if deadline.is_some() => {
                     self.lock().handle_timeout(self.0.clock.now(), llp);
                 }
             }
             if reads {
-                readable = self.receive(&stream, llp, &mut buffer);
+                readable = self.receive(stream, llp);
             }
         }
     }
 
-    /// Sends as long as TCP takes some.
-    fn transmit(&self, stream: &TcpStream, llp: LlpHandle) -> After {
-        loop {
+    /// Sends as long as TCP takes some, but not so long that others wait for the lock.
+    fn transmit(&self, rnic: &mut Rnic, stream: &Stream, llp: LlpHandle) -> After {
+        let mut turn = 0;
+        while turn < TURN {
             let now = self.0.clock.now();
             let mut failed = None;
-            let mut rnic = self.lock();
             let sent = rnic.poll_transmit(now, llp, |slices| {
-                stream.try_write_vectored(slices).unwrap_or_else(|error| {
+                stream.write(slices).unwrap_or_else(|error| {
                     failed = Some(error.kind());
                     0
                 })
             });
             match (sent, failed) {
                 (Sent::Nothing, _) => return After::Idle,
-                (Sent::Reset, _) => return After::Reset,
+                (Sent::Reset, _) => {
+                    stream.reset();
+                    return After::Reset;
+                }
                 (Sent::Fin, _) => {
-                    let shut = socket2::SockRef::from(stream).shutdown(std::net::Shutdown::Write);
-                    if shut.is_err() {
+                    if stream.finish().is_err() {
                         rnic.handle_reset(now, llp);
                     }
                 }
-                (Sent::Octets(_), None) => {}
+                (Sent::Octets(octets), None) => turn += octets,
                 (Sent::Octets(_), Some(io::ErrorKind::WouldBlock)) => return After::Blocked,
                 (Sent::Octets(_), Some(_)) => {
                     rnic.handle_reset(now, llp);
@@ -227,39 +338,61 @@ impl Device {
                 }
             }
         }
+        After::Blocked
     }
 
     /// Reads once; false when nothing more comes.
-    fn receive(&self, stream: &TcpStream, llp: LlpHandle, buffer: &mut [u8]) -> bool {
-        let read = stream.try_read(buffer);
+    fn receive(&self, stream: &Stream, llp: LlpHandle) -> bool {
+        let mut buffer = lock(&self.0.buffers).pop().unwrap_or_else(|| vec![0; READ_LEN]);
+        let read = stream.read(&mut buffer);
         let now = self.0.clock.now();
-        let mut rnic = self.lock();
-        match read {
-            Ok(0) => rnic.handle_fin(now, llp),
-            Ok(octets) => {
-                rnic.handle_octets(now, llp, &buffer[..octets]);
-                return true;
+        let more = {
+            let mut rnic = self.lock();
+            match read {
+                Ok(0) => rnic.handle_fin(now, llp),
+                Ok(octets) => rnic.handle_octets(now, llp, &buffer[..octets]),
+                Err(ref error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(ref error) if error.kind() == io::ErrorKind::TimedOut => rnic.handle_lost(now, llp),
+                Err(_) => rnic.handle_reset(now, llp),
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => rnic.handle_lost(now, llp),
-            Err(_) => rnic.handle_reset(now, llp),
+            matches!(read, Ok(1..)) || read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        let mut buffers = lock(&self.0.buffers);
+        if buffers.len() < KEPT_BUFFERS {
+            buffers.push(buffer);
         }
-        false
+        more
     }
 
-    fn wake(&self, qp: QpHandle) {
-        let llp = self.lock().query_qp(qp).ok().and_then(|attributes| attributes.llp);
-        if let Some(wake) = llp.and_then(|llp| self.streams().get(&llp).cloned()) {
-            wake.notify_one();
+    /// Wakes the task of a Queue Pair's stream.
+    fn wake(&self, rnic: &Rnic, qp: QpHandle) {
+        let llp = rnic.query_qp(qp).ok().and_then(|attributes| attributes.llp);
+        if let Some(stream) = llp.and_then(|llp| self.stream(llp)) {
+            stream.wake.notify_one();
         }
+    }
+
+    /// Wakes who waits for what has happened.
+    fn notify(&self, rnic: &mut Rnic) {
+        while let Some(notification) = rnic.poll_notification() {
+            match notification {
+                Notification::Completion { handler: HANDLER, cq } => {
+                    if let Some(waker) = lock(&self.0.cqs).get(&cq) {
+                        waker.notify_waiters();
+                    }
+                }
+                other => lock(&self.0.notifications).push(other),
+            }
+        }
+        self.0.happened.notify_waiters();
+    }
+
+    fn stream(&self, llp: LlpHandle) -> Option<Arc<Stream>> {
+        lock(&self.0.streams).get(&llp).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, Rnic> {
-        self.0.rnic.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn streams(&self) -> MutexGuard<'_, HashMap<LlpHandle, Arc<Notify>>> {
-        self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.rnic)
     }
 }
 
@@ -271,11 +404,17 @@ pub fn random_seed() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
+/// A holder that panicked left whole entries: nothing here waits or calls out in the middle of a change.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What sending came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     /// All is sent.
     Idle,
-    /// TCP takes no more for now.
+    /// TCP takes no more for now, or others have their turn.
     Blocked,
     /// The connection is to be reset.
     Reset,

@@ -12,6 +12,7 @@ pub mod initiate;
 pub mod link;
 mod run;
 pub mod serve;
+mod stream;
 mod tape;
 mod tcp;
 mod virtual_link;

@@ -1,5 +1,6 @@
-//! All that passed between a tester and its target, in order.
+//! All that passed between a tester and its target, in order. Of a [`Device`](super::Device) this side is the tester.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +20,7 @@ pub enum Direction {
 /// What passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// TCP's handshake is done. Always the first event of a connection, with direction `ToTarget`.
+    /// TCP's handshake is done. Always the first event of a connection, with direction `ToTarget` when the tester connected.
     Connected {
         /// The tester's address.
         tester: SocketAddr,
@@ -47,15 +48,25 @@ pub struct TapeEvent {
     pub what: What,
 }
 
-/// The record of one link, over all its connections; clones share it. Holds octets up to a limit and then only counts them.
+/// The record of one link or device, over all its connections; clones share it. Holds octets up to a limit and then only counts
+/// them, or holds nothing and [hands each event on](Tape::live).
 #[derive(Debug, Clone)]
 pub struct Tape(Arc<Mutex<Inner>>);
 
-#[derive(Debug)]
 struct Inner {
     events: Vec<TapeEvent>,
     room: usize,
     lost: u64,
+    reader: Option<Reader>,
+}
+
+/// Whom a tape hands its events on to.
+type Reader = Box<dyn FnMut(&TapeEvent) + Send>;
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tape").field("events", &self.events.len()).field("lost", &self.lost).finish_non_exhaustive()
+    }
 }
 
 /// What an event costs beside its octets, so that a flood of tiny reads is bounded too.
@@ -68,11 +79,23 @@ impl Tape {
     /// An empty tape for about `room` octets.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
-        Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0 })))
+        Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, reader: None })))
+    }
+
+    /// A tape that keeps nothing: `reader` is called with each event as it happens, one at a time. What it describes waits
+    /// meanwhile.
+    #[must_use]
+    pub fn live(reader: impl FnMut(&TapeEvent) + Send + 'static) -> Self {
+        let tape = Tape::with_room(0);
+        tape.lock().reader = Some(Box::new(reader));
+        tape
     }
 
     pub(super) fn record(&self, at: Instant, connection: u32, direction: Direction, what: What) {
         let mut inner = self.lock();
+        if let Some(reader) = &mut inner.reader {
+            return reader(&TapeEvent { at, connection, direction, what });
+        }
         let cost = EVENT_COST + if let What::Octets(octets) = &what { octets.len() } else { 0 };
         if cost > inner.room {
             inner.lost += 1;
@@ -138,5 +161,16 @@ mod tests {
         let kept: Vec<What> = tape.clone().events().into_iter().map(|event| event.what).collect();
         assert_eq!((kept, tape.lost()), (vec![octets(8), octets(2)], 2));
         assert_eq!((tape.len(), tape.events_from(1).len(), tape.events_from(9).len()), (2, 1, 0));
+    }
+
+    #[test]
+    fn a_live_tape_hands_on_and_keeps_nothing() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let reader = Arc::clone(&seen);
+        let tape = Tape::live(move |event| reader.lock().unwrap().push(event.what.clone()));
+        tape.record(Instant::ORIGIN, 0, Direction::ToTarget, What::Octets(Bytes::from_static(b"octets")));
+        tape.record(Instant::ORIGIN, 0, Direction::FromTarget, What::Fin);
+        assert_eq!(*seen.lock().unwrap(), [What::Octets(Bytes::from_static(b"octets")), What::Fin]);
+        assert_eq!((tape.len(), tape.lost()), (0, 0));
     }
 }
