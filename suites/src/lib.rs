@@ -38,7 +38,7 @@ pub mod clock;
 mod correct;
 pub mod coverage;
 pub mod diff;
-mod evidence;
+pub mod evidence;
 pub mod folder;
 pub mod model;
 pub mod prove;

@@ -2,6 +2,7 @@
 //!
 //! Headers are made up; only octets, order and times are those of the connection.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader, ip_number};
@@ -16,26 +17,27 @@ const WINDOW: u16 = 0xffff;
 
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Frame {
-    /// Nanoseconds since the case began.
-    pub(crate) at_ns: u64,
+pub struct Frame {
+    /// Nanoseconds since the tape's clock began.
+    pub at_ns: u64,
     /// Sent by the tester.
-    pub(crate) from_tester: bool,
-    pub(crate) octets: Vec<u8>,
+    pub from_tester: bool,
+    /// From the Ethernet header on.
+    pub octets: Vec<u8>,
     /// Index of the tape event that it shows; the first frame of an event comes first.
-    pub(crate) event: usize,
+    pub event: usize,
 }
 
 /// One end of a connection.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct End {
     address: SocketAddr,
     /// Sequence number of its next octet.
     next: u32,
 }
 
+#[derive(Debug)]
 struct Flow {
-    number: u32,
     tester: End,
     target: End,
 }
@@ -53,21 +55,36 @@ enum Flag {
 
 /// The frames of a tape, in its order.
 pub(crate) fn frames(tape: &[TapeEvent]) -> Vec<Frame> {
-    let mut flows: Vec<Flow> = Vec::new();
+    let mut framer = Framer::default();
     let mut frames = Vec::new();
-    for (index, event) in tape.iter().enumerate() {
+    tape.iter().for_each(|event| framer.event(event, |frame| frames.push(frame)));
+    frames
+}
+
+/// Makes frames of one event of a tape after the other, in the tape's order.
+#[derive(Debug, Default)]
+pub struct Framer {
+    /// By the tape's number of the connection.
+    flows: HashMap<u32, Flow>,
+    events: usize,
+}
+
+impl Framer {
+    /// Hands the frames of the next event to `put`.
+    pub fn event(&mut self, event: &TapeEvent, mut put: impl FnMut(Frame)) {
+        let index = self.events;
+        self.events += 1;
         if let What::Connected { tester, target } = event.what {
             let first = 0x1000_0000_u32.wrapping_add(event.connection << 16);
             let tester = End { address: tester, next: first };
             let target = End { address: target, next: first.wrapping_add(0x4000_0000) };
-            flows.push(Flow { number: event.connection, tester, target });
+            self.flows.insert(event.connection, Flow { tester, target });
         }
-        // The last one: a number does not come twice, but nothing here rests on it.
-        let Some(flow) = flows.iter_mut().rev().find(|flow| flow.number == event.connection) else { continue };
+        let Some(flow) = self.flows.get_mut(&event.connection) else { return };
         let from_tester = event.direction == Direction::ToTarget;
         let mut put = |from_tester: bool, flag: Flag, payload: &[u8]| {
             let octets = flow.frame(from_tester, flag, payload);
-            frames.push(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
+            put(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
         };
         match &event.what {
             What::Connected { .. } => {
@@ -83,7 +100,6 @@ pub(crate) fn frames(tape: &[TapeEvent]) -> Vec<Frame> {
             What::Reset => put(from_tester, Flag::Reset, &[]),
         }
     }
-    frames
 }
 
 impl Flow {

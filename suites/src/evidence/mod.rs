@@ -16,7 +16,8 @@ use weft_peer::driver::TapeEvent;
 
 use crate::model::{CaseResult, Evidence, EvidenceFile, EvidenceKind, RunInfo};
 
-pub(crate) use frames::{Frame, frames};
+pub(crate) use frames::frames;
+pub use frames::{Frame, Framer};
 pub(crate) use monitor::watch;
 
 /// Link type of the frames, as <https://www.tcpdump.org/linktypes.html> numbers it.
