@@ -8,6 +8,7 @@
 //! - [`verbs`], [`memory`]: a software RNIC, its Queue Pairs and its registered memory;
 //! - [`Connection`]: the layers composed, the type that drivers and services hold;
 //! - [`service`]: what a builtin endpoint does with its connections (echo);
+//! - [`workload`]: what a pair of RNICs does with a connection (ping);
 //! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
 //!
@@ -24,6 +25,7 @@ pub mod rdmap;
 pub mod service;
 pub mod time;
 pub mod verbs;
+pub mod workload;
 
 pub use connection::{Connection, Event, Settings, Transmit};
 pub use hostile::{Deviation, Deviations};

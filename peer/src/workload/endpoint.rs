@@ -1,0 +1,272 @@
+//! What every workload needs of the verbs: a Queue Pair, a completion queue for both of its queues, and registered memory.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use super::WorkloadError;
+use crate::driver::Device;
+use crate::driver::cm::{CmError, CmSettings, ConnectRequest, Connected};
+use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, QpId, Registration, Stag, StagIndex, StagKey, ToBase};
+use crate::mpa::PrivateData;
+use crate::verbs::{
+    CompletionStatus, CqHandle, Operation, Payload, QpHandle, QpInit, QpState, ReceiveWr, RemoteAddress, Rnic, SendWr,
+    Sge, WorkCompletion,
+};
+
+/// Sizes of an [`Endpoint`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointSettings {
+    /// Outstanding work requests of the Send Queue.
+    pub sends: u32,
+    /// Outstanding receives.
+    pub receives: u32,
+    /// Reads of this side in flight; the enhanced set-up of MPA may lower it.
+    pub ord: u32,
+    /// Read Requests of the peer that are held; the enhanced set-up of MPA may raise it.
+    pub ird: u32,
+}
+
+impl Default for EndpointSettings {
+    fn default() -> Self {
+        EndpointSettings { sends: 64, receives: 64, ord: 16, ird: 16 }
+    }
+}
+
+/// Registered memory of an [`Endpoint`]: one buffer, one region over all of it, zero-based.
+#[derive(Debug, Clone, Copy)]
+pub struct Region {
+    buffer: Buffer,
+    index: StagIndex,
+    stag: Stag,
+}
+
+impl Region {
+    /// The part from `offset` on, `length` octets, for work requests of this side.
+    #[must_use]
+    pub fn part(&self, offset: u64, length: u32) -> Sge {
+        Sge { stag: self.stag.to_bits(), tagged_offset: offset, length }
+    }
+
+    /// What a peer names the octet at `offset`.
+    #[must_use]
+    pub fn remote(&self, offset: u64) -> RemoteAddress {
+        RemoteAddress { stag: self.stag.to_bits(), tagged_offset: offset }
+    }
+
+    /// Its octets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// It has no octets.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+}
+
+/// One side of a connection. Dropping it gives all back, and resets a connection that is still open.
+#[derive(Debug)]
+pub struct Endpoint {
+    device: Device,
+    pd: PdId,
+    cq: CqHandle,
+    qp: QpHandle,
+    id: QpId,
+    regions: Vec<Region>,
+}
+
+impl Endpoint {
+    /// An endpoint without connection.
+    ///
+    /// # Errors
+    /// The device has no room for it.
+    pub fn new(device: &Device, settings: EndpointSettings) -> Result<Self, WorkloadError> {
+        let pd = device.verbs(Rnic::allocate_pd)?;
+        let made = device.create_cq(settings.sends.saturating_add(settings.receives)).map_err(WorkloadError::from);
+        let made = made.and_then(|cq| {
+            let EndpointSettings { sends: max_sq_wrs, receives: max_rq_wrs, ord, ird } = settings;
+            let init = QpInit { max_sq_wrs, max_rq_wrs, ord, ird, ..QpInit::new(pd, cq, cq) };
+            match device.verbs(|rnic| rnic.create_qp(init, None)) {
+                Ok((qp, id, _)) => Ok((cq, qp, id)),
+                Err(error) => {
+                    device.destroy_cq(cq)?;
+                    Err(error.into())
+                }
+            }
+        });
+        match made {
+            Ok((cq, qp, id)) => Ok(Endpoint { device: device.clone(), pd, cq, qp, id, regions: Vec::new() }),
+            Err(error) => {
+                device.verbs(|rnic| rnic.deallocate_pd(pd))?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Registers `len` octets of new memory, at least one, with all rights that `access` gives.
+    ///
+    /// # Errors
+    /// There is no such memory left.
+    pub fn register(&mut self, len: usize, access: Access) -> Result<Region, WorkloadError> {
+        let key = StagKey(u8::try_from(self.regions.len() % 256).unwrap_or(0));
+        let region = self.device.verbs(|rnic| {
+            let buffer = rnic.allocate_buffer(len.max(1))?;
+            // Buffers begin at multiples of the greatest page, which makes the shortest list.
+            let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
+            let base = ToBase::ZeroBased;
+            let registration = Registration { pd: self.pd, key, list, base, remote: access.is_remote(), access };
+            match rnic.register(&registration) {
+                Ok(registered) => Ok(Region { buffer, index: registered.stag.index, stag: registered.stag }),
+                Err(error) => {
+                    rnic.free_buffer(buffer)?;
+                    Err(WorkloadError::from(error))
+                }
+            }
+        })?;
+        self.regions.push(region);
+        Ok(region)
+    }
+
+    /// Looks at a region's octets.
+    ///
+    /// # Errors
+    /// It is not this device's.
+    pub fn with<R>(&self, region: Region, look: impl FnOnce(&[u8]) -> R) -> Result<R, WorkloadError> {
+        Ok(self.device.verbs(|rnic| rnic.buffer(region.buffer).map(look))?)
+    }
+
+    /// Changes a region's octets.
+    ///
+    /// # Errors
+    /// It is not this device's.
+    pub fn with_mut<R>(&self, region: Region, change: impl FnOnce(&mut [u8]) -> R) -> Result<R, WorkloadError> {
+        Ok(self.device.verbs(|rnic| rnic.buffer_mut(region.buffer).map(change))?)
+    }
+
+    /// Connects to a listener.
+    ///
+    /// # Errors
+    /// See [`CmError`].
+    pub async fn connect(
+        &self,
+        address: SocketAddr,
+        settings: CmSettings,
+        private_data: &PrivateData,
+    ) -> Result<Connected, CmError> {
+        self.device.connect(self.qp, address, settings, private_data).await
+    }
+
+    /// Accepts a peer. Receives that its first messages need are posted by now.
+    ///
+    /// # Errors
+    /// See [`CmError`].
+    pub fn accept(&self, request: ConnectRequest, private_data: &PrivateData) -> Result<Connected, CmError> {
+        request.accept(self.qp, private_data)
+    }
+
+    /// Posts a receive into registered memory.
+    ///
+    /// # Errors
+    /// The queue is full, or the connection ended.
+    pub fn post_receive(&self, wr_id: u64, to: Sge) -> Result<(), WorkloadError> {
+        let wr = ReceiveWr { wr_id, scatter: vec![to] };
+        self.device.verbs(|rnic| rnic.post_receive(self.qp, vec![wr]))?;
+        Ok(())
+    }
+
+    /// Posts work requests.
+    ///
+    /// # Errors
+    /// The queue is full, or the connection ended.
+    pub fn post(&self, list: Vec<SendWr>) -> Result<(), WorkloadError> {
+        self.device.post_send(self.qp, list)?;
+        Ok(())
+    }
+
+    /// Posts a Send of octets that need no registered memory; only a failure completes.
+    ///
+    /// # Errors
+    /// The queue is full, or the connection ended.
+    pub fn send(&self, octets: impl Into<Bytes>) -> Result<(), WorkloadError> {
+        let payload = Payload::Inline(octets.into());
+        let operation = Operation::Send { payload, solicited: false, invalidate: None };
+        self.post(vec![SendWr { signaled: false, ..SendWr::new(0, operation) }])
+    }
+
+    /// The next completion, which is a success.
+    ///
+    /// # Errors
+    /// The next completion is not: `Ended` when it was flushed, `Failed` otherwise.
+    pub async fn completion(&self) -> Result<WorkCompletion, WorkloadError> {
+        let completion = self.device.completion(self.cq).await?;
+        let operation = completion.operation;
+        match completion.status {
+            CompletionStatus::Success => Ok(completion),
+            CompletionStatus::Flushed => Err(WorkloadError::Ended { operation, terminate: self.terminate() }),
+            status => Err(WorkloadError::Failed { operation, status, terminate: self.terminate() }),
+        }
+    }
+
+    fn terminate(&self) -> Option<crate::verbs::TerminateRecord> {
+        self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok().and_then(|attributes| attributes.terminate)
+    }
+
+    /// The Queue Pair's number.
+    #[must_use]
+    pub fn id(&self) -> QpId {
+        self.id
+    }
+
+    /// Its device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Its state.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub fn state(&self) -> Result<QpState, WorkloadError> {
+        Ok(self.device.verbs(|rnic| rnic.query_qp(self.qp))?.state)
+    }
+
+    /// Closes gracefully, unless the connection is over already, and waits for the end.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn disconnect(&self) -> Result<(), WorkloadError> {
+        if self.state()? == QpState::Rts {
+            self.device.disconnect(self.qp).await?;
+        } else {
+            self.ended().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the connection is over, whoever ends it: gracefully when this gives Idle.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn ended(&self) -> Result<QpState, WorkloadError> {
+        Ok(self.device.ended(self.qp).await?)
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        // What a peer or a closed device took away already is not missed.
+        let _ = self.device.destroy_qp(self.qp);
+        let _ = self.device.destroy_cq(self.cq);
+        self.device.verbs(|rnic| {
+            for region in &self.regions {
+                let _ = rnic.deallocate_stag(region.index);
+                let _ = rnic.free_buffer(region.buffer);
+            }
+            let _ = rnic.deallocate_pd(self.pd);
+        });
+    }
+}

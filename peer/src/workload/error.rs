@@ -1,0 +1,67 @@
+//! Why a workload did not come to its end.
+
+use crate::driver::cm::CmError;
+use crate::memory::{BufferError, MemoryError};
+use crate::verbs::{CompletedOperation, CompletionStatus, CqError, PostError, QpError, TerminateRecord};
+
+/// Why a workload did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// Memory of the endpoint.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// No connection came about, or it cannot be used.
+    #[error(transparent)]
+    Cm(#[from] CmError),
+    /// A completion queue.
+    #[error(transparent)]
+    Cq(#[from] CqError),
+    /// The connection ended while work was under way.
+    #[error("the connection ended during the {operation:?}{}", told(*.terminate))]
+    Ended {
+        /// The work that was flushed.
+        operation: CompletedOperation,
+        /// The Terminate that ended it, if one did.
+        terminate: Option<TerminateRecord>,
+    },
+    /// A work request failed.
+    #[error("{operation:?}: {status}{}", told(*.terminate))]
+    Failed {
+        /// Which.
+        operation: CompletedOperation,
+        /// How.
+        status: CompletionStatus,
+        /// The Terminate that this side sent because of it.
+        terminate: Option<TerminateRecord>,
+    },
+    /// Memory could not be had.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The data that came is not the data that went.
+    #[error("data mismatch in round {round}: octet {offset} is {found:#04x}, sent was {expected:#04x}")]
+    Mismatch {
+        /// The round, from 0.
+        round: u64,
+        /// The first octet that differs.
+        offset: usize,
+        /// What was sent.
+        expected: u8,
+        /// What came.
+        found: u8,
+    },
+    /// Work could not be posted.
+    #[error(transparent)]
+    Post(#[from] PostError),
+    /// The peer does not keep the workload's protocol.
+    #[error("the peer does not speak this workload's protocol: {0}")]
+    Protocol(String),
+    /// A Queue Pair.
+    #[error(transparent)]
+    Qp(#[from] QpError),
+}
+
+fn told(terminate: Option<TerminateRecord>) -> String {
+    let Some(TerminateRecord { terminate, local }) = terminate else { return String::new() };
+    let who = if local { "this side" } else { "the peer" };
+    format!("; {who} sent a Terminate: {}", terminate.error)
+}

@@ -1,0 +1,302 @@
+//! rping's ritual, so that librdmacm's `rping` can be the other side.
+//!
+//! ```text
+//!   client                                     server
+//!     | Send: where the source is       ------->  |
+//!     |  <-------        RDMA Read of the source  |
+//!     |  <-------                 Send: go ahead  |
+//!     | Send: where the sink is         ------->  |
+//!     |  <-------         RDMA Write to the sink  |
+//!     |  <-------                 Send: go ahead  |
+//! ```
+//!
+//! Each Send has 16 octets: an [`Advertisement`], or zeros. Private data is none. The server writes back what it read as a C string:
+//! up to the first zero octet, and that octet.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use super::{Endpoint, EndpointSettings, Region, WorkloadError};
+use crate::driver::Device;
+use crate::driver::cm::{CmError, CmSettings, ConnectRequest, Connected};
+use crate::memory::Access;
+use crate::mpa::PrivateData;
+use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr, WorkCompletion};
+
+/// The sizes that rping takes, in octets: room for the text and the longest number, and no more than its buffer.
+pub const SIZES: std::ops::RangeInclusive<u32> = 23..=65_535;
+
+/// Octets of each Send.
+const MESSAGE: u32 = 16;
+/// Receives that are posted: no peer that keeps the ritual has more than one Send under way.
+const RECEIVES: u32 = 2;
+
+/// Memory that the peer shall read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advertisement {
+    /// Where.
+    pub address: RemoteAddress,
+    /// Octets.
+    pub size: u32,
+}
+
+impl Advertisement {
+    /// As it travels, each field in network byte order: TO (8 octets), STag (4), size (4).
+    #[must_use]
+    pub fn emit(&self) -> [u8; 16] {
+        let mut octets = [0; 16];
+        octets[..8].copy_from_slice(&self.address.tagged_offset.to_be_bytes());
+        octets[8..12].copy_from_slice(&self.address.stag.to_be_bytes());
+        octets[12..].copy_from_slice(&self.size.to_be_bytes());
+        octets
+    }
+
+    /// Reads the first 16 octets; `None` when there are less.
+    #[must_use]
+    pub fn parse(octets: &[u8]) -> Option<Self> {
+        let (tagged_offset, rest) = octets.split_first_chunk()?;
+        let (stag, rest) = rest.split_first_chunk()?;
+        let (size, _) = rest.split_first_chunk()?;
+        let address =
+            RemoteAddress { stag: u32::from_be_bytes(*stag), tagged_offset: u64::from_be_bytes(*tagged_offset) };
+        Some(Advertisement { address, size: u32::from_be_bytes(*size) })
+    }
+}
+
+/// The data of a round, counted from 0: `rdma-ping-N: `, then letters from `A` to `z` in a circle that begins one letter later each
+/// round, then a zero octet.
+#[must_use]
+pub fn text(round: u64, size: u32) -> Vec<u8> {
+    const LETTERS: u64 = 58;
+    let mut text = format!("rdma-ping-{round}: ").into_bytes();
+    let size = size as usize;
+    let letter = |n: u64| u8::try_from((round + n) % LETTERS).unwrap_or(0) + b'A';
+    text.extend((0..).map(letter).take(size.saturating_sub(text.len())));
+    text.truncate(size);
+    if let Some(last) = text.last_mut() {
+        *last = 0;
+    }
+    text
+}
+
+/// What was written: the octets up to the first zero.
+#[must_use]
+pub fn printed(data: &[u8]) -> String {
+    let text = data.split(|octet| *octet == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+const REMOTE: Access = Access { bind: false, ..Access::ALL };
+
+/// The receives of a side.
+#[derive(Debug)]
+struct Messages(Region);
+
+impl Messages {
+    fn new(endpoint: &mut Endpoint) -> Result<Self, WorkloadError> {
+        let messages = Messages(endpoint.register((MESSAGE * RECEIVES) as usize, Access::LOCAL)?);
+        (0..u64::from(RECEIVES)).try_for_each(|slot| messages.post(endpoint, slot))?;
+        Ok(messages)
+    }
+
+    fn post(&self, endpoint: &Endpoint, slot: u64) -> Result<(), WorkloadError> {
+        endpoint.post_receive(slot, self.0.part(slot * u64::from(MESSAGE), MESSAGE))
+    }
+
+    /// What a receive brought; it is posted again.
+    fn take(&self, endpoint: &Endpoint, received: &WorkCompletion) -> Result<[u8; 16], WorkloadError> {
+        if received.octets != MESSAGE {
+            let problem = format!("a Send of {} octets, where rping's have {MESSAGE}", received.octets);
+            return Err(WorkloadError::Protocol(problem));
+        }
+        let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
+        let octets = endpoint.with(self.0, |octets| octets.get(start..).and_then(<[u8]>::first_chunk).copied())?;
+        // A peer that is content may close at once: no receive can be posted any more then, and none is needed.
+        let _ = self.post(endpoint, received.wr_id);
+        octets.ok_or_else(|| WorkloadError::Protocol("a Send without its octets".to_owned()))
+    }
+}
+
+/// Waits for a completion of one kind; others of this side's are passed over.
+async fn wait_for(endpoint: &Endpoint, operation: CompletedOperation) -> Result<WorkCompletion, WorkloadError> {
+    loop {
+        let completion = endpoint.completion().await?;
+        if completion.operation == operation {
+            return Ok(completion);
+        }
+        if completion.operation == CompletedOperation::Receive {
+            return Err(WorkloadError::Protocol(format!("a Send while the {operation:?} was under way")));
+        }
+    }
+}
+
+/// The side that has the data.
+#[derive(Debug)]
+pub struct Client {
+    endpoint: Endpoint,
+    messages: Messages,
+    source: Region,
+    sink: Region,
+    size: u32,
+    validate: bool,
+    round: u64,
+}
+
+impl Client {
+    /// A client for rounds of `size` octets. With `validate`, what comes back has to be what went.
+    ///
+    /// # Errors
+    /// The device has no room for it.
+    pub fn new(device: &Device, size: u32, validate: bool) -> Result<Self, WorkloadError> {
+        let mut endpoint = Endpoint::new(device, EndpointSettings::default())?;
+        let messages = Messages::new(&mut endpoint)?;
+        let source = endpoint.register(size as usize, REMOTE)?;
+        let sink = endpoint.register(size as usize, REMOTE)?;
+        Ok(Client { endpoint, messages, source, sink, size, validate, round: 0 })
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// See [`CmError`].
+    pub async fn connect(&self, address: SocketAddr, settings: CmSettings) -> Result<Connected, CmError> {
+        self.endpoint.connect(address, settings, &PrivateData::default()).await
+    }
+
+    /// One round; gives the data that came back.
+    ///
+    /// # Errors
+    /// The connection ended, or the data differs.
+    pub async fn round(&mut self) -> Result<Vec<u8>, WorkloadError> {
+        let sent = text(self.round, self.size);
+        self.endpoint.with_mut(self.source, |octets| octets.copy_from_slice(&sent))?;
+        for region in [self.source, self.sink] {
+            let advertisement = Advertisement { address: region.remote(0), size: self.size };
+            self.endpoint.send(Bytes::copy_from_slice(&advertisement.emit()))?;
+            let go_ahead = wait_for(&self.endpoint, CompletedOperation::Receive).await?;
+            self.messages.take(&self.endpoint, &go_ahead)?;
+        }
+        let came = self.endpoint.with(self.sink, <[u8]>::to_vec)?;
+        if self.validate
+            && let Some(offset) = (0..sent.len()).find(|n| came[*n] != sent[*n])
+        {
+            let (expected, found) = (sent[offset], came[offset]);
+            return Err(WorkloadError::Mismatch { round: self.round, offset, expected, found });
+        }
+        self.round += 1;
+        Ok(came)
+    }
+
+    /// Closes gracefully.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn disconnect(&self) -> Result<(), WorkloadError> {
+        self.endpoint.disconnect().await
+    }
+}
+
+/// The side that reads and writes.
+#[derive(Debug)]
+pub struct Server {
+    endpoint: Endpoint,
+    messages: Messages,
+    data: Region,
+    size: u32,
+}
+
+impl Server {
+    /// A server for rounds of at most `size` octets.
+    ///
+    /// # Errors
+    /// The device has no room for it.
+    pub fn new(device: &Device, size: u32) -> Result<Self, WorkloadError> {
+        let mut endpoint = Endpoint::new(device, EndpointSettings::default())?;
+        let messages = Messages::new(&mut endpoint)?;
+        let data = endpoint.register(size as usize, REMOTE)?;
+        Ok(Server { endpoint, messages, data, size })
+    }
+
+    /// Accepts a client.
+    ///
+    /// # Errors
+    /// See [`CmError`].
+    pub fn accept(&self, request: ConnectRequest) -> Result<Connected, CmError> {
+        self.endpoint.accept(request, &PrivateData::default())
+    }
+
+    /// One round; gives the data that was read, or nothing when the client closed between two rounds.
+    ///
+    /// # Errors
+    /// The connection ended otherwise, or the client asks for more than this server was made for.
+    pub async fn round(&mut self) -> Result<Option<Vec<u8>>, WorkloadError> {
+        let source = match self.advertisement().await {
+            Err(WorkloadError::Ended { operation: CompletedOperation::Receive, terminate: None }) => return Ok(None),
+            source => source?,
+        };
+        let local = self.data.part(0, source.size);
+        let read = Operation::Read { local, remote: source.address, invalidate_local: false };
+        self.endpoint.post(vec![SendWr::new(0, read)])?;
+        wait_for(&self.endpoint, CompletedOperation::Read).await?;
+        self.endpoint.send(Bytes::from_static(&[0; 16]))?;
+        let sink = self.advertisement().await?;
+        let data = self.endpoint.with(self.data, |octets| octets[..source.size as usize].to_vec())?;
+        let text = data.iter().position(|octet| *octet == 0).map_or(data.len(), |zero| zero + 1);
+        let length = u32::try_from(text).unwrap_or(source.size).min(sink.size);
+        let payload = Payload::Gather(vec![self.data.part(0, length)]);
+        let write = Operation::Write { payload, remote: sink.address };
+        self.endpoint.post(vec![SendWr { signaled: false, ..SendWr::new(0, write) }])?;
+        self.endpoint.send(Bytes::from_static(&[0; 16]))?;
+        Ok(Some(data))
+    }
+
+    async fn advertisement(&self) -> Result<Advertisement, WorkloadError> {
+        let received = wait_for(&self.endpoint, CompletedOperation::Receive).await?;
+        let octets = self.messages.take(&self.endpoint, &received)?;
+        match Advertisement::parse(&octets) {
+            Some(advertisement) if advertisement.size <= self.size => Ok(advertisement),
+            advertisement => {
+                let asked = advertisement.map_or(0, |advertisement| advertisement.size);
+                Err(WorkloadError::Protocol(format!(
+                    "a round of {asked} octets, where this server takes {}; give both sides the same size",
+                    self.size
+                )))
+            }
+        }
+    }
+
+    /// Closes gracefully.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn disconnect(&self) -> Result<(), WorkloadError> {
+        self.endpoint.disconnect().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From a capture of librdmacm's rping over siw: its first Send and the data of its first round.
+    #[test]
+    fn as_rping_has_it() {
+        let octets = [0, 0, 0x56, 0x47, 0x2e, 0x05, 0xc7, 0x60, 0xb7, 0x6c, 0x6c, 0, 0, 0, 0, 0x64];
+        let address = RemoteAddress { stag: 0xb76c_6c00, tagged_offset: 0x5647_2e05_c760 };
+        let advertisement = Advertisement { address, size: 100 };
+        assert_eq!((Advertisement::parse(&octets), advertisement.emit()), (Some(advertisement), octets));
+        assert_eq!(Advertisement::parse(&octets[..15]), None);
+        let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ[\\";
+        assert_eq!(text(0, 100), format!("rdma-ping-0: {letters}\0").into_bytes());
+        assert_eq!(printed(&text(0, 100)), format!("rdma-ping-0: {letters}"));
+    }
+
+    /// The circle of letters begins one later each round, and after 58 rounds anew.
+    #[test]
+    fn rounds_differ() {
+        assert_eq!(text(57, 23), b"rdma-ping-57: zABCDEFG\0");
+        assert_eq!(text(58, 23), b"rdma-ping-58: ABCDEFGH\0");
+        assert_eq!(text(u64::MAX / 2, 23).len(), 23);
+    }
+}

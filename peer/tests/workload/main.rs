@@ -1,0 +1,22 @@
+//! Workloads over real TCP, both sides.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+mod ping;
+
+use weft_peer::driver::Device;
+use weft_peer::driver::cm::{CmSettings, Listener};
+use weft_peer::mpa::{EnhancedUse, MpaSettings};
+use weft_peer::verbs::{Node, RnicSettings};
+
+fn device() -> Device {
+    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+    Device::new(rnic)
+}
+
+fn settings() -> CmSettings {
+    CmSettings { mpa: MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() }, ..CmSettings::default() }
+}
+
+fn listener(device: &Device) -> Listener {
+    Listener::bind(device, "127.0.0.1:0".parse().unwrap(), settings()).unwrap()
+}

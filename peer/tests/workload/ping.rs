@@ -1,0 +1,102 @@
+//! rping's ritual.
+
+use bytes::Bytes;
+use weft_peer::driver::Device;
+use weft_peer::driver::cm::Listener;
+use weft_peer::mpa::PrivateData;
+use weft_peer::verbs::QpState;
+use weft_peer::workload::ping::{Client, SIZES, Server, text};
+use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
+
+use super::{device, listener, settings};
+
+/// Serves one client to its end; gives the rounds.
+async fn serve(device: &Device, listener: &Listener, size: u32) -> Result<u64, WorkloadError> {
+    let mut server = Server::new(device, size)?;
+    server.accept(listener.next().await?)?;
+    let mut rounds = 0;
+    while let Some(data) = server.round().await? {
+        assert_eq!(data, text(rounds, u32::try_from(data.len()).unwrap()));
+        rounds += 1;
+    }
+    server.disconnect().await?;
+    Ok(rounds)
+}
+
+async fn ping(size: u32, rounds: u64) {
+    let (here, there) = (device(), device());
+    let listener = listener(&there);
+    let mut client = Client::new(&here, size, true).unwrap();
+    let pinging = async {
+        client.connect(listener.local_addr(), settings()).await.unwrap();
+        for round in 0..rounds {
+            assert_eq!(client.round().await.unwrap(), text(round, size));
+        }
+        client.disconnect().await.unwrap();
+    };
+    let ((), served) = tokio::join!(pinging, serve(&there, &listener, *SIZES.end()));
+    assert_eq!(served.unwrap(), rounds);
+}
+
+#[tokio::test]
+async fn every_kind_of_size() {
+    for size in [*SIZES.start(), 24, 1000, 4096, *SIZES.end()] {
+        ping(size, 3).await;
+    }
+}
+
+/// More rounds than there are letters to begin with, and than a queue has places.
+#[tokio::test]
+async fn many_rounds() {
+    ping(64, 300).await;
+}
+
+/// A server that was made for less refuses, and the client hears of it.
+#[tokio::test]
+async fn a_client_that_asks_for_too_much() {
+    let (here, there) = (device(), device());
+    let listener = listener(&there);
+    let mut client = Client::new(&here, 101, true).unwrap();
+    let pinging = async {
+        client.connect(listener.local_addr(), settings()).await.unwrap();
+        client.round().await
+    };
+    let (pinged, served) = tokio::join!(pinging, serve(&there, &listener, 100));
+    assert!(matches!(served, Err(WorkloadError::Protocol(_))), "{served:?}");
+    assert!(matches!(pinged, Err(WorkloadError::Ended { .. })), "{pinged:?}");
+}
+
+/// Peers that say nothing hold up nobody: the listener serves a good one meanwhile.
+#[tokio::test]
+async fn silent_peers_hold_up_nobody() {
+    let (here, there) = (device(), device());
+    let listener = listener(&there);
+    let address = listener.local_addr();
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(tokio::net::TcpStream::connect(address).await.unwrap());
+    }
+    let mut client = Client::new(&here, 64, true).unwrap();
+    let pinging = async {
+        client.connect(address, settings()).await.unwrap();
+        client.round().await.unwrap();
+        client.disconnect().await.unwrap();
+    };
+    let ((), served) = tokio::join!(pinging, serve(&there, &listener, 64));
+    assert_eq!(served.unwrap(), 1);
+}
+
+/// A Send that is none of rping's is told as such.
+#[tokio::test]
+async fn a_peer_with_another_protocol() {
+    let (here, there) = (device(), device());
+    let listener = listener(&there);
+    let peer = Endpoint::new(&here, EndpointSettings::default()).unwrap();
+    let speaking = async {
+        peer.connect(listener.local_addr(), settings(), &PrivateData::default()).await.unwrap();
+        peer.send(Bytes::from_static(b"hello")).unwrap();
+        assert_eq!(peer.ended().await.unwrap(), QpState::Error);
+    };
+    let ((), served) = tokio::join!(speaking, serve(&there, &listener, 64));
+    assert!(matches!(served, Err(WorkloadError::Protocol(_))), "{served:?}");
+}
