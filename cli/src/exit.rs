@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub(crate) const UNEXPECTED: u8 = 1;
 /// The command line, or input that cannot be read at all.
 pub(crate) const USAGE: u8 = 2;
+/// The peer could not be reached, or would not have us.
+pub(crate) const UNREACHABLE: u8 = 3;
 /// A fault of weft itself or of its surroundings.
 pub(crate) const HARNESS: u8 = 4;
 
@@ -14,6 +16,14 @@ pub(crate) const HARNESS: u8 = 4;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadInput(pub String);
+
+/// What was asked for was done, and did not end well: the code says how.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct Unsuccessful {
+    pub code: u8,
+    pub text: String,
+}
 
 /// A line on standard error; whether anybody can read it is not our concern.
 pub(crate) fn note(line: &str) {
@@ -28,5 +38,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     note(&format!("{error:#}"));
+    if let Some(Unsuccessful { code, .. }) = error.downcast_ref() {
+        return ExitCode::from(*code);
+    }
     ExitCode::from(if error.is::<BadInput>() { USAGE } else { HARNESS })
 }

@@ -9,7 +9,9 @@ mod cmd;
 mod colour;
 mod exit;
 mod input;
+mod rnic;
 mod runtime;
+mod watch;
 
 use std::process::ExitCode;
 

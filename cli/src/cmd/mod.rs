@@ -9,6 +9,7 @@ mod explain;
 mod follow;
 mod ladder;
 mod lint;
+mod ping;
 mod requirements;
 mod serve;
 mod stats;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Tui(tui::Arguments),
     /// Show the runs of a results store in a browser
     Web(web::Arguments),
+    /// Ping over RDMA, with weft or librdmacm's rping on the other side
+    Ping(ping::Arguments),
     /// Be a responder for others to test against
     Serve(serve::Arguments),
     /// List what the builtin responder can be told to do wrong
@@ -71,6 +74,7 @@ impl Command {
             Command::Target(arguments) => target::run(&arguments),
             Command::Tui(arguments) => tui::run(&arguments),
             Command::Web(arguments) => web::run(&arguments),
+            Command::Ping(arguments) => ping::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Deviations(arguments) => deviations::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),

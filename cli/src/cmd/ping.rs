@@ -1,0 +1,203 @@
+//! `weft ping`: rping's ritual with the software RNIC, both roles.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
+use weft_peer::driver::{Device, Tape};
+use weft_peer::workload::WorkloadError;
+use weft_peer::workload::ping::{Client, SIZES, Server, printed};
+
+use crate::exit::{BadInput, note};
+use crate::rnic::{self, MpaArguments};
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Options mean what they mean to librdmacm's rping, which can be the other side. Per round: the client Sends where its \
+    data is, the server Reads it; the client Sends where to, the server Writes it back.\n\n\
+    Exit codes: 0 all rounds went well; 1 data differs, or the connection broke; 3 no connection.\n\
+    Examples:\n  weft ping -s -a 127.0.0.1                       a server for one client\n  \
+    weft ping -c -a 127.0.0.1 -V -C 100 -S 65535    a hundred rounds, each octet compared\n  \
+    weft ping -c -a 192.0.2.17 -C 3 --trace         what passes, PDU by PDU"
+)]
+pub(crate) struct Arguments {
+    /// Be the server
+    #[arg(short = 's', long, required_unless_present = "client")]
+    server: bool,
+    /// Be the client
+    #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
+    client: bool,
+    /// The server's address or name; on the server, where it listens (default 0.0.0.0)
+    #[arg(short = 'a', long, value_name = "ADDRESS")]
+    address: Option<String>,
+    /// The server's port; 0 on the server takes a free one, which is printed
+    #[arg(short = 'p', long, default_value_t = 7174)]
+    port: u16,
+    /// Print the data of each round
+    #[arg(short = 'v', long)]
+    verbose: bool,
+    /// Client: compare what comes back with what went
+    #[arg(short = 'V', long)]
+    validate: bool,
+    /// Client: rounds; without it, until it is interrupted
+    #[arg(short = 'C', long, value_name = "ROUNDS")]
+    count: Option<u64>,
+    /// Client: octets of a round's data, 23 to 65535; a server takes all of them, whatever it is given
+    #[arg(short = 'S', long, default_value_t = 100)]
+    size: u32,
+    /// Server: go on when a client is done, and serve several at a time
+    #[arg(short = 'P', long, requires = "server")]
+    persistent: bool,
+    /// Say on standard error what is going on
+    #[arg(short = 'd', long)]
+    debug: bool,
+    /// Client: pause before the first message, in milliseconds. Linux's siw overlooks what follows its Reply at once: 50 is enough
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    settle: u64,
+    /// Client: one JSON object at the end
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    mpa: MpaArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+/// Pings.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !SIZES.contains(&arguments.size) {
+        let (least, most) = (SIZES.start(), SIZES.end());
+        return Err(BadInput(format!("a size of {} octets; rping's data has {least} to {most}", arguments.size)).into());
+    }
+    runtime::on_one_thread(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let done = if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await };
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        done.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
+    let device = rnic::open(tape)?;
+    let mut client = Client::new(&device, arguments.size, arguments.validate).map_err(rnic::failed)?;
+    let connected = client.connect(address, arguments.mpa.settings()).await;
+    let connected = connected.map_err(|error| rnic::unreachable(address, &error))?;
+    if arguments.debug {
+        note(&format!("connected with {address}: {}", rnic::agreed(&connected)));
+    }
+    tokio::time::sleep(Duration::from_millis(arguments.settle)).await;
+    let mut times = Vec::new();
+    let mut out = io::stdout().lock();
+    let rounds = async {
+        for _ in 0..arguments.count.unwrap_or(u64::MAX) {
+            let begin = Instant::now();
+            let data = client.round().await.map_err(rnic::failed)?;
+            times.push(begin.elapsed());
+            if arguments.verbose {
+                writeln!(out, "ping data: {}", printed(&data))?;
+            }
+        }
+        Ok::<(), anyhow::Error>(())
+    };
+    tokio::select! {
+        done = rounds => done?,
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    client.disconnect().await.map_err(rnic::failed)?;
+    drop(client);
+    summary(arguments, &mut times, &mut out)
+}
+
+fn summary(arguments: &Arguments, times: &mut [Duration], out: &mut impl Write) -> anyhow::Result<()> {
+    times.sort_unstable();
+    let micros = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e6);
+    let (least, middle, most) = (micros(times.first()), micros(times.get(times.len() / 2)), micros(times.last()));
+    let (rounds, size, validated) = (times.len(), arguments.size, arguments.validate);
+    if arguments.json {
+        let summary = serde_json::json!({
+            "kind": "ping", "rounds": rounds, "octets": size, "validated": validated,
+            "round_us": { "min": least, "median": middle, "max": most },
+        });
+        writeln!(out, "{summary}")?;
+    } else if arguments.debug {
+        let compared = if validated { ", all compared" } else { "" };
+        note(&format!(
+            "{rounds} rounds of {size} octets{compared}; a round took {least:.0} to {most:.0} us, half of them {middle:.0} at most"
+        ));
+    }
+    Ok(())
+}
+
+async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
+    let device = rnic::open(tape)?;
+    let listener = listen(&device, address, arguments.mpa.settings())?;
+    if arguments.debug || arguments.port == 0 {
+        note(&format!("listening on {}", listener.local_addr()));
+    }
+    let settings = Serving { verbose: arguments.verbose, debug: arguments.debug };
+    if !arguments.persistent {
+        let request = loop {
+            match listener.next().await {
+                Ok(request) => break request,
+                // It was no client; the next one may be.
+                Err(error) if arguments.debug => note(&format!("a connection: {error}")),
+                Err(_) => {}
+            }
+        };
+        drop(listener);
+        return serve(&device, request, settings).await.map_err(rnic::failed);
+    }
+    loop {
+        let request = tokio::select! {
+            request = listener.next() => request,
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+        };
+        let device = device.clone();
+        tokio::spawn(async move {
+            let served = match request {
+                Ok(request) => serve(&device, request, settings).await,
+                Err(error) => Err(error.into()),
+            };
+            if let Err(error) = served {
+                note(&format!("a client: {error}"));
+            }
+        });
+    }
+}
+
+/// Listens, or says why not.
+fn listen(device: &Device, address: SocketAddr, settings: CmSettings) -> anyhow::Result<Listener> {
+    Listener::bind(device, address, settings).map_err(|error| anyhow::anyhow!("cannot listen on {address}: {error}"))
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Serving {
+    verbose: bool,
+    debug: bool,
+}
+
+/// Serves one client to its end.
+async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> Result<(), WorkloadError> {
+    let mut server = Server::new(device, *SIZES.end())?;
+    let connected = server.accept(request)?;
+    if settings.debug {
+        note(&format!("a client is connected: {}", rnic::agreed(&connected)));
+    }
+    while let Some(data) = server.round().await? {
+        if settings.verbose {
+            // A reader of the output that went away does not end the service of the client.
+            let _ = writeln!(io::stdout(), "server ping data: {}", printed(&data));
+        }
+    }
+    server.disconnect().await
+}

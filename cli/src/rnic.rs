@@ -1,0 +1,130 @@
+//! What the commands that use the software RNIC share: how MPA is asked for on the command line, a device, errors as exit codes.
+
+use std::net::SocketAddr;
+
+use weft_peer::driver::cm::{CmSettings, Connected};
+use weft_peer::driver::{Device, Tape};
+use weft_peer::mpa::{Depth, EnhancedUse, Model, MpaSettings, Rtr, RtrKinds};
+use weft_peer::verbs::{Node, RnicSettings};
+use weft_peer::workload::WorkloadError;
+
+use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful};
+
+/// How a connection starts.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "MPA start-up")]
+pub(crate) struct MpaArguments {
+    /// Revision of this side's Request: 2 negotiates the number of Reads (RFC 6581), 1 does not
+    #[arg(long, value_name = "REVISION", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    mpa_revision: u8,
+    /// Do not ask for CRCs; they are left out when the peer does not ask either
+    #[arg(long)]
+    no_crc: bool,
+    /// Ask the peer for markers (many RNICs refuse them)
+    #[arg(long)]
+    markers: bool,
+    /// Peer-to-peer: begin with a ready-to-receive message of this kind. In revision 1 both sides have to be told
+    #[arg(long, value_enum, value_name = "KIND")]
+    rtr: Option<RtrKind>,
+    /// Read Requests of the peer that are held
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
+    ird: u16,
+    /// Read Requests of this side in flight
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
+    ord: u16,
+}
+
+/// A ready-to-receive message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RtrKind {
+    /// A zero-length RDMA Read
+    Read,
+    /// A zero-length Send
+    Send,
+    /// A zero-length RDMA Write
+    Write,
+}
+
+impl MpaArguments {
+    /// The settings of one connection.
+    pub(crate) fn settings(&self) -> CmSettings {
+        let rtr = self.rtr.map(|kind| match kind {
+            RtrKind::Read => Rtr::Read,
+            RtrKind::Send => Rtr::Send,
+            RtrKind::Write => Rtr::Write,
+        });
+        let mut mpa = MpaSettings { crc: !self.no_crc, markers: self.markers, ..MpaSettings::default() };
+        if self.mpa_revision == 2 {
+            mpa.enhanced = EnhancedUse::Ask;
+        } else {
+            mpa.agreed_rtr = rtr;
+        }
+        let enhanced = &mut mpa.enhanced_settings;
+        (enhanced.ird, enhanced.ord) = (Depth::negotiated(self.ird), Depth::negotiated(self.ord));
+        if let Some(kind) = rtr {
+            enhanced.model = Model::PeerToPeer;
+            enhanced.rtr = RtrKinds::only(kind);
+            enhanced.preferred_rtr = kind;
+        }
+        CmSettings { mpa, ..CmSettings::default() }
+    }
+}
+
+/// A software RNIC of its own, recorded on `tape`.
+pub(crate) fn open(tape: Option<Tape>) -> anyhow::Result<Device> {
+    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default())?;
+    Ok(match tape {
+        Some(tape) => Device::recorded(rnic, tape),
+        None => Device::new(rnic),
+    })
+}
+
+/// The address of a host's port.
+pub(crate) async fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let found = tokio::net::lookup_host((host, port)).await.map(|mut all| all.next());
+    match found {
+        Ok(Some(address)) => Ok(address),
+        Ok(None) => Err(BadInput(format!("{host} has no address")).into()),
+        Err(error) => {
+            Err(BadInput(format!("cannot find {host}: {error}; give an address or a name that resolves")).into())
+        }
+    }
+}
+
+/// No connection came about.
+pub(crate) fn unreachable(address: SocketAddr, error: &dyn std::fmt::Display) -> anyhow::Error {
+    Unsuccessful { code: UNREACHABLE, text: format!("no connection with {address}: {error}") }.into()
+}
+
+/// A workload's error, as words and an exit code.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
+    let code = match error {
+        WorkloadError::Cm(_) => UNREACHABLE,
+        WorkloadError::Ended { .. }
+        | WorkloadError::Failed { .. }
+        | WorkloadError::Mismatch { .. }
+        | WorkloadError::Protocol(_) => UNEXPECTED,
+        WorkloadError::Buffer(_)
+        | WorkloadError::Cq(_)
+        | WorkloadError::Memory(_)
+        | WorkloadError::Post(_)
+        | WorkloadError::Qp(_) => HARNESS,
+    };
+    Unsuccessful { code, text: error.to_string() }.into()
+}
+
+/// What was agreed, in a few words.
+pub(crate) fn agreed(connected: &Connected) -> String {
+    let negotiated = &connected.negotiated;
+    let on = |on| if on { "on" } else { "off" };
+    let depths =
+        negotiated.enhanced.map_or_else(String::new, |agreed| format!(", IRD {} ORD {}", agreed.ird, agreed.ord));
+    let ready = Rtr::ALL.into_iter().filter(|kind| negotiated.rtr.contains(*kind)).map(|kind| format!(" {kind:?}"));
+    let ready: String = ready.collect();
+    let ready = if ready.is_empty() { ready } else { format!(", ready-to-receive:{ready}") };
+    let revision = negotiated.peer_revision;
+    let (crc, sent, received) = (on(negotiated.crc), on(negotiated.markers_sent), on(negotiated.markers_received));
+    format!("peer's revision {revision}, CRC {crc}, markers sent {sent}, received {received}{depths}{ready}")
+}

@@ -1,0 +1,137 @@
+//! The monitor on this side's own traffic: `--trace` and `--write` of the commands that speak.
+//!
+//! The endpoint knows its octets, so nobody has to capture and no privilege is needed. Octets, order and times are what they were;
+//! TCP's headers and segment boundaries are made up.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weft_dissector::output::pcapng::{Interface, PacketBlock, Way, Writer};
+use weft_dissector::output::text::{finding_lines, unit_line};
+use weft_dissector::source::Frame as Captured;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Finding, Sink};
+use weft_peer::driver::{Tape, TapeEvent};
+use weft_suites::evidence::{Frame, Framer};
+
+use crate::exit::BadInput;
+
+const LINKTYPE_ETHERNET: u16 = 1;
+
+/// What is shown and kept of the traffic.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Watching")]
+pub(crate) struct WatchArguments {
+    /// One line for each start-up frame and FPDU on standard error, as `weft dissect` prints them, and what breaks a requirement
+    #[arg(long)]
+    trace: bool,
+    /// Write all connections to a capture; no privilege is needed, since this side knows its own octets
+    #[arg(long, value_name = "FILE.pcapng")]
+    write: Option<PathBuf>,
+}
+
+/// The monitor of a running command.
+pub(crate) struct Watch(Arc<Mutex<State>>);
+
+struct State {
+    framer: Framer,
+    /// Frames so far.
+    frames: u64,
+    /// When the tape's clock began, in nanoseconds since 1970.
+    origin: u64,
+    trace: Option<(Dissector, Printer)>,
+    capture: Option<Writer<BufWriter<File>>>,
+    failed: io::Result<()>,
+}
+
+impl WatchArguments {
+    /// The tape for a device that begins now, and who reads it; none when nothing is to be watched.
+    pub(crate) fn start(&self) -> anyhow::Result<Option<(Tape, Watch)>> {
+        if !self.trace && self.write.is_none() {
+            return Ok(None);
+        }
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let origin = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
+        let capture = match &self.write {
+            None => None,
+            Some(path) => {
+                let cannot = |error| BadInput(format!("cannot write {}: {error}", path.display()));
+                let mut writer = Writer::new(BufWriter::new(File::create(path).map_err(cannot)?), None)?;
+                let description = "Made from the octets that this side sent and received. Headers, segment boundaries and \
+                                   acknowledgements are made up.";
+                writer.interface(&Interface {
+                    link_type: LINKTYPE_ETHERNET,
+                    name: Some("weft"),
+                    description: Some(description),
+                    ..Interface::default()
+                })?;
+                Some(writer)
+            }
+        };
+        let trace = self.trace.then(|| (Dissector::default(), Printer { origin }));
+        let state = State { framer: Framer::default(), frames: 0, origin, trace, capture, failed: Ok(()) };
+        let state = Arc::new(Mutex::new(state));
+        let reader = Arc::clone(&state);
+        let tape = Tape::live(move |event| reader.lock().unwrap_or_else(PoisonError::into_inner).event(event));
+        Ok(Some((tape, Watch(state))))
+    }
+}
+
+impl Watch {
+    /// The traffic is over: what is certain only now is printed, and the capture is whole.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((dissector, printer)) = &mut state.trace {
+            dissector.finish(printer);
+        }
+        if let Some(writer) = state.capture.take() {
+            writer.finish()?;
+        }
+        std::mem::replace(&mut state.failed, Ok(()))
+            .map_err(|error| anyhow::Error::new(error).context("the capture is not whole"))
+    }
+}
+
+impl State {
+    fn event(&mut self, event: &TapeEvent) {
+        let mut framer = std::mem::take(&mut self.framer);
+        framer.event(event, |frame| self.frame(&frame));
+        self.framer = framer;
+    }
+
+    fn frame(&mut self, frame: &Frame) {
+        self.frames += 1;
+        let (number, octets) = (self.frames, &frame.octets[..]);
+        let wire_len = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+        let time = self.origin.saturating_add(frame.at_ns);
+        if let Some((dissector, printer)) = &mut self.trace {
+            dissector.frame(&Captured { number, time, link_type: LINKTYPE_ETHERNET, octets, wire_len }, printer);
+        }
+        if let Some(writer) = &mut self.capture {
+            let way = Some(if frame.from_tester { Way::Outbound } else { Way::Inbound });
+            let written = writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, way, comments: &[] });
+            if written.is_err() {
+                self.capture = None;
+                self.failed = written;
+            }
+        }
+    }
+}
+
+/// Prints to standard error; whether anybody can read it is not our concern.
+struct Printer {
+    origin: u64,
+}
+
+impl Sink for Printer {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        let _ = writeln!(io::stderr(), "{}", unit_line(unit, self.origin));
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        let _ = writeln!(io::stderr(), "{}", finding_lines(finding));
+    }
+}
