@@ -1,4 +1,5 @@
 //! `weft ping` with itself: both roles as processes, and what each saw of the wire under the monitor.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod bench;
 mod coverage;
 mod demo;
 mod deviations;
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Web(web::Arguments),
     /// Ping over RDMA, with weft or librdmacm's rping on the other side
     Ping(ping::Arguments),
+    /// Bandwidth and latency of the software RNIC
+    Bench(bench::Arguments),
     /// Be a responder for others to test against
     Serve(serve::Arguments),
     /// List what the builtin responder can be told to do wrong
@@ -75,6 +78,7 @@ impl Command {
             Command::Tui(arguments) => tui::run(&arguments),
             Command::Web(arguments) => web::run(&arguments),
             Command::Ping(arguments) => ping::run(&arguments),
+            Command::Bench(arguments) => bench::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Deviations(arguments) => deviations::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),

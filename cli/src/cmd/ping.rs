@@ -15,6 +15,9 @@ use crate::rnic::{self, MpaArguments};
 use crate::runtime;
 use crate::watch::WatchArguments;
 
+/// What rping does without `-S`; its manual page says 100.
+const DEFAULT_SIZE: u32 = 64;
+
 /// The command line.
 #[derive(clap::Args)]
 #[command(
@@ -48,8 +51,8 @@ pub(crate) struct Arguments {
     /// Client: rounds; without it, until it is interrupted
     #[arg(short = 'C', long, value_name = "ROUNDS")]
     count: Option<u64>,
-    /// Client: octets of a round's data, 23 to 65535; a server takes all of them, whatever it is given
-    #[arg(short = 'S', long, default_value_t = 100)]
+    /// Client: octets of a round's data, 23 to 65535. An rping server has to be given the same; weft's takes all
+    #[arg(short = 'S', long, default_value_t = DEFAULT_SIZE)]
     size: u32,
     /// Server: go on when a client is done, and serve several at a time
     #[arg(short = 'P', long, requires = "server")]

@@ -1,6 +1,7 @@
 //! Workloads over real TCP, both sides.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
+mod bench;
 mod ping;
 
 use weft_peer::driver::Device;

@@ -1,0 +1,192 @@
+//! `weft bench`: bandwidth and latency of the software RNIC, beside a plain TCP stream when asked.
+//!
+//! Samples of all subjects alternate, so that what disturbs the machine disturbs them alike; the median counts.
+
+mod subject;
+mod tcp;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use weft_peer::workload::bench::{Carrier, MAX_DEPTH, MAX_SIZE};
+
+use crate::exit::BadInput;
+use crate::rnic::MpaArguments;
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+use subject::{Subject, here};
+use tcp::Tcp;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Without an address, the other side is a second RNIC in a thread of its own, over the loopback interface.\n\
+    Write latency is that of a Write and an empty Send behind it, since a Write tells its target nothing.\n\n\
+    Examples:\n  weft bench --compare tcp                        Write, Read and Send beside a plain TCP stream\n  \
+    weft bench --no-crc --op write --size 65536     one operation, without CRC where the peer agrees\n  \
+    weft bench -a 192.0.2.17 --latency --json       round trips to a `weft serve` elsewhere"
+)]
+pub(crate) struct Arguments {
+    /// A `weft serve` to measure with
+    #[arg(short = 'a', long, value_name = "ADDRESS")]
+    address: Option<String>,
+    /// Its port
+    #[arg(short = 'p', long, default_value_t = 7175)]
+    port: u16,
+    /// What carries the data
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Op::Write, Op::Read, Op::Send])]
+    op: Vec<Op>,
+    /// Octets of a message (default 1 MiB, or 4 with --latency)
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_SIZE)))]
+    size: Option<u32>,
+    /// Messages in flight
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    depth: u32,
+    /// Round trips of one message at a time instead of bandwidth
+    #[arg(long)]
+    latency: bool,
+    /// Both directions at once, on two connections
+    #[arg(long, conflicts_with_all = ["latency", "compare"])]
+    both_ways: bool,
+    /// Samples of each
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    samples: u16,
+    /// MiB of a bandwidth sample
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    total: u64,
+    /// Round trips of a latency sample
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    rounds: u64,
+    /// Measure this beside it, sample by sample: blocking sockets, writes and reads of 1 MiB, no delay of small segments
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "address")]
+    compare: Option<Compare>,
+    /// One JSON object for each line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    mpa: MpaArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Op {
+    /// RDMA Write
+    Write,
+    /// RDMA Read
+    Read,
+    /// Send
+    Send,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Compare {
+    /// A plain TCP stream
+    Tcp,
+}
+
+impl Op {
+    fn carrier(self) -> Carrier {
+        match self {
+            Op::Write => Carrier::Write,
+            Op::Read => Carrier::Read,
+            Op::Send => Carrier::Send,
+        }
+    }
+}
+
+/// Measures, and prints.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let size = arguments.size.unwrap_or(if arguments.latency { 4 } else { 1 << 20 });
+    if arguments.latency && size == 0 && arguments.compare.is_some() {
+        return Err(BadInput("TCP has no message of no octets to compare with; give --size".to_owned()).into());
+    }
+    let count =
+        if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };
+    runtime::on_one_thread(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let other = match &arguments.address {
+            Some(host) => crate::rnic::resolve(host, arguments.port).await?,
+            None => here(arguments.mpa.settings())?,
+        };
+        let device = crate::rnic::open(tape)?;
+        let mut tcp = arguments.compare.map(|_| Tcp::start()).transpose()?;
+        let mut subjects = Vec::new();
+        for op in &arguments.op {
+            subjects.push(Subject::connect(&device, other, arguments, op.carrier(), size).await?);
+        }
+        let mut times = vec![Vec::new(); subjects.len() + 1];
+        for _ in 0..arguments.samples {
+            if let Some(tcp) = &mut tcp {
+                times[0].push(if arguments.latency { tcp.round_trips(count, size)? } else { tcp.stream(count, size)? });
+            }
+            for (subject, times) in subjects.iter().zip(&mut times[1..]) {
+                times.push(subject.sample(count).await?);
+            }
+        }
+        let mut out = io::stdout().lock();
+        let ways = if arguments.both_ways { 2 } else { 1 };
+        let mut report = Report { arguments, size, count, tcp: None, out: &mut out };
+        if tcp.is_some() {
+            report.line("tcp", 1, &mut times[0])?;
+        }
+        for (subject, times) in subjects.iter().zip(&mut times[1..]) {
+            report.line(subject.name(), ways, times)?;
+        }
+        for subject in subjects {
+            subject.disconnect().await?;
+        }
+        drop(device);
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+struct Report<'a, W> {
+    arguments: &'a Arguments,
+    size: u32,
+    count: u64,
+    /// TCP's median, in the unit of the lines.
+    tcp: Option<f64>,
+    out: &'a mut W,
+}
+
+impl<W: Write> Report<'_, W> {
+    /// Microseconds a round trip, or MB/s (10^6 octets) of all directions together.
+    fn line(&mut self, name: &str, ways: u32, times: &mut [Duration]) -> io::Result<()> {
+        let latency = self.arguments.latency;
+        let octets = self.count as f64 * f64::from(self.size) * f64::from(ways);
+        let mut values: Vec<f64> = times
+            .iter()
+            .map(|time| {
+                let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
+                if latency { seconds * 1e6 / self.count as f64 } else { octets / seconds / 1e6 }
+            })
+            .collect();
+        values.sort_by(f64::total_cmp);
+        let (least, median, most) = (values[0], values[values.len() / 2], values[values.len() - 1]);
+        let ratio = self.tcp.map(|tcp| median / tcp);
+        let unit = if latency { "us" } else { "MB/s" };
+        if self.arguments.json {
+            let line = serde_json::json!({
+                "kind": "bench", "what": name, "measure": if latency { "latency" } else { "bandwidth" }, "unit": unit,
+                "octets": self.size, "depth": if latency { 1 } else { self.arguments.depth }, "count": self.count,
+                "both_ways": ways == 2, "samples": values.len(),
+                "min": least, "median": median, "max": most, "of_tcp": ratio,
+            });
+            writeln!(self.out, "{line}")?;
+        } else {
+            let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.2} of TCP"));
+            let size = self.size;
+            writeln!(self.out, "{name:<6} {size:>9} octets  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}")?;
+        }
+        if name == "tcp" {
+            self.tcp = Some(median);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! What is measured: one operation, on a connection of its own, or on two for both directions.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weft_peer::driver::Device;
+use weft_peer::driver::cm::{CmSettings, Listener};
+use weft_peer::workload::bench::{Carrier, Plan, Sink, Source, connect_sink, connect_source, serve};
+
+use super::Arguments;
+use crate::{rnic, runtime};
+
+pub(super) struct Subject {
+    carrier: Carrier,
+    forth: Source,
+    back: Option<Sink>,
+}
+
+impl Subject {
+    pub(super) async fn connect(
+        device: &Device,
+        address: SocketAddr,
+        arguments: &Arguments,
+        carrier: Carrier,
+        size: u32,
+    ) -> anyhow::Result<Self> {
+        let plan = Plan { carrier, size, depth: arguments.depth, latency: arguments.latency, reverse: false };
+        let settings = arguments.mpa.settings();
+        let (forth, _) = connect_source(device, address, settings, plan).await.map_err(rnic::failed)?;
+        let back = if arguments.both_ways {
+            Some(connect_sink(device, address, settings, plan).await.map_err(rnic::failed)?.0)
+        } else {
+            None
+        };
+        Ok(Subject { carrier, forth, back })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.carrier.name()
+    }
+
+    /// The time of `count` messages, in each direction that is measured.
+    pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
+        let begin = Instant::now();
+        match &self.back {
+            None => self.forth.run(count).await.map_err(rnic::failed)?,
+            Some(back) => {
+                tokio::try_join!(self.forth.run(count), back.ask(count)).map_err(rnic::failed)?;
+            }
+        }
+        Ok(begin.elapsed())
+    }
+
+    pub(super) async fn disconnect(self) -> anyhow::Result<()> {
+        self.forth.disconnect().await.map_err(rnic::failed)?;
+        if let Some(back) = self.back {
+            back.disconnect().await.map_err(rnic::failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// A second RNIC in a thread of its own, for as long as the process lives; gives its address.
+pub(super) fn here(settings: CmSettings) -> anyhow::Result<SocketAddr> {
+    let (sender, address) = mpsc::channel();
+    thread::spawn(move || {
+        runtime::on_one_thread(async {
+            let device = rnic::open(None)?;
+            let listener = Listener::bind(&device, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
+            sender.send(listener.local_addr())?;
+            loop {
+                let request = listener.next().await?;
+                let device = device.clone();
+                // What went wrong is seen on the other end.
+                tokio::spawn(async move { serve(&device, request).await });
+            }
+        })
+    });
+    Ok(address.recv()?)
+}

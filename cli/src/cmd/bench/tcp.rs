@@ -1,0 +1,93 @@
+//! What the software RNIC is compared with: one plain TCP stream, blocking sockets, a thread for the other end.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Octets of a write, and of the read buffer.
+const BUFFER: usize = 1 << 20;
+
+/// A connection to a thread that does what it is told: first eight octets say how many follow, eight more in how large parts each
+/// is sent back; 0: only one octet is sent back, at the end.
+pub(super) struct Tcp {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Tcp {
+    pub(super) fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        thread::spawn(move || {
+            if let Ok((stream, _)) = listener.accept() {
+                // It ends with the connection.
+                let _ = serve(stream);
+            }
+        });
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Tcp { stream, buffer: vec![0; BUFFER] })
+    }
+
+    /// The time that `count` messages of `size` octets take, until the other end has them all.
+    pub(super) fn stream(&mut self, count: u64, size: u32) -> io::Result<Duration> {
+        let begin = Instant::now();
+        let mut left = count * u64::from(size);
+        self.command(left, 0)?;
+        while left > 0 {
+            let now = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
+            self.stream.write_all(&self.buffer[..now])?;
+            left -= now as u64;
+        }
+        self.stream.read_exact(&mut self.buffer[..1])?;
+        Ok(begin.elapsed())
+    }
+
+    /// The time of `count` round trips of `size` octets.
+    pub(super) fn round_trips(&mut self, count: u64, size: u32) -> io::Result<Duration> {
+        let part = usize::try_from(size).unwrap_or(BUFFER).min(BUFFER);
+        self.command(count * part as u64, part as u64)?;
+        let begin = Instant::now();
+        for _ in 0..count {
+            self.stream.write_all(&self.buffer[..part])?;
+            self.stream.read_exact(&mut self.buffer[..part])?;
+        }
+        Ok(begin.elapsed())
+    }
+
+    fn command(&mut self, octets: u64, part: u64) -> io::Result<()> {
+        let mut command = [0; 16];
+        command[..8].copy_from_slice(&octets.to_be_bytes());
+        command[8..].copy_from_slice(&part.to_be_bytes());
+        self.stream.write_all(&command)
+    }
+}
+
+fn serve(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let (mut octets, mut part) = ([0; 8], [0; 8]);
+        stream.read_exact(&mut octets)?;
+        stream.read_exact(&mut part)?;
+        let mut left = u64::from_be_bytes(octets);
+        let part = usize::try_from(u64::from_be_bytes(part)).unwrap_or(BUFFER).min(BUFFER);
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
+            if part == 0 {
+                match stream.read(&mut buffer[..most])? {
+                    0 => return Ok(()),
+                    read => left -= read as u64,
+                }
+            } else {
+                stream.read_exact(&mut buffer[..part])?;
+                stream.write_all(&buffer[..part])?;
+                left = left.saturating_sub(part as u64);
+            }
+        }
+        if part == 0 {
+            stream.write_all(&[1])?;
+        }
+    }
+}

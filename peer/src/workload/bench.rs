@@ -1,0 +1,410 @@
+//! Streams of equal messages in one direction, for measuring: bandwidth and latency of Send, Write and Read.
+//!
+//! One side is the [`Source`] of the data, the other the [`Sink`]; which one connected does not matter. The [`Plan`] travels as text in
+//! the Request's private data, and each side tells where its memory is: the Initiator behind the plan, the Responder in its Reply.
+//! All messages of a side lie in the same memory, as they do in a plain loop over one buffer.
+//!
+//! The sink answers every [`Plan::answered`]th Send with a Send of as many octets as a latency plan has, else of none. A run of
+//! Writes or Reads ends with a Send that is answered: then all data is where it belongs. Nothing here reads a clock: a run
+//! begins and ends with its future, and whoever awaits it takes the time.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use super::{Endpoint, EndpointSettings, Region, WorkloadError};
+use crate::driver::Device;
+use crate::driver::cm::{CmSettings, ConnectRequest, Connected};
+use crate::memory::Access;
+use crate::mpa::PrivateData;
+use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr};
+
+/// What carries the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Carrier {
+    /// RDMA Reads, of the data's sink, whichever side that is: the reading side is called [`Source`] all the same.
+    Read,
+    /// Sends.
+    Send,
+    /// RDMA Writes.
+    Write,
+}
+
+impl Carrier {
+    /// All of them.
+    pub const ALL: [Carrier; 3] = [Carrier::Write, Carrier::Read, Carrier::Send];
+
+    /// As it stands in a plan.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Carrier::Read => "read",
+            Carrier::Send => "send",
+            Carrier::Write => "write",
+        }
+    }
+}
+
+/// Greatest message, in octets.
+pub const MAX_SIZE: u32 = 64 << 20;
+/// Greatest number of messages in flight.
+pub const MAX_DEPTH: u32 = 1024;
+
+/// What is measured on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// What carries the data.
+    pub carrier: Carrier,
+    /// Octets of a message, at most [`MAX_SIZE`].
+    pub size: u32,
+    /// Messages in flight, 1 to [`MAX_DEPTH`].
+    pub depth: u32,
+    /// One message at a time, and an answer of the same kind to each Send: a round trip.
+    pub latency: bool,
+    /// The Responder is the source.
+    pub reverse: bool,
+}
+
+const MAGIC: &str = "weft-bench/1";
+/// A Send that ends a run, or tells the source how many messages to send.
+const CONTROL: u32 = 8;
+
+impl Plan {
+    /// As it travels, with this side's memory behind it.
+    fn emit(&self, memory: RemoteAddress) -> String {
+        let Plan { carrier, size, depth, latency, reverse } = self;
+        let (kind, way) = (if *latency { "latency" } else { "bandwidth" }, if *reverse { "back" } else { "forth" });
+        format!("{MAGIC} {} {size} {depth} {kind} {way} {}", carrier.name(), emit_memory(memory))
+    }
+
+    /// Reads a Request's private data; `None` when it is no plan, or one beyond the limits.
+    #[must_use]
+    pub fn parse(private_data: &[u8]) -> Option<(Self, RemoteAddress)> {
+        let text = std::str::from_utf8(private_data).ok()?;
+        let mut words = text.split(' ');
+        let mut word = || words.next();
+        (word()? == MAGIC).then_some(())?;
+        let name = word()?;
+        let carrier = Carrier::ALL.into_iter().find(|carrier| carrier.name() == name)?;
+        let size = word()?.parse().ok().filter(|size| *size <= MAX_SIZE)?;
+        let depth = word()?.parse().ok().filter(|depth| (1..=MAX_DEPTH).contains(depth))?;
+        let latency = word()? == "latency";
+        let reverse = word()? == "back";
+        let memory = parse_memory(word()?)?;
+        Some((Plan { carrier, size, depth, latency, reverse }, memory))
+    }
+
+    /// Every so many Sends are answered.
+    #[must_use]
+    pub fn answered(&self) -> u32 {
+        if self.latency || self.carrier != Carrier::Send { 1 } else { self.depth.div_ceil(2) }
+    }
+
+    /// Sends of a run of `count` messages that reach the sink.
+    fn sends(&self, count: u64) -> u64 {
+        match self.carrier {
+            Carrier::Send => count,
+            Carrier::Write if self.latency => count,
+            Carrier::Read | Carrier::Write => 1,
+        }
+    }
+}
+
+fn emit_memory(memory: RemoteAddress) -> String {
+    format!("{:x}@{:x}", memory.tagged_offset, memory.stag)
+}
+
+fn parse_memory(text: &str) -> Option<RemoteAddress> {
+    let (offset, stag) = text.split_once('@')?;
+    let tagged_offset = u64::from_str_radix(offset, 16).ok()?;
+    Some(RemoteAddress { stag: u32::from_str_radix(stag, 16).ok()?, tagged_offset })
+}
+
+/// What both sides have.
+#[derive(Debug)]
+struct Side {
+    endpoint: Endpoint,
+    plan: Plan,
+    /// Of the source: what is sent, or what Reads fill. Of the sink: the other end of it.
+    data: Region,
+    /// Receives.
+    messages: Region,
+    peer: RemoteAddress,
+    /// Octets of each receive.
+    room: u32,
+}
+
+impl Side {
+    fn new(device: &Device, plan: Plan) -> Result<Self, WorkloadError> {
+        let settings =
+            EndpointSettings { sends: plan.depth + 8, receives: plan.depth + 8, ord: plan.depth.min(128), ird: 128 };
+        let mut endpoint = Endpoint::new(device, settings)?;
+        let data = endpoint.register(plan.size as usize, Access { bind: false, ..Access::ALL })?;
+        let room = plan.size.max(CONTROL);
+        let messages = endpoint.register(room as usize, Access::LOCAL)?;
+        let side = Side { endpoint, plan, data, messages, peer: RemoteAddress { stag: 0, tagged_offset: 0 }, room };
+        (0..settings.receives).try_for_each(|_| side.post_receive())?;
+        Ok(side)
+    }
+
+    fn post_receive(&self) -> Result<(), WorkloadError> {
+        self.endpoint.post_receive(0, self.messages.part(0, self.room))
+    }
+
+    /// The next Send of the peer; gives its octets.
+    async fn receive(&self) -> Result<u32, WorkloadError> {
+        loop {
+            let completion = self.endpoint.completion().await?;
+            if completion.operation == CompletedOperation::Receive {
+                return Ok(completion.octets);
+            }
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        let part = self.data.part(0, self.plan.size);
+        let payload = Payload::Gather(vec![part]);
+        match self.plan.carrier {
+            Carrier::Read => Operation::Read { local: part, remote: self.peer, invalidate_local: false },
+            Carrier::Send => Operation::Send { payload, solicited: false, invalidate: None },
+            Carrier::Write => Operation::Write { payload, remote: self.peer },
+        }
+    }
+
+    fn send(&self, octets: u32, signaled: bool) -> Result<(), WorkloadError> {
+        let payload = Payload::Gather(vec![self.data.part(0, octets)]);
+        let operation = Operation::Send { payload, solicited: false, invalidate: None };
+        self.endpoint.post(vec![SendWr { signaled, ..SendWr::new(0, operation) }])
+    }
+}
+
+/// The side that posts the work.
+#[derive(Debug)]
+pub struct Source(Side);
+
+impl Source {
+    /// Sends, Writes or Reads `count` messages; done when all data is where it belongs.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn run(&self, count: u64) -> Result<(), WorkloadError> {
+        let side = &self.0;
+        match (side.plan.latency, side.plan.carrier) {
+            (true, Carrier::Send | Carrier::Write) => self.round_trips(count).await,
+            (_, Carrier::Send) => self.stream_sends(count).await,
+            (_, Carrier::Read | Carrier::Write) => {
+                let depth = if side.plan.latency { 1 } else { u64::from(side.plan.depth) };
+                let (mut posted, mut done) = (0, 0);
+                while done < count {
+                    while posted < count && posted - done < depth {
+                        side.endpoint.post(vec![SendWr::new(0, side.operation())])?;
+                        posted += 1;
+                    }
+                    side.endpoint.completion().await?;
+                    done += 1;
+                }
+                side.endpoint.send(Bytes::from_static(&[0; CONTROL as usize]))?;
+                side.receive().await?;
+                side.post_receive()
+            }
+        }
+    }
+
+    async fn round_trips(&self, count: u64) -> Result<(), WorkloadError> {
+        let side = &self.0;
+        for _ in 0..count {
+            if side.plan.carrier == Carrier::Write {
+                let write = SendWr { signaled: false, ..SendWr::new(0, side.operation()) };
+                side.endpoint.post(vec![write])?;
+                // A Write tells its target nothing.
+                side.send(0, false)?;
+            } else {
+                side.send(side.plan.size, false)?;
+            }
+            side.receive().await?;
+            side.post_receive()?;
+        }
+        Ok(())
+    }
+
+    /// At most `depth` Sends are unanswered; `count` is made a multiple of what an answer covers.
+    async fn stream_sends(&self, count: u64) -> Result<(), WorkloadError> {
+        let (side, answered) = (&self.0, u64::from(self.0.plan.answered()));
+        let count = count.next_multiple_of(answered);
+        let (mut posted, mut confirmed) = (0, 0);
+        while confirmed < count {
+            while posted < count && posted - confirmed < u64::from(side.plan.depth) {
+                side.endpoint.post(vec![SendWr { signaled: false, ..SendWr::new(0, side.operation()) }])?;
+                posted += 1;
+            }
+            side.receive().await?;
+            side.post_receive()?;
+            confirmed += answered;
+        }
+        Ok(())
+    }
+
+    /// Closes gracefully.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn disconnect(&self) -> Result<(), WorkloadError> {
+        self.0.endpoint.disconnect().await
+    }
+}
+
+/// The side that answers.
+#[derive(Debug)]
+pub struct Sink(Side);
+
+impl Sink {
+    /// Answers a source's run of `count` messages.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn run(&self, count: u64) -> Result<(), WorkloadError> {
+        let side = &self.0;
+        let answered = u64::from(side.plan.answered());
+        let sends = side.plan.sends(count).next_multiple_of(answered);
+        self.answer(sends).await
+    }
+
+    /// Asks a source that listens for a run of `count` messages, and answers it.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn ask(&self, count: u64) -> Result<(), WorkloadError> {
+        self.0.endpoint.send(Bytes::copy_from_slice(&count.to_be_bytes()))?;
+        self.run(count).await
+    }
+
+    async fn answer(&self, sends: u64) -> Result<(), WorkloadError> {
+        let side = &self.0;
+        let every = u64::from(side.plan.answered());
+        let octets = if side.plan.latency && side.plan.carrier == Carrier::Send { side.plan.size } else { 0 };
+        for n in 1..=sends {
+            side.receive().await?;
+            side.post_receive()?;
+            if n % every == 0 {
+                side.send(octets, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes gracefully.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn disconnect(&self) -> Result<(), WorkloadError> {
+        self.0.endpoint.disconnect().await
+    }
+}
+
+/// Connects as the plan's source.
+///
+/// # Errors
+/// No connection came about, or the peer does not know plans.
+pub async fn connect_source(
+    device: &Device,
+    address: SocketAddr,
+    settings: CmSettings,
+    plan: Plan,
+) -> Result<(Source, Connected), WorkloadError> {
+    let (side, connected) = connect(device, address, settings, Plan { reverse: false, ..plan }).await?;
+    Ok((Source(side), connected))
+}
+
+/// Connects as the sink of a source that listens.
+///
+/// # Errors
+/// No connection came about, or the peer does not know plans.
+pub async fn connect_sink(
+    device: &Device,
+    address: SocketAddr,
+    settings: CmSettings,
+    plan: Plan,
+) -> Result<(Sink, Connected), WorkloadError> {
+    let (side, connected) = connect(device, address, settings, Plan { reverse: true, ..plan }).await?;
+    Ok((Sink(side), connected))
+}
+
+async fn connect(
+    device: &Device,
+    address: SocketAddr,
+    settings: CmSettings,
+    plan: Plan,
+) -> Result<(Side, Connected), WorkloadError> {
+    let mut side = Side::new(device, plan)?;
+    let request = PrivateData::new(plan.emit(side.data.remote(0))).map_err(crate::driver::cm::CmError::from)?;
+    let connected = side.endpoint.connect(address, settings, &request).await?;
+    let reply = connected.peer.private_data.as_octets();
+    side.peer = std::str::from_utf8(reply).ok().and_then(parse_memory).ok_or_else(|| {
+        WorkloadError::Protocol(
+            "its Reply does not tell where its memory is; is `weft serve` on the other side?".into(),
+        )
+    })?;
+    Ok((side, connected))
+}
+
+/// Accepts a peer whose Request brought a plan, and does its part until the peer closes.
+///
+/// # Errors
+/// The Request has no plan; the connection ended otherwise than by the peer's close between two runs.
+pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
+    let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
+        return Err(WorkloadError::Protocol("its Request brings no plan that this version knows".into()));
+    };
+    let mut side = Side::new(device, plan)?;
+    side.peer = memory;
+    let reply = PrivateData::new(emit_memory(side.data.remote(0))).map_err(crate::driver::cm::CmError::from)?;
+    side.endpoint.accept(request, &reply)?;
+    let served = if plan.reverse { serve_source(side).await } else { serve_sink(side).await };
+    match served {
+        Err(WorkloadError::Ended { operation: CompletedOperation::Receive, terminate: None }) => Ok(()),
+        served => served,
+    }
+}
+
+async fn serve_sink(side: Side) -> Result<(), WorkloadError> {
+    let sink = Sink(side);
+    sink.answer(u64::MAX).await
+}
+
+async fn serve_source(side: Side) -> Result<(), WorkloadError> {
+    let source = Source(side);
+    loop {
+        let side = &source.0;
+        if side.receive().await? != CONTROL {
+            return Err(WorkloadError::Protocol("a Send that does not tell a number of messages".into()));
+        }
+        let count =
+            side.endpoint.with(side.messages, |octets| octets.first_chunk().copied().map(u64::from_be_bytes))?;
+        side.post_receive()?;
+        source.run(count.unwrap_or(0)).await?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_travel_as_text() {
+        let plan = Plan { carrier: Carrier::Write, size: 1 << 20, depth: 16, latency: false, reverse: true };
+        let memory = RemoteAddress { stag: 0x1234_56ff, tagged_offset: 0x1000 };
+        let text = "weft-bench/1 write 1048576 16 bandwidth back 1000@123456ff";
+        assert_eq!((plan.emit(memory).as_str(), Plan::parse(text.as_bytes())), (text, Some((plan, memory))));
+        for wrong in [
+            "",
+            "weft-bench/2 write 1048576 16 bandwidth back 1000@123456ff",
+            "weft-bench/1 push 1048576 16 bandwidth back 1000@123456ff",
+            "weft-bench/1 write 67108865 16 bandwidth back 1000@123456ff",
+            "weft-bench/1 write 1048576 0 bandwidth back 1000@123456ff",
+            "weft-bench/1 write 1048576 1025 bandwidth back 1000@123456ff",
+            "weft-bench/1 write 1048576 16 bandwidth back 1000",
+        ] {
+            assert_eq!(Plan::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Streams of messages, each carrier in each direction.
+
+use weft_peer::driver::Device;
+use weft_peer::driver::cm::Listener;
+use weft_peer::workload::bench::{Carrier, Plan, connect_sink, connect_source, serve};
+
+use super::{device, listener, settings};
+
+async fn run(plan: Plan, there: &Device, listener: &Listener) {
+    let here = device();
+    let running = async {
+        if plan.reverse {
+            let (sink, _) = connect_sink(&here, listener.local_addr(), settings(), plan).await.unwrap();
+            for count in [1, 100] {
+                sink.ask(count).await.unwrap();
+            }
+            sink.disconnect().await.unwrap();
+        } else {
+            let (source, _) = connect_source(&here, listener.local_addr(), settings(), plan).await.unwrap();
+            for count in [1, 100] {
+                source.run(count).await.unwrap();
+            }
+            source.disconnect().await.unwrap();
+        }
+    };
+    let serving = async { serve(there, listener.next().await.unwrap()).await };
+    let ((), served) = tokio::join!(running, serving);
+    served.unwrap();
+}
+
+#[tokio::test]
+async fn every_carrier_both_ways() {
+    let there = device();
+    let listener = listener(&there);
+    for carrier in Carrier::ALL {
+        for (size, depth, latency) in [(0, 4, false), (4, 1, true), (100_000, 1, false), (5000, 1024, false)] {
+            for reverse in [false, true] {
+                run(Plan { carrier, size, depth, latency, reverse }, &there, &listener).await;
+            }
+        }
+    }
+}
