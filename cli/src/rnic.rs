@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use weft_peer::driver::cm::{CmSettings, Connected};
+use weft_peer::driver::device::random_seed;
 use weft_peer::driver::{Device, Tape};
+use weft_peer::memory::MemorySettings;
 use weft_peer::mpa::{Depth, EnhancedUse, Model, MpaSettings, Rtr, RtrKinds};
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::WorkloadError;
@@ -72,7 +74,8 @@ impl MpaArguments {
 
 /// A software RNIC of its own, recorded on `tape`.
 pub(crate) fn open(tape: Option<Tape>) -> anyhow::Result<Device> {
-    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default())?;
+    let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
+    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
     Ok(match tape {
         Some(tape) => Device::recorded(rnic, tape),
         None => Device::new(rnic),

@@ -173,7 +173,7 @@ impl Endpoint {
     /// The queue is full, or the connection ended.
     pub fn post_receive(&self, wr_id: u64, to: Sge) -> Result<(), WorkloadError> {
         let wr = ReceiveWr { wr_id, scatter: vec![to] };
-        self.device.verbs(|rnic| rnic.post_receive(self.qp, vec![wr]))?;
+        self.device.post_receive(self.qp, vec![wr])?;
         Ok(())
     }
 
