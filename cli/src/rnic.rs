@@ -105,12 +105,14 @@ pub(crate) fn unreachable(address: SocketAddr, error: &dyn std::fmt::Display) ->
 pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
     let code = match error {
         WorkloadError::Cm(_) => UNREACHABLE,
-        WorkloadError::Ended { .. }
+        WorkloadError::Differs(_)
+        | WorkloadError::Ended { .. }
         | WorkloadError::Failed { .. }
         | WorkloadError::Mismatch { .. }
         | WorkloadError::Protocol(_) => UNEXPECTED,
         WorkloadError::Buffer(_)
         | WorkloadError::Cq(_)
+        | WorkloadError::Local(_)
         | WorkloadError::Memory(_)
         | WorkloadError::Post(_)
         | WorkloadError::Qp(_) => HARNESS,

@@ -8,7 +8,7 @@
 //! Writes or Reads ends with a Send that is answered: then all data is where it belongs. Nothing here reads a clock: a run
 //! begins and ends with its future, and whoever awaits it takes the time.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use bytes::Bytes;
 
@@ -110,11 +110,11 @@ impl Plan {
     }
 }
 
-fn emit_memory(memory: RemoteAddress) -> String {
+pub(super) fn emit_memory(memory: RemoteAddress) -> String {
     format!("{:x}@{:x}", memory.tagged_offset, memory.stag)
 }
 
-fn parse_memory(text: &str) -> Option<RemoteAddress> {
+pub(super) fn parse_memory(text: &str) -> Option<RemoteAddress> {
     let (offset, stag) = text.split_once('@')?;
     let tagged_offset = u64::from_str_radix(offset, 16).ok()?;
     Some(RemoteAddress { stag: u32::from_str_radix(stag, 16).ok()?, tagged_offset })

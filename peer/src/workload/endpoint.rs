@@ -1,6 +1,6 @@
 //! What every workload needs of the verbs: a Queue Pair, a completion queue for both of its queues, and registered memory.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use bytes::Bytes;
 

@@ -16,6 +16,9 @@ pub enum WorkloadError {
     /// A completion queue.
     #[error(transparent)]
     Cq(#[from] CqError),
+    /// What came is not what went.
+    #[error("the data differs: {0}")]
+    Differs(String),
     /// The connection ended while work was under way.
     #[error("the connection ended during the {operation:?}{}", told(*.terminate))]
     Ended {
@@ -34,6 +37,9 @@ pub enum WorkloadError {
         /// The Terminate that this side sent because of it.
         terminate: Option<TerminateRecord>,
     },
+    /// What gives or takes the data on this side failed.
+    #[error("{0}")]
+    Local(String),
     /// Memory could not be had.
     #[error(transparent)]
     Memory(#[from] MemoryError),

@@ -1,12 +1,14 @@
 //! What a connected pair of endpoints does: workloads over the verbs of a [`Device`](crate::driver::Device).
 //!
 //! - [`bench`]: streams of equal messages, to be measured;
+//! - [`cat`]: one stream of octets, by Sends, Writes or Reads;
 //! - [`ping`]: rping's ritual, both roles: Send, Read, Send, Send, Write, Send.
 //!
 //! A workload is async where the verbs are; how its messages look and what its data is are functions of octets. Each has an
 //! [`Endpoint`]: a Queue Pair with its completion queue and registered memory.
 
 pub mod bench;
+pub mod cat;
 mod endpoint;
 mod error;
 pub mod ping;

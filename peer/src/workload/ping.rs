@@ -13,7 +13,7 @@
 //! Each Send has 16 octets: an [`Advertisement`], or zeros. Private data is none. The server writes back what it read as a C string:
 //! up to the first zero octet, and that octet.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use bytes::Bytes;
 

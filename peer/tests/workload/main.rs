@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod bench;
+mod cat;
 mod ping;
 
 use weft_peer::driver::Device;

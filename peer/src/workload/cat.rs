@@ -1,0 +1,382 @@
+//! One stream of octets from a source to a sink, carried by Sends, Writes or Reads; both sides compare length and hash at the end.
+//!
+//! ```text
+//!   source                                        sink
+//!     | Send: a part, or the length of one  ------->  |   the part itself goes by the carrier:
+//!     |  <-------              Send, empty: go ahead  |   in the Send, by a Write before it, or by
+//!     |                     ...                       |   a Read of the sink's behind it
+//!     | Send, empty: no more                ------->  |
+//!     | Send: length and hash               ------->  |
+//!     |  <-------              Send: length and hash  |
+//! ```
+//!
+//! Parts lie in [`SLOTS`] slots in turn, and as many are under way at most. The Initiator's private data says who is who and where
+//! its slots are, the Responder's where its are. An Initiator that is the sink begins with an empty Send, since a Responder may not.
+//! Hashes are 64-bit FNV-1a: against mistakes, not against forgers.
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::bench::{Carrier, emit_memory, parse_memory};
+use super::{Endpoint, EndpointSettings, Region, WorkloadError};
+use crate::driver::Device;
+use crate::driver::cm::{CmError, CmSettings, ConnectRequest};
+use crate::memory::Access;
+use crate::mpa::PrivateData;
+use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr, WorkCompletion};
+
+/// Octets of a part at most.
+pub const PART: usize = 256 << 10;
+/// Parts that are under way at most.
+pub const SLOTS: u64 = 4;
+
+const MAGIC: &str = "weft-cat/1";
+const PART_U32: u32 = PART as u32;
+/// Receives: the parts, the end and the totals.
+const RECEIVES: u64 = SLOTS + 3;
+
+/// How many octets there were, and their hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// Octets.
+    pub length: u64,
+    /// 64-bit FNV-1a.
+    pub hash: u64,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Totals { length: 0, hash: 0xcbf2_9ce4_8422_2325 }
+    }
+}
+
+impl Totals {
+    /// Takes in what comes next.
+    pub fn add(&mut self, octets: &[u8]) {
+        self.length += octets.len() as u64;
+        for octet in octets {
+            self.hash = (self.hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn emit(self) -> Bytes {
+        Bytes::from([self.length.to_be_bytes(), self.hash.to_be_bytes()].concat())
+    }
+
+    fn parse(octets: &[u8]) -> Option<Self> {
+        let (length, rest) = octets.split_first_chunk()?;
+        let (hash, rest) = rest.split_first_chunk()?;
+        rest.is_empty().then_some(Totals { length: u64::from_be_bytes(*length), hash: u64::from_be_bytes(*hash) })
+    }
+}
+
+/// What an Initiator asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// What carries the parts.
+    pub carrier: Carrier,
+    /// The Initiator is the sink.
+    pub pull: bool,
+}
+
+impl Ask {
+    fn emit(self, memory: RemoteAddress) -> String {
+        let way = if self.pull { "pull" } else { "push" };
+        format!("{MAGIC} {} {way} {}", self.carrier.name(), emit_memory(memory))
+    }
+
+    /// Reads a Request's private data; `None` when it asks for something else.
+    #[must_use]
+    pub fn parse(private_data: &[u8]) -> Option<(Self, RemoteAddress)> {
+        let text = std::str::from_utf8(private_data).ok()?;
+        let [magic, name, way, memory] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+        let carrier = Carrier::ALL.into_iter().find(|carrier| carrier.name() == name)?;
+        let ways = magic == MAGIC && (way == "pull" || way == "push");
+        ways.then_some((Ask { carrier, pull: way == "pull" }, parse_memory(memory)?))
+    }
+}
+
+/// Gives the next octets of a stream into the buffer; 0 at its end.
+pub type Give<'a> = dyn FnMut(&mut [u8]) -> Result<usize, String> + Send + 'a;
+/// Takes the next octets of a stream.
+pub type Take<'a> = dyn FnMut(&[u8]) -> Result<(), String> + Send + 'a;
+
+/// One side of a connection.
+#[derive(Debug)]
+pub struct Cat {
+    endpoint: Endpoint,
+    carrier: Carrier,
+    slots: Region,
+    messages: Region,
+    peer: RemoteAddress,
+    /// Receives that completed while something else was waited for.
+    arrived: VecDeque<WorkCompletion>,
+}
+
+impl Cat {
+    fn new(device: &Device, carrier: Carrier) -> Result<Self, WorkloadError> {
+        let mut endpoint = Endpoint::new(device, EndpointSettings::default())?;
+        let access = Access { bind: false, ..Access::ALL };
+        let slots = endpoint.register(PART * SLOTS as usize, access)?;
+        let messages = endpoint.register(PART * RECEIVES as usize, Access::LOCAL)?;
+        let peer = RemoteAddress { stag: 0, tagged_offset: 0 };
+        let cat = Cat { endpoint, carrier, slots, messages, peer, arrived: VecDeque::new() };
+        (0..RECEIVES).try_for_each(|slot| cat.post_receive(slot))?;
+        Ok(cat)
+    }
+
+    /// Connects, and asks.
+    ///
+    /// # Errors
+    /// No connection came about, or the peer does not know this workload.
+    pub async fn connect(
+        device: &Device,
+        address: SocketAddr,
+        settings: CmSettings,
+        ask: Ask,
+    ) -> Result<Self, WorkloadError> {
+        let mut cat = Cat::new(device, ask.carrier)?;
+        let request = PrivateData::new(ask.emit(cat.slots.remote(0))).map_err(CmError::from)?;
+        let connected = cat.endpoint.connect(address, settings, &request).await?;
+        let reply = std::str::from_utf8(connected.peer.private_data.as_octets()).ok().and_then(parse_memory);
+        cat.peer = reply.ok_or_else(|| {
+            WorkloadError::Protocol("its Reply does not tell where its memory is; is weft on the other side?".into())
+        })?;
+        if ask.pull {
+            cat.endpoint.send(Bytes::new())?;
+        }
+        Ok(cat)
+    }
+
+    /// Accepts a peer that [asked](Ask::parse) for something.
+    ///
+    /// # Errors
+    /// It did not; or the connection cannot be had.
+    pub async fn accept(device: &Device, request: ConnectRequest) -> Result<(Self, Ask), WorkloadError> {
+        let Some((ask, memory)) = Ask::parse(request.peer().private_data.as_octets()) else {
+            return Err(WorkloadError::Protocol("its Request does not ask for a stream".into()));
+        };
+        let mut cat = Cat::new(device, ask.carrier)?;
+        cat.peer = memory;
+        let reply = PrivateData::new(emit_memory(cat.slots.remote(0))).map_err(CmError::from)?;
+        cat.endpoint.accept(request, &reply)?;
+        if ask.pull {
+            let begin = cat.receive().await?;
+            cat.post_receive(begin.wr_id)?;
+        }
+        Ok((cat, ask))
+    }
+
+    /// Is the source: sends all that `give` gives; gives what it was, which is what the sink had.
+    ///
+    /// # Errors
+    /// The connection ended, `give` failed, or the sink had something else.
+    pub async fn give(&mut self, give: &mut Give<'_>) -> Result<Totals, WorkloadError> {
+        let (mut totals, mut part) = (Totals::default(), vec![0; PART]);
+        let (mut sent, mut free) = (0, SLOTS);
+        loop {
+            let length = fill(&mut part, give)?;
+            if length == 0 {
+                break;
+            }
+            totals.add(&part[..length]);
+            while free == 0 {
+                free += self.go_ahead().await?;
+            }
+            let offset = (sent % SLOTS) * PART as u64;
+            let start = usize::try_from(offset).unwrap_or(0);
+            self.endpoint
+                .with_mut(self.slots, |slots| slots[start..start + length].copy_from_slice(&part[..length]))?;
+            self.send_part(offset, u32::try_from(length).unwrap_or(PART_U32))?;
+            (sent, free) = (sent + 1, free - 1);
+        }
+        while free < SLOTS {
+            free += self.go_ahead().await?;
+        }
+        self.endpoint.send(Bytes::new())?;
+        self.endpoint.send(totals.emit())?;
+        let its = self.totals().await?;
+        if its == totals { Ok(totals) } else { Err(differ(totals, its)) }
+    }
+
+    fn send_part(&self, offset: u64, length: u32) -> Result<(), WorkloadError> {
+        let payload = Payload::Gather(vec![self.slots.part(offset, length)]);
+        let unsignaled = |operation| SendWr { signaled: false, ..SendWr::new(0, operation) };
+        let send = |payload| unsignaled(Operation::Send { payload, solicited: false, invalidate: None });
+        let told = send(Payload::Inline(Bytes::copy_from_slice(&length.to_be_bytes())));
+        self.endpoint.post(match self.carrier {
+            Carrier::Read => vec![told],
+            Carrier::Send => vec![send(payload)],
+            Carrier::Write => vec![unsignaled(Operation::Write { payload, remote: self.at(offset) }), told],
+        })
+    }
+
+    /// Waits for the sink to be done with a part.
+    async fn go_ahead(&mut self) -> Result<u64, WorkloadError> {
+        let received = self.receive().await?;
+        self.post_receive(received.wr_id)?;
+        if received.octets > 0 {
+            return Err(WorkloadError::Protocol(format!("{} octets where an empty Send goes ahead", received.octets)));
+        }
+        Ok(1)
+    }
+
+    /// Is the sink: hands all to `take`; gives what it was, which is what the source had.
+    ///
+    /// # Errors
+    /// The connection ended, `take` failed, or the source had something else.
+    pub async fn take(&mut self, take: &mut Take<'_>) -> Result<Totals, WorkloadError> {
+        let (mut totals, mut part) = (Totals::default(), Vec::new());
+        for n in 0.. {
+            let received = self.receive().await?;
+            if received.octets == 0 {
+                self.post_receive(received.wr_id)?;
+                break;
+            }
+            let offset = (n % SLOTS) * PART as u64;
+            self.fetch(offset, &received, &mut part).await?;
+            self.post_receive(received.wr_id)?;
+            self.endpoint.send(Bytes::new())?;
+            totals.add(&part);
+            take(&part).map_err(WorkloadError::Local)?;
+        }
+        let its = self.totals().await?;
+        self.endpoint.send(totals.emit())?;
+        if its == totals { Ok(totals) } else { Err(differ(totals, its)) }
+    }
+
+    /// Brings a part that was told of into `part`.
+    async fn fetch(&mut self, offset: u64, told: &WorkCompletion, part: &mut Vec<u8>) -> Result<(), WorkloadError> {
+        part.clear();
+        if self.carrier == Carrier::Send {
+            return self.message(told, |octets| part.extend_from_slice(octets));
+        }
+        let length = self.message(told, |octets| octets.first_chunk().copied().map(u32::from_be_bytes))?;
+        let length = length.filter(|length| (1..=PART_U32).contains(length) && told.octets == 4);
+        let length = length.ok_or_else(|| WorkloadError::Protocol("a Send that is no part's length".into()))?;
+        if self.carrier == Carrier::Read {
+            let local = self.slots.part(offset, length);
+            let read = Operation::Read { local, remote: self.at(offset), invalidate_local: false };
+            self.endpoint.post(vec![SendWr::new(0, read)])?;
+            self.read_done().await?;
+        }
+        let start = usize::try_from(offset).unwrap_or(0);
+        self.endpoint.with(self.slots, |slots| part.extend_from_slice(&slots[start..start + length as usize]))
+    }
+
+    async fn totals(&mut self) -> Result<Totals, WorkloadError> {
+        let received = self.receive().await?;
+        let totals = self.message(&received, Totals::parse)?;
+        totals.ok_or_else(|| WorkloadError::Protocol("a Send that is no length and hash".into()))
+    }
+
+    fn message<R>(&self, received: &WorkCompletion, look: impl FnOnce(&[u8]) -> R) -> Result<R, WorkloadError> {
+        let start = usize::try_from(received.wr_id).unwrap_or(0) * PART;
+        self.endpoint.with(self.messages, |octets| look(&octets[start..start + received.octets as usize]))
+    }
+
+    fn at(&self, offset: u64) -> RemoteAddress {
+        RemoteAddress { tagged_offset: self.peer.tagged_offset.wrapping_add(offset), ..self.peer }
+    }
+
+    fn post_receive(&self, slot: u64) -> Result<(), WorkloadError> {
+        self.endpoint.post_receive(slot, self.messages.part(slot * PART as u64, PART_U32))
+    }
+
+    /// The peer's next Send.
+    async fn receive(&mut self) -> Result<WorkCompletion, WorkloadError> {
+        if let Some(received) = self.arrived.pop_front() {
+            return Ok(received);
+        }
+        loop {
+            let completion = self.endpoint.completion().await?;
+            if completion.operation == CompletedOperation::Receive {
+                return Ok(completion);
+            }
+        }
+    }
+
+    /// Waits for the Read that was posted.
+    async fn read_done(&mut self) -> Result<(), WorkloadError> {
+        loop {
+            let completion = self.endpoint.completion().await?;
+            match completion.operation {
+                CompletedOperation::Read => return Ok(()),
+                CompletedOperation::Receive => self.arrived.push_back(completion),
+                _ => {}
+            }
+        }
+    }
+
+    /// Closes gracefully.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn disconnect(&self) -> Result<(), WorkloadError> {
+        self.endpoint.disconnect().await
+    }
+
+    /// Waits for the peer to close.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn ended(&self) -> Result<(), WorkloadError> {
+        self.endpoint.ended().await.map(|_| ())
+    }
+}
+
+/// Fills `part` as far as there is something; gives how far.
+fn fill(part: &mut [u8], give: &mut Give<'_>) -> Result<usize, WorkloadError> {
+    let mut length = 0;
+    while length < part.len() {
+        match give(&mut part[length..]).map_err(WorkloadError::Local)? {
+            0 => break,
+            given => length += given.min(part.len() - length),
+        }
+    }
+    Ok(length)
+}
+
+fn differ(mine: Totals, its: Totals) -> WorkloadError {
+    let Totals { length, hash } = mine;
+    WorkloadError::Differs(format!(
+        "{length} octets with hash {hash:016x} here, {} octets with hash {:016x} there",
+        its.length, its.hash
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The test vectors of FNV-1a 64 (draft-eastlake-fnv, appendix C): nothing, "a", "foobar".
+    #[test]
+    fn hashes_are_fnv_1a() {
+        for (text, hash) in
+            [("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
+        {
+            let mut totals = Totals::default();
+            totals.add(text.as_bytes());
+            assert_eq!(totals, Totals { length: text.len() as u64, hash });
+            assert_eq!(Totals::parse(&totals.emit()), Some(totals));
+        }
+    }
+
+    #[test]
+    fn asks_travel_as_text() {
+        let memory = RemoteAddress { stag: 0x0102_03ff, tagged_offset: 0 };
+        let (ask, text) = (Ask { carrier: Carrier::Read, pull: true }, "weft-cat/1 read pull 0@10203ff");
+        assert_eq!((ask.emit(memory).as_str(), Ask::parse(text.as_bytes())), (text, Some((ask, memory))));
+        for wrong in [
+            "",
+            "weft-cat/2 read pull 0@1",
+            "weft-cat/1 read shove 0@1",
+            "weft-cat/1 read pull 0",
+            "weft-cat/1 read pull 0@1 ",
+        ] {
+            assert_eq!(Ask::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}
