@@ -345,13 +345,15 @@ impl Open {
         };
         let absolute = |offset: i64| self.base.wrapping_add(offset.cast_unsigned());
         let edges = mark(self.low).wrapping_sub(mark(self.high));
-        let covers = self.tally == edges && i64::try_from(self.sum).is_ok_and(|sum| sum == self.high - self.low);
+        // Two TOs can be further apart than half the address space.
+        let spread = self.high.wrapping_sub(self.low).cast_unsigned();
+        let covers = self.tally == edges && self.sum == spread;
         if !tagged && self.low != 0 {
             let what = What::FirstOffset(u32::try_from(self.low).unwrap_or(u32::MAX));
             remark(what, self.at.frame, self.segments == 1);
         } else if let Some(jump) = self.jump {
             let (expected, found) = (absolute(jump.expected), absolute(jump.found));
-            let missing = i64::try_from(self.sum).is_ok_and(|sum| sum < self.high - self.low);
+            let missing = self.sum < spread;
             let what = if covers {
                 What::Order { tagged, expected, found }
             } else {

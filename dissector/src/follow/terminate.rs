@@ -78,6 +78,11 @@ impl Log {
         number
     }
 
+    /// Has segment `number` this header? No, when it is not kept any more.
+    pub(crate) fn has(&self, number: u64, header: &[u8]) -> bool {
+        self.kept.iter().any(|logged| logged.number == number && logged.header() == header)
+    }
+
     /// The latest segment with `header`; one of `length` octets is preferred.
     fn find(&self, header: &[u8], length: Option<u16>) -> Option<Logged> {
         let mut same = self.kept.iter().rev().filter(|logged| logged.header() == header);

@@ -52,6 +52,16 @@ fn offsets_of_tagged_messages() {
     proves(requirement!("DDP-5.2-6"), &forth(&[WRITE_THIRDS[0], behind, WRITE_THIRDS[2]]), &right);
 }
 
+/// Segments of one Write that lie further apart than a signed number tells.
+#[test]
+fn offsets_at_both_ends_of_the_address_space() {
+    let low = "8140 11223344 c000000000000000 01020304";
+    let high = "c140 11223344 4000000000000000 05060708";
+    let first = "8140 11223344 0000000000000000 090a0b0c";
+    let found = forth(&[first, low, high]).findings();
+    assert!(found.iter().any(|finding| finding.requirement == requirement!("DDP-5.2-3")), "{found:?}");
+}
+
 #[test]
 fn segments_in_increasing_order() {
     let middle_first = [THIRDS[1], THIRDS[0], THIRDS[2]];

@@ -25,7 +25,9 @@ fn report(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Fi
         return;
     };
     let at = ULPDU_AT + 18;
-    if !seen.control.m() || !seen.control.d() {
+    // Of a segment that is too short for a header there is nothing to tell.
+    let nothing = seen.error.error_type == 0 && !seen.control.m() && !seen.control.d();
+    if !nothing && (!seen.control.m() || !seen.control.d()) {
         let expected = "the length and the DDP header of the segment (M=1, D=1)";
         let found = format!("M={}, D={}", u8::from(seen.control.m()), u8::from(seen.control.d()));
         findings.at(requirement!("DDP-7.1-17"), unit, at + 2..at + 3, expected, found);
@@ -43,7 +45,9 @@ fn report(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Fi
 fn stag(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = books.traffic.terminate_at(unit) else { return };
     let unknown = seen.error.layer == ErrorLayer::DDP && seen.error.error_type == 1 && matches!(seen.error.code, 0 | 2);
-    if let Some(target) = seen.target().filter(|target| unknown && target.header().len() == RawTagged::LEN) {
+    // The STag of a message without payload means nothing (DDP-5.2-9).
+    let names_one = |header: &[u8], octets: u32| header.len() == RawTagged::LEN && octets as usize > RawTagged::LEN;
+    if let Some(target) = seen.target().filter(|target| unknown && names_one(target.header(), target.ulpdu_len)) {
         let (sender, header) = (usize::from(unit.direction == 0), target.header());
         let found = format!(
             "STag {:#010x}, refused in frame {}",
@@ -86,6 +90,16 @@ mod tests {
         proves(requirement!("DDP-7.2-14"), &refused("1301c000 000f c140 deadbeef 0000000000002000"), &right());
         let unknown = refused("1100c000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("DDP-4.2-5"), &unknown, &right());
+        // Without payload the STag means nothing, whatever the Terminate says.
+        let empty = "c140 deadbeef 0000000000002000";
+        let report = "4147 00000000 00000002 00000001 00000000 1100c000 000e c140 deadbeef 0000000000002000";
+        let found = exchange(&[(0, empty), (1, report)]).findings();
+        assert!(found.iter().all(|finding| finding.requirement != requirement!("DDP-4.2-5")), "{found:?}");
+        // A segment without header has none to give back.
+        let found =
+            exchange(&[(0, "c140 deadbeef 00000000"), (1, "4147 00000000 00000002 00000001 00000000 10000000")]);
+        let found: Vec<_> = found.findings().into_iter().filter(|finding| finding.direction == 1).collect();
+        assert!(found.is_empty(), "{found:?}");
         let mut more = right();
         more.say(1, "4143 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("DDP-7.1-19"), &more, &right());

@@ -51,6 +51,8 @@ fn segment(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut F
         }
         if let Some(fault) = sender.fault
             && fault.number < target.number
+            // Of segments with one and the same header the Terminate cannot say which it means.
+            && !sender.log.has(fault.number, target.header())
         {
             let expected = format!("the first segment in error, that of frame {}", fault.frame);
             let found = format!("that of frame {}", target.frame);
@@ -236,6 +238,11 @@ mod tests {
             &two("4143 00000000 00000008 00000001 00000000"),
             &two("4143 00000000 00000009 00000001 00000000"),
         );
+        // Both have one and the same header: it may be the first that is meant.
+        let again = "4143 00000000 00000009 00000001 00000000 2a";
+        let report = "4147 00000000 00000002 00000001 00000000 1201c000 0013 4143 00000000 00000009 00000001 00000000";
+        let found = exchange(&[(0, again), (0, again), (1, report)]).findings();
+        assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-7.1-6")), "{found:?}");
     }
 
     #[test]
