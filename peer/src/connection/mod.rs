@@ -349,6 +349,11 @@ impl Connection {
             _ => None,
         };
         if let Some(mut fpdu) = fpdu {
+            if fpdu.octets.is_empty() {
+                // A deviation holds it back.
+                self.events.extend(fpdu.completes.map(Event::SendCompleted));
+                return self.poll_transmit(now);
+            }
             self.misdeliver(&mut fpdu.octets);
             self.events.extend(fpdu.completes.map(Event::SendCompleted));
             if self.fin == Fin::Wanted {
@@ -358,6 +363,10 @@ impl Connection {
         }
         if self.fin == Fin::Wanted {
             self.fin = Fin::Sent;
+            if self.conduct.resets {
+                self.finish();
+                return Some(Transmit::Reset);
+            }
             self.deadline = Some(now + self.settings.close_timeout);
             self.finish_when_closed();
             return Some(Transmit::Fin);

@@ -56,7 +56,7 @@ impl Stream {
         }
         Stream {
             deframer: Deframer::deviating(received, deviations.clone()),
-            inbound: Inbound::new(version),
+            inbound: Inbound::deviating(version, deviations.clone()),
             outbound,
             may_send: initiator || conduct.sends_early,
             awaits_first: !initiator,

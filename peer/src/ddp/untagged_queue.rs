@@ -65,6 +65,12 @@ impl UntaggedQueue {
         self.msn = self.msn.wrapping_add(1);
     }
 
+    /// Goes on behind a segment that was refused and overlooked.
+    pub(crate) const fn pass_by(&mut self, header: &RawUntagged) {
+        let next = if header.control.last() { 1 } else { 0 };
+        *self = UntaggedQueue { msn: header.msn.get().wrapping_add(next), mo: 0, open: false };
+    }
+
     /// Is it the turn of this message?
     ///
     /// # Errors

@@ -16,7 +16,6 @@ use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
 
 use super::device::Device;
 use super::stream::{Opener, Stream};
-use crate::hostile::Deviations;
 use crate::mpa::{
     AfterReply, AfterRequest, FpduSender, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
     SetupError, StartupError, WaitDecision, WaitReply, WaitRequest,
@@ -93,7 +92,8 @@ impl Device {
             timeout(settings.startup_timeout, TcpStream::connect(address)).await.map_err(|_| CmError::TimedOut)??;
         let stream = self.stream_of(tcp, Opener::Here)?;
         let mut request = Vec::new();
-        let waiting = WaitReply::start(settings.mpa, private_data, Deviations::NONE, &mut request)?;
+        let deviations = self.verbs(|rnic| rnic.deviations().clone());
+        let waiting = WaitReply::start(settings.mpa, private_data, deviations, &mut request)?;
         let answered = async {
             stream.write_all(&request).await?;
             let mut waiting = waiting;
@@ -214,8 +214,9 @@ async fn accept_all(
 
 /// Waits for a peer's Request.
 async fn requested(device: Device, stream: Stream, settings: CmSettings) -> Result<ConnectRequest, CmError> {
+    let deviations = device.verbs(|rnic| rnic.deviations().clone());
     let arrived = async {
-        let mut waiting = WaitRequest::start(settings.mpa, Deviations::NONE);
+        let mut waiting = WaitRequest::start(settings.mpa, deviations);
         loop {
             match waiting.handle_octets(&read_some(&stream).await?)? {
                 AfterRequest::Waiting(more) => waiting = more,

@@ -22,6 +22,15 @@ pub struct Deviation {
     pub(crate) hooks: &'static [Hook],
 }
 
+/// The layer that a name begins with.
+pub(super) const fn layer_of(name: &str) -> Layer {
+    match name.as_bytes() {
+        [b'd', b'd', b'p', ..] => Layer::Ddp,
+        [b'r', b'd', b'm', b'a', b'p', ..] => Layer::Rdmap,
+        _ => Layer::Mpa,
+    }
+}
+
 /// Names identify deviations.
 impl PartialEq for Deviation {
     fn eq(&self, other: &Self) -> bool {
@@ -33,7 +42,17 @@ impl Eq for Deviation {}
 
 /// Every deviation, sorted by name.
 pub fn all() -> impl Iterator<Item = &'static Deviation> {
-    let tables = [super::conduct::ALL, super::fpdu::ALL, super::p2p::ALL, super::startup::ALL];
+    let tables = [
+        super::arrival::ALL,
+        super::conduct::ALL,
+        super::ddp::ALL,
+        super::extension::ALL,
+        super::fpdu::ALL,
+        super::p2p::ALL,
+        super::rdmap::ALL,
+        super::startup::ALL,
+        super::terminate::ALL,
+    ];
     let mut all: Vec<&'static Deviation> = tables.into_iter().flatten().collect();
     all.sort_unstable_by_key(|deviation| deviation.name);
     all.into_iter()

@@ -9,6 +9,8 @@ use super::{Deviation, hook};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a misdeed for itself, and any may be joined with any other")]
 pub(crate) struct Conduct {
+    /// What arrives behind an error is taken as if there were none.
+    pub(crate) acts_after_error: bool,
     /// A malformed start-up frame is answered before the connection closes.
     pub(crate) answers_malformed: bool,
     /// An Initiator sends an FPDU behind its Request.
@@ -31,6 +33,8 @@ pub(crate) struct Conduct {
     pub(crate) overlooks_markers: bool,
     /// An FPDU goes out behind a rejecting Reply, whoever sent that.
     pub(crate) sends_after_rejection: bool,
+    /// TCP is reset, not closed.
+    pub(crate) resets: bool,
     /// A Responder sends FPDUs before it got one.
     pub(crate) sends_early: bool,
     /// An error is not told by a Terminate.

@@ -55,6 +55,11 @@ impl<'a> SentFpdu<'a> {
         self.octets = self.compose(self.ulpdu, self.framing.phase(), marker, 0);
     }
 
+    /// Is it the first one?
+    pub(super) fn begins_stream(&self) -> bool {
+        self.position == 0
+    }
+
     /// Puts the CRC of these octets into the CRC field.
     fn seal(&mut self, covered: &[u8]) {
         let value = if self.framing.crc { crc::crc32c(covered) } else { 0 };
@@ -156,7 +161,7 @@ fpdus! {
         fpdu.seal(&covered);
     }) => ["MPA-4.4-16"] "The CRC does not cover a marker between PAD and the CRC field.";
     "mpa.crc-zero" Framing(|sent, _| sent.crc = false)
-        => ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1"]
+        => ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "DDP-3-7"]
         "The CRC field is zero, whatever was agreed.";
     "mpa.length-byte-order" Fpdu(|fpdu| {
         let at = fpdu.header();

@@ -4,20 +4,26 @@
 //! correct endpoint. What a single deviation does stands in its row of a table, not in the correct code.
 
 use weft_core::wire::mpa::{Fpdu, Framing, Startup};
-use weft_core::wire::rdmap::Terminate;
+use weft_core::wire::rdmap::{AtomicOperation, Terminate};
 
 use super::fpdu::SentFpdu;
+use super::segment::{Kept, SentSegment};
 use super::{Conduct, Deviations};
 use crate::connection::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
+use crate::rdmap::Fault;
 
 /// A place, and what the deviation does there.
 #[derive(Debug)]
 pub(crate) enum Hook {
     /// The octets that have arrived of the peer's start-up frame, before they are judged.
     Arrived(fn(Role, &mut [u8])),
+    /// An Atomic Operation, before it is done.
+    Atomic(fn(&mut AtomicOperation)),
     /// What the connection does and leaves out.
     Conduct(fn(&mut Conduct)),
+    /// ORD and IRD of a Queue Pair.
+    Depths(fn(&mut u32, &mut u32)),
     /// An FPDU in place of the right one.
     Fpdu(fn(&mut SentFpdu<'_>)),
     /// The octets of this side's start-up frame.
@@ -30,12 +36,20 @@ pub(crate) enum Hook {
     Negotiated(fn(&mut Negotiated)),
     /// ULPDUs with which an Initiator of the peer-to-peer model begins.
     Opening(fn(&mut Vec<Vec<u8>>)),
+    /// A fault that was found: overlook it? The segment is passed by then.
+    Overlooks(fn(Fault, &mut Kept) -> bool),
     /// A good FPDU that arrived: refuse it?
     Refuses(fn(&Fpdu<'_>) -> bool),
+    /// A DDP segment that arrived: what to refuse it for.
+    RefusesSegment(fn(&[u8], &mut Kept) -> Option<Fault>),
     /// The fields of the Reply to this Request.
     Reply(fn(&PeerFrame, &mut Startup<'_>)),
     /// The fields of the Request.
     Request(fn(&mut Startup<'_>)),
+    /// A DDP segment on its way out.
+    Segment(fn(&mut SentSegment<'_>)),
+    /// The octets of a DDP segment that arrived, before they are judged; none when it is to be lost.
+    SegmentArrived(fn(&mut Vec<u8>)),
     /// The settings of the connection.
     Settings(fn(&mut Settings)),
     /// The Terminate.
@@ -64,6 +78,10 @@ places! {
     arrived: Arrived(receiver: Role, octets: &mut [u8]);
     /// Behind the emission of a start-up frame.
     frame: Frame(octets: &mut Vec<u8>);
+    /// Before an Atomic Operation is done.
+    atomic: Atomic(operation: &mut AtomicOperation);
+    /// When a Queue Pair gets its stream.
+    depths: Depths(ord: &mut u32, ird: &mut u32);
     /// When FPDUs begin.
     framing: Framing(sent: &mut Framing, received: &mut Framing);
     /// When FPDUs begin.
@@ -118,4 +136,42 @@ pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], fram
 /// For each good FPDU that arrived.
 pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Refuses(refuses) if refuses(fpdu)))
+}
+
+/// For each DDP segment that is sent: those to send in its place.
+pub(crate) fn segments(deviations: &Deviations, kept: &mut Kept, octets: &[&[u8]]) -> Option<Vec<Vec<u8>>> {
+    let mut hooks = each(deviations).filter(|hook| matches!(hook, Hook::Segment(_))).peekable();
+    hooks.peek()?;
+    let mut sent = SentSegment::right(octets.concat(), kept);
+    for hook in hooks {
+        if let Hook::Segment(change) = hook {
+            change(&mut sent);
+        }
+    }
+    Some(sent.out)
+}
+
+/// For each DDP segment that arrived: the one to judge in its place, which is empty when it is to be lost.
+///
+/// # Errors
+/// It is refused, whatever is wrong with it.
+pub(crate) fn segment_arrived(
+    deviations: &Deviations,
+    kept: &mut Kept,
+    octets: &[u8],
+) -> Result<Option<Vec<u8>>, Fault> {
+    let mut arrived = None;
+    for hook in each(deviations) {
+        match hook {
+            Hook::RefusesSegment(fault) => fault(octets, kept).map_or(Ok(()), Err)?,
+            Hook::SegmentArrived(change) => change(arrived.get_or_insert_with(|| octets.to_vec())),
+            _ => {}
+        }
+    }
+    Ok(arrived)
+}
+
+/// For each DDP segment that is refused.
+pub(crate) fn overlooks(deviations: &Deviations, kept: &mut Kept, fault: Fault) -> bool {
+    each(deviations).any(|hook| matches!(hook, Hook::Overlooks(overlooks) if overlooks(fault, kept)))
 }

@@ -8,12 +8,33 @@
 //! To add one: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct`), which says what it does at which place, and a
 //! test that the correct endpoint and the deviating one differ as its sentence says.
 
+/// A table of deviations: name, hooks, requirements with the main one first, sentence.
+macro_rules! deviations {
+    ($($name:literal [$($hook:ident($change:expr)),+ $(,)?] [$($id:literal),+ $(,)?] $sentence:literal;)+) => {
+        /// The deviations of this subject.
+        pub(super) static ALL: &[super::Deviation] = &[$(super::Deviation {
+            name: $name,
+            layer: super::catalogue::layer_of($name),
+            breaks: &[$(weft_core::requirement!($id)),+],
+            sentence: $sentence,
+            hooks: &[$(super::hook::Hook::$hook($change)),+],
+        }),+];
+    };
+}
+
+mod arrival;
 mod catalogue;
 mod conduct;
+mod ddp;
+mod extension;
 mod fpdu;
 pub(crate) mod hook;
 mod p2p;
+mod rdmap;
+mod segment;
 mod startup;
+mod terminate;
 
 pub use catalogue::{Deviation, Deviations, UnknownDeviation, all, by_name};
 pub(crate) use conduct::Conduct;
+pub(crate) use segment::Kept;

@@ -139,7 +139,7 @@ p2p! {
         } else if terminate.error == TerminateError::MPA_LOCAL_CATASTROPHIC {
             terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
         }
-    })] ["P2P-9.1-24", "P2P-9.2-23", "P2P-9.3-4", "P2P-8-1", "P2P-8-2", "P2P-8-3"]
+    })] ["P2P-9.1-24", "P2P-9.2-23", "P2P-9.3-4", "P2P-8-1", "P2P-8-2", "P2P-8-3", "RDMAP-4.8-36"]
         "The codes 5, 6 and 7 are not told from each other in a Terminate.";
     "p2p.terminate-with-length" [Terminate(|terminate| terminate.segment_length = Some(0))]
         ["P2P-8-4"] "A Terminate for an MPA error has a DDP Segment Length.";
@@ -150,5 +150,5 @@ p2p! {
         if matches!(terminate.error, TerminateError::MPA_CRC | TerminateError::MPA_MARKER) {
             terminate.error = TerminateError::MPA_CONNECTION_LOST;
         }
-    })] ["MPA-8-5", "MPA-8-6"] "A wrong CRC, or marker, is told as code 1 in the Terminate.";
+    })] ["MPA-8-5", "MPA-8-6", "RDMAP-4.8-33", "RDMAP-4.8-34"] "A wrong CRC, or marker, is told as code 1 in the Terminate.";
 }

@@ -3,7 +3,7 @@
 use weft_core::WireError;
 use weft_core::wire::mpa::{Framing, fpdu};
 
-use crate::hostile::{self, Deviations};
+use crate::hostile::{self, Deviations, Kept};
 
 /// Sender of one direction; it knows its place in the stream, which markers depend on.
 #[derive(Debug)]
@@ -11,6 +11,7 @@ pub struct FpduSender {
     framing: Framing,
     position: u64,
     deviations: Deviations,
+    kept: Kept,
 }
 
 impl FpduSender {
@@ -23,7 +24,7 @@ impl FpduSender {
     /// Writes as these deviations have it.
     #[must_use]
     pub fn deviating(framing: Framing, deviations: Deviations) -> Self {
-        FpduSender { framing, position: 0, deviations }
+        FpduSender { framing, position: 0, deviations, kept: Kept::default() }
     }
 
     /// The next FPDU: its ULPDU is the octets of `ulpdu`, one slice behind the other.
@@ -31,6 +32,14 @@ impl FpduSender {
     /// # Errors
     /// They are more than 64768 (MPA-3-4). The sender is as it was then.
     pub fn fpdu(&mut self, ulpdu: &[&[u8]]) -> Result<Vec<u8>, WireError> {
+        if let Some(ulpdus) = hostile::hook::segments(&self.deviations, &mut self.kept, ulpdu) {
+            let fpdus: Result<Vec<Vec<u8>>, WireError> = ulpdus.iter().map(|ulpdu| self.framed(&[ulpdu])).collect();
+            return fpdus.map(|fpdus| fpdus.concat());
+        }
+        self.framed(ulpdu)
+    }
+
+    fn framed(&mut self, ulpdu: &[&[u8]]) -> Result<Vec<u8>, WireError> {
         if let Some(octets) = hostile::hook::fpdu(&self.deviations, self.position, ulpdu, self.framing) {
             self.position += octets.len() as u64;
             return Ok(octets);

@@ -1,7 +1,7 @@
 //! From what a peer did wrong in Full Operation to the Terminate that says so.
 
 use weft_core::wire::ddp::RawHeader;
-use weft_core::wire::rdmap::{ErrorLayer, ReadRequest, Terminate, TerminateError};
+use weft_core::wire::rdmap::{ErrorLayer, Opcode, ReadRequest, Terminate, TerminateError};
 use weft_core::{RequirementId, requirement};
 
 use super::Fault;
@@ -36,6 +36,18 @@ pub struct SegmentError {
 }
 
 impl SegmentError {
+    /// This segment is refused.
+    #[must_use]
+    pub fn of(fault: Fault, ulpdu: &[u8]) -> Self {
+        let segment_length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
+        let (header, payload) = RawHeader::from_prefix(ulpdu).unzip();
+        let is_request = header.is_some_and(|header| header.ulp_control().opcode() == Opcode::READ_REQUEST);
+        // What a Terminate gives back of a Read Request whose source is refused (RFC 5040 section 4.8, Figure 10).
+        let read_request = payload.filter(|_| is_request && matches!(fault, Fault::Source(_)));
+        let read_request = read_request.and_then(|payload| ReadRequest::parse(payload).ok());
+        SegmentError { fault, header, segment_length, read_request }
+    }
+
     /// Layer, type and code.
     #[must_use]
     pub const fn code(&self) -> TerminateError {

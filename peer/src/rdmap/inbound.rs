@@ -9,6 +9,7 @@ use weft_core::wire::ddp;
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
 
 use super::{DataSink, Fault, Received, Receiver, SegmentError};
+use crate::hostile::Deviations;
 use crate::memory::{AccessError, InvalidateError};
 
 /// The Data Sink of one stream.
@@ -44,6 +45,12 @@ impl Inbound {
     pub fn new(version: u8) -> Self {
         // Without RFC 7306 the opcodes above Terminate are reserved (RFC 5040 4.3).
         Inbound { receiver: Receiver::new(version, false), receives: Receives::default() }
+    }
+
+    /// Takes them as these deviations have it.
+    #[must_use]
+    pub fn deviating(version: u8, deviations: Deviations) -> Self {
+        Inbound { receiver: Receiver::deviating(version, false, deviations), receives: Receives::default() }
     }
 
     /// The first Send was start-up's ready-to-receive message and used no buffer: MSN 2 comes next.

@@ -14,6 +14,7 @@ use zerocopy::FromBytes;
 
 use super::{DataSink, Fault, Received, SegmentError};
 use crate::ddp::{QueueError, UntaggedQueue};
+use crate::hostile::{self, Deviations, Kept};
 
 /// The receiving engine of one stream.
 #[derive(Debug)]
@@ -27,14 +28,31 @@ pub struct Receiver {
     atomics: UntaggedQueue,
     /// Opcode and STag of a tagged message that is not ended.
     tagged: Option<(Opcode, u32)>,
+    deviations: Deviations,
+    kept: Kept,
 }
 
 impl Receiver {
     /// Takes segments of this version of DDP and RDMAP.
     #[must_use]
     pub fn new(version: u8, extensions: bool) -> Self {
+        Receiver::deviating(version, extensions, Deviations::NONE)
+    }
+
+    /// Takes them as these deviations have it.
+    #[must_use]
+    pub fn deviating(version: u8, extensions: bool, deviations: Deviations) -> Self {
         let queue = UntaggedQueue::default();
-        Receiver { version, extensions, sends: queue, requests: queue, atomics: queue, tagged: None }
+        Receiver {
+            version,
+            extensions,
+            sends: queue,
+            requests: queue,
+            atomics: queue,
+            tagged: None,
+            deviations,
+            kept: Kept::default(),
+        }
     }
 
     /// Start-up's ready-to-receive message was a Send and used no buffer: MSN 2 comes next.
@@ -58,13 +76,37 @@ impl Receiver {
     /// # Errors
     /// The segment is refused; the stream is in error.
     pub fn handle_segment(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
-        let segment_length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
+        if self.deviations.is_empty() { self.judge(ulpdu, sink) } else { self.misjudge(ulpdu, sink) }
+    }
+
+    fn judge(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
         let Some((header, payload)) = RawHeader::from_prefix(ulpdu) else {
-            return Err(SegmentError { fault: Fault::SegmentSize, header: None, segment_length, read_request: None });
+            return Err(SegmentError::of(Fault::SegmentSize, ulpdu));
         };
-        self.deliver(&header, payload, sink).map_err(|fault| {
-            let read_request = returned_request(&header, payload, fault);
-            SegmentError { fault, header: Some(header), segment_length, read_request }
+        self.deliver(&header, payload, sink).map_err(|fault| SegmentError::of(fault, ulpdu))
+    }
+
+    /// The same as the deviations have it.
+    fn misjudge(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
+        let arrived = hostile::hook::segment_arrived(&self.deviations, &mut self.kept, ulpdu);
+        match arrived.map_err(|fault| SegmentError::of(fault, ulpdu))? {
+            Some(lost) if lost.is_empty() => Ok(()),
+            Some(changed) => self.judge(&changed, sink),
+            None => self.judge(ulpdu, sink),
+        }
+        .or_else(|error| {
+            if !hostile::hook::overlooks(&self.deviations, &mut self.kept, error.fault) {
+                return Err(error);
+            }
+            if let Some(RawHeader::Untagged(header)) = &error.header {
+                match header.qn.get() {
+                    queue::SEND => self.sends.pass_by(header),
+                    queue::READ_REQUEST => self.requests.pass_by(header),
+                    queue::ATOMIC_RESPONSE => self.atomics.pass_by(header),
+                    _ => {}
+                }
+            }
+            Ok(())
         })
     }
 
@@ -219,12 +261,6 @@ fn terminate(header: &RawUntagged, opcode: Opcode, payload: &[u8]) -> Result<Ter
         return Err(Fault::Opcode);
     }
     Terminate::parse(payload).map_err(|_| Fault::Terminate)
-}
-
-/// The RDMA header that a Terminate gives back: of a Read Request whose source is refused (RFC 5040 section 4.8, Figure 10).
-fn returned_request(header: &RawHeader, payload: &[u8], fault: Fault) -> Option<ReadRequest> {
-    let is_request = header.ulp_control().opcode() == Opcode::READ_REQUEST;
-    if is_request && matches!(fault, Fault::Source(_)) { ReadRequest::parse(payload).ok() } else { None }
 }
 
 #[cfg(test)]

@@ -67,11 +67,7 @@ impl Batch {
     ) -> u64 {
         let before = self.scratch.len();
         if framing.markers {
-            let mut ulpdu = header.to_vec();
-            match payload {
-                PayloadOf::Octets(octets) => ulpdu.extend_from_slice(octets),
-                PayloadOf::Places => self.places.iter().for_each(|place| memory.copy_to(*place, &mut ulpdu)),
-            }
+            let ulpdu = self.ulpdu(memory, header, payload);
             // A segment has at most MULPDU octets, which an FPDU always carries.
             let Ok(layout) = fpdu::emit(position, &[&ulpdu], framing, &mut self.scratch) else { return position };
             self.scratch_piece(before);
@@ -109,6 +105,26 @@ impl Batch {
         let total = fpdu::LENGTH_LEN + usize::from(length) + pad + crc::CRC_LEN;
         self.octets += total;
         position + total as u64
+    }
+
+    /// A DDP segment as one piece.
+    pub(super) fn ulpdu(&self, memory: &Memory, header: &[u8], payload: &PayloadOf<'_>) -> Vec<u8> {
+        let mut ulpdu = header.to_vec();
+        match payload {
+            PayloadOf::Octets(octets) => ulpdu.extend_from_slice(octets),
+            PayloadOf::Places => self.places.iter().for_each(|place| memory.copy_to(*place, &mut ulpdu)),
+        }
+        ulpdu
+    }
+
+    /// Adds octets as they are.
+    pub(super) fn push_octets(&mut self, octets: &[u8]) {
+        let before = self.scratch.len();
+        self.scratch.extend_from_slice(octets);
+        self.octets += octets.len();
+        if !octets.is_empty() {
+            self.scratch_piece(before);
+        }
     }
 
     /// The scratch octets from `start` on are the next piece, or go on with the last one.

@@ -8,8 +8,11 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use weft_core::wire::mpa::{Framing, mulpdu};
 
+use super::batch::{Batch, PayloadOf};
 use super::slab::Key;
-use crate::mpa::{ArrivedRtr, Deframer, Negotiated, Role, Rtr, RtrKinds, is_read_response, read_response};
+use crate::hostile::{self, Deviations};
+use crate::memory::Memory;
+use crate::mpa::{ArrivedRtr, Deframer, FpduSender, Negotiated, Role, Rtr, RtrKinds, is_read_response, read_response};
 use crate::time::Instant;
 
 /// What start-up settled for a stream.
@@ -55,6 +58,8 @@ impl LlpSettings {
 #[derive(Debug)]
 pub(super) struct Llp {
     pub(super) settings: LlpSettings,
+    /// Makes the FPDUs of a stream with deviations.
+    hostile: Option<FpduSender>,
     pub(super) qp: Option<Key>,
     /// Out of its place while segments are handled.
     pub(super) deframer: Option<Deframer>,
@@ -105,11 +110,15 @@ pub(super) enum Fin {
 }
 
 impl Llp {
-    pub(super) fn new(settings: LlpSettings) -> Self {
+    pub(super) fn new(mut settings: LlpSettings, deviations: &Deviations) -> Self {
+        let framings = (&mut settings.framing_sent, &mut settings.framing_received);
+        hostile::hook::framing(deviations, framings.0, framings.1);
+        let sender = || FpduSender::deviating(settings.framing_sent, deviations.clone());
         Llp {
             settings,
+            hostile: (!deviations.is_empty()).then(sender),
             qp: None,
-            deframer: Some(Deframer::new(settings.framing_received)),
+            deframer: Some(Deframer::deviating(settings.framing_received, deviations.clone())),
             early: Vec::new(),
             waiting: None,
             held: Vec::new(),
@@ -126,6 +135,18 @@ impl Llp {
             reset: false,
             over: false,
             deadline: None,
+        }
+    }
+
+    /// Adds the FPDU of one DDP segment to the batch.
+    pub(super) fn push(&mut self, memory: &Memory, batch: &mut Batch, header: &[u8], payload: &PayloadOf<'_>) {
+        match &mut self.hostile {
+            None => self.position = batch.push(memory, self.settings.framing_sent, self.position, header, payload),
+            Some(sender) => {
+                let ulpdu = batch.ulpdu(memory, header, payload);
+                // A segment has at most MULPDU octets, which an FPDU always carries.
+                batch.push_octets(&sender.fpdu(&[&ulpdu]).unwrap_or_default());
+            }
         }
     }
 

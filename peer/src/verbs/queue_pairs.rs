@@ -129,15 +129,15 @@ impl Rnic {
                 return Err(error);
             }
         };
+        found.change_attributes(modify, ird, ord);
         let mut early = Vec::new();
         if let Some((llp, stream)) = stream {
             stream.qp = Some(key);
             stream.raw.extend(modify.stream_message.clone());
             early = std::mem::take(&mut stream.early);
-            found.attach(llp.key, stream.settings.mulpdu(), stream.settings.version, settings.extensions);
+            found.attach(llp.key, stream.settings.mulpdu(), stream.settings.version, &self.shared);
             stream.say_ready().into_iter().for_each(|kind| found.skip_outbound(kind));
         }
-        found.change_attributes(modify, ird, ord);
         let allocated = found.allocated();
         let mut context =
             Context { now, shared: &mut self.shared, llp: found.llp.and_then(|llp| self.llps.get_mut(llp)), qp: found };

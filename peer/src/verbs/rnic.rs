@@ -13,6 +13,7 @@ use super::read_pool::ReadPool;
 use super::shared::Shared;
 use super::slab::Slab;
 use super::{CompletionHandlerId, HandlerAddress, Notification, RnicId};
+use crate::hostile::Deviations;
 use crate::memory::{ListMode, Memory};
 
 /// Numbers every opening of the process, so that no handle is good on another RNIC than its own (VERBS-5.1-1).
@@ -80,6 +81,7 @@ impl Node {
         let shared = Shared {
             id,
             settings,
+            deviations: Deviations::NONE,
             memory: Memory::new(settings.memory),
             cqs: Slab::new(settings.max_cqs),
             srqs: Slab::new(settings.max_srqs),
@@ -166,6 +168,17 @@ impl Rnic {
         let mut open = self.node.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.insert(self.name.clone(), false);
         Ok(())
+    }
+
+    /// Lets the streams that are attached from now on, and their Queue Pairs, commit these misdeeds.
+    pub fn deviate(&mut self, deviations: Deviations) {
+        self.shared.deviations = deviations;
+    }
+
+    /// The misdeeds of its streams; none by default.
+    #[must_use]
+    pub fn deviations(&self) -> &Deviations {
+        &self.shared.deviations
     }
 
     /// The buffer list mode it was opened in.

@@ -9,12 +9,15 @@ use super::slab::{Key, Slab};
 use super::srq::Srq;
 use super::work_request::ReceiveWr;
 use super::{CompletionHandlerId, CqHandle, HandlerAddress, Notification, RnicId, RnicSettings, SrqHandle};
+use crate::hostile::Deviations;
 use crate::memory::{Memory, Place};
 
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) id: RnicId,
     pub(super) settings: RnicSettings,
+    /// Misdeeds; none by default.
+    pub(super) deviations: Deviations,
     pub(super) memory: Memory,
     pub(super) cqs: Slab<Cq>,
     pub(super) srqs: Slab<Srq>,

@@ -12,6 +12,7 @@ use super::qp::{Context, WireEvent};
 use super::rnic::Rnic;
 use super::slab::Key;
 use super::{LlpHandle, QpError};
+use crate::hostile;
 use crate::time::Instant;
 
 /// Octets that are held at least while a message waits for a receive: what a driver may have read already.
@@ -26,7 +27,8 @@ impl Rnic {
         if !self.open {
             return Err(QpError::InvalidRnicHandle);
         }
-        let key = self.llps.insert(Llp::new(settings)).ok_or(QpError::InsufficientResources)?;
+        let key =
+            self.llps.insert(Llp::new(settings, &self.shared.deviations)).ok_or(QpError::InsufficientResources)?;
         Ok(LlpHandle { rnic: self.shared.id, key })
     }
 
@@ -215,6 +217,11 @@ impl Rnic {
             return Sent::Nothing;
         }
         stream.fin = Fin::Sent;
+        if hostile::hook::conduct(&self.shared.deviations).resets {
+            self.handle_reset(now, llp);
+            return Sent::Reset;
+        }
+        let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
         stream.over |= stream.is_closed() && stream.qp.is_none();
         self.check_closed(now, llp.key);
         Sent::Fin
@@ -232,7 +239,7 @@ impl Rnic {
         if let Some(llp) = self.llps.get_mut(key) {
             while let Some(ulpdu) = llp.ahead.pop_front() {
                 let none = PayloadOf::Octets(&[]);
-                llp.position = batch.push(&self.shared.memory, llp.settings.framing_sent, llp.position, &ulpdu, &none);
+                llp.push(&self.shared.memory, &mut batch, &ulpdu, &none);
             }
         }
         if let Some(mut context) = self.context(now, key) {

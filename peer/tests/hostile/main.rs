@@ -14,6 +14,7 @@ mod start_up;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use weft_core::error::Layer;
 use weft_core::requirement::Observe;
 use weft_peer::{Deviations, hostile};
 
@@ -23,7 +24,9 @@ type Check = (&'static str, fn(&Deviations) -> bool);
 #[test]
 fn each_deviation_does_what_it_says() {
     let checks: Vec<&Check> = [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS].into_iter().flatten().collect();
-    let mut wanting: BTreeMap<&str, ()> = hostile::all().map(|deviation| (deviation.name, ())).collect();
+    // Those of DDP and RDMAP need an RNIC at both ends, and are held against the monitor: `cli/tests/hostile`.
+    let mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);
+    let mut wanting: BTreeMap<&str, ()> = mpa.map(|deviation| (deviation.name, ())).collect();
     let mut wrong = Vec::new();
     for (name, does) in checks {
         let deviation = hostile::by_name(name).unwrap();
@@ -39,7 +42,7 @@ fn each_deviation_does_what_it_says() {
     assert!(wanting.is_empty(), "without a check: {wanting:?}");
 }
 
-/// Each row of the two catalogues that a tester can see broken has a deviation, or stands in a list with the reason why not.
+/// Each row of the four catalogues that a tester can see broken has a deviation, or stands in a list with the reason why not.
 #[test]
 fn each_row_has_a_deviation_or_a_reason() {
     let list = include_str!("../data/rows-without-deviation.csv");
@@ -49,7 +52,7 @@ fn each_row_has_a_deviation_or_a_reason() {
     let (mut rows, mut unknown) = (0, listed.clone());
     for (id, row) in weft_core::requirement::all() {
         let id = id.as_str().to_owned();
-        if !(id.starts_with("MPA-") || id.starts_with("P2P-"))
+        if !["MPA-", "P2P-", "DDP-", "RDMAP-"].iter().any(|catalogue| id.starts_with(catalogue))
             || !matches!(row.observe, Observe::Wire | Observe::Reaction)
         {
             continue;
@@ -62,12 +65,15 @@ fn each_row_has_a_deviation_or_a_reason() {
     println!("{} deviations; {} of {rows} rows, {} listed", hostile::all().count(), rows - listed.len(), listed.len());
 }
 
-/// Every pair of deviations works together without a panic, on whatever side.
+/// Every pair of MPA's deviations, and one in 16 of the other pairs, works together without a panic, on whatever side.
 #[test]
 fn deviations_may_be_joined() {
     let all: Vec<_> = hostile::all().collect();
     for (at, one) in all.iter().enumerate() {
-        for other in &all[at..] {
+        for (number, other) in all.iter().enumerate().skip(at) {
+            if (one.layer != Layer::Mpa || other.layer != Layer::Mpa) && (at + number) % 16 != 0 {
+                continue;
+            }
             let deviations = Deviations::from_names([one.name, other.name]).unwrap();
             let settings = |markers| {
                 let mut settings = machine::mpa(|mpa| {

@@ -206,7 +206,7 @@ impl DataSink for Sink<'_, '_> {
             return Err(Fault::ReadDisabled);
         }
         let held = qp.irrq.len() + usize::from(qp.response.is_some());
-        if held >= qp.init.ird as usize { Err(Fault::TooManyReads) } else { Ok(()) }
+        if held >= qp.ird as usize { Err(Fault::TooManyReads) } else { Ok(()) }
     }
 
     fn read_request(&mut self, request: ReadRequest) -> Result<(), Fault> {

@@ -5,6 +5,7 @@ use weft_core::wire::rdmap::{Terminate, TerminateError};
 use super::table::{self, QpAction, QpEvent, QpState};
 use super::{Qp, TerminateRecord};
 use crate::ddp::QueueError;
+use crate::hostile;
 use crate::mpa::{Deframer, FpduError};
 use crate::rdmap::{Fault, SegmentError};
 use crate::time::Instant;
@@ -96,15 +97,18 @@ impl Context<'_> {
             QpAction::CompleteInError => self.complete_in_error(cause),
             QpAction::Notify => self.notify(cause.event),
             QpAction::SendTerminate => {
-                let terminate = cause.terminate.unwrap_or(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
+                let mut terminate = cause.terminate.unwrap_or(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
+                hostile::hook::terminate(&self.shared.deviations, &mut terminate);
                 self.qp.terminate = Some(TerminateRecord { terminate, local: true });
                 // A Responder that heard nothing valid may say nothing (MPA-7.1.2-17).
-                if self.llp.as_ref().is_some_and(|llp| llp.may_send && llp.fin != Fin::Sent) {
+                let silent = hostile::hook::conduct(&self.shared.deviations).skips_terminate;
+                if !silent && self.llp.as_ref().is_some_and(|llp| llp.may_send && llp.fin != Fin::Sent) {
                     let mut octets = Vec::new();
                     terminate.emit(&mut octets);
                     self.qp.terminate_out = Some(octets.into());
                 }
             }
+            QpAction::CloseLlp if hostile::hook::conduct(&self.shared.deviations).keeps_open => {}
             QpAction::CloseLlp => {
                 let deadline = self.now + self.shared.settings.close_timeout;
                 if let Some(llp) = &mut self.llp {
@@ -222,6 +226,9 @@ impl Context<'_> {
     /// An inbound segment is refused (draft Figure 23, upper part, and Figure 24).
     pub(in crate::verbs) fn segment_error(&mut self, error: &SegmentError) {
         let terminate = Some(error.terminate(terminate_code(error.fault)));
+        if hostile::hook::conduct(&self.shared.deviations).acts_after_error {
+            return self.act(QpAction::SendTerminate, &Cause { terminate, ..Cause::default() });
+        }
         let receive = |status| Cause { event: None, terminate, status: Some((status, At::Receive)) };
         let status = match error.fault {
             Fault::Buffer(error) => Some(error.into()),

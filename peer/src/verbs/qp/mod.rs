@@ -25,10 +25,12 @@ use weft_core::wire::rdmap::{AtomicRequest, ReadRequest};
 use self::send_queue::SendQueue;
 use self::table::{QpState, transition_of};
 use super::error::{PostStatus, QpError};
+use super::shared::Shared;
 use super::slab::Key;
 use super::work_request::{Fence, Operation, Payload, ReceiveWr, SendWr, length};
 use super::{EventId, QpHandle, RnicSettings};
 use crate::ddp::Segmenter;
+use crate::hostile;
 use crate::memory::{Accessor, PdId, QpId, STAG_ZERO};
 use crate::mpa::Rtr;
 use crate::rdmap::Receiver;
@@ -40,6 +42,9 @@ pub(super) struct Qp {
     pub(super) handle: QpHandle,
     pub(super) id: QpId,
     pub(super) init: QpInit,
+    /// ORD and IRD as they are kept to.
+    ord: u32,
+    ird: u32,
     pub(super) sq_cq: Key,
     pub(super) rq_cq: Key,
     pub(super) srq: Option<Key>,
@@ -113,6 +118,8 @@ impl Qp {
             handle,
             id,
             init,
+            ord: init.ord,
+            ird: init.ird,
             sq_cq,
             rq_cq,
             srq: srq.map(|(key, _)| key),
@@ -144,9 +151,12 @@ impl Qp {
     }
 
     /// RDMAP and DDP begin anew (VERBS-6.2.1.2-9).
-    pub(super) fn attach(&mut self, llp: Key, mulpdu: u16, version: u8, extensions: bool) {
+    pub(super) fn attach(&mut self, llp: Key, mut mulpdu: u16, version: u8, shared: &Shared) {
         self.llp = Some(llp);
-        self.receiver = Some(Receiver::new(version, extensions));
+        let deviations = &shared.deviations;
+        self.receiver = Some(Receiver::deviating(version, shared.settings.extensions, deviations.clone()));
+        hostile::hook::mulpdu(deviations, &mut mulpdu);
+        hostile::hook::depths(deviations, &mut self.ord, &mut self.ird);
         (self.mulpdu, self.version) = (mulpdu, version);
         (self.send_msn, self.request_msn, self.atomic_msn) = (1, 1, 1);
         self.irrq.clear();
@@ -277,6 +287,7 @@ impl Qp {
     pub(super) fn change_attributes(&mut self, modify: &QpModify, ird: u32, ord: u32) {
         let init = &mut self.init;
         (init.ird, init.ord) = (ird, ord);
+        (self.ird, self.ord) = (ird, ord);
         init.max_sq_wrs = modify.max_sq_wrs.unwrap_or(init.max_sq_wrs);
         self.sq.capacity = init.max_sq_wrs;
         if self.srq.is_none() {

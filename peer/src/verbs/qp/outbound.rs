@@ -13,6 +13,7 @@ use super::source::walk;
 use super::table::QpState;
 use super::{InboundRequest, Request, Response};
 use crate::ddp::{Destination, Segmenter};
+use crate::hostile;
 use crate::memory::{InvalidateBy, Right, STAG_ZERO};
 use crate::rdmap::{Fault, SegmentError};
 use crate::verbs::batch::{Batch, PayloadOf};
@@ -70,7 +71,7 @@ impl Context<'_> {
     }
 
     fn begin(&mut self, batch: &Batch) -> Begun {
-        let ready = self.qp.sq.ready(self.qp.init.ord).is_some();
+        let ready = self.qp.sq.ready(self.qp.ord).is_some();
         if !self.qp.irrq.is_empty() && (self.qp.response_turn || !ready) {
             return self.begin_response(batch);
         }
@@ -83,7 +84,7 @@ impl Context<'_> {
 
     /// The ready work request begins.
     fn begin_work(&mut self, batch: &Batch) -> Begun {
-        let (ord, version, max_message) = (self.qp.init.ord, self.qp.version, self.shared.settings.max_message);
+        let (ord, version, max_message) = (self.qp.ord, self.qp.version, self.shared.settings.max_message);
         let accessor = self.qp.accessor();
         let Some(wqe) = self.qp.sq.ready(ord) else { return Begun::Nothing };
         let memory = &mut self.shared.memory;
@@ -287,7 +288,9 @@ impl Context<'_> {
         let memory = &mut self.shared.memory;
         memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteRead).map_err(Fault::Source)?;
         let place = memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteWrite).map_err(Fault::Source)?;
-        memory.atomic(place, request.operation).map_err(|_| Fault::Misaligned)
+        let mut operation = request.operation;
+        hostile::hook::atomic(&self.shared.deviations, &mut operation);
+        memory.atomic(place, operation).map_err(|_| Fault::Misaligned)
     }
 
     fn response_segment(&mut self, batch: &mut Batch) -> bool {
@@ -351,8 +354,7 @@ impl Context<'_> {
 
     fn push(&mut self, batch: &mut Batch, header: &RawHeader, payload: &PayloadOf<'_>) {
         let Some(llp) = &mut self.llp else { return };
-        llp.position =
-            batch.push(&self.shared.memory, llp.settings.framing_sent, llp.position, header.as_octets(), payload);
+        llp.push(&self.shared.memory, batch, header.as_octets(), payload);
     }
 }
 

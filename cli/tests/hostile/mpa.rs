@@ -1,0 +1,83 @@
+//! Each deviation of MPA and its enhanced set-up is caught: by the monitor, by the correct twin, or by how it reacts.
+//!
+//! It is looked for in every scene, at both ends: first a finding that names its requirement; then a refusal that does; then what both
+//! ends' users see.
+
+use std::collections::HashMap;
+
+use weft_core::error::Layer;
+use weft_core::requirement::Severity;
+use weft_peer::{Deviation, Deviations, hostile};
+
+use crate::pair::Scene;
+use crate::proof::{By, all_are_caught, ends, unlisted};
+use crate::run::Run;
+
+/// What the other end has to do wrong for a deviation to show.
+const PROVOKED_BY: &[(&str, &str)] = &[
+    ("mpa.accepts-any-revision", "mpa.request-revision"),
+    ("mpa.accepts-bad-crc", "mpa.crc-flipped"),
+    ("mpa.accepts-long-private-data", "mpa.frame-private-data-600"),
+    ("mpa.accepts-wrong-key", "mpa.request-key"),
+    ("mpa.accepts-wrong-reply-key", "mpa.reply-key"),
+    ("mpa.answers-malformed-request", "mpa.request-key"),
+    ("mpa.closes-late", "mpa.request-key"),
+    ("mpa.goes-on-after-error", "mpa.crc-flipped"),
+    ("mpa.keeps-open-after-error", "mpa.crc-flipped"),
+    ("mpa.overlooks-markers", "mpa.marker-off-by-four"),
+    ("mpa.refuses-marker-bits", "mpa.marker-low-bits"),
+    ("mpa.refuses-marker-reserved", "mpa.marker-reserved"),
+    ("mpa.refuses-pad", "mpa.pad-not-zero"),
+    ("mpa.refuses-request-r", "mpa.request-rejects"),
+    ("mpa.refuses-reserved-bits", "mpa.frame-reserved-bits"),
+    ("mpa.skips-terminate", "mpa.crc-flipped"),
+    ("mpa.takes-surplus", "mpa.frame-with-crc"),
+    ("mpa.terminate-code", "mpa.crc-flipped"),
+    ("mpa.terminates-first-fpdu", "mpa.crc-flipped"),
+    ("p2p.accepts-short-words", "p2p.counts-without-words"),
+    ("p2p.looks-at-kinds-of-client-server", "p2p.request-kinds-of-client-server"),
+    ("p2p.terminate-with-length", "mpa.crc-flipped"),
+];
+
+fn catch(
+    deviation: &'static Deviation,
+    correct: &HashMap<Scene, Run>,
+    unasked: &mut Vec<String>,
+) -> Result<By, String> {
+    let (own, none) = (Deviations::from(deviation), Deviations::NONE);
+    let provoked = PROVOKED_BY.iter().filter(|(name, _)| *name == deviation.name).map(|(_, by)| Some(*by));
+    let (mut refused, mut seen) = (None, None);
+    for by in std::iter::once(None).chain(provoked) {
+        let other = Deviations::from_names(by).unwrap();
+        for (scene, end) in Scene::ALL.iter().flat_map(|scene| [(*scene, 0), (*scene, 1)]) {
+            let run = Run::of_scene(scene, ends(end, &own, &other));
+            let provoked = by.map(|_| Run::of_scene(scene, ends(end, &none, &other)));
+            let Some(right) = provoked.as_ref().or_else(|| correct.get(&scene)) else { continue };
+            if run.is_like(right) {
+                continue;
+            }
+            let named = |end: usize, run: &Run| run.refuses[end].filter(|id| deviation.breaks.contains(id));
+            if deviation.breaks.iter().any(|id| run.found(end, Severity::Warning).contains(id)) {
+                unasked.extend(unlisted(deviation, end, &run, right, by.is_none()));
+                return Ok(By::Monitor);
+            }
+            let terminates = run.refuses[end].is_some() && right.refuses[end].is_none();
+            if named(1 - end, &run).is_some() && run.refuses[1 - end] != right.refuses[1 - end] {
+                refused = refused.or(Some(By::Twin));
+            } else if terminates || named(end, right).is_some() && run.refuses[end] != right.refuses[end] {
+                refused = refused.or(Some(By::Reaction));
+            } else if run.outcome != right.outcome {
+                seen = Some(By::Users);
+            }
+        }
+    }
+    refused.or(seen).ok_or_else(|| format!("{}: nothing shows it", deviation.name))
+}
+
+#[test]
+fn each_deviation_of_mpa_is_caught() {
+    let none = Deviations::NONE;
+    let correct = Scene::ALL.iter().map(|scene| (*scene, Run::of_scene(*scene, [&none, &none]))).collect();
+    let of_mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);
+    all_are_caught(of_mpa, |deviation, unasked| catch(deviation, &correct, unasked));
+}

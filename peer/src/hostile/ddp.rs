@@ -1,0 +1,121 @@
+//! Deviations in DDP segments that are sent (RFC 5041 sections 4 and 5).
+
+use weft_core::wire::rdmap::Opcode;
+
+use super::segment::{
+    MO, MSN, QN, SENDS, STAG, TO, WORD, change_word, has_payload, header_len, is_last, is_tagged, make_tagged,
+    make_untagged, octet, opcode, set_word, word,
+};
+
+/// Adds to the lower half of a TO.
+fn move_to(octets: &mut [u8], by: u32) {
+    change_word(octets, TO + 4, |word| word.wrapping_add(by));
+}
+
+deviations! {
+    "ddp.begins-with-msn-2" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
+        change_word(octets, MSN, |word| word.wrapping_add(1));
+    }))] ["DDP-4.3-7"] "The first message of each queue has MSN 2.";
+    "ddp.begins-with-mo-4" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
+        change_word(octets, MO, |word| word.wrapping_add(4));
+    }))] ["DDP-4.3-10", "DDP-1.2-5"] "The first segment of an untagged message has MO 4.";
+    "ddp.changes-msn" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| if !is_tagged(octets) { change_word(octets, MSN, |word| word.wrapping_add(1)) });
+    })] ["DDP-4.3-9", "DDP-4.3-16"] "Segments behind the first of an untagged message have another MSN.";
+    "ddp.changes-qn" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| if !is_tagged(octets) { set_word(octets, QN, 5) });
+    })] ["DDP-4.3-5", "DDP-4.3-15", "RDMAP-4.1-10", "RDMAP-4.1-9"] "Segments behind the first of an untagged message have another QN.";
+    "ddp.changes-stag" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| if is_tagged(octets) { change_word(octets, STAG, |word| word ^ 0x100) });
+    })] ["DDP-4.2-6", "DDP-4.2-13", "DDP-4.2-12"] "Segments behind the first of a tagged message have another STag.";
+    "ddp.changes-tagged-ulp-octet" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| if is_tagged(octets) { octet(octets, 1, |octet| *octet ^= 2) });
+    })] ["DDP-4.2-4", "DDP-4.2-10", "RDMAP-3.1-3", "RDMAP-3.1-9"] "Segments behind the first of a tagged message have another opcode.";
+    "ddp.changes-untagged-ulp-octets" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| if !is_tagged(octets) { change_word(octets, WORD, |word| word ^ 0x100) });
+    })] ["DDP-4.3-3", "RDMAP-3.1-9", "RDMAP-5.3-19"] "Segments behind the first of an untagged message differ in the octets before QN.";
+    "ddp.cuts-header" [Segment(|sent| sent.each(|octets| if !has_payload(octets) { octets.truncate(12) }))]
+        ["DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"] "Segments without payload have 12 octets of header.";
+    "ddp.drops-a-segment" [Segment(|sent| {
+        let later = sent.goes_on();
+        sent.lose(|octets| later && !is_last(octets));
+    })] ["DDP-5.2-3"] "Only the first and the last segment of a message go out.";
+    "ddp.empty-message-in-two" [Segment(|sent| sent.precede(|octets| {
+        (!has_payload(octets) && is_last(octets)).then(|| {
+            let mut first = octets.to_vec();
+            octet(&mut first, 0, |octet| *octet &= !0x40);
+            first
+        })
+    }))] ["DDP-5.2-8"] "A message without payload goes out in two segments.";
+    "ddp.empty-tagged-ulp-octet" [Segment(|sent| sent.each(|octets| if is_tagged(octets) && !has_payload(octets) {
+        octet(octets, 1, |octet| *octet |= 0x30);
+    }))] ["DDP-5.2-9", "DDP-4.2-2"] "A tagged message without payload has reserved bits set in its second octet.";
+    "ddp.exceeds-mulpdu" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(200))]
+        ["DDP-5.2-12"] "Segments are 200 octets longer than MULPDU.";
+    "ddp.forgets-last" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| octet(octets, 0, |octet| *octet &= !0x40));
+    })] ["DDP-4.1-4"] "No segment of a message that has several has L set.";
+    "ddp.header-only-once" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| drop(octets.drain(..header_len(octets))));
+    })] ["DDP-5.2-1", "RDMAP-4.1-1", "RDMAP-4.1-2", "RDMAP-A-1"] "Only the first segment of a message has a DDP header.";
+    "ddp.last-everywhere" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x40)))]
+        ["DDP-4.1-5", "DDP-5.2-7"] "Every segment has L set.";
+    "ddp.last-before-others" [Segment(|sent| {
+        let later = sent.goes_on();
+        sent.swap(|octets| later && !is_tagged(octets));
+    })] ["DDP-4.1-6", "DDP-4.1-7", "DDP-5.3-2"] "The last two of three segments of a message are exchanged.";
+    "ddp.mo-stands-still" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MO, 0) }))]
+        ["DDP-4.3-11", "DDP-5.2-5"] "MO is 0 in every segment.";
+    "ddp.msn-skips" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
+        change_word(octets, MSN, |word| word.wrapping_mul(2).wrapping_sub(1));
+    }))] ["DDP-4.3-6"] "MSN grows by two from message to message.";
+    "ddp.msn-stands-still" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MSN, 1) }))]
+        ["DDP-4.3-6", "DDP-5.2-7"] "Every message has MSN 1.";
+    "ddp.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x3c)))]
+        ["DDP-4.1-10", "DDP-4.1-1"] "The four reserved bits of the first octet are set.";
+    "ddp.second-message-first" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
+        ["DDP-5.3-1"] "Short Sends go out in pairs, the second one first.";
+    "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "Sends have a tagged header.";
+    "ddp.stag-of-nobody" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| {
+        change_word(octets, STAG, |word| word ^ 0x00ff_ff00);
+    }))] ["DDP-4.2-5", "DDP-4.2-11"] "Writes go to an STag that the peer never named.";
+    "ddp.swaps-segments" [Segment(|sent| {
+        sent.goes_on();
+        sent.swap(|octets| is_tagged(octets) && !is_last(octets));
+    })] ["DDP-5.3-2"] "The segments of tagged messages, but for the last, go out in pairs, the second one first.";
+    "ddp.tagged-little-endian" [Segment(|sent| sent.each(|octets| if is_tagged(octets) && octets.len() >= 14 {
+        octets[STAG..TO].reverse();
+        octets[TO..14].reverse();
+    }))] ["DDP-4.2-1", "DDP-4.2-5"] "STag and TO have their least significant octet first.";
+    "ddp.to-stands-still" [Segment(|sent| {
+        let later = sent.goes_on();
+        if let Some(right) = sent.out.first().filter(|octets| is_tagged(octets)) {
+            let to = [word(right, TO), word(right, TO + 4)];
+            if !later {
+                sent.kept.held = vec![[to[0].to_be_bytes(), to[1].to_be_bytes()].concat()];
+            }
+            let first = sent.kept.held.first().cloned().unwrap_or_default();
+            sent.each(|octets| {
+                set_word(octets, TO, word(&first, 0));
+                set_word(octets, TO + 4, word(&first, 4));
+            });
+        }
+    })] ["DDP-4.2-9", "DDP-5.2-6"] "TO is the same in every segment of a tagged message.";
+    "ddp.to-overlaps" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| if is_tagged(octets) { move_to(octets, 8_u32.wrapping_neg()) });
+    })] ["DDP-4.2-9", "DDP-5.2-6"] "Segments behind the first of a tagged message begin eight octets too early.";
+    "ddp.unknown-queue" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 4)))]
+        ["DDP-4.3-14", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "Sends have QN 4.";
+    "ddp.untagged-little-endian" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) && octets.len() >= 18 {
+        octets[QN..MSN].reverse();
+        octets[MSN..MO].reverse();
+        octets[MO..18].reverse();
+    }))] ["DDP-4.3-1", "DDP-4.3-6", "DDP-4.3-7"] "QN, MSN and MO have their least significant octet first.";
+    "ddp.version-2" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet ^= 3)))]
+        ["DDP-4.1-12"] "DV is 2 where it should be 1.";
+    "ddp.version-changes" [Segment(|sent| sent.each(|octets| if is_tagged(octets) {
+        octet(octets, 0, |octet| *octet ^= 3);
+    }))] ["DDP-4.1-13", "DDP-4.1-12", "DDP-4.2-2"] "DV is 2 in tagged segments and 1 in untagged ones.";
+    "ddp.write-as-untagged" [Segment(|sent| sent.of(&[Opcode::WRITE], make_untagged))]
+        ["DDP-4.1-2"] "Writes have an untagged header.";
+}

@@ -1,0 +1,109 @@
+//! Deviations in the messages of RFC 7306 that are sent, and in what Atomic Operations do.
+
+use weft_core::wire::rdmap::{AtomicOperation, Opcode};
+
+use super::segment::{EXTENSIONS, PAYLOAD, QN, WORD, change_word, is_last, make_tagged, octet, opcode, set_word};
+
+const IMMEDIATE: &[Opcode] = &[Opcode::IMMEDIATE, Opcode::IMMEDIATE_SE];
+const REQUEST: &[Opcode] = &[Opcode::ATOMIC_REQUEST];
+const RESPONSE: &[Opcode] = &[Opcode::ATOMIC_RESPONSE];
+/// Where the fields of an Atomic Request stand.
+const ATOMIC_OPCODE: usize = PAYLOAD + 3;
+const REMOTE_TO: usize = PAYLOAD + 12;
+const COMPARE_DATA: usize = PAYLOAD + 36;
+const COMPARE_MASK: usize = PAYLOAD + 44;
+
+fn is_fetch_add(octets: &[u8]) -> bool {
+    octets.get(ATOMIC_OPCODE).is_some_and(|octet| octet & 0xf == 0)
+}
+
+deviations! {
+    "rdmap.atomic-adds-one-more" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
+        *add_data = add_data.wrapping_add(1);
+    })] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.1.1-4"] "FetchAdd adds one more than it is told.";
+    "rdmap.atomic-always-swaps" [Atomic(|operation| if let AtomicOperation::CmpSwap { compare_mask, .. } = operation {
+        *compare_mask = 0;
+    })] ["RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-1"] "CmpSwap swaps whatever the comparison says.";
+    "rdmap.atomic-byte-order" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
+        *add_data = add_data.swap_bytes();
+    })] ["RDMAP-7306.5.1.1-8"] "FetchAdd takes Add Data with its least significant octet first.";
+    "rdmap.atomic-forgets-mask" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_mask, .. } = operation {
+        *add_mask = 0;
+    })] ["RDMAP-7306.5.1.1-2"] "FetchAdd carries over the boundaries that Add Mask sets.";
+    "rdmap.atomic-misaligned" [Segment(|sent| sent.of(REQUEST, |octets| {
+        octet(octets, REMOTE_TO + 7, |octet| *octet |= 4);
+    }))] ["RDMAP-7306.5.1.1-3", "RDMAP-7306.5.1.2-4", "RDMAP-7306.5.2.1-13"]
+        "Atomic Requests name an address that is no multiple of eight.";
+    "rdmap.atomic-never-swaps" [Atomic(|operation| if let AtomicOperation::CmpSwap { swap_mask, .. } = operation {
+        *swap_mask = 0;
+    })] ["RDMAP-7306.5.1.2-3", "RDMAP-7306.5.1.2-1"] "CmpSwap never swaps.";
+    "rdmap.atomic-request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
+        ["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14", "RDMAP-7306.4.1-3", "DDP-4.2-2"] "Atomic Requests have a tagged header.";
+    "rdmap.atomic-request-compare-data" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
+        octet(octets, COMPARE_DATA, |octet| *octet = 1);
+    }))] ["RDMAP-7306.5.2.1-22"] "Compare Data of a FetchAdd is not zero.";
+    "rdmap.atomic-request-compare-mask" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
+        set_word(octets, COMPARE_MASK, 0);
+    }))] ["RDMAP-7306.5.2.1-23"] "Compare Mask of a FetchAdd is not all ones.";
+    "rdmap.atomic-request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 32)))]
+        ["RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3", "RDMAP-7306.A-1"]
+        "Atomic Requests have 32 octets of header, as RFC 7306 section 4 prints.";
+    "rdmap.atomic-request-on-queue-0" [Segment(|sent| sent.of(REQUEST, |octets| set_word(octets, QN, 0)))]
+        ["RDMAP-7306.5.2-1", "RDMAP-7306.5.2.1-17", "RDMAP-7306.5.2.1-18", "RDMAP-7306.4.1-3"] "Atomic Requests have QN 0.";
+    "rdmap.atomic-request-opcode-1" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
+        octet(octets, ATOMIC_OPCODE, |octet| *octet |= 1);
+    }))] ["RDMAP-7306.5.2.1-3"] "FetchAdd has AOpCode 1.";
+    "rdmap.atomic-request-opcode-3" [Segment(|sent| sent.of(REQUEST, |octets| if !is_fetch_add(octets) {
+        octet(octets, ATOMIC_OPCODE, |octet| *octet |= 1);
+    }))] ["RDMAP-7306.5.2.1-4"] "CmpSwap has AOpCode 3.";
+    "rdmap.atomic-request-reserved-bits" [Segment(|sent| sent.of(REQUEST, |octets| {
+        octet(octets, PAYLOAD, |octet| *octet = 0xff);
+    }))] ["RDMAP-7306.5.2.1-2"] "Reserved bits of an Atomic Request are set.";
+    "rdmap.atomic-request-with-payload" [Segment(|sent| sent.of(REQUEST, |octets| octets.extend([0; 4])))]
+        ["RDMAP-7306.4.2-4", "RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1"] "Four octets stand behind the header of an Atomic Request.";
+    "rdmap.atomic-requests-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::ATOMIC_REQUEST))]
+        ["RDMAP-7306.5.2.1-19"] "Atomic Requests go out in pairs, the second one first.";
+    "rdmap.atomic-response-as-tagged" [Segment(|sent| sent.of(RESPONSE, make_tagged))]
+        ["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5-5", "RDMAP-7306.4.1-4", "DDP-4.2-2"] "Atomic Responses have a tagged header.";
+    "rdmap.atomic-response-before-read" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
+        match (opcode(&octets), sent.kept.count) {
+            (Opcode::READ_RESPONSE, 1) if is_last(&octets) => {
+                sent.kept.count = 2;
+                sent.kept.held.push(octets);
+            }
+            (Opcode::ATOMIC_RESPONSE, count) => {
+                sent.kept.count = count.max(1);
+                sent.out.push(octets);
+                sent.out.append(&mut sent.kept.held);
+            }
+            _ => sent.out.push(octets),
+        }
+    })] ["RDMAP-7306.7-14", "RDMAP-7306.7-10"] "The first Read Response behind an Atomic Response waits for the next of those.";
+    "rdmap.atomic-response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| octets.truncate(PAYLOAD + 8)))]
+        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1"] "Atomic Responses lack their last four octets.";
+    "rdmap.atomic-response-identifier" [Segment(|sent| sent.of(RESPONSE, |octets| {
+        change_word(octets, PAYLOAD, |word| word ^ 0x8000_0000);
+    }))] ["RDMAP-7306.5.2.2-3"] "The identifier of an Atomic Response is not that of the request.";
+    "rdmap.atomic-response-left-out" [Segment(|sent| sent.lose(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
+        ["RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5-3", "RDMAP-7306.5.2.1-11", "RDMAP-7306.1.1-3"]
+        "Atomic Requests are not answered.";
+    "rdmap.atomic-response-new-value" [Segment(|sent| sent.of(RESPONSE, |octets| {
+        octet(octets, PAYLOAD + 11, |octet| *octet ^= 0xff);
+    }))] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.2-1"] "An Atomic Response does not have the value that was there.";
+    "rdmap.atomic-response-on-queue-0" [Segment(|sent| sent.of(RESPONSE, |octets| set_word(octets, QN, 0)))]
+        ["RDMAP-7306.5.2-2", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-10", "RDMAP-7306.5-5"]
+        "Atomic Responses have QN 0.";
+    "rdmap.atomic-responses-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
+        ["RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.4-1", "RDMAP-7306.7-11"]
+        "Atomic Responses go out in pairs, the second one first.";
+    "rdmap.extension-word-not-zero" [Segment(|sent| sent.of(EXTENSIONS, |octets| set_word(octets, WORD, 0x0102_0304)))]
+        ["RDMAP-7306.4.1-8"] "The octets of the Invalidate STag are not zero in the messages of RFC 7306.";
+    "rdmap.immediate-as-tagged" [Segment(|sent| sent.of(IMMEDIATE, make_tagged))]
+        ["RDMAP-7306.6.3-5", "RDMAP-7306.6.3-6", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "DDP-4.2-2"] "Immediate Data has a tagged header.";
+    "rdmap.immediate-cut" [Segment(|sent| sent.of(IMMEDIATE, |octets| octets.truncate(PAYLOAD + 7)))]
+        ["RDMAP-7306.6.2-1", "RDMAP-7306.6.3-9", "RDMAP-7306.4-1"] "Immediate Data has seven octets.";
+    "rdmap.immediate-on-queue-1" [Segment(|sent| sent.of(IMMEDIATE, |octets| set_word(octets, QN, 1)))]
+        ["RDMAP-7306.6.3-8", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "RDMAP-7306.4.1-7"] "Immediate Data has QN 1.";
+    "rdmap.immediates-swapped" [Segment(|sent| sent.swap(|octets| IMMEDIATE.contains(&opcode(octets))))]
+        ["RDMAP-7306.6.3-10"] "Immediate Data goes out in pairs, the second one first.";
+}

@@ -1,0 +1,126 @@
+//! Deviations in RDMAP messages that are sent (RFC 5040 sections 4 and 5), but for Terminates.
+
+use weft_core::wire::mpa::startup::REQUEST_KEY;
+use weft_core::wire::rdmap::Opcode;
+
+use super::segment::{
+    EXTENSIONS, MSN, PAYLOAD, QN, SENDS, STAG, TO, WORD, change_word, has_payload, is_last, is_tagged, make_tagged,
+    make_untagged, octet, opcode, set_word,
+};
+
+const REQUEST: &[Opcode] = &[Opcode::READ_REQUEST];
+const RESPONSE: &[Opcode] = &[Opcode::READ_RESPONSE];
+const WRITE: &[Opcode] = &[Opcode::WRITE];
+
+fn is_response(octets: &[u8]) -> bool {
+    opcode(octets) == Opcode::READ_RESPONSE
+}
+
+fn is_request(octets: &[u8]) -> bool {
+    opcode(octets) == Opcode::READ_REQUEST
+}
+
+deviations! {
+    "rdmap.invalidates-stag-0" [Segment(|sent| sent.of(&[Opcode::SEND_INVALIDATE, Opcode::SEND_SE_INVALIDATE], |octets| {
+        set_word(octets, WORD, 0);
+    }))] ["RDMAP-4.1-15", "RDMAP-5.3-18"] "A Send with Invalidate names STag 0.";
+    "rdmap.reads-beyond-ord" [Depths(|ord, _| *ord = 1000)] ["RDMAP-6.1-7", "RDMAP-7306.5.2-3", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4", "P2P-9.1-9"]
+        "More Reads are outstanding than ORD allows.";
+    "rdmap.request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
+        ["RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-4.1-7", "DDP-4.2-2"] "Read Requests have a tagged header.";
+    "rdmap.request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 24)))]
+        ["RDMAP-4.4-1", "RDMAP-4-1", "RDMAP-4.2-3"] "Read Requests lack their last four octets.";
+    "rdmap.request-fields-swapped" [Segment(|sent| sent.of(REQUEST, |octets| {
+        if let Some(fields) = octets.get_mut(PAYLOAD..PAYLOAD + 28) {
+            fields.rotate_left(16);
+        }
+    }))] ["RDMAP-4.4-1"] "A Read Request has the source's fields in front of the sink's.";
+    "rdmap.request-in-two" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
+        if !is_request(&octets) || octets.len() < PAYLOAD + 28 {
+            sent.out.push(octets);
+            continue;
+        }
+        let (mut first, mut second) = (octets[..PAYLOAD + 14].to_vec(), octets[..PAYLOAD].to_vec());
+        octet(&mut first, 0, |octet| *octet &= !0x40);
+        set_word(&mut second, 14, 14);
+        second.extend_from_slice(&octets[PAYLOAD + 14..]);
+        sent.out.extend([first, second]);
+    })] ["RDMAP-4.4-3"] "A Read Request goes out in two segments.";
+    "rdmap.request-little-endian" [Segment(|sent| sent.of(REQUEST, |octets| if octets.len() >= PAYLOAD + 28 {
+        octets[PAYLOAD + 12..PAYLOAD + 16].reverse();
+        octets[PAYLOAD + 20..PAYLOAD + 28].reverse();
+    }))] ["RDMAP-4.4-1"] "RDMARDSZ and SrcTO have their least significant octet first.";
+    "rdmap.request-on-queue-0" [Segment(|sent| sent.of(REQUEST, |octets| set_word(octets, QN, 0)))]
+        ["RDMAP-5.2.1-11", "RDMAP-5.2.1-12", "RDMAP-3.1-2", "RDMAP-4.1-7"] "Read Requests have QN 0.";
+    "rdmap.request-wraps" [Segment(|sent| sent.of(REQUEST, |octets| {
+        set_word(octets, PAYLOAD + 20, u32::MAX);
+        set_word(octets, PAYLOAD + 24, u32::MAX);
+    }))] ["RDMAP-5.2.1-16"] "Read Requests have a SrcTO at the end of the address space.";
+    "rdmap.request-with-payload" [Segment(|sent| sent.of(REQUEST, |octets| octets.extend([0; 4])))]
+        ["RDMAP-4.4-1", "RDMAP-4.2-4"] "Read Requests have four octets behind their header.";
+    "rdmap.requests-swapped" [Segment(|sent| sent.swap(is_request))]
+        ["RDMAP-5.2.1-13", "RDMAP-5.5-15"] "Read Requests go out in pairs, the second one first.";
+    "rdmap.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 1, |octet| *octet |= 0x30)))]
+        ["RDMAP-4.1-4", "DDP-4.2-2"] "The two reserved bits of RDMAP's control octet are set.";
+    "rdmap.reserved-opcode" [Segment(|sent| sent.of(SENDS, |octets| octet(octets, 1, |octet| *octet |= 0xc)))]
+        ["RDMAP-4.1-14", "RDMAP-4.1-20"] "Sends have an opcode that is reserved.";
+    "rdmap.response-as-untagged" [Segment(|sent| sent.of(RESPONSE, make_untagged))]
+        ["RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "Read Responses have an untagged header.";
+    "rdmap.response-as-write" [Segment(|sent| sent.of(RESPONSE, |octets| octet(octets, 1, |octet| *octet ^= 2)))]
+        ["RDMAP-5.2.1-18", "RDMAP-1.2-1", "RDMAP-5.2-1"] "A Read Request is answered by a Write.";
+    "rdmap.response-changes-stag" [Segment(|sent| if sent.goes_on() {
+        sent.of(RESPONSE, |octets| change_word(octets, STAG, |word| word ^ 0x100));
+    })] ["RDMAP-5.2.2-14", "DDP-4.2-12"] "One Read Response goes to two STags.";
+    "rdmap.response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| if is_last(octets) && has_payload(octets) {
+        octets.pop();
+    }))] ["RDMAP-4.4-9"] "Read Responses lack their last octet.";
+    "rdmap.response-elsewhere" [Segment(|sent| sent.of(RESPONSE, |octets| {
+        change_word(octets, TO + 4, |word| word.wrapping_add(4));
+    }))] ["RDMAP-4.4-8"] "TO of a Read Response is four more than SinkTO.";
+    "rdmap.response-left-out" [Segment(|sent| sent.lose(is_response))]
+        ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3"] "Read Requests are not answered.";
+    "rdmap.response-of-nothing-with-data" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) {
+        octets.extend([0; 4]);
+    }))] ["RDMAP-5.2.1-21"] "A Read Request for no octets is answered by four.";
+    "rdmap.response-stag" [Segment(|sent| sent.of(RESPONSE, |octets| change_word(octets, STAG, |word| word ^ 1)))]
+        ["RDMAP-4.4-5", "RDMAP-3.1-4"] "STag of a Read Response is not SinkSTag.";
+    "rdmap.response-twice" [Segment(|sent| sent.follow(|octets| {
+        (is_response(octets) && is_last(octets)).then(|| octets.to_vec())
+    }))] ["RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-4.4-8"] "The last segment of each Read Response goes out twice.";
+    "rdmap.response-with-header" [Segment(|sent| {
+        let later = sent.goes_on();
+        sent.of(RESPONSE, |octets| if !later { octets.splice(14..14, [0x5a; 4]); });
+    })] ["RDMAP-4.5-1"] "Four octets stand in front of the data of a Read Response.";
+    "rdmap.responses-swapped" [Segment(|sent| sent.swap(|octets| is_response(octets) && is_last(octets) && octets.len() < 100))]
+        ["RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-5.2.1-14", "RDMAP-B-9"] "Short Read Responses go out in pairs, the second one first.";
+    "rdmap.response-wrong-data" [Segment(|sent| sent.of(RESPONSE, |octets| octets.iter_mut().skip(14).for_each(|octet| *octet ^= 0xff)))]
+        ["RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.5-16", "RDMAP-B-6", "RDMAP-4.4-7", "RDMAP-7306.5-7"]
+        "The data of a Read Response is not that of the source.";
+    "rdmap.second-start-up" [Fpdu(|fpdu| if fpdu.begins_stream() {
+        fpdu.octets.extend_from_slice(&REQUEST_KEY);
+        fpdu.octets.extend([0x40, 1, 0, 0]);
+    })] ["RDMAP-6.1-3", "DDP-6.1-2"] "A start-up frame goes out behind an FPDU.";
+    "rdmap.send-on-queue-1" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 1)))]
+        ["RDMAP-5.3-15", "RDMAP-3.1-2", "RDMAP-4.1-21", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "Sends have QN 1.";
+    "rdmap.sends-swapped" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
+        ["RDMAP-5.3-16", "RDMAP-5.5-15"] "Short Sends go out in pairs, the second one first, with the numbers they have.";
+    "rdmap.version-0" [Segment(|sent| sent.each(|octets| octet(octets, 1, |octet| *octet &= 0x3f)))]
+        ["RDMAP-4.1-3", "RDMAP-4.1-22"] "RV is 0 while DV is 1.";
+    "rdmap.version-2" [Segment(|sent| sent.of(EXTENSIONS, |octets| octet(octets, 1, |octet| *octet ^= 0xc0)))]
+        ["RDMAP-7306.4.1-6", "RDMAP-4.1-3"] "RV is 2 in the messages of RFC 7306.";
+    "rdmap.word-not-zero" [Segment(|sent| sent.each(|octets| {
+        let opcode = opcode(octets);
+        if !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE {
+            set_word(octets, WORD, 0x0102_0304);
+        }
+    }))] ["RDMAP-4.1-16", "DDP-4.3-2"] "The octets of the Invalidate STag are not zero in other messages than those that invalidate.";
+    "rdmap.write-as-response" [Segment(|sent| sent.of(WRITE, |octets| octet(octets, 1, |octet| *octet |= 2)))]
+        ["RDMAP-5.2.2-15"] "Writes have the opcode of Read Responses.";
+    "rdmap.write-changes-stag" [Segment(|sent| if sent.goes_on() {
+        sent.of(WRITE, |octets| change_word(octets, STAG, |word| word ^ 0x100));
+    })] ["RDMAP-5.1-11", "DDP-4.2-6"] "One Write goes to two STags.";
+    "rdmap.write-as-untagged" [Segment(|sent| sent.of(WRITE, |octets| {
+        make_untagged(octets);
+        set_word(octets, MSN, 9);
+    }))] ["RDMAP-5.1-1", "RDMAP-5.1-6", "RDMAP-4.1-6", "RDMAP-4.1-18", "RDMAP-4.1-19"] "Writes have an untagged header.";
+}
