@@ -1,0 +1,106 @@
+//! What crossed the wire, as a capture that the monitor reads: handshake, segments, FIN and reset of one connection.
+
+use std::net::Ipv4Addr;
+
+use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
+use weft_dissector::source::Frame;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Finding, Sink};
+
+const LINKTYPE_ETHERNET: u16 = 1;
+const WINDOW: u16 = 0xffff;
+const PORTS: [u16; 2] = [50_000, 7174];
+const ADDRESSES: [[u8; 4]; 2] = [Ipv4Addr::new(192, 0, 2, 1).octets(), Ipv4Addr::new(192, 0, 2, 2).octets()];
+
+/// Frames of a connection that end 0 opened.
+pub(crate) struct Capture {
+    frames: Vec<Vec<u8>>,
+    next: [u32; 2],
+    /// How each end closed: F for FIN, R for a reset.
+    pub(crate) ends: [String; 2],
+    /// Octets of payload that a TCP segment carries at most.
+    mss: u16,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    syn: bool,
+    ack: bool,
+    fin: bool,
+    rst: bool,
+}
+
+const ACK: Flags = Flags { syn: false, ack: true, fin: false, rst: false };
+
+impl Capture {
+    /// The handshake is done.
+    pub(crate) fn connected(mss: u16) -> Self {
+        let mut capture =
+            Capture { frames: Vec::new(), next: [0x1000_0000, 0x5000_0000], ends: Default::default(), mss };
+        capture.frame(0, Flags { syn: true, ..Flags::default() }, &[]);
+        capture.frame(1, Flags { syn: true, ..ACK }, &[]);
+        capture.frame(0, ACK, &[]);
+        capture
+    }
+
+    /// End `from` sent these octets at once.
+    pub(crate) fn octets(&mut self, from: usize, octets: &[u8]) {
+        for segment in octets.chunks(usize::from(self.mss)) {
+            self.frame(from, ACK, segment);
+        }
+    }
+
+    pub(crate) fn fin(&mut self, from: usize) {
+        self.ends[from].push('F');
+        self.frame(from, Flags { fin: true, ..ACK }, &[]);
+        self.frame(1 - from, ACK, &[]);
+    }
+
+    pub(crate) fn reset(&mut self, from: usize) {
+        self.ends[from].push('R');
+        self.frame(from, Flags { rst: true, ..ACK }, &[]);
+    }
+
+    fn frame(&mut self, from: usize, flags: Flags, payload: &[u8]) {
+        let to = 1 - from;
+        let mut tcp = TcpHeader::new(PORTS[from], PORTS[to], self.next[from], WINDOW);
+        (tcp.syn, tcp.ack, tcp.fin, tcp.rst) = (flags.syn, flags.ack, flags.fin, flags.rst);
+        tcp.psh = !payload.is_empty();
+        tcp.acknowledgment_number = if flags.ack { self.next[to] } else { 0 };
+        if flags.syn {
+            let options =
+                [TcpOptionElement::MaximumSegmentSize(self.mss), TcpOptionElement::SelectiveAcknowledgementPermitted];
+            tcp.set_options(&options).unwrap();
+        }
+        let counted = u32::from(flags.syn) + u32::from(flags.fin) + u32::try_from(payload.len()).unwrap();
+        self.next[from] = self.next[from].wrapping_add(counted);
+        let mac = |end: usize| [2, 0, 0, 0, 0, u8::try_from(end).unwrap()];
+        let step =
+            PacketBuilder::ethernet2(mac(from), mac(to)).ipv4(ADDRESSES[from], ADDRESSES[to], 64).tcp_header(tcp);
+        let mut octets = Vec::with_capacity(step.size(payload.len()));
+        step.write(&mut octets, payload).unwrap();
+        self.frames.push(octets);
+    }
+
+    /// What the monitor finds in it.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let (mut dissector, mut found) = (Dissector::default(), Findings(Vec::new()));
+        for (number, octets) in (1..).zip(&self.frames) {
+            let wire_len = u32::try_from(octets.len()).unwrap();
+            let frame = Frame { number, time: number * 20_000, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+            dissector.frame(&frame, &mut found);
+        }
+        dissector.finish(&mut found);
+        found.0
+    }
+}
+
+struct Findings(Vec<Finding>);
+
+impl Sink for Findings {
+    fn unit(&mut self, _: &Unit<'_>) {}
+
+    fn finding(&mut self, finding: &Finding) {
+        self.0.push(finding.clone());
+    }
+}

@@ -1,0 +1,10 @@
+//! Peer and monitor against each other: the hostile twin is caught, the correct one is not.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod capture;
+mod proof;
+mod reactions;
+mod run;
+mod side;
+mod traffic;
+mod world;

@@ -1,0 +1,108 @@
+//! Each deviation of DDP and RDMAP is caught: by the monitor, by the correct twin, or by how it reacts.
+
+use std::collections::BTreeSet;
+
+use weft_core::RequirementId;
+use weft_core::error::Layer;
+use weft_core::requirement::Severity;
+use weft_peer::{Deviation, Deviations, hostile};
+
+use crate::reactions::{CASES, Case, Shows};
+use crate::run::{Run, Script};
+use crate::traffic::Wrong;
+
+/// What else is found of a deviation, since the octets that are wrong break these, too, or are taken for something else from there
+/// on: name, requirement.
+const ALSO: &str = include_str!("also.csv");
+
+/// How a deviation was caught.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    Monitor,
+    Reaction,
+    Twin,
+}
+
+/// The runs in which the monitor is asked: all operations with the deviation at the Initiator, then what goes wrong, at the end that
+/// has to react, and at the one that does it.
+fn situations() -> impl Iterator<Item = (Script, usize)> {
+    let wrongs = Wrong::ALL.iter().flat_map(|wrong| [(Some(*wrong), 1), (Some(*wrong), 0)]);
+    std::iter::once((None, 0)).chain(wrongs)
+}
+
+fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -> [&'a Deviations; 2] {
+    if end == 0 { [own, other] } else { [other, own] }
+}
+
+/// Errors that nobody asked for: of the deviating end, and of the other one where that is correct.
+fn unlisted(deviation: &Deviation, end: usize, run: &Run, right: &Run, other_is_correct: bool) -> Vec<String> {
+    let listed = |id: RequirementId| {
+        let line = format!("{},{id}", deviation.name);
+        deviation.breaks.contains(&id) || ALSO.lines().any(|listed| listed == line)
+    };
+    let errors = |end: usize| -> BTreeSet<RequirementId> {
+        run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
+    };
+    let own = errors(end).into_iter().filter(|id| !listed(*id)).map(|id| format!("{},{id}", deviation.name));
+    let other = errors(1 - end).into_iter().filter(|id| other_is_correct && !listed(*id));
+    own.chain(other.map(|id| format!("{},{id} (of the correct end)", deviation.name))).collect()
+}
+
+fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By, String> {
+    let (own, none) = (Deviations::from(deviation), Deviations::NONE);
+    let found = |run: &Run, end| deviation.breaks.iter().any(|id| run.found(end, Severity::Warning).contains(id));
+    let Some(case) = CASES.iter().find(|case| case.name == deviation.name) else {
+        for (script, end) in situations() {
+            let run = Run::of(script, ends(end, &own, &none));
+            if found(&run, end) {
+                unasked.extend(unlisted(deviation, end, &run, &Run::of(script, [&none, &none]), true));
+                return Ok(By::Monitor);
+            }
+        }
+        return Err(format!("{}: no finding names one of {:?}", deviation.name, deviation.breaks));
+    };
+    let Case { end, script, provoked_by, shows, .. } = *case;
+    let names = Some(provoked_by).filter(|name| !name.is_empty());
+    let other = Deviations::from_names(names).unwrap();
+    let (run, right) = (Run::of(script, ends(end, &own, &other)), Run::of(script, ends(end, &none, &other)));
+    unasked.extend(unlisted(deviation, end, &run, &right, provoked_by.is_empty()));
+    let by = match shows {
+        Shows::Monitor => found(&run, end) && !found(&right, end),
+        Shows::Says(code) => right.says[end] == Some(code) && run.says[end] != Some(code),
+        Shows::GoesOn => right.says[end].is_none() && run.says[end].is_some(),
+        Shows::User => run.outcome != right.outcome,
+        Shows::Refused(code) => right.says == [None, None] && run.says[1 - end] == Some(code),
+    };
+    let told = || format!("{}: {shows:?}, but {:?} where a correct end has {:?}", deviation.name, run.says, right.says);
+    match shows {
+        _ if !by => Err(told()),
+        Shows::Monitor => Ok(By::Monitor),
+        Shows::Refused(_) => Ok(By::Twin),
+        Shows::Says(_) | Shows::GoesOn | Shows::User => Ok(By::Reaction),
+    }
+}
+
+#[test]
+fn each_deviation_of_ddp_and_rdmap_is_caught() {
+    let (mut caught, mut missed, mut unasked) = (Vec::new(), Vec::new(), Vec::new());
+    for deviation in hostile::all().filter(|deviation| deviation.layer != Layer::Mpa) {
+        match catch(deviation, &mut unasked) {
+            Ok(by) => caught.push(by),
+            Err(told) => missed.push(told),
+        }
+    }
+    let count = |by| caught.iter().filter(|caught| **caught == by).count();
+    println!(
+        "caught {} of {}: {} by the monitor, {} by their reaction, {} by the correct twin",
+        caught.len(),
+        caught.len() + missed.len(),
+        count(By::Monitor),
+        count(By::Reaction),
+        count(By::Twin)
+    );
+    assert!(missed.is_empty(), "missed: {missed:#?}");
+    assert!(unasked.is_empty(), "found, and in no list:\n{}", unasked.join("\n"));
+    for case in CASES {
+        assert!(hostile::by_name(case.name).is_ok(), "{}", case.name);
+    }
+}
