@@ -9,8 +9,10 @@ const LONGEST_RECORD: usize = 64 << 20;
 
 pub(super) struct Buffer {
     reader: Box<dyn Read + Send>,
+    /// What was read and is not consumed stands in `start..end`; the rest is room, zeroed once.
     octets: Vec<u8>,
     start: usize,
+    end: usize,
     /// Octets of the file before `start`.
     consumed: u64,
     at_end: bool,
@@ -20,12 +22,12 @@ pub(super) struct Buffer {
 
 impl Buffer {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
-        Buffer { reader, octets: Vec::new(), start: 0, consumed: 0, at_end: false, failed: None }
+        Buffer { reader, octets: Vec::new(), start: 0, end: 0, consumed: 0, at_end: false, failed: None }
     }
 
     /// The octets that are there and not consumed.
     pub(super) fn octets(&self) -> &[u8] {
-        &self.octets[self.start..]
+        &self.octets[self.start..self.end]
     }
 
     pub(super) fn consume(&mut self, count: usize) {
@@ -48,14 +50,17 @@ impl Buffer {
             return Ok(false);
         }
         if self.start > 0 {
-            self.octets.drain(..self.start);
+            self.octets.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
             self.start = 0;
         }
-        let had = self.octets.len();
-        self.octets.resize(had + CHUNK, 0);
+        let had = self.end;
+        if self.octets.len() < had + CHUNK {
+            self.octets.resize(had + CHUNK, 0);
+        }
         let mut got = 0;
         while got < CHUNK {
-            match self.reader.read(&mut self.octets[had + got..]) {
+            match self.reader.read(&mut self.octets[had + got..had + CHUNK]) {
                 Ok(0) => {
                     self.at_end = true;
                     break;
@@ -72,7 +77,7 @@ impl Buffer {
                 break;
             }
         }
-        self.octets.truncate(had + got);
+        self.end = had + got;
         match self.failed.take_if(|_| got == 0) {
             Some(error) => {
                 self.at_end = true;
