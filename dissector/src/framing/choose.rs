@@ -97,31 +97,42 @@ pub(super) struct Header {
 
 /// The header of an FPDU that starts at `start`.
 pub(super) fn header_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Header, Later> {
+    Ok(Header { ulpdu_length: length_at(half, start, phase)?, plausible: plausible_at(half, start, phase)? })
+}
+
+/// `ULPDU_Length` of an FPDU that starts at `start`.
+fn length_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<u16>, Later> {
     let at = header_position(start, phase);
-    let length = half.octets(at, at + 2)?.map(|octets| u16::from_be_bytes([octets[0], octets[1]]));
-    Ok(Header { ulpdu_length: length, plausible: half.octets(at, at + 4)?.map(plausible) })
+    Ok(half.octets(at, at + 2)?.map(|octets| u16::from_be_bytes([octets[0], octets[1]])))
+}
+
+/// Do the first four octets of an FPDU that starts at `start` make sense?
+fn plausible_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
+    let at = header_position(start, phase);
+    Ok(half.octets(at, at + 4)?.map(plausible))
 }
 
 impl Reader {
     /// The layout of the FPDU at `start`; `None` when framing is lost there.
     pub(super) fn choose(&mut self, half: &Half, start: u64) -> Result<Option<Chosen>, Later> {
-        let header = header_at(half, start, self.phase)?;
-        let Some(ulpdu_length) = header.ulpdu_length else { return Ok(None) };
+        let Some(ulpdu_length) = length_at(half, start, self.phase)? else { return Ok(None) };
         let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
         let whole = half.octets(start, rfc.end)?;
         let crc_on = self.settings.crc == Some(true);
+        // The way of nearly every FPDU.
+        if crc_on && whole.is_some_and(crc_good) {
+            return Ok(Chosen::new(self.place_markers(half, rfc)?, Some(true)));
+        }
+        let plausible = plausible_at(half, start, self.phase)?;
         let within = rfc.end <= half.end();
         match whole {
-            Some(octets) if crc_on && crc_good(octets) => {
-                return Ok(Chosen::new(self.place_markers(half, rfc)?, Some(true)));
-            }
             Some(_) if crc_on => {}
             Some(_) if check_markers(half, &rfc)?.right && self.may_end_at(half, rfc.end, self.phase)? => {
                 return Ok(Chosen::new(rfc, None));
             }
             Some(_) => {}
             None if within => {
-                let believed = header.plausible.is_none_or(|p| p) || self.may_end_at(half, rfc.end, self.phase)?;
+                let believed = plausible.is_none_or(|p| p) || self.may_end_at(half, rfc.end, self.phase)?;
                 return Ok(if believed { Chosen::new(rfc, None) } else { None });
             }
             None => {}
@@ -131,7 +142,7 @@ impl Reader {
         if let Some(departed) = self.departure(half, start, confirmed)? {
             return Ok(Chosen::new(departed, crc_on.then_some(true)));
         }
-        let plausible = header.plausible == Some(true);
+        let plausible = plausible == Some(true);
         let stands = if within { confirmed || (!crc_on && plausible) } else { plausible };
         // All its octets are there and CRC is on: then its CRC was found bad.
         Ok(if stands { Chosen::new(rfc, (crc_on && whole.is_some()).then_some(false)) } else { None })

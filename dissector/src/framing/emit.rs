@@ -137,11 +137,16 @@ impl Reader {
             }
         };
         let field = half.octets(layout.crc, layout.crc + CRC_LEN as u64).ok().flatten().filter(|_| has_field);
-        let bodies = layout.pieces().filter_map(|piece| match piece {
-            Piece::Body(range) => Some(range),
-            Piece::Marker { .. } => None,
-        });
-        let body = self.scratch.part(half, bodies);
+        let body = match whole {
+            Some(octets) if layout.phase().is_none() => Part::whole(&octets[..(layout.crc - layout.start) as usize]),
+            _ => {
+                let bodies = layout.pieces().filter_map(|piece| match piece {
+                    Piece::Body(range) => Some(range),
+                    Piece::Marker { .. } => None,
+                });
+                self.scratch.part(half, bodies)
+            }
+        };
         let fpdu = Fpdu {
             layout: *layout,
             body,

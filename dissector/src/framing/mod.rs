@@ -192,6 +192,12 @@ impl Reader {
         self.passed.memory() + self.scratch.memory() + self.collector.memory()
     }
 
+    /// Have octets passed whose unit is not handed out?
+    #[must_use]
+    pub(crate) fn has_passed(&self) -> bool {
+        !self.passed.is_empty()
+    }
+
     /// Own start-up frame, if one was found.
     #[must_use]
     pub(crate) fn startup(&self) -> Option<&OwnStartup> {

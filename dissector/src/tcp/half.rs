@@ -200,9 +200,12 @@ impl Half {
                 self.waiting_octets -= octets.len();
                 self.settle_octets(source, Octets::Owned(octets));
             }
+            if self.settled >= self.end {
+                return;
+            }
             let segments = self.ends.len() - self.ends.partition_point(|end| *end <= self.settled);
             let hurry = self.finished || self.waiting_octets + segments * SEGMENT_WEIGHT > PATIENCE;
-            if !hurry || self.settled >= self.end {
+            if !hurry {
                 return;
             }
             self.holes += 1;
@@ -247,6 +250,12 @@ impl Half {
     #[must_use]
     pub(crate) fn has_octets(&self) -> bool {
         self.seen
+    }
+
+    /// Are octets known to exist that are not read?
+    #[must_use]
+    pub(crate) fn has_unread(&self) -> bool {
+        self.consumed < self.end
     }
 
     /// Was the SYN captured, so that the first position is the first octet of the stream?
@@ -305,6 +314,7 @@ impl Half {
         self.finished
     }
 
+    #[inline]
     fn run_at(&self, position: u64) -> Option<&Run> {
         let first = self.runs.front()?;
         if first.start <= position && position < first.end() {
@@ -322,6 +332,7 @@ impl Half {
     ///
     /// # Errors
     /// [`Later`] when they are not all settled.
+    #[inline]
     pub(crate) fn octets(&self, start: u64, end: u64) -> Result<Option<&[u8]>, Later> {
         if start >= end {
             return Ok(Some(&[]));
@@ -379,6 +390,9 @@ impl Half {
     /// Number and time of the latest frame that supplied octets of `start..end`; zeros when none did.
     #[must_use]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (u64, u64) {
+        if let Some(run) = self.run_at(start).filter(|run| start < end && end <= run.end()) {
+            return run.latest_frame(start, end);
+        }
         let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
         runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
     }

@@ -101,6 +101,10 @@ impl Run {
 
     /// Number and time of the latest frame with octets of `start..end`.
     pub(super) fn latest_frame(&self, start: u64, end: u64) -> (u64, u64) {
+        // Most FPDUs lie in one segment.
+        if let Some(only) = self.sources.front().filter(|_| self.sources.len() == 1) {
+            return (only.frame, only.time);
+        }
         let frames = self.sources_of(start, end).filter(|(_, until)| *until > start);
         frames.map(|(source, _)| (source.frame, source.time)).max().unwrap_or_default()
     }
