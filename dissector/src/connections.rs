@@ -54,18 +54,21 @@ impl Direction {
 struct Connection {
     number: u32,
     directions: [Direction; 2],
-    watch: Watch,
+    /// Its monitor, when there is one.
+    watch: Option<Watch>,
     /// The latest frame of it.
     heard: u64,
     /// Octets of memory that its directions keep, as last counted.
     memory: usize,
+    /// Does it hold octets back, as last counted?
+    holds_back: bool,
     closed: bool,
 }
 
 impl Connection {
-    fn new(number: u32, first: SocketAddr, other: SocketAddr) -> Self {
+    fn new(number: u32, first: SocketAddr, other: SocketAddr, watch: Option<Watch>) -> Self {
         let directions = [Direction::new(first, other), Direction::new(other, first)];
-        Connection { number, directions, watch: Watch::default(), heard: 0, memory: 0, closed: false }
+        Connection { number, directions, watch, heard: 0, memory: 0, holds_back: false, closed: false }
     }
 
     fn direction_of(&self, segment: &Segment<'_>) -> usize {
@@ -89,7 +92,9 @@ impl Connection {
     fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) -> bool {
         let index = self.direction_of(segment);
         self.heard = segment.frame;
-        self.watch.segment(index, segment);
+        if let Some(watch) = &mut self.watch {
+            watch.segment(index, segment);
+        }
         self.directions[index].half.add(segment);
         self.poll(index, sink);
         self.directions[index].fin |= segment.fin;
@@ -113,7 +118,7 @@ impl Connection {
     fn poll_direction(&mut self, index: usize, sink: &mut dyn Sink) {
         let peer = self.directions[1 - index].as_peer();
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
-        let mut hand = |unit: &Unit<'_>| self.watch.unit(unit, sink);
+        let mut hand = |unit: &Unit<'_>| hand_out(&mut self.watch, unit, sink);
         let mut target = Target { stream: self.number, direction: u8::from(index == 1), ends, sink: &mut hand };
         reader.poll(half, &peer, &mut target);
     }
@@ -128,16 +133,22 @@ impl Connection {
         }
         for (index, direction) in self.directions.iter_mut().enumerate() {
             let Direction { ends, half, reader, .. } = direction;
-            let mut hand = |unit: &Unit<'_>| self.watch.unit(unit, sink);
+            let mut hand = |unit: &Unit<'_>| hand_out(&mut self.watch, unit, sink);
             let mut target = Target { stream: self.number, direction: u8::from(index == 1), ends, sink: &mut hand };
             reader.finish(half, &mut target);
         }
-        self.watch.end(self.number, sink);
+        if let Some(watch) = &mut self.watch {
+            watch.end(self.number, sink);
+        }
+    }
+
+    fn has_unread(&self) -> bool {
+        self.directions.iter().any(|direction| direction.half.has_unread() || direction.reader.has_passed())
     }
 
     fn count_memory(&self) -> usize {
         let octets = self.directions.iter().map(|direction| direction.half.memory() + direction.reader.memory());
-        octets.sum::<usize>() + self.watch.memory()
+        octets.sum::<usize>() + self.watch.as_ref().map_or(0, Watch::memory)
     }
 
     fn past(&self) -> Past {
@@ -151,9 +162,17 @@ impl Connection {
     }
 }
 
+fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
+    match watch {
+        Some(watch) => watch.unit(unit, sink),
+        None => sink.unit(unit),
+    }
+}
+
 /// The connections that were seen.
 #[derive(Default)]
 pub(crate) struct Connections {
+    unwatched: bool,
     table: Table,
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
@@ -161,11 +180,23 @@ pub(crate) struct Connections {
     count: u32,
     /// Octets that the open ones keep.
     memory: usize,
+    /// How many of them hold octets back.
+    holding: usize,
     /// Closed ones, oldest first: slot and number.
     closed: VecDeque<(usize, u32)>,
 }
 
 impl Connections {
+    /// Connections without monitors.
+    pub(crate) fn unwatched() -> Self {
+        Connections { unwatched: true, ..Connections::default() }
+    }
+
+    /// Are there octets that no unit was handed out for?
+    pub(crate) fn hold_back(&self) -> bool {
+        self.holding > 0
+    }
+
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) {
         let (src, dst) = (segment.src, segment.dst);
         let slot = match self.table.find(segment) {
@@ -190,6 +221,9 @@ impl Connections {
         let memory = connection.count_memory();
         let before = std::mem::replace(&mut connection.memory, memory);
         self.memory = self.memory - before + memory;
+        let holds_back = connection.has_unread();
+        let held_back = std::mem::replace(&mut connection.holds_back, holds_back);
+        self.holding = self.holding + usize::from(holds_back) - usize::from(held_back);
         if closes {
             self.closed.push_back((slot, connection.number));
             self.retire_closed(sink);
@@ -203,7 +237,7 @@ impl Connections {
     pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(u32, &mut Watch)> {
         let Some(Place::Open(slot)) = self.table.find(segment) else { return None };
         let connection = self.slots.get_mut(slot)?.as_mut()?;
-        Some((connection.number, &mut connection.watch))
+        Some((connection.number, connection.watch.as_mut()?))
     }
 
     fn is_replaced(&self, slot: usize, segment: &Segment<'_>) -> bool {
@@ -224,7 +258,8 @@ impl Connections {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] = Some(Box::new(Connection::new(number, first, other)));
+        self.slots[slot] =
+            Some(Box::new(Connection::new(number, first, other, (!self.unwatched).then(Watch::default))));
         self.table.open(first, other, slot);
         slot
     }
@@ -234,6 +269,7 @@ impl Connections {
         let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.free.push(slot);
         self.memory -= connection.memory;
+        self.holding -= usize::from(connection.holds_back);
         connection.finish(sink);
         let Ends { src, dst, .. } = connection.directions[0].ends;
         self.table.close(src, dst, connection.past());
@@ -269,6 +305,6 @@ impl Connections {
         for connection in &mut open {
             connection.finish(sink);
         }
-        *self = Connections { count: self.count, ..Connections::default() };
+        *self = Connections { count: self.count, unwatched: self.unwatched, ..Connections::default() };
     }
 }

@@ -299,11 +299,16 @@ impl Wire {
 
     /// Shows the frames to the dissector.
     pub(crate) fn feed(&self, sink: &mut dyn Sink) {
-        let mut dissector = Dissector::default();
+        self.feed_to(Dissector::default(), sink, |_| {});
+    }
+
+    /// Shows the frames to `dissector`, at which `look` looks behind each of them.
+    pub(crate) fn feed_to(&self, mut dissector: Dissector, sink: &mut dyn Sink, mut look: impl FnMut(&Dissector)) {
         for ((time, octets), number) in self.frames.iter().zip(1..) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             let frame = Frame { number, time: *time, link_type: 1, octets, wire_len };
             dissector.frame(&frame, sink);
+            look(&dissector);
         }
         dissector.finish(sink);
     }

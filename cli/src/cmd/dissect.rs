@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// - is standard output
     #[arg(short = 'w', long = "write", value_name = "OUT")]
     write: Option<PathBuf>,
-    /// Counts at the end, on standard error: frames, connections, FPDUs, CRCs, findings
+    /// Counts at the end, on standard error: frames, connections, FPDUs, CRCs; findings, where the output can show any
     #[arg(long)]
     summary: bool,
     /// Print nothing but the summary

@@ -1,7 +1,8 @@
 //! Units, findings and wanted fields gathered by frame: what tshark's manners need, one record a frame in the order of frames.
 //!
-//! A unit may be certain only when later frames were read, so records wait in a window of [`WINDOW`] frames or
-//! [`MOST_HELD`] octets, whichever is full first. A unit that comes later still makes a record of its own, behind those of later frames.
+//! A unit may be certain only when later frames were read, so records wait as long as the dissector holds octets back, or
+//! findings may come: in a window of [`WINDOW`] frames or [`MOST_HELD`] octets, whichever is full first. What comes later still
+//! makes a record of its own, behind those of later frames.
 
 use std::collections::VecDeque;
 
@@ -64,15 +65,17 @@ pub struct UnitKept {
 }
 
 /// The records that wait.
+// Boxes, because records are long and pass through several hands.
+#[allow(clippy::vec_box)]
 pub struct Frames {
     wanted: Wanted,
     keep: Keep,
     origin: Option<u64>,
-    waiting: VecDeque<Record>,
-    late: Vec<Record>,
-    used: Vec<Record>,
+    waiting: VecDeque<Box<Record>>,
+    late: Vec<Box<Record>>,
+    used: Vec<Box<Record>>,
     held: usize,
-    ended: bool,
+    complete: bool,
 }
 
 impl Frames {
@@ -80,11 +83,12 @@ impl Frames {
     #[must_use]
     pub fn new(wanted: Wanted, keep: Keep) -> Self {
         let (waiting, late, used) = (VecDeque::new(), Vec::new(), Vec::new());
-        Frames { wanted, keep, origin: None, waiting, late, used, held: 0, ended: false }
+        Frames { wanted, keep, origin: None, waiting, late, used, held: 0, complete: false }
     }
 
     /// A frame begins; its packet and units follow.
     pub fn begin(&mut self, frame: &Frame<'_>) {
+        self.complete = false;
         let origin = *self.origin.get_or_insert(frame.time);
         let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
         let len = Some((frame.wire_len, captured));
@@ -104,11 +108,14 @@ impl Frames {
         }
     }
 
-    /// The frame that began last is read.
-    pub fn end(&mut self) {
+    /// The frame that began last is read. `complete`: no unit comes any more for any frame so far
+    /// ([`Dissector::holds_back`](crate::Dissector::holds_back)).
+    pub fn end(&mut self, complete: bool) {
         if let Some(record) = self.waiting.back_mut() {
             self.wanted.frame(&record.facts, &mut record.values);
         }
+        // A finding may be about any frame before.
+        self.complete = complete && !self.keep.findings && !self.wanted.findings();
     }
 
     /// A unit.
@@ -160,28 +167,29 @@ impl Frames {
 
     /// The capture ended: everything may leave.
     pub fn finish(&mut self) {
-        self.ended = true;
+        self.complete = true;
     }
 
     /// The next record that waited long enough. Hand it back to [`Frames::recycle`].
-    pub fn ready(&mut self) -> Option<Record> {
+    pub fn ready(&mut self) -> Option<Box<Record>> {
         if let Some(late) = self.late.pop() {
             return Some(late);
         }
-        if !self.ended && self.waiting.len() <= WINDOW && self.held <= MOST_HELD {
-            return None;
-        }
-        // The frame that is being read stays, whatever it holds.
-        if !self.ended && self.waiting.len() < 2 {
+        // The frame that was read last stays, whatever it holds: its units may be still to come.
+        let full = self.waiting.len() > WINDOW || self.held > MOST_HELD && self.waiting.len() > 1;
+        if !self.complete && !full {
             return None;
         }
         let record = self.waiting.pop_front()?;
+        if self.held == 0 {
+            return Some(record);
+        }
         let units = record.units.iter().map(|kept| kept.summary.len() + kept.tree.len() + kept.layers.len() * 2048);
         self.held = self.held.saturating_sub(record.octets.len() + units.sum::<usize>());
         Some(record)
     }
 
-    fn fresh(&mut self, facts: FrameFacts, link_type: u16) -> Record {
+    fn fresh(&mut self, facts: FrameFacts, link_type: u16) -> Box<Record> {
         let mut record = self.used.pop().unwrap_or_default();
         record.values.clear();
         record.units.clear();
@@ -193,14 +201,14 @@ impl Frames {
     }
 
     /// Takes a record's memory back.
-    pub fn recycle(&mut self, record: Record) {
+    pub fn recycle(&mut self, record: Box<Record>) {
         if self.used.len() < 64 {
             self.used.push(record);
         }
     }
 }
 
-fn find(waiting: &mut VecDeque<Record>, frame: u64) -> Option<&mut Record> {
+fn find(waiting: &mut VecDeque<Box<Record>>, frame: u64) -> Option<&mut Record> {
     let last = waiting.back()?.facts.number;
     // Nearly always the last one; numbers have no holes but for frames of unknown interfaces.
     let back = usize::try_from(last.checked_sub(frame)?).ok()?;
@@ -209,7 +217,7 @@ fn find(waiting: &mut VecDeque<Record>, frame: u64) -> Option<&mut Record> {
         Some(index) => index,
         None => waiting.binary_search_by_key(&frame, |record| record.facts.number).ok()?,
     };
-    waiting.get_mut(index)
+    waiting.get_mut(index).map(|record| &mut **record)
 }
 
 #[cfg(test)]
@@ -220,7 +228,7 @@ mod tests {
 
     fn begin(frames: &mut Frames, number: u64) {
         frames.begin(&Frame { number, time: number, link_type: 1, octets: &[0; 60], wire_len: 60 });
-        frames.end();
+        frames.end(false);
     }
 
     struct Units<'f>(&'f mut Frames);
@@ -269,6 +277,17 @@ mod tests {
         assert_eq!(ready(&mut frames, slots), []);
         frames.finish();
         assert_eq!(ready(&mut frames, slots), [(1, 0), (2, 2), (3, 0), (4, 1)]);
+    }
+
+    #[test]
+    fn complete_frames_leave_at_once() {
+        let (mut frames, slots) = frames();
+        begin(&mut frames, 1);
+        frames.begin(&Frame { number: 2, time: 2, link_type: 1, octets: &[0; 60], wire_len: 60 });
+        unit(&mut frames, 2);
+        assert_eq!(ready(&mut frames, slots), []);
+        frames.end(true);
+        assert_eq!(ready(&mut frames, slots), [(1, 0), (2, 1)]);
     }
 
     #[test]

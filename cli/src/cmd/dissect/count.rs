@@ -72,9 +72,10 @@ impl Counts {
         self.findings.iter_mut().zip(other.findings).for_each(|(own, other)| *own += other);
     }
 
-    /// In one line; with a filter, all but frames and connections are of what passed it.
-    pub(crate) fn told(&self, filtered: bool) -> Told<'_> {
-        Told { counts: self, filtered }
+    /// In one line; with a filter, all but frames and connections are of what passed it. Findings are told where they were
+    /// looked for (`judged`).
+    pub(crate) fn told(&self, filtered: bool, judged: bool) -> Told<'_> {
+        Told { counts: self, filtered, judged }
     }
 }
 
@@ -82,6 +83,7 @@ impl Counts {
 pub(crate) struct Told<'c> {
     counts: &'c Counts,
     filtered: bool,
+    judged: bool,
 }
 
 /// Says of a capture that nothing was found in it.
@@ -106,7 +108,8 @@ impl fmt::Display for Nothing<'_> {
 
 impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.counts.write(self.filtered, f)
+        self.counts.write(self.filtered, f)?;
+        if self.judged { self.counts.write_findings(f) } else { Ok(()) }
     }
 }
 
@@ -140,6 +143,10 @@ impl Counts {
                 write!(f, "; {}{so}", counted(count, what))?;
             }
         }
+        Ok(())
+    }
+
+    fn write_findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = |severity: Severity, name| counted(self.findings[severity as usize], name);
         let (errors, warnings) = (found(Severity::Error, "error"), found(Severity::Warning, "warning"));
         write!(f, "; findings: {errors}, {warnings}, {}", found(Severity::Note, "note"))

@@ -1,6 +1,6 @@
 //! Frame by frame, in tshark's manners: text, fields, JSON, PDML, and filtered captures.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -60,15 +60,16 @@ pub(crate) fn run(
             },
         ),
     };
-    let mut gather =
-        Gather { frames: Frames::new(wanted, keep), counts: Counts::default(), undecided: BTreeMap::new() };
-    let mut dissector = Dissector::default();
+    let judged = keep.findings || wanted.findings();
+    let mut dissector = if judged { Dissector::default() } else { Dissector::units_only() };
+    let tally = arguments.summary.then(Tally::default);
+    let mut gather = Gather { frames: Frames::new(wanted, keep), tally };
     let limit = arguments.count.unwrap_or(u64::MAX);
     while input.frames() < limit {
         let Some(frame) = input.next_frame() else { break };
         gather.frames.begin(&frame);
         dissector.frame(&frame, &mut gather);
-        gather.frames.end();
+        gather.frames.end(!dissector.holds_back());
         gather.drain(filter, &mut printer, out)?;
     }
     dissector.finish(&mut gather);
@@ -79,30 +80,61 @@ pub(crate) fn run(
     if let Some(written) = written {
         note(&format!("{}: {written}", input.name()));
     }
-    gather.counts.frames = input.frames();
-    if arguments.summary {
-        note(&format!("{}: {}", input.name(), gather.counts.told(filter.is_some())));
+    if let Some(Tally { passed: mut counts, .. }) = gather.tally {
+        counts.frames = input.frames();
+        note(&format!("{}: {}", input.name(), counts.told(filter.is_some(), judged)));
     }
     input.close()
 }
 
 struct Gather {
     frames: Frames,
-    counts: Counts,
-    /// What each frame that waits adds to the counts, if it passes.
-    undecided: BTreeMap<u64, Counts>,
+    /// The numbers of the summary, when there is one.
+    tally: Option<Tally>,
+}
+
+/// Counts of the frames that pass.
+#[derive(Default)]
+struct Tally {
+    passed: Counts,
+    /// What each frame that waits adds if it passes, by number.
+    undecided: VecDeque<(u64, Counts)>,
+}
+
+impl Tally {
+    /// What frame `number` adds.
+    fn of(&mut self, number: u64) -> &mut Counts {
+        // Nearly always the last one, or behind it.
+        let behind = self.undecided.iter().rev().take_while(|(waiting, _)| *waiting >= number).count();
+        let at = self.undecided.len() - behind;
+        if self.undecided.get(at).is_none_or(|(waiting, _)| *waiting != number) {
+            self.undecided.insert(at, (number, Counts::default()));
+        }
+        &mut self.undecided[at].1
+    }
+
+    fn decide(&mut self, number: u64, passes: bool) {
+        // Nearly always the first one.
+        let Some(at) = self.undecided.iter().position(|(waiting, _)| *waiting >= number) else { return };
+        if self.undecided[at].0 == number
+            && let Some((_, counts)) = self.undecided.remove(at)
+            && passes
+        {
+            self.passed.add(&counts);
+        }
+    }
 }
 
 impl Gather {
     fn drain(&mut self, filter: Option<&Filter>, printer: &mut Printer, out: &mut Out) -> io::Result<()> {
         while let Some(record) = self.frames.ready() {
-            if filter.is_none_or(|filter| filter.matches(&record.values)) {
+            let passes = filter.is_none_or(|filter| filter.matches(&record.values));
+            if passes {
                 printer.record(&record, out)?;
-                if let Some(counts) = self.undecided.get(&record.facts.number) {
-                    self.counts.add(counts);
-                }
             }
-            self.undecided.remove(&record.facts.number);
+            if let Some(tally) = &mut self.tally {
+                tally.decide(record.facts.number, passes);
+            }
             self.frames.recycle(record);
         }
         Ok(())
@@ -111,17 +143,23 @@ impl Gather {
 
 impl Sink for Gather {
     fn unit(&mut self, unit: &Unit<'_>) {
-        self.undecided.entry(unit.frame).or_default().unit(unit);
+        if let Some(tally) = &mut self.tally {
+            tally.of(unit.frame).unit(unit);
+        }
         self.frames.unit(unit);
     }
 
     fn finding(&mut self, finding: &Finding) {
-        self.undecided.entry(finding.frame).or_default().finding(finding);
+        if let Some(tally) = &mut self.tally {
+            tally.of(finding.frame).finding(finding);
+        }
         self.frames.finding(finding);
     }
 
     fn packet(&mut self, packet: &Packet) {
-        self.counts.packet(packet);
+        if let Some(tally) = &mut self.tally {
+            tally.passed.packet(packet);
+        }
         self.frames.packet(packet);
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn run(
     output.printer.finish()?;
     output.counts.frames = input.frames();
     if arguments.summary || arguments.quiet {
-        note(&format!("{}: {}", input.name(), output.counts.told(filter.is_some())));
+        note(&format!("{}: {}", input.name(), output.counts.told(filter.is_some(), true)));
     }
     let (name, frames) = (input.name().to_owned(), input.frames());
     let nothing = Nothing { counts: &output.counts, resets: output.events.resets };
