@@ -26,6 +26,7 @@
 
 mod connections;
 pub mod context;
+mod digits;
 mod dissector;
 pub mod fact;
 pub mod filter;

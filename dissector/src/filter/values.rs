@@ -1,9 +1,10 @@
 //! The values of the wanted fields, of one unit or one frame. Memory is kept from one to the next.
 
-use std::fmt::Write as _;
+use std::io::Write as _;
 use std::net::IpAddr;
 use std::ops::Range;
 
+use crate::digits::{decimal, hex, hexadecimal};
 use crate::grammar::Value;
 
 use super::known::{Known, Show};
@@ -92,7 +93,7 @@ impl Values {
     }
 
     /// Appends each value of a slot as tshark writes it, with what `between` appends between two of them; gives how many.
-    pub fn write(&self, slot: Slot, known: &Known, out: &mut String, mut between: impl FnMut(&mut String)) -> usize {
+    pub fn write(&self, slot: Slot, known: &Known, out: &mut Vec<u8>, mut between: impl FnMut(&mut Vec<u8>)) -> usize {
         let mut count = 0;
         for held in self.of(slot) {
             if count > 0 {
@@ -105,7 +106,7 @@ impl Values {
     }
 
     /// Appends the first or the last value of a slot; says whether there is one.
-    pub fn write_end(&self, slot: Slot, known: &Known, last: bool, out: &mut String) -> bool {
+    pub fn write_end(&self, slot: Slot, known: &Known, last: bool, out: &mut Vec<u8>) -> bool {
         let held = if last { self.of(slot).last() } else { self.of(slot).next() };
         if let Some(held) = held {
             self.write_one(held, known, out);
@@ -113,63 +114,42 @@ impl Values {
         held.is_some()
     }
 
-    fn write_one(&self, held: &Held, known: &Known, out: &mut String) {
-        // Writing to a string cannot fail.
+    fn write_one(&self, held: &Held, known: &Known, out: &mut Vec<u8>) {
+        // Writing to memory cannot fail.
         match held {
             Held::Number(value) => write_number(*value, known, out),
-            Held::Octets(range) => match std::str::from_utf8(self.octets(range)) {
-                Ok(text) if known.kind == super::known::Kind::Text => out.push_str(text),
-                _ => hex(self.octets(range), out),
-            },
-            Held::Word(word) => out.push_str(word),
+            Held::Octets(range) => {
+                let octets = self.octets(range);
+                if known.kind == super::known::Kind::Text && std::str::from_utf8(octets).is_ok() {
+                    out.extend_from_slice(octets);
+                } else {
+                    hex(octets, out);
+                }
+            }
+            Held::Word(word) => out.extend_from_slice(word.as_bytes()),
             Held::Address(address) => {
                 let _ = write!(out, "{address}");
             }
             Held::Time(time) => {
                 let _ = write!(out, "{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
             }
-            Held::Present => out.push_str(known.name),
+            Held::Present => out.extend_from_slice(known.name.as_bytes()),
         }
     }
 }
 
 /// Appends a number as tshark writes it.
-pub(crate) fn write_number(value: u64, known: &Known, out: &mut String) {
-    let _ = match known.show {
-        Show::Dec | Show::Plain => {
-            decimal(value, out);
-            Ok(())
+pub(crate) fn write_number(value: u64, known: &Known, out: &mut Vec<u8>) {
+    match known.show {
+        Show::Dec | Show::Plain => decimal(value, out),
+        Show::Hex(digits) => {
+            out.extend_from_slice(b"0x");
+            hexadecimal(value, digits, out);
         }
-        Show::Hex(digits) => write!(out, "{value:#0width$x}", width = usize::from(digits) + 2),
-        Show::HexOctets(octets) => write!(out, "{value:0width$x}", width = 2 * usize::from(octets)),
+        Show::HexOctets(octets) => hexadecimal(value, 2 * octets, out),
         Show::Name => match known.names.and_then(|names| names(value)) {
-            Some(name) => write!(out, "{name}"),
-            None => write!(out, "{value}"),
+            Some(name) => out.extend_from_slice(name.as_bytes()),
+            None => decimal(value, out),
         },
-    };
-}
-
-fn decimal(value: u64, out: &mut String) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut left = value;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
-}
-
-/// Appends octets in hexadecimal, without separators.
-pub(crate) fn hex(octets: &[u8], out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.reserve(2 * octets.len());
-    for octet in octets {
-        out.push(char::from(DIGITS[usize::from(octet >> 4)]));
-        out.push(char::from(DIGITS[usize::from(octet & 15)]));
     }
 }

@@ -82,14 +82,14 @@ impl Columns {
 pub struct FieldsWriter {
     fields: Vec<(Slot, &'static Known)>,
     columns: Columns,
-    line: String,
+    line: Vec<u8>,
 }
 
 impl FieldsWriter {
     /// A writer of these fields.
     #[must_use]
     pub fn new(fields: Vec<(Slot, &'static Known)>, columns: Columns) -> Self {
-        FieldsWriter { fields, columns, line: String::new() }
+        FieldsWriter { fields, columns, line: Vec::new() }
     }
 
     /// Writes the header, when one is wanted.
@@ -113,26 +113,33 @@ impl FieldsWriter {
         line.clear();
         for (index, (slot, known)) in fields.iter().enumerate() {
             if index > 0 {
-                line.push(columns.separator);
+                push(columns.separator, line);
             }
             let before = line.len();
             if let Some(quote) = columns.quote {
-                line.push(quote);
+                push(quote, line);
             }
             let any = match columns.occurrence {
-                Occurrence::All => values.write(*slot, known, line, |line| line.push(columns.aggregator)) > 0,
+                Occurrence::All => values.write(*slot, known, line, |line| push(columns.aggregator, line)) > 0,
                 Occurrence::First => values.write_end(*slot, known, false, line),
                 Occurrence::Last => values.write_end(*slot, known, true, line),
             };
             match columns.quote {
-                Some(quote) if any => line.push(quote),
+                Some(quote) if any => push(quote, line),
                 // tshark leaves empty columns without quotes.
                 _ if !any => line.truncate(before),
                 _ => {}
             }
         }
-        line.push('\n');
-        out.write_all(line.as_bytes())
+        line.push(b'\n');
+        out.write_all(line)
+    }
+}
+
+fn push(character: char, line: &mut Vec<u8>) {
+    match u8::try_from(character) {
+        Ok(octet) if character.is_ascii() => line.push(octet),
+        _ => line.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
     }
 }
 

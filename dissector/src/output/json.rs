@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use weft_core::wire::mpa::StartupKind;
 
+use crate::digits;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::grammar::{self, Field, Value, Visitor};
@@ -19,8 +20,6 @@ use crate::unit::{Kind, Unit};
 
 /// Frames whose times are remembered for findings.
 pub const REMEMBERED: usize = 1 << 16;
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Writes units; keeps its buffer from one to the next.
 #[derive(Default)]
@@ -106,18 +105,7 @@ impl JsonWriter {
     }
 
     fn uint(&mut self, value: u64) {
-        let mut digits = [0u8; 20];
-        let mut at = digits.len();
-        let mut left = value;
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (left % 10) as u8;
-            left /= 10;
-            if left == 0 {
-                break;
-            }
-        }
-        self.line.extend_from_slice(&digits[at..]);
+        digits::decimal(value, &mut self.line);
     }
 }
 
@@ -143,9 +131,7 @@ impl Visitor for JsonWriter {
             Value::Uint(value) => self.uint(value),
             Value::Octets(octets) => {
                 self.line.push(b'"');
-                for octet in octets {
-                    self.line.extend_from_slice(&[HEX[usize::from(octet >> 4)], HEX[usize::from(octet & 15)]]);
-                }
+                digits::hex(octets, &mut self.line);
                 self.line.push(b'"');
             }
             Value::Text(text) => {

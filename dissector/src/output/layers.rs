@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use crate::digits::{hex, text};
 use crate::filter::known;
-use crate::filter::values::{hex, write_number};
+use crate::filter::values::write_number;
 use crate::grammar::rdmap::TerminateNames;
 use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::tree::shown;
@@ -52,8 +53,7 @@ pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
         let octets = payload.raw().0;
         let end = unit.octets_len();
         let (position, size) = place(unit, &(end.saturating_sub(octets.len())..end));
-        let mut value = String::new();
-        hex(octets, &mut value);
+        let value = text(|out| hex(octets, out));
         let label = grammar::payload_label(unit);
         layers.push(Layer { name: "payload", label, position, size, fields: Vec::new() });
         if let Some(layer) = layers.last_mut() {
@@ -103,20 +103,18 @@ impl Visitor for Builder<'_, '_> {
         let mut octets = String::new();
         let values = match value {
             Value::Uint(value) => {
-                let mut text = String::new();
-                match known(field.name) {
-                    Some(known) => write_number(value, known, &mut text),
-                    None => text = value.to_string(),
-                }
                 if field.mask == 0 && (1..=8).contains(&at.len()) {
-                    hex(&value.to_be_bytes()[8 - at.len()..], &mut octets);
+                    octets = text(|out| hex(&value.to_be_bytes()[8 - at.len()..], out));
                 }
-                vec![text]
+                vec![
+                    known(field.name)
+                        .map_or_else(|| value.to_string(), |known| text(|out| write_number(value, known, out))),
+                ]
             }
             // As in tshark, what has no octets has no value.
             Value::Octets([]) => Vec::new(),
             Value::Octets(value) => {
-                hex(value, &mut octets);
+                octets = text(|out| hex(value, out));
                 vec![octets.clone()]
             }
             Value::Text(word) => vec![word.to_owned()],

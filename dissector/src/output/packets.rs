@@ -50,10 +50,11 @@ impl PacketsWriter {
     fn chosen(&self, record: &Record) -> Map<String, Value> {
         let mut chosen = Map::new();
         for (slot, known) in &self.fields {
-            let (mut texts, mut text) = (Vec::new(), String::new());
+            let (mut texts, mut text) = (Vec::new(), Vec::new());
             let count = record.values.write(*slot, known, &mut text, |text| texts.push(std::mem::take(text)));
             if count > 0 {
                 texts.push(text);
+                let texts: Vec<_> = texts.iter().map(|text| String::from_utf8_lossy(text)).collect();
                 chosen.insert(known.name.to_owned(), texts.into());
             }
         }

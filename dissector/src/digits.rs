@@ -1,0 +1,56 @@
+//! Numbers and octets as text, appended to a buffer that outputs keep: what the machinery of `format!` does too slowly for
+//! every field of every unit.
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// Appends a number in decimal.
+pub(crate) fn decimal(value: u64, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut left = value;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends a number in hexadecimal, with at least `least` digits, at most 16.
+pub(crate) fn hexadecimal(value: u64, least: u8, out: &mut Vec<u8>) {
+    let needed = (64 - value.leading_zeros()).div_ceil(4);
+    for digit in (0..needed.max(u32::from(least)).clamp(1, 16)).rev() {
+        out.push(HEX[(value >> (4 * digit) & 15) as usize]);
+    }
+}
+
+/// Appends octets in hexadecimal, without separators.
+pub(crate) fn hex(octets: &[u8], out: &mut Vec<u8>) {
+    out.extend(octets.iter().flat_map(|octet| [HEX[usize::from(octet >> 4)], HEX[usize::from(octet & 15)]]));
+}
+
+/// What `write` appends, as a string of its own.
+pub(crate) fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    write(&mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_the_standard_library_writes_them() {
+        for value in [0, 1, 9, 10, 15, 16, 255, 1000, 0xfff_ffff, 1 << 60, u64::MAX] {
+            assert_eq!(text(|out| decimal(value, out)), value.to_string());
+            assert_eq!(text(|out| hexadecimal(value, 0, out)), format!("{value:x}"));
+            assert_eq!(text(|out| hexadecimal(value, 4, out)), format!("{value:04x}"));
+            assert_eq!(text(|out| hexadecimal(value, 16, out)), format!("{value:016x}"));
+        }
+        assert_eq!(text(|out| hex(&[0, 0x9a, 0xff], out)), "009aff");
+    }
+}
