@@ -13,6 +13,7 @@ pub struct Part<'a> {
 impl<'a> Part<'a> {
     /// Octets that are all there.
     #[must_use]
+    #[inline]
     pub fn whole(octets: &'a [u8]) -> Self {
         Part { octets, known: None }
     }
@@ -26,6 +27,7 @@ impl<'a> Part<'a> {
 
     /// How many octets, missing ones too.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.octets.len()
     }
@@ -38,18 +40,21 @@ impl<'a> Part<'a> {
 
     /// Is no octet missing?
     #[must_use]
+    #[inline]
     pub fn is_whole(&self) -> bool {
         self.known.is_none()
     }
 
     /// All octets, when none is missing.
     #[must_use]
+    #[inline]
     pub fn all(&self) -> Option<&'a [u8]> {
         self.is_whole().then_some(self.octets)
     }
 
     /// The octets of `range`, when it lies inside and none of them is missing.
     #[must_use]
+    #[inline]
     pub fn get(&self, range: Range<usize>) -> Option<&'a [u8]> {
         let octets = self.octets.get(range.clone())?;
         match self.known {
@@ -60,6 +65,7 @@ impl<'a> Part<'a> {
 
     /// The part from `start` on; nothing when that is behind the end.
     #[must_use]
+    #[inline]
     pub fn from(&self, start: usize) -> Part<'a> {
         let start = start.min(self.octets.len());
         Part { octets: &self.octets[start..], known: self.known.map(|k| &k[start..]).filter(|k| k.contains(&0)) }
@@ -67,6 +73,7 @@ impl<'a> Part<'a> {
 
     /// The part before `end`; all of it when that is behind the end.
     #[must_use]
+    #[inline]
     pub fn up_to(&self, end: usize) -> Part<'a> {
         let end = end.min(self.octets.len());
         Part { octets: &self.octets[..end], known: self.known.map(|k| &k[..end]).filter(|k| k.contains(&0)) }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 
 use crate::finding::Finding;
+use crate::grammar::field::FieldSet;
 use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::output::json::kind_name;
 use crate::packet::{Packet, TransportKind};
@@ -17,12 +18,19 @@ use super::values::{Held, Slot, Values};
 pub struct Wanted {
     slots: Vec<&'static Known>,
     fields: Vec<(&'static Field, Slot, Option<Condition>)>,
+    /// Those that the grammar must tell for them.
+    set: FieldSet,
     groups: Vec<(GroupOf, Slot)>,
     unit_facts: Vec<(Fact, Slot)>,
     frame_facts: Vec<(Fact, Slot)>,
+    packet_facts: Vec<(Fact, Slot)>,
+    /// Does something depend on packets, a fact or a group?
+    packets: bool,
     finding_facts: Vec<(Fact, Slot)>,
     /// Must a unit be taken apart to tell?
     walks: bool,
+    /// And to its end, because more than `fields` is wanted of it?
+    walks_all: bool,
 }
 
 /// What is known of a frame itself.
@@ -49,20 +57,33 @@ impl Wanted {
         let slot = Slot(u16::try_from(self.slots.len()).unwrap_or(u16::MAX));
         self.slots.push(known);
         match known.source {
-            Source::Grammar(field) => self.fields.push((field, slot, None)),
-            Source::When(field, condition) => self.fields.push((field, slot, Some(condition))),
+            Source::Grammar(field) => {
+                self.fields.push((field, slot, None));
+                self.set.add(field);
+            }
+            Source::When(field, condition) => {
+                self.fields.push((field, slot, Some(condition)));
+                for needed in [field, &grammar::rdmap::TERM_LAYER, &grammar::rdmap::TERM_ETYPE] {
+                    self.set.add(needed);
+                }
+            }
             Source::Group(group) => {
                 self.groups.push((group, slot));
-                self.walks |= walks_for(group);
+                self.walks_all |= walks_for(group);
+                self.packets |= matches!(group, GroupOf::Ip | GroupOf::Ipv6 | GroupOf::Tcp | GroupOf::Udp);
             }
             Source::Fact(fact) if is_of_finding(fact) => self.finding_facts.push((fact, slot)),
             Source::Fact(fact) if is_of_unit(fact) => {
                 self.unit_facts.push((fact, slot));
-                self.walks |= matches!(fact, Fact::Payload | Fact::PayloadLen);
+                self.walks_all |= matches!(fact, Fact::Payload | Fact::PayloadLen);
             }
-            Source::Fact(fact) => self.frame_facts.push((fact, slot)),
+            Source::Fact(fact) if is_of_frame(fact) => self.frame_facts.push((fact, slot)),
+            Source::Fact(fact) => {
+                self.packet_facts.push((fact, slot));
+                self.packets = true;
+            }
         }
-        self.walks |= !self.fields.is_empty();
+        self.walks = self.walks_all || !self.fields.is_empty();
         slot
     }
 
@@ -70,6 +91,12 @@ impl Wanted {
     #[must_use]
     pub fn findings(&self) -> bool {
         !self.finding_facts.is_empty() || self.groups.iter().any(|(group, _)| *group == GroupOf::Finding)
+    }
+
+    /// Does anything depend on the monitor: on findings, or on what it knows of connections?
+    #[must_use]
+    pub fn monitor(&self) -> bool {
+        self.findings() || grammar::fields_of_context().any(|field| self.set.has(field))
     }
 
     /// Adds what a unit tells of itself.
@@ -82,10 +109,9 @@ impl Wanted {
         let payload = if self.walks {
             let checked =
                 matches!(&unit.kind, Kind::Fpdu(fpdu) if matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Bad));
-            grammar::walk(
-                unit,
-                &mut Collector { wanted: self, values, checked, request: false, layer: None, etype: None },
-            )
+            let collector =
+                Collector { wanted: self, values, left: self.set, checked, request: false, layer: None, etype: None };
+            grammar::walk(unit, &mut { collector })
         } else {
             None
         };
@@ -122,13 +148,13 @@ impl Wanted {
     /// Adds what a frame tells.
     pub fn frame(&self, facts: &FrameFacts, values: &mut Values) {
         self.frame_itself(facts, values);
-        let Some(packet) = &facts.packet else { return };
+        let Some(packet) = facts.packet.as_ref().filter(|_| self.packets) else { return };
         let stream = match packet.transport {
             TransportKind::Tcp { stream, .. } => Some(stream),
             TransportKind::Udp => None,
         };
         self.ends(packet.src, packet.dst, stream, values);
-        for (fact, slot) in &self.frame_facts {
+        for (fact, slot) in &self.packet_facts {
             let value = match (fact, packet.transport) {
                 (Fact::TcpLen, TransportKind::Tcp { .. }) => u64::from(packet.payload_len),
                 (Fact::UdpLength, TransportKind::Udp) => u64::from(packet.payload_len) + 8,
@@ -184,7 +210,7 @@ impl Wanted {
         let (v4, tcp) = (src.is_ipv4(), stream.is_some());
         let address = |end: SocketAddr| Held::Address(end.ip());
         let port = |end: SocketAddr| Held::Number(u64::from(end.port()));
-        for (fact, slot) in &self.frame_facts {
+        for (fact, slot) in &self.packet_facts {
             let (one, two) = match fact {
                 Fact::IpSrc if v4 => (address(src), None),
                 Fact::IpDst if v4 => (address(dst), None),
@@ -232,7 +258,7 @@ impl Wanted {
 
     /// What the frame and the connection of a finding tell, where it stands alone.
     pub fn frame_of_finding(&self, finding: &Finding, values: &mut Values) {
-        for (fact, slot) in &self.frame_facts {
+        for (fact, slot) in self.frame_facts.iter().chain(&self.packet_facts) {
             match (fact, finding.stream) {
                 (Fact::FrameNumber, _) => values.add(*slot, Held::Number(finding.frame)),
                 (Fact::TcpStream, Some(stream)) => values.add(*slot, Held::Number(u64::from(stream))),
@@ -252,6 +278,13 @@ impl Wanted {
 /// Is it known only when the unit is taken apart?
 fn walks_for(group: GroupOf) -> bool {
     matches!(group, GroupOf::Ddp | GroupOf::Tagged | GroupOf::Untagged | GroupOf::ReadRequest | GroupOf::Terminate)
+}
+
+fn is_of_frame(fact: Fact) -> bool {
+    matches!(
+        fact,
+        Fact::FrameNumber | Fact::FrameTimeEpoch | Fact::FrameTimeRelative | Fact::FrameLen | Fact::FrameCapLen
+    )
 }
 
 fn is_of_finding(fact: Fact) -> bool {
@@ -286,6 +319,8 @@ fn is_kind(group: GroupOf, kind: &Kind<'_>) -> bool {
 struct Collector<'w> {
     wanted: &'w Wanted,
     values: &'w mut Values,
+    /// Wanted fields that were not told.
+    left: FieldSet,
     checked: bool,
     request: bool,
     layer: Option<u64>,
@@ -296,6 +331,9 @@ impl Visitor for Collector<'_> {
     fn enter(&mut self, group: &'static Group, _: Range<usize>) {
         use grammar::{ddp, mpa, rdmap};
         self.request |= std::ptr::eq(group, &mpa::REQUEST);
+        if !self.wanted.walks_all {
+            return;
+        }
         for (wanted, slot) in &self.wanted.groups {
             let (tagged, untagged) = (std::ptr::eq(group, &ddp::TAGGED), std::ptr::eq(group, &ddp::UNTAGGED));
             let there = match wanted {
@@ -312,8 +350,22 @@ impl Visitor for Collector<'_> {
         }
     }
 
-    #[inline]
+    fn is_satisfied(&self) -> bool {
+        !self.wanted.walks_all && self.left.is_empty()
+    }
+
+    #[inline(always)] // nearly every field is one that nobody wants
     fn field(&mut self, field: &'static Field, value: Value<'_>, _: Range<usize>) {
+        if self.wanted.set.has(field) {
+            self.take(field, value);
+        }
+    }
+}
+
+impl Collector<'_> {
+    /// Takes the value of a field under each name that it is wanted by.
+    fn take(&mut self, field: &'static Field, value: Value<'_>) {
+        self.left.remove(field);
         for (wanted, slot, condition) in &self.wanted.fields {
             if !std::ptr::eq(*wanted, field) {
                 continue;

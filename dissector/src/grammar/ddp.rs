@@ -12,7 +12,7 @@ pub static TAGGED: Group = Group { name: "iwarp_ddp", label: "DDP Tagged Segment
 /// An untagged header.
 pub static UNTAGGED: Group = Group { name: "iwarp_ddp", label: "DDP Untagged Segment", section: "RFC 5041 4.3" };
 
-fields! {
+fields! { 1:
     TAGGED_FLAG: "iwarp_ddp.tagged_flag", "T (tagged)", Base::Flag, "RFC 5041 4.1", mask 0x80;
     LAST_FLAG: "iwarp_ddp.last_flag", "L (last)", Base::Flag, "RFC 5041 4.1", mask 0x40;
     RSVD: "iwarp_ddp.rsvd", "Rsvd", Base::Hex(1), "RFC 5041 4.1", mask 0x3c;
@@ -40,7 +40,8 @@ pub(super) fn segment<'a, V: Visitor>(reader: &mut Reader<'a, '_, V>) -> Option<
     let tagged = first & 0x80 != 0;
     reader.enter(if tagged { &TAGGED } else { &UNTAGGED }, if tagged { 14 } else { 18 });
     reader.bits(1, &[&TAGGED_FLAG, &LAST_FLAG, &RSVD, &DV]);
-    let Some(opcode) = rdmap::control(reader) else {
+    let opcode = rdmap::control(reader).filter(|_| !reader.visitor().is_satisfied());
+    let Some(opcode) = opcode else {
         reader.leave();
         return None;
     };

@@ -33,6 +33,38 @@ pub struct Field {
     pub section: &'static str,
     /// Names of its values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
+    /// Its protocol's number, and its bit among the fields of that.
+    pub(crate) place: (usize, u64),
+}
+
+/// Some of all fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct FieldSet([u64; PROTOCOLS]);
+
+/// Protocols that declare fields.
+const PROTOCOLS: usize = 7;
+
+impl FieldSet {
+    /// Adds a field.
+    pub(crate) fn add(&mut self, field: &Field) {
+        self.0[field.place.0] |= field.place.1;
+    }
+
+    /// Takes a field out.
+    pub(crate) fn remove(&mut self, field: &Field) {
+        self.0[field.place.0] &= !field.place.1;
+    }
+
+    /// Is it one of them?
+    #[inline(always)] // of a field that is known when compiling little more is left than a test of a bit
+    pub(crate) fn has(&self, field: &Field) -> bool {
+        self.0[field.place.0] & field.place.1 != 0
+    }
+
+    /// Is there none?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == [0; PROTOCOLS]
+    }
 }
 
 /// A header or frame: fields that stand together.
@@ -71,13 +103,20 @@ pub trait Visitor {
     /// The header that began last ends.
     fn leave(&mut self) {}
 
+    /// Does it know all of this unit that it wants to? Then the grammar may leave the rest out.
+    fn is_satisfied(&self) -> bool {
+        false
+    }
+
     /// A field. `at` is empty for what is derived and has no octets of its own.
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>);
 }
 
-/// Declares the fields of a protocol as statics, and the list of them all.
+/// Declares the fields of a protocol, which has a number of its own, as statics, and the list of them all.
 macro_rules! fields {
-    ($($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)?;)*) => {
+    ($protocol:literal: $($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)?;)*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Bit { $($id),* }
         $(
             $(#[$doc])*
             #[doc = concat!("`", $name, "`, ", $section, ".")]
@@ -88,6 +127,7 @@ macro_rules! fields {
                 mask: fields!(@mask $($mask)?),
                 section: $section,
                 names: fields!(@names $($names)?),
+                place: ($protocol, 1 << Bit::$id as u64),
             };
         )*
         /// Every field of this protocol.
@@ -99,3 +139,28 @@ macro_rules! fields {
     (@names $names:expr) => { Some($names) };
 }
 pub(super) use fields;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::grammar;
+
+    #[test]
+    fn every_field_has_a_place_of_its_own() {
+        let places: BTreeSet<_> = grammar::fields().map(|field| field.place).collect();
+        assert_eq!(places.len(), grammar::fields().count());
+    }
+
+    #[test]
+    fn a_set_holds_what_was_added_and_not_taken_out() {
+        let mut set = FieldSet::default();
+        set.add(&grammar::mpa::PAD);
+        set.add(&grammar::ddp::STAG);
+        set.remove(&grammar::mpa::PAD);
+        assert!(set.has(&grammar::ddp::STAG) && !set.has(&grammar::mpa::PAD) && !set.has(&grammar::ddp::QN));
+        set.remove(&grammar::ddp::STAG);
+        assert!(set.is_empty());
+    }
+}

@@ -37,6 +37,11 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .copied()
 }
 
+/// Those that the monitor must be there for.
+pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
+    [sdp_books::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
+}
+
 /// What the payload that [`walk`] gives is called: what stands behind a Terminate header is no payload of the ULP's.
 #[must_use]
 pub fn payload_label(unit: &Unit<'_>) -> &'static str {

@@ -16,7 +16,7 @@ pub static REPLY: Group = Group { name: "iwarp_mpa.rep", label: "MPA Reply Frame
 /// An FPDU.
 pub static FPDU: Group = Group { name: "iwarp_mpa", label: "MPA FPDU", section: "RFC 5044 4.1" };
 
-fields! {
+fields! { 0:
     KEY: "iwarp_mpa.key", "Key", Base::Octets, "RFC 5044 7.1.1";
     MARKER_FLAG: "iwarp_mpa.marker_flag", "M (markers)", Base::Flag, "RFC 5044 7.1.1", mask 0x80;
     CRC_FLAG: "iwarp_mpa.crc_flag", "C (CRC)", Base::Flag, "RFC 5044 7.1.1", mask 0x40;
@@ -91,5 +91,8 @@ pub(super) fn fpdu<'a, V: Visitor>(fpdu: &Fpdu<'a>, visitor: &mut V) -> Option<P
     visitor.field(&MARKER_FPDUPTR, Value::Pointers(fpdu.markers), behind..behind + 4 * fpdu.markers.len());
     visitor.field(&MARKER_STATUS, Value::Text(fpdu.marker_status.name()), behind..behind);
     visitor.leave();
+    if visitor.is_satisfied() {
+        return None;
+    }
     ddp::segment(&mut Reader::new(fpdu.ulpdu(), 2, visitor))
 }

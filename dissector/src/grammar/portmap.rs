@@ -19,7 +19,7 @@ pub static MESSAGE: Group = Group { name: "iwarp_pm", label: "SDP Port Mapper", 
 pub static EXCHANGE_SO_FAR: Group =
     Group { name: "iwarp_pm.books", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
 
-fields! {
+fields! { 4:
     VER: "iwarp_pm.ver", "Ver", Base::Dec, "SDP 7.3", mask 0xc0;
     MT: "iwarp_pm.mt", "MT", Base::Dec, "SDP 7.3", mask 0x30, names type_name;
     IPV: "iwarp_pm.ipv", "IPV", Base::Dec, "SDP 7.3", mask 0x0f;

@@ -20,7 +20,7 @@ pub static ATOMIC_REQUEST: Group = Group { name: "iwarp_rdma", label: "RDMAP Ato
 pub static ATOMIC_RESPONSE: Group =
     Group { name: "iwarp_rdma", label: "RDMAP Atomic Response", section: "RFC 7306 5.2" };
 
-fields! {
+fields! { 2:
     VERSION: "iwarp_rdma.version", "RV (version)", Base::Dec, "RFC 5040 4.1", mask 0xc0;
     RSV: "iwarp_rdma.rsv", "Rsv", Base::Hex(1), "RFC 5040 4.1", mask 0x30;
     OPCODE: "iwarp_rdma.opcode", "OpCode", Base::Dec, "RFC 5040 4.1", mask 0x0f, names opcode_name;

@@ -26,6 +26,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
     }
 
     /// The octets that are not read.
+    #[inline]
     pub fn rest(&self) -> Part<'a> {
         self.part.from(self.at)
     }
@@ -41,6 +42,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
     }
 
     /// Unit coordinate of the next octet.
+    #[inline]
     pub fn position(&self) -> usize {
         self.base + self.at
     }
@@ -57,6 +59,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
     }
 
     /// Applies a parser to the octets here; moves on by `len` whether they were captured or not.
+    #[inline]
     fn parse<O>(
         &mut self,
         len: usize,
@@ -68,6 +71,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         (value, self.base + range.start..self.base + range.end)
     }
 
+    #[inline]
     fn tell(&mut self, field: &'static Field, (value, at): (Option<u64>, Range<usize>)) -> Option<u64> {
         if let Some(value) = value {
             self.visitor.field(field, Value::Uint(value), at);
@@ -76,24 +80,28 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
     }
 
     /// An octet that is a field.
+    #[inline]
     pub fn u8(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(1, be_u8);
         self.tell(field, (value.map(u64::from), at))
     }
 
     /// Two octets that are a field.
+    #[inline]
     pub fn u16(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(2, be_u16);
         self.tell(field, (value.map(u64::from), at))
     }
 
     /// Four octets that are a field.
+    #[inline]
     pub fn u32(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(4, be_u32);
         self.tell(field, (value.map(u64::from), at))
     }
 
     /// Eight octets that are a field.
+    #[inline]
     pub fn u64(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(8, be_u64);
         self.tell(field, (value, at))
@@ -109,6 +117,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
     }
 
     /// `len` (1, 2 or 4) octets that hold several fields, each in the bits of its mask.
+    #[inline(always)] // so that a visitor that knows which fields it wants costs nothing for the others
     pub fn bits(&mut self, len: usize, fields: &[&'static Field]) -> Option<u64> {
         let (value, at) = match len {
             1 => widen(self.parse(1, be_u8)),

@@ -13,7 +13,7 @@ use super::field::{Base, Field, Group, Value, Visitor, fields};
 /// An SDP message.
 pub static MESSAGE: Group = Group { name: "iwarp_sdp", label: "SDP", section: "SDP 6.1" };
 
-fields! {
+fields! { 3:
     CARRIER: "iwarp_sdp.carrier", "Carried by", Base::Text, "SDP 5.1";
     ORDER: "iwarp_sdp.order", "Field order", Base::Text, "SDP 6.1";
     BUFS: "iwarp_sdp.bufs", "Bufs", Base::Dec, "SDP 6.1";

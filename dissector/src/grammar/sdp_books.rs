@@ -10,7 +10,7 @@ use super::field::{Base, Field, Group, Value, Visitor, fields};
 /// The books.
 pub static BOOKS: Group = Group { name: "iwarp_sdp.books", label: "SDP, as followed so far", section: "SDP 8" };
 
-fields! {
+fields! { 5:
     PROFILE: "iwarp_sdp.profile", "Start-up sequence", Base::Text, "SDP 8.1.1";
     STATE: "iwarp_sdp.state", "Connection", Base::Text, "SDP 8";
     MODE: "iwarp_sdp.mode", "Mode of the data sent", Base::Text, "SDP 12";

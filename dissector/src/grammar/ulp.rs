@@ -7,7 +7,7 @@ use super::field::{Base, Field, Group, Value, Visitor, fields};
 /// The protocol above.
 pub static ULP: Group = Group { name: "weft.ulp.books", label: "What the payload is", section: "" };
 
-fields! {
+fields! { 6:
     NAME: "weft.ulp", "Protocol above RDMAP", Base::Text, "";
     MESSAGE: "weft.ulp.message", "Its message", Base::Text, "";
 }

@@ -61,7 +61,7 @@ pub(crate) fn run(
         ),
     };
     let judged = keep.findings || wanted.findings();
-    let mut dissector = if judged { Dissector::default() } else { Dissector::units_only() };
+    let mut dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
     let tally = arguments.summary.then(Tally::default);
     let mut gather = Gather { frames: Frames::new(wanted, keep), tally };
     let limit = arguments.count.unwrap_or(u64::MAX);
