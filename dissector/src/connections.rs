@@ -60,6 +60,8 @@ struct Connection {
     heard: u64,
     /// Octets of memory that its directions keep, as last counted.
     memory: usize,
+    /// Does each direction know both start-up frames? Then neither waits for the other any more.
+    introduced: bool,
     /// Does it hold octets back, as last counted?
     holds_back: bool,
     closed: bool,
@@ -68,7 +70,16 @@ struct Connection {
 impl Connection {
     fn new(number: u32, first: SocketAddr, other: SocketAddr, watch: Option<Watch>) -> Self {
         let directions = [Direction::new(first, other), Direction::new(other, first)];
-        Connection { number, directions, watch, heard: 0, memory: 0, holds_back: false, closed: false }
+        Connection {
+            number,
+            directions,
+            watch,
+            heard: 0,
+            memory: 0,
+            introduced: false,
+            holds_back: false,
+            closed: false,
+        }
     }
 
     fn direction_of(&self, segment: &Segment<'_>) -> usize {
@@ -107,8 +118,12 @@ impl Connection {
     fn poll(&mut self, mut index: usize, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
+            if self.introduced {
+                return;
+            }
             let view = self.directions[index].as_peer();
             if self.directions[1 - index].reader.knows(&view) {
+                self.introduced = self.directions.iter().all(|direction| direction.reader.startup().is_some());
                 return;
             }
             index = 1 - index;
@@ -116,11 +131,14 @@ impl Connection {
     }
 
     fn poll_direction(&mut self, index: usize, sink: &mut dyn Sink) {
-        let peer = self.directions[1 - index].as_peer();
+        let peer = (!self.introduced).then(|| self.directions[1 - index].as_peer());
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
         let mut hand = |unit: &Unit<'_>| hand_out(&mut self.watch, unit, sink);
         let mut target = Target { stream: self.number, direction: u8::from(index == 1), ends, sink: &mut hand };
-        reader.poll(half, &peer, &mut target);
+        if let Some(peer) = &peer {
+            reader.meet(peer);
+        }
+        reader.poll(half, &mut target);
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

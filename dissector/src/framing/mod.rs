@@ -102,7 +102,7 @@ pub(crate) struct Reader {
     keyless: bool,
     /// What the last question waits for; it is not asked again before.
     blocked: Option<Later>,
-    /// The peer as it was when that question was asked.
+    /// The peer as it was last told.
     peer: PeerView,
     /// Octets that belong to no unit yet.
     passed: Passed,
@@ -141,18 +141,22 @@ impl Reader {
         self.peer == *peer
     }
 
-    /// Reads as far as the octets that are there allow.
-    pub(crate) fn poll(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) {
+    /// Takes note of what the other direction is like.
+    pub(crate) fn meet(&mut self, peer: &PeerView) {
         self.sdp = self.hello.or(peer.hello);
         if self.peer != *peer {
             (self.peer, self.blocked) = (*peer, None);
         }
+    }
+
+    /// Reads as far as the octets that are there allow.
+    pub(crate) fn poll(&mut self, half: &mut Half, out: &mut Target<'_>) {
         let is_blocked = self.blocked.is_some_and(|later| half.still_awaits(&later));
         if is_blocked && self.state != State::Searching {
             return;
         }
         while half.has_octets() {
-            match self.step(half, peer, out) {
+            match self.step(half, out) {
                 Ok(()) => {}
                 Err(later) => {
                     if self.state != State::Searching {
@@ -176,10 +180,10 @@ impl Reader {
         }
     }
 
-    fn step(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
+    fn step(&mut self, half: &mut Half, out: &mut Target<'_>) -> Result<(), Later> {
         match self.state {
-            State::Searching => self.search(half, peer, out),
-            State::Starting => self.start(half, peer, out),
+            State::Searching => self.search(half, &{ self.peer }, out),
+            State::Starting => self.start(half, &{ self.peer }, out),
             State::InStep => self.in_step(half, out),
             State::Lost => self.find_next(half, out),
             State::Outside => self.pass_all(half),
