@@ -341,7 +341,18 @@ fn taking_everything_down() {
     ];
     shows! { proof:
         "VERBS-5.1.1.2-7" => drained == 2 && idle == QpState::Idle && steps == [true; 7];
-        "VERBS-9.5.1-1" => steps.into_iter().all(|step| step);
+        "VERBS-9.5.1-1" => {
+            let mut side = Side::new(|_| ());
+            let rnic = &mut side.rnic;
+            let pd = rnic.allocate_pd().unwrap();
+            let cq = rnic.create_cq(1, None).map(|cq| cq.0).unwrap();
+            let srq = rnic.create_srq(SrqInit { pd, max_wrs: 1, max_sges: 1, limit: 0 }).map(|srq| srq.0).unwrap();
+            let qp = rnic.create_qp(QpInit::new(pd, cq, cq), None).map(|qp| qp.0).unwrap();
+            let window = rnic.allocate_window(pd).unwrap();
+            let stag = rnic.allocate_stag(pd, 1, true).unwrap().stag.index;
+            [rnic.query_cq(cq).is_ok(), rnic.query_srq(srq).is_ok(), rnic.query_qp(qp).is_ok(), rnic.query_window(window).is_ok(),
+                rnic.query_region(stag).is_ok(), rnic.query().is_ok()] == [true; 6]
+        };
     }
     // A close is FIN for FIN, an abort is a reset.
     let mut bench = Bench::new();

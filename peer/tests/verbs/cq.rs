@@ -106,11 +106,15 @@ fn creation_takes_all_or_nothing() {
         "VERBS-9.2.3.1-7" => results == [InvalidRnicHandle, InsufficientResources, TooManyEntries, InvalidHandler]
             && rnic.create_cq(1, None).is_ok();
         "VERBS-9.2.3.1-2" => {
-            rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).is_ok_and(|new| {
-                let mut rnic = open(RnicSettings::default());
-                // An identifier is another RNIC's as little as a handle is.
-                rnic.create_cq(3, None).is_ok() && rnic.create_cq(3, Some(new)).is_err()
-            })
+            let mut rnic = open(RnicSettings::default());
+            let new = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
+            let mut made = |entries, handler| {
+                let (cq, given) = rnic.create_cq(entries, handler).unwrap();
+                let told = rnic.query_cq(cq).unwrap();
+                rnic.destroy_cq(cq).unwrap();
+                told == CqAttributes { entries: given, handler } && given >= entries
+            };
+            made(3, None) && made(9, Some(new))
         };
     }
 }
@@ -230,8 +234,12 @@ fn places_of_a_cq() {
     shows! { proof:
         "VERBS-5.3-8" => one(&mut world, 1) && one(&mut world, 2);
         "VERBS-8.2.4-4" => (0..100).all(|n| one(&mut world, n)) && world.a.event_ids().is_empty();
-        // A CQ of one entry serves queues of eight places.
-        "VERBS-5.3.1-11" => world.a.rnic.query_qp(world.a.qp).unwrap().init.max_sq_wrs == 4;
+        // No place of a queue has one of the CQ's kept for it.
+        "VERBS-5.3.1-11" => {
+            let one = world.a.rnic.create_cq(1, None).unwrap().0;
+            let init = QpInit { max_sq_wrs: 100, max_rq_wrs: 100, ..QpInit::new(world.a.pd, one, one) };
+            world.a.rnic.create_qp(init, None).is_ok()
+        };
     }
     // As many entries as both queues have places: a flush of everything finds room.
     world.a.rnic.modify_cq(world.a.cq, 8).unwrap();

@@ -10,7 +10,7 @@ use weft_peer::verbs::{
     Sge,
 };
 
-use crate::errors::{bind, failing, failing_receive, fast};
+use crate::figure_23::{bind, failing, failing_receive, fast};
 use crate::world::{Bench, LENGTH, PLAIN, Side, VA, World, llp_settings, register, shows, untagged};
 
 fn send(sge: Sge) -> Operation {

@@ -1,39 +1,40 @@
-//! PD and memory management verbs, modifier by modifier and result by result (draft sections 9.2.2 and 9.2.6, Figures 26, 29, 33).
+//! PD and memory management verbs, modifier by modifier and result by result (draft sections 9.2.2 and 9.2.6, Figures 26, 29, 33);
+//! `registering` has those that register.
 
 use weft_core::coverage::{By, Proof};
 use weft_peer::memory::{
-    Access, Bind, FastRegistration, ListMode, MemoryError, MemorySettings, PdId, PhysicalAddress, PhysicalBufferList,
-    RegionAttributes, RegionKind, Registration, RemoteAccess, SharedRegistration, Stag, StagIndex, StagKey, StagState,
-    ToBase, WindowAttributes,
+    Access, Bind, FastRegistration, MemoryError, MemorySettings, PdId, PhysicalBufferList, RegionAttributes,
+    RegionKind, Registration, RemoteAccess, SharedRegistration, Stag, StagIndex, StagKey, StagState, ToBase,
+    WindowAttributes,
 };
 use weft_peer::verbs::{CompletedOperation, Operation, QpInit, Rnic, RnicSettings, SendWr, SrqInit};
 
-use crate::world::{Bench, PLAIN, Side, VA, llp_settings, open, shows};
+use crate::world::{Bench, PLAIN, Side, VA, llp_settings, shows};
 
 /// A side with room for two regions and one window more than it has.
-fn narrow() -> Side {
+pub(crate) fn narrow() -> Side {
     let memory = MemorySettings { max_regions: 2, max_windows: 1, max_pds: 3, ..MemorySettings::default() };
     Side::with(RnicSettings { memory, ..RnicSettings::default() }, llp_settings(PLAIN, 1460, true), |_| ())
 }
 
-fn closed() -> Side {
+pub(crate) fn closed() -> Side {
     let mut side = Side::new(|_| ());
     side.rnic.close().unwrap();
     side
 }
 
-fn registration(side: &Side) -> Registration {
+pub(crate) fn registration(side: &Side) -> Registration {
     let list = PhysicalBufferList::of(side.buffer, 0, 4096, 4096);
     let access = Access::LOCAL;
     Registration { pd: side.pd, key: StagKey(0x5a), list, base: ToBase::ZeroBased, remote: true, access }
 }
 
-fn shared(side: &Side) -> SharedRegistration {
+pub(crate) fn shared(side: &Side) -> SharedRegistration {
     SharedRegistration { pd: side.pd, key: StagKey(2), base: ToBase::ZeroBased, remote: false, access: Access::LOCAL }
 }
 
 /// A window bound to the side's region, whose Queue Pair is in RTS.
-fn bound(side: &mut Side) -> Stag {
+pub(crate) fn bound(side: &mut Side) -> Stag {
     let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: false };
     let bind = Bind { window, region: side.stag, address: VA, length: 9, va_based: true, access };
@@ -42,7 +43,7 @@ fn bound(side: &mut Side) -> Stag {
     window
 }
 
-fn dead(rnic: &mut Rnic) -> PdId {
+pub(crate) fn dead(rnic: &mut Rnic) -> PdId {
     let pd = rnic.allocate_pd().unwrap();
     rnic.deallocate_pd(pd).unwrap();
     pd
@@ -111,98 +112,11 @@ fn allocate_stag() {
             .all(|wanted| side.rnic.allocate_stag(side.pd, wanted, true).unwrap().pbl_entries >= wanted);
         "VERBS-7.3.2.1-9" => side.rnic.reregister(told.stag.index, &registration(&side)).is_ok() && {
             let mut bench = Bench { side: Side::new(|_| ()).start() };
-            let operation = crate::errors::fast(&mut bench, |_, _| ());
+            let operation = crate::figure_23::fast(&mut bench, |_, _| ());
             bench.side.post(SendWr::new(1, operation));
             bench.sent();
             bench.side.statuses()[0].1 == weft_peer::verbs::CompletionStatus::Success
         };
-    }
-}
-
-#[test]
-fn register() {
-    let mut proof = Proof::new(By::Test);
-    let mut side = Side::new(|_| ());
-    let good = registration(&side);
-    let stale = dead(&mut side.rnic);
-    let told = side.rnic.register(&good).unwrap();
-    let fails = |side: &mut Side, change: &dyn Fn(&mut Registration)| {
-        let mut registration = good.clone();
-        change(&mut registration);
-        side.rnic.register(&registration).unwrap_err()
-    };
-    use MemoryError::{
-        InsufficientResources, InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPdId,
-        InvalidPhysicalBufferListEntry, InvalidPhysicalBufferSize, InvalidRnicHandle, InvalidVirtualAddress,
-    };
-    shows! { proof:
-        "VERBS-9.2.6.2-2" => side.rnic.query_region(told.stag.index).unwrap() == RegionAttributes {
-            pd: side.pd, key: Some(StagKey(0x5a)), state: StagState::Valid, kind: RegionKind::NonShared, remote: true,
-            pbl_entries: 1, access: Some(Access::LOCAL),
-        };
-        "VERBS-9.2.6.2-3" => fails(&mut side, &|new| new.list.entry_size = 3000) == InvalidPhysicalBufferSize
-            && fails(&mut side, &|new| new.list.entry_size = 6144) == InvalidPhysicalBufferSize;
-        "VERBS-9.2.6.2-10" => told.stag.key == StagKey(0x5a) && told.pbl_entries >= 1;
-        "VERBS-9.2.6.2-11" => [
-            fails(&mut side, &|new| new.pd = stale),
-            fails(&mut side, &|new| new.base = ToBase::VaBased(1)),
-            fails(&mut side, &|new| new.list.length = 4097),
-            fails(&mut side, &|new| new.list.first_byte_offset = 4096),
-            fails(&mut side, &|new| new.access = Access::default()),
-            fails(&mut side, &|new| new.list.entries[0].0 += 1),
-            fails(&mut side, &|new| new.list.entry_size = 5),
-            closed().rnic.register(&good).unwrap_err(),
-        ] == [
-            InvalidPdId, InvalidVirtualAddress, InvalidLength, InvalidFirstByteOffset, InvalidAccessRights,
-            InvalidPhysicalBufferListEntry, InvalidPhysicalBufferSize, InvalidRnicHandle,
-        ];
-        "VERBS-7.3-4" => {
-            let mut narrow = narrow();
-            let good = registration(&narrow);
-            narrow.rnic.register(&good).unwrap();
-            narrow.rnic.register(&good) == Err(InsufficientResources)
-                && narrow.rnic.allocate_stag(narrow.pd, 1, true) == Err(InsufficientResources)
-        };
-        "VERBS-7.3-3" => {
-            let mut narrow = narrow();
-            let mut long = registration(&narrow);
-            long.list.entries = vec![PhysicalAddress(0); 1 << 20 | 1];
-            narrow.rnic.register(&long) == Err(InsufficientResources)
-        };
-        // What a failure took would be missing here.
-        "VERBS-7.3-5" => {
-            let mut narrow = narrow();
-            let good = registration(&narrow);
-            let bad = Registration { base: ToBase::VaBased(1), ..good.clone() };
-            (0..10).all(|_| narrow.rnic.register(&bad).is_err())
-                && narrow.rnic.register(&good).is_ok_and(|new| narrow.rnic.deallocate_stag(new.stag.index).is_ok())
-                && { let spare = narrow.rnic.allocate_pd().unwrap(); narrow.rnic.deallocate_pd(spare).is_ok() }
-        };
-    }
-}
-
-#[test]
-fn each_input_of_register_counts() {
-    let mut proof = Proof::new(By::Test);
-    let mut side = Side::new(|_| ());
-    let good = registration(&side);
-    let other = side.rnic.allocate_pd().unwrap();
-    let mut told = |change: fn(&mut Registration, PdId)| {
-        let mut registration = good.clone();
-        change(&mut registration, other);
-        let new = side.rnic.register(&registration).unwrap();
-        (side.rnic.query_region(new.stag.index).unwrap(), new)
-    };
-    shows! { proof:
-        "VERBS-9.2.6.2-8" => told(|new, pd| new.pd = pd).0.pd == other
-            && told(|new, _| new.key = StagKey(9)).0.key == Some(StagKey(9))
-            && !told(|new, _| new.remote = false).0.remote
-            && told(|new, _| new.list.length = 3).0.pbl_entries == 1;
-        "VERBS-9.2.6.2-9" => told(|new, _| new.access.bind = true).0.access == Some(Access { bind: true, ..Access::LOCAL });
-        "VERBS-7.6.2.1-5" => told(|new, _| {
-            new.list = PhysicalBufferList { first_byte_offset: 17, length: 5, ..new.list.clone() };
-        }).1.pbl_entries == 1;
-        "VERBS-7.5-2" => told(|_, _| ()).0.state == StagState::Valid;
     }
 }
 
@@ -275,117 +189,6 @@ fn query_by_any_index() {
         };
         "VERBS-9.2.6.4-2" => side.rnic.deallocate_stag(window) == Ok(()) && side.rnic.query_window(window).is_err()
             && side.rnic.query_region(second.index).is_ok();
-    }
-}
-
-#[test]
-fn reregister() {
-    let mut proof = Proof::new(By::Test);
-    let mut side = Side::new(|_| ()).start();
-    let good = registration(&side);
-    let index = side.rnic.register(&good).unwrap().stag.index;
-    let other = side.rnic.allocate_pd().unwrap();
-    let changed = Registration {
-        pd: other,
-        key: StagKey(0x77),
-        remote: false,
-        access: Access { local_read: true, ..Access::default() },
-        ..good.clone()
-    };
-    let told = side.rnic.reregister(index, &changed).unwrap();
-    let attributes = side.rnic.query_region(told.stag.index).unwrap();
-    let failing = |change: fn(&mut Registration)| {
-        let mut side = Side::new(|_| ());
-        let mut new = registration(&side);
-        let index = side.rnic.register(&new).unwrap().stag.index;
-        change(&mut new);
-        let error = side.rnic.reregister(index, &new).unwrap_err();
-        (error, side.rnic.query_region(index).is_err())
-    };
-    use MemoryError::{
-        InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPhysicalBufferListEntry,
-        InvalidPhysicalBufferSize, InvalidRnicHandle, InvalidStagIndex, InvalidVirtualAddress, WindowsStillBound,
-    };
-    shows! { proof:
-        "VERBS-9.2.6.5-2" => (attributes.pd, attributes.remote, attributes.access) == (other, false, changed.access.into());
-        "VERBS-9.2.6.5-11" => attributes.key == Some(StagKey(0x77));
-        "VERBS-9.2.6.5-12" => told.pbl_entries >= 1 && side.rnic.query_region(told.stag.index).is_ok();
-        "VERBS-9.2.6.5-4" => failing(|new| new.list.entry_size = 3000) == (InvalidPhysicalBufferSize, true);
-        "VERBS-9.2.6.5-3" => {
-            let window = bound(&mut side);
-            let region = side.stag.index;
-            side.rnic.reregister(region, &good) == Err(WindowsStillBound)
-                && side.rnic.query_region(region).unwrap().access == Some(Access::ALL) && side.rnic.query_window(window.index).is_ok()
-        };
-        "VERBS-9.2.6.5-13" => [
-            failing(|new| new.access = Access::default()).0, failing(|new| new.list.first_byte_offset = 9999).0,
-            failing(|new| new.list.length = 0).0, failing(|new| new.list.entries[0].0 += 7).0,
-            failing(|new| new.base = ToBase::VaBased(3)).0,
-            side.rnic.reregister(StagIndex::new(0x00ab_cdef).unwrap(), &good).unwrap_err(),
-            closed().rnic.reregister(index, &good).unwrap_err(),
-        ] == [
-            InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPhysicalBufferListEntry, InvalidVirtualAddress,
-            InvalidStagIndex, InvalidRnicHandle,
-        ];
-        "VERBS-7.3.2.3-16" => {
-            let index = side.rnic.register(&good).unwrap().stag.index;
-            (0..1000u32).all(|n| {
-                let key = StagKey(n as u8);
-                side.rnic.reregister(index, &Registration { key, ..good.clone() }).is_ok_and(|told| told.stag == Stag { index, key })
-            })
-        };
-        "VERBS-8.3.1-6" => {
-            let before = side.rnic.query_region(side.stag.index);
-            side.rnic.deallocate_stag(side.stag.index).unwrap_err();
-            let new = shared(&side);
-            side.rnic.register_shared(Stag { key: StagKey(0xff), ..side.stag }, &new).unwrap_err();
-            side.rnic.query_region(side.stag.index) == before
-        };
-    }
-}
-
-#[test]
-fn register_shared() {
-    let mut proof = Proof::new(By::Test);
-    let mut side = Side::new(|_| ());
-    let based = Registration {
-        base: ToBase::VaBased(8192 + 100),
-        list: PhysicalBufferList::of(side.buffer, 100, 500, 4096),
-        ..registration(&side)
-    };
-    let existing = side.rnic.register(&based).unwrap().stag;
-    let stale = dead(&mut side.rnic);
-    let good = shared(&side);
-    let invalid = side.rnic.allocate_stag(side.pd, 1, true).unwrap().stag;
-    use MemoryError::{
-        InsufficientResources, InvalidAccessRights, InvalidPdId, InvalidRnicHandle, InvalidStagIndex,
-        InvalidVirtualAddress,
-    };
-    shows! { proof:
-        "VERBS-9.2.6.6-7" => [
-            side.rnic.register_shared(invalid, &good).unwrap_err(),
-            side.rnic.register_shared(existing, &SharedRegistration { base: ToBase::VaBased(1), ..good }).unwrap_err(),
-            side.rnic.register_shared(existing, &SharedRegistration { pd: stale, ..good }).unwrap_err(),
-            side.rnic.register_shared(existing, &SharedRegistration { access: Access::ALL, ..good }).unwrap_err(),
-            closed().rnic.register_shared(existing, &good).unwrap_err(),
-            { let mut narrow = narrow(); let stag = narrow.rnic.register(&registration(&narrow)).unwrap().stag; let new = shared(&narrow); narrow.rnic.register_shared(stag, &new).unwrap_err() },
-        ] == [InvalidStagIndex, InvalidVirtualAddress, InvalidPdId, InvalidAccessRights, InvalidRnicHandle, InsufficientResources];
-        "VERBS-7.4.3-2" => side.rnic.register_shared(existing, &SharedRegistration { base: ToBase::VaBased(4096 + 101), ..good })
-            == Err(InvalidVirtualAddress);
-        "VERBS-7.3.2.4-1" => side.rnic.register_shared(invalid, &good) == Err(InvalidStagIndex);
-        "VERBS-9.2.6.6-5" => side.rnic.register_shared(existing, &SharedRegistration {
-            base: ToBase::VaBased(40_960 + 100), remote: true, access: Access::ALL, ..good
-        }).is_ok_and(|stag| side.rnic.query_region(stag.index).unwrap().access == Some(Access::ALL) && stag.key == StagKey(2));
-        "VERBS-7.4.3-3" => {
-            let pd = side.rnic.allocate_pd().unwrap();
-            let one = side.rnic.register_shared(existing, &SharedRegistration { pd, ..good }).unwrap();
-            let told = |stag: Stag| side.rnic.query_region(stag.index).map(|told| (told.pd, told.access)).unwrap();
-            told(one) == (pd, Some(Access::LOCAL)) && told(existing).0 == side.pd
-        };
-        "VERBS-7.2.2-13" => side.rnic.query_region(existing.index).unwrap().kind == RegionKind::Shared
-            && side.rnic.reregister(existing.index, &based) == Err(InvalidStagIndex);
-        "VERBS-9.2.6.6-2" => side.rnic.register_shared(existing, &SharedRegistration { key: StagKey(0xee), ..good })
-            .is_ok_and(|stag| stag.key == StagKey(0xee));
     }
 }
 
@@ -490,33 +293,5 @@ fn figure_26_work_requests() {
         "VERBS-9.2.6-7" => (before.2, after.2, done[2]) == (Valid, Invalid, CompletedOperation::InvalidateLocal);
         "VERBS-8.1.2.3.1-1" => before.0 == Invalid && done.contains(&CompletedOperation::Bind);
         "VERBS-8.1.2.3.3-3" => wire.0.is_empty() && done.len() == 3;
-    }
-}
-
-/// Blocks of any size, one size a list.
-#[test]
-fn block_lists() {
-    let mut proof = Proof::new(By::Test);
-    let memory = MemorySettings { mode: ListMode::Block, ..MemorySettings::default() };
-    let mut rnic = open(RnicSettings { memory, ..RnicSettings::default() });
-    let pd = rnic.allocate_pd().unwrap();
-    let buffer = rnic.allocate_buffer(10_000).unwrap();
-    let at = |offset: u64| PhysicalAddress(buffer.address().0 + offset);
-    let list = PhysicalBufferList {
-        entry_size: 1001,
-        entries: vec![at(5000), at(13), at(3000)],
-        first_byte_offset: 1,
-        length: 3002,
-    };
-    let registration =
-        Registration { pd, key: StagKey(1), list, base: ToBase::ZeroBased, remote: false, access: Access::LOCAL };
-    let longer =
-        Registration { list: PhysicalBufferList { length: 3003, ..registration.list.clone() }, ..registration.clone() };
-    shows! { proof:
-        "VERBS-7.6.2.2-1" => rnic.register(&registration).is_ok() && rnic.register(&longer) == Err(MemoryError::InvalidLength);
-        "VERBS-9.2.6.5-5" => {
-            let index = rnic.allocate_stag(pd, 3, false).unwrap().stag.index;
-            rnic.reregister(index, &registration).is_ok()
-        };
     }
 }

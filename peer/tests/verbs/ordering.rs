@@ -8,7 +8,7 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::memory::{Access, Stag, StagKey, StagState};
 use weft_peer::verbs::{CompletionStatus, Fence, Operation, Payload, PostStatus, RemoteAddress, SendWr, Sge};
 
-use crate::errors::{bind, fast};
+use crate::figure_23::{bind, fast};
 use crate::world::{Bench, PLAIN, VA, World, fpdu, read, register, shows, tagged, untagged, write};
 
 /// A kind of work, as Figure 22 has them.

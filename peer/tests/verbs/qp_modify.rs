@@ -249,15 +249,24 @@ fn queues_are_resized_with_work_on_them() {
             let mut side = loaded();
             side.modify(&sizes(500, 600)).is_ok() && side.modify(&sizes(3, 3)).is_ok() && side.modify(&sizes(2, 3)).is_err()
         };
-        "VERBS-6.1.3-10" => (0..3).all(|_| loaded().modify(&sizes(4, 5)).is_ok());
+        "VERBS-6.1.3-10" => {
+            let mut side = loaded();
+            let init = QpInit::new(side.pd, side.cq, side.cq);
+            let more = [0, 1, 2].map(|_| side.rnic.create_qp(init, None).unwrap().0);
+            more.into_iter().chain([side.qp]).all(|qp| {
+                side.rnic.modify_qp(Instant::ORIGIN, qp, &sizes(4, 5))
+                    .is_ok_and(|given| (given.max_sq_wrs, given.max_rq_wrs) == (4, Some(5)))
+            })
+        };
         "VERBS-6.1.3-8" => {
             let mut side = Side::with(fixed, llp_settings(PLAIN, 1460, true), |_| ());
             let able = side.rnic.query().unwrap().settings.resizes_queues;
             !able && side.modify(&sizes(4, 5)) == Err(QpError::CannotChangeAttribute)
         };
         "VERBS-6.1.3-7" => {
-            let side = loaded();
-            side.rnic.query().unwrap().settings.resizes_queues
+            let mut side = loaded();
+            side.rnic.query().unwrap().settings.resizes_queues && side.modify(&sizes(40, 50)).is_ok()
+                && side.rnic.query_qp(side.qp).is_ok_and(|told| told.init.max_sq_wrs == 40)
         };
         "VERBS-6.1.3-11" => {
             let mut side = loaded();

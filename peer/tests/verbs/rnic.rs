@@ -298,8 +298,12 @@ fn things_are_made_in_order() {
         "VERBS-5.1.1.1-5" => rnic.create_qp(QpInit { srq: Some(srq), ..init }, None).unwrap_err()
             == QpError::InvalidSrqHandle;
         "VERBS-7.5-5" => {
-            let index = rnic.allocate_window(side.pd).unwrap();
-            rnic.query_window(index).is_ok()
+            // Each of them asks for the PD that it is to belong to.
+            let (pd, other) = (side.pd, rnic.allocate_pd().unwrap());
+            let windows = [pd, other].map(|pd| rnic.allocate_window(pd).unwrap());
+            let stags = [pd, other].map(|pd| rnic.allocate_stag(pd, 1, true).unwrap().stag.index);
+            windows.map(|window| rnic.query_window(window).unwrap().pd) == [pd, other]
+                && stags.map(|stag| rnic.query_region(stag).unwrap().pd) == [pd, other]
         };
     }
 }

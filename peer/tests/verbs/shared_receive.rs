@@ -338,6 +338,18 @@ fn limits_tell_and_do_nothing_else() {
 }
 
 #[test]
+fn both_limits_have_their_event() {
+    let mut proof = Proof::new(By::Test);
+    let mut sharing = Sharing::with(4, 4, 1);
+    sharing.fill(4);
+    (0..2).for_each(|_| sharing.send(0, b""));
+    shows! { proof:
+        "VERBS-6.3-19" => sharing.side.events.iter().map(|told| told.event)
+            .eq([EventId::SrqLimitReached, EventId::QpRqLimitReached]);
+    }
+}
+
+#[test]
 fn errors_of_the_queue_itself() {
     let mut proof = Proof::new(By::Test);
     let mut sharing = Sharing::new(3);

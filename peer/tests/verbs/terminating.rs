@@ -110,7 +110,7 @@ fn terminate_ends_in_error_without_a_stream() {
             bench.side.post(wr);
             bench.sent().0[0][10..14] == [0, 0, 0, 1]
         };
-        "VERBS-6.2.3-6" => closed().side.rnic.is_stream_over(closed().side.llp) || {
+        "VERBS-6.2.3-6" => {
             let bench = closed();
             bench.side.rnic.is_stream_over(bench.side.llp)
         };
@@ -135,7 +135,25 @@ fn a_terminate_came() {
     let deadline = open.side.rnic.poll_timeout(open.side.llp).unwrap();
     open.side.rnic.handle_timeout(deadline, open.side.llp);
     shows! { proof:
-        "VERBS-6.6.2-1" => open.sent().1 == Some(Sent::Reset) && open.side.state() == QpState::Error;
+        "VERBS-6.6.2-1" => {
+            // Normal close, termination and abort by the Consumer, termination by the peer, an error of this side.
+            let ways: [fn(&mut Bench); 5] = [
+                |bench| bench.side.to(QpState::Closing).unwrap(),
+                |bench| bench.side.to(QpState::Terminate).unwrap(),
+                |bench| bench.side.to(QpState::Error).unwrap(),
+                |bench| bench.hand_in(&terminate()),
+                |bench| {
+                    let wr = bad_send(&bench.side, 1);
+                    bench.side.post(wr);
+                },
+            ];
+            ways.map(|way| {
+                let mut bench = Bench::new();
+                way(&mut bench);
+                let (sent, end) = bench.sent();
+                (sent.len(), end)
+            }) == [(0, Some(Sent::Fin)), (1, Some(Sent::Fin)), (0, Some(Sent::Reset)), (0, Some(Sent::Fin)), (1, Some(Sent::Fin))]
+        };
         // Sent or received, it can be read in Error, with where it came from.
         "VERBS-6.2.4-8" => {
             let received = open.side.rnic.query_qp(open.side.qp).unwrap().terminate.unwrap();
