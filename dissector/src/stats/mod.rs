@@ -236,9 +236,12 @@ impl Sink for Stats {
 
     fn ended(&mut self, stream: u32, context: &Context) {
         let Some(connection) = self.connections.get_mut(&stream) else { return };
-        connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange);
-        connection.ulp = context.ulp.map(Ulp::name);
-        connection.sdp = context.sdp.as_deref().map(SdpConnectionStats::of);
+        // A connection that goes on after its end was told begins new books, which know less.
+        connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);
+        connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(connection.exchange);
+        if let Some(books) = context.sdp.as_deref() {
+            connection.sdp = Some(SdpConnectionStats::of(books));
+        }
     }
 
     fn fact(&mut self, stream: u32, fact: &Fact) {

@@ -89,6 +89,21 @@ fn a_three_way_exchange_and_the_connection_that_follows() {
 }
 
 #[test]
+fn an_exchange_has_an_object_of_its_own() {
+    let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
+    let mut out = Vec::new();
+    JsonWriter::default().exchange(&read(&wire).over[0], &mut out).unwrap();
+    let expected = serde_json::json!({
+        "kind": "sdp_pm_exchange", "stream": null, "exchange": 0, "state": "accepted", "handle": 77,
+        "connecting": "10.0.0.2:49152", "connecting_mapped": null, "asked": "10.0.0.1:7000",
+        "mapped": "10.0.0.1:4210", "pm_time": 0, "request": {"frame": 1, "time": 1_000_000},
+        "accept": {"frame": 2, "time": 2_000_000}, "ack": null, "deny": null, "repeats": [0, 0, 0, 0],
+        "streams": [0], "followers": 1
+    });
+    assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), expected);
+}
+
+#[test]
 fn the_ladder_begins_with_the_exchange() {
     let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
     let mut story = Story::new(0, 100);
