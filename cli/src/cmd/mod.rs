@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 mod bench;
+mod cat;
 mod coverage;
 mod demo;
 mod deviations;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Ping(ping::Arguments),
     /// Bandwidth and latency of the software RNIC
     Bench(bench::Arguments),
+    /// A file or a pipe over RDMA, by Sends, Writes or Reads
+    Cat(cat::Arguments),
     /// Be a responder for others to test against
     Serve(serve::Arguments),
     /// List what the builtin responder can be told to do wrong
@@ -79,6 +82,7 @@ impl Command {
             Command::Web(arguments) => web::run(&arguments),
             Command::Ping(arguments) => ping::run(&arguments),
             Command::Bench(arguments) => bench::run(&arguments),
+            Command::Cat(arguments) => cat::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Deviations(arguments) => deviations::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),

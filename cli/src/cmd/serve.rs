@@ -1,7 +1,9 @@
 //! `weft serve`: the builtin responder, for others to test against.
 
+mod workloads;
+
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use weft_peer::driver::serve::{Happened, Server, ServerSettings, Told};
@@ -10,26 +12,36 @@ use weft_peer::{Deviations, Settings};
 
 use crate::exit::BadInput;
 use crate::runtime;
+use crate::watch::WatchArguments;
 
 /// The command line.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  weft serve                                        a correct responder on 127.0.0.1:7174\n  \
     weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n\n\
-    It accepts every MPA Request and sends each Send back. What happens on its connections is told on standard error.\n\
-    Ctrl-C stops it."
+    It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft bench`\n\
+    and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
+    What happens on its connections is told on standard error. Ctrl-C stops it."
 )]
 pub(crate) struct Arguments {
-    /// Address and port; port 0 takes a free one, which is printed
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7174")]
-    listen: SocketAddr,
+    /// Address and port of the echo; port 0 takes a free one, which is printed (default 127.0.0.1:7174)
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Address and port of ping, bench and cat (default 127.0.0.1:7175, or none when only --listen is given)
+    #[arg(long, value_name = "ADDRESS")]
+    workloads: Option<SocketAddr>,
     /// Break a rule on purpose (may be given several times); `weft deviations` lists the names
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
     /// Tell nothing of connections
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    watch: WatchArguments,
 }
+
+const ECHO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7174);
+const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7175);
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -37,11 +49,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .map_err(|error| BadInput(error.to_string()))?;
     let connection = Settings { deviations, ..Settings::default() };
     runtime::block_on(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
         let settings = ServerSettings { connection, ..ServerSettings::default() };
-        let server =
-            Server::bind(arguments.listen, settings).map_err(|error| cannot_listen(arguments.listen, &error))?;
+        let listen = arguments.listen.unwrap_or(ECHO);
+        let server = Server::bind(listen, settings).map_err(|error| cannot_listen(listen, &error))?;
         // Who started it may have gone away; it serves all the same.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
+        let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
+        if let Some(address) = workloads {
+            let address = workloads::start(address, tape, arguments.quiet)?;
+            let _ = writeln!(io::stdout(), "ping, bench and cat on {address}");
+        }
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
@@ -56,6 +74,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         });
         let served = served.await;
         interrupted.abort();
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
         served?;
         Ok(ExitCode::SUCCESS)
     })

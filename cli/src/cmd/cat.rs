@@ -1,0 +1,141 @@
+//! `weft cat`: a file or a pipe over RDMA, by Sends, Writes or Reads, either way; length and hash are compared at the end.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use weft_peer::driver::Tape;
+use weft_peer::driver::cm::Listener;
+use weft_peer::workload::WorkloadError;
+use weft_peer::workload::bench::Carrier;
+use weft_peer::workload::cat::{Ask, Cat, Totals};
+
+use crate::exit::{BadInput, note};
+use crate::rnic::{self, MpaArguments};
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Without a file, standard input is sent and standard output written. The side that listens does what the other asks for.\n\n\
+    Exit codes: 0 both sides had the same octets; 1 they had not, or the connection broke; 3 no connection.\n\
+    Examples:\n  weft cat --listen -a 127.0.0.1 > copy             wait for one stream\n  \
+    weft cat -a 127.0.0.1 --by write original         send it, by RDMA Writes\n  \
+    weft cat -a 127.0.0.1 --by read --pull > copy     fetch what a listening side has, by RDMA Reads"
+)]
+pub(crate) struct Arguments {
+    /// What is sent, or where what comes is written
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Wait for one peer instead of connecting
+    #[arg(short = 'l', long, conflicts_with_all = ["by", "pull"])]
+    listen: bool,
+    /// The peer; with --listen, where to listen
+    #[arg(short = 'a', long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    address: String,
+    /// The port; 0 with --listen takes a free one, which is printed
+    #[arg(short = 'p', long, default_value_t = 7175)]
+    port: u16,
+    /// What carries the octets
+    #[arg(long, value_enum, default_value_t = By::Write)]
+    by: By,
+    /// The peer sends, this side receives
+    #[arg(long)]
+    pull: bool,
+    /// Say nothing when all went well
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    mpa: MpaArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    /// RDMA Reads of the receiving side
+    Read,
+    /// Sends
+    Send,
+    /// RDMA Writes
+    Write,
+}
+
+/// Sends or receives.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    runtime::on_one_thread(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let done = cat(arguments, tape).await;
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        done.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let address = rnic::resolve(&arguments.address, arguments.port).await?;
+    let device = rnic::open(tape)?;
+    let settings = arguments.mpa.settings();
+    let (mut cat, gives) = if arguments.listen {
+        let listener = Listener::bind(&device, address, settings)
+            .map_err(|error| BadInput(format!("cannot listen on {address}: {error}")))?;
+        note(&format!("listening on {}", listener.local_addr()));
+        loop {
+            // A peer that wants something else does not keep the right one from coming.
+            let accepted = match listener.next().await {
+                Ok(request) => Cat::accept(&device, request).await,
+                Err(error) => Err(error.into()),
+            };
+            match accepted {
+                Ok((cat, ask)) => break (cat, ask.pull),
+                Err(error) => note(&format!("a peer: {error}")),
+            }
+        }
+    } else {
+        let carrier = match arguments.by {
+            By::Read => Carrier::Read,
+            By::Send => Carrier::Send,
+            By::Write => Carrier::Write,
+        };
+        let ask = Ask { carrier, pull: arguments.pull };
+        (Cat::connect(&device, address, settings, ask).await.map_err(rnic::failed)?, !arguments.pull)
+    };
+    let begin = Instant::now();
+    let totals = if gives { give(arguments, &mut cat).await? } else { take(arguments, &mut cat).await? };
+    let time = begin.elapsed();
+    if arguments.listen { cat.ended().await } else { cat.disconnect().await }.map_err(rnic::failed)?;
+    if !arguments.quiet {
+        note(&told(totals, gives, time));
+    }
+    Ok(())
+}
+
+async fn give(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
+    let mut from: Box<dyn Read + Send> = match &arguments.file {
+        Some(path) => Box::new(File::open(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?),
+        None => Box::new(io::stdin()),
+    };
+    cat.give(&mut |room| from.read(room).map_err(|error| format!("reading: {error}"))).await.map_err(rnic::failed)
+}
+
+async fn take(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
+    let mut to: Box<dyn Write + Send> = match &arguments.file {
+        Some(path) => Box::new(File::create(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?),
+        None => Box::new(io::stdout()),
+    };
+    let written = |error: io::Error| format!("writing: {error}");
+    let totals = cat.take(&mut |octets| to.write_all(octets).map_err(written)).await.map_err(rnic::failed)?;
+    to.flush().map_err(|error| rnic::failed(WorkloadError::Local(written(error))))?;
+    Ok(totals)
+}
+
+fn told(totals: Totals, gives: bool, time: Duration) -> String {
+    let Totals { length, hash } = totals;
+    let way = if gives { "sent" } else { "received" };
+    let rate = length as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE) / 1e6;
+    format!("{length} octets {way}, {rate:.1} MB/s; both sides have the FNV-1a hash {hash:016x}")
+}

@@ -1,0 +1,68 @@
+//! The software RNIC's part of `weft serve`: ping, cat and bench on one port; the Request's private data says which.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
+use weft_peer::driver::{Device, Tape};
+use weft_peer::mpa::PrivateData;
+use weft_peer::workload::WorkloadError;
+use weft_peer::workload::bench::{self, Plan};
+use weft_peer::workload::cat::{Ask, Cat, Totals};
+use weft_peer::workload::ping::{SIZES, Server};
+
+use crate::rnic;
+
+/// Listens; the connections are served for as long as the runtime lives.
+pub(super) fn start(address: SocketAddr, tape: Option<Tape>, quiet: bool) -> anyhow::Result<SocketAddr> {
+    let device = rnic::open(tape)?;
+    let listener = Listener::bind(&device, address, CmSettings::default())
+        .map_err(|error| super::cannot_listen(address, &error))?;
+    let address = listener.local_addr();
+    tokio::spawn(async move {
+        loop {
+            let request = listener.next().await;
+            let device = device.clone();
+            tokio::spawn(async move {
+                let (peer, served) = match request {
+                    Ok(request) => (request.peer_addr().ok(), serve(&device, request).await),
+                    Err(error) => (None, Err(error.into())),
+                };
+                if !quiet {
+                    let peer = peer.map_or_else(|| "a peer".to_owned(), |peer| peer.to_string());
+                    let what = served.unwrap_or_else(|error| error.to_string());
+                    let _ = writeln!(io::stderr(), "      {peer}  {what}");
+                }
+            });
+        }
+    });
+    Ok(address)
+}
+
+/// Serves one peer to its end; gives what it was.
+async fn serve(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
+    let asked = request.peer().private_data.as_octets();
+    if Plan::parse(asked).is_some() {
+        bench::serve(device, request).await?;
+        return Ok("bench: done".to_owned());
+    }
+    if let Some((Ask { pull, .. }, _)) = Ask::parse(asked) {
+        if pull {
+            let reason = PrivateData::new(&b"nothing to give"[..]).unwrap_or_default();
+            request.reject(&reason).await?;
+            return Ok("cat: rejected, since there is nothing to give".to_owned());
+        }
+        let (mut cat, _) = Cat::accept(device, request).await?;
+        let Totals { length, hash } = cat.take(&mut |_| Ok(())).await?;
+        cat.ended().await?;
+        return Ok(format!("cat: {length} octets taken and forgotten, FNV-1a hash {hash:016x}"));
+    }
+    let mut server = Server::new(device, *SIZES.end())?;
+    server.accept(request)?;
+    let mut rounds = 0;
+    while server.round().await?.is_some() {
+        rounds += 1;
+    }
+    server.disconnect().await?;
+    Ok(format!("ping: {rounds} rounds"))
+}

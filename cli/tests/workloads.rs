@@ -1,0 +1,108 @@
+//! `weft serve` stays up and does its part of ping, bench and cat; `weft cat` with itself.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn weft(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).output().unwrap()
+}
+
+fn spawn(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The port at the end of a line.
+fn port(line: &str) -> String {
+    line.trim().rsplit_once(':').unwrap().1.to_owned()
+}
+
+/// Stops a server whatever becomes of the test.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server, and the port of its workloads.
+fn server() -> (Server, String) {
+    let mut server = spawn(&["serve", "--quiet", "--listen", "127.0.0.1:0", "--workloads", "127.0.0.1:0"]);
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    let port = port(&lines.next().unwrap().unwrap());
+    (Server(server), port)
+}
+
+#[test]
+fn one_server_does_its_part_of_each() {
+    let (_server, port) = server();
+    let at = ["-a", "127.0.0.1", "-p", &port];
+    let ping = weft(&[&["ping", "-c", "-V", "-C", "10"], &at[..]].concat());
+    assert!(ping.status.success(), "{ping:?}");
+    let bench = ["bench", "--json", "--samples", "2", "--total", "1", "--both-ways"];
+    let bench = weft(&[&bench[..], &at[..]].concat());
+    let lines: Vec<Value> =
+        String::from_utf8(bench.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let what: Vec<&str> = lines.iter().map(|line| line["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["write", "read", "send"]);
+    assert!(lines.iter().all(|line| line["median"].as_f64().unwrap() > 0.0 && line["unit"] == "MB/s"), "{lines:?}");
+    let latency = ["bench", "--json", "--samples", "1", "--rounds", "10", "--latency", "--op", "send"];
+    let latency = weft(&[&latency[..], &at[..]].concat());
+    let line: Value = serde_json::from_slice(&latency.stdout).unwrap();
+    assert_eq!((&line["octets"], &line["unit"]), (&Value::from(4), &Value::from("us")));
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let cat = weft(&[&["cat", file], &at[..]].concat());
+    assert!(cat.status.success(), "{cat:?}");
+    let length = fs::metadata(file).unwrap().len();
+    assert!(String::from_utf8(cat.stderr).unwrap().contains(&format!("{length} octets sent")));
+    // It has nothing to give, and says so by a reject.
+    let pull = weft(&[&["cat", "--pull"], &at[..]].concat());
+    assert_eq!(pull.status.code(), Some(3), "{pull:?}");
+}
+
+#[test]
+fn bench_beside_tcp_tells_ratios() {
+    let bench = weft(&["bench", "--json", "--samples", "1", "--total", "4", "--compare", "tcp", "--op", "write"]);
+    let lines: Vec<Value> =
+        String::from_utf8(bench.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines[0]["what"].as_str(), lines[1]["what"].as_str()), (Some("tcp"), Some("write")));
+    let ratio = lines[1]["median"].as_f64().unwrap() / lines[0]["median"].as_f64().unwrap();
+    assert!((lines[1]["of_tcp"].as_f64().unwrap() - ratio).abs() < 1e-9, "{lines:?}");
+}
+
+#[test]
+fn cat_carries_a_file_either_way_and_the_monitor_finds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let octets: Vec<u8> = (0..1_000_003u32).map(|n| (n % 253) as u8).collect();
+    fs::write(path("original"), &octets).unwrap();
+    for by in ["send", "write", "read"] {
+        for pull in [false, true] {
+            let (mine, its) = if pull { ("copy", "original") } else { ("original", "copy") };
+            let (mine, its, capture) = (path(mine), path(its), path("capture.pcapng"));
+            let mut listening = spawn(&["cat", "--listen", "-p", "0", &its]);
+            let mut line = String::new();
+            let mut stderr = BufReader::new(listening.stderr.take().unwrap());
+            stderr.read_line(&mut line).unwrap();
+            let port = port(&line);
+            let mut arguments = vec!["cat", "-p", &port, "--by", by, "--write", &capture, &mine];
+            arguments.extend(pull.then_some("--pull"));
+            let cat = weft(&arguments);
+            assert!(cat.status.success(), "{cat:?}");
+            let mut rest = String::new();
+            stderr.read_to_string(&mut rest).unwrap();
+            assert!(listening.wait().unwrap().success(), "{rest}");
+            assert!(fs::read(path("copy")).unwrap() == octets, "{by} {pull}");
+            fs::remove_file(path("copy")).unwrap();
+            let lint = weft(&["lint", &capture]);
+            assert!(lint.status.success(), "{by} {pull}: {}", String::from_utf8_lossy(&lint.stdout));
+        }
+    }
+}
