@@ -31,7 +31,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// The units of each direction as JSON, without the frame that they came with.
+/// The units of each direction as JSON, without the frame that they came with and its time.
 #[derive(Default)]
 struct Units {
     json: JsonWriter,
@@ -41,7 +41,7 @@ struct Units {
 impl Sink for Units {
     fn unit(&mut self, unit: &Unit<'_>) {
         let mut out = Vec::new();
-        let unit = Unit { frame: 0, ..*unit };
+        let unit = Unit { frame: 0, time: 0, ..*unit };
         self.json.write(&unit, &mut out).expect("a vector takes everything");
         self.lines[usize::from(unit.direction)].push(String::from_utf8(out).expect("JSON is text"));
     }
