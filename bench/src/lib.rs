@@ -1,15 +1,46 @@
-//! `generate OUT MEGABYTES [CONNECTIONS [BAD_CRC_EVERY]]`: a pcap of iWARP connections, and what it holds as one line on
-//! standard output: `frames N, FPDUs N, bad CRCs N`.
+//! Makes captures to measure with: a pcap of iWARP connections, and what it holds.
 //!
 //! Each connection is opened, starts MPA with CRC and without markers, and then carries RDMA Writes, Sends, Reads and their
 //! Responses, one FPDU a segment, in an order that depends on nothing but the arguments.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Framing, fpdu};
 use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
+
+/// What a generated capture holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Truth {
+    /// Frames.
+    pub frames: u64,
+    /// FPDUs.
+    pub fpdus: u64,
+    /// FPDUs whose CRC is wrong.
+    pub bad: u64,
+}
+
+/// Writes a pcap of at least `octets` octets with so many connections to `out`; every `bad_every`th CRC is wrong, none when 0.
+///
+/// # Errors
+/// `out` takes no more, or there are more connections than ports.
+pub fn generate(out: impl Write, octets: u64, connections: usize, bad_every: u64) -> io::Result<Truth> {
+    let mut capture = Capture { out, octets: 24, frames: 0, fpdus: 0, bad: 0, bad_every };
+    capture.out.write_all(b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0")?;
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let pool: Vec<u8> = (0..1 << 16).map(|_| dice.below(256) as u8).collect();
+    let mut open = (0..connections).map(|index| capture.open(index)).collect::<io::Result<Vec<_>>>()?;
+    while capture.octets < octets {
+        let index = dice.below(connections);
+        capture.operation(&mut open[index], &mut dice, &pool)?;
+    }
+    for connection in &mut open {
+        capture.segment(connection, 0, FIN_ACK, &[])?;
+        capture.segment(connection, 1, FIN_ACK, &[])?;
+    }
+    capture.out.flush()?;
+    Ok(Truth { frames: capture.frames, fpdus: capture.fpdus, bad: capture.bad })
+}
 
 const FRAMING: Framing = Framing { markers: false, crc: true };
 const PAYLOADS: [usize; 4] = [64, 512, 1024, 1400];
@@ -143,40 +174,4 @@ impl<W: Write> Capture<W> {
             }
         }
     }
-}
-
-fn main() -> io::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |index: usize, default: u64| match arguments.get(index) {
-        Some(text) => text.parse::<u64>().map_err(io::Error::other),
-        None => Ok(default),
-    };
-    let Some(path) = arguments.first() else {
-        return Err(io::Error::other("usage: generate OUT MEGABYTES [CONNECTIONS [BAD_CRC_EVERY]]"));
-    };
-    let limit = number(1, 200)? * 1_000_000;
-    let connections = usize::try_from(number(2, 1)?).map_err(io::Error::other)?;
-    let mut capture = Capture {
-        out: BufWriter::with_capacity(1 << 20, File::create(path)?),
-        octets: 24,
-        frames: 0,
-        fpdus: 0,
-        bad: 0,
-        bad_every: number(3, 50)?,
-    };
-    capture.out.write_all(b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0")?;
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let pool: Vec<u8> = (0..1 << 16).map(|_| dice.below(256) as u8).collect();
-    let mut open = (0..connections).map(|index| capture.open(index)).collect::<io::Result<Vec<_>>>()?;
-    while capture.octets < limit {
-        let index = dice.below(connections);
-        capture.operation(&mut open[index], &mut dice, &pool)?;
-    }
-    for connection in &mut open {
-        capture.segment(connection, 0, FIN_ACK, &[])?;
-        capture.segment(connection, 1, FIN_ACK, &[])?;
-    }
-    capture.out.flush()?;
-    println!("frames {}, FPDUs {}, bad CRCs {}", capture.frames, capture.fpdus, capture.bad);
-    Ok(())
 }
