@@ -1,6 +1,8 @@
 # weft in a small image. `docker build -t weft .`, then for example
 #   docker run --rm -v "$PWD:/var/lib/weft" weft dissect capture.pcap
-#   docker run --rm -p 127.0.0.1:8080:8080 -v weft:/var/lib/weft weft web --listen 0.0.0.0:8080 --out run
+#   docker run --rm -v weft:/var/lib/weft weft test builtin --out run
+#   docker run --rm --network host -v weft:/var/lib/weft weft web --listen 127.0.0.1:8080 --out run
+# The dashboard listens on loopback only, hence the host's network.
 # The steps are scripts, which .ci/image runs outside Docker too.
 
 FROM rust:1.95-bookworm AS build
