@@ -3,6 +3,7 @@
 //! Scripts act through a [`Stage`]. An expectation that is not met ends the case: it decides the record and returns [`Stop`],
 //! which no script can catch. Which verdict the whole record deserves is judged elsewhere ([`crate::run`]).
 
+mod decide;
 mod describe;
 mod exchange;
 mod expect;
@@ -277,23 +278,6 @@ impl Stage {
         let step = Step { at_ns, connection, direction, kind, text, octets };
         self.sink.event(&Event::CaseStep { key: self.key.clone(), step: step.clone() });
         self.log.steps.push(step);
-    }
-
-    /// The tester's own fault ends the case.
-    pub(crate) fn harness(&mut self, at: Option<&SourceLocation>, what: &str) -> Stop {
-        self.decide(Decision {
-            verdict: Verdict::Error,
-            requirements: Vec::new(),
-            expected: None,
-            actual: None,
-            explanation: what.to_owned(),
-            at: at.cloned(),
-        })
-    }
-
-    fn decide(&mut self, decision: Decision) -> Stop {
-        self.log.decision.get_or_insert(decision);
-        Stop
     }
 }
 
