@@ -340,7 +340,9 @@ impl Connection {
 impl Connection {
     /// The next thing for the driver to send. Ask when TCP can take it: SendCompleted tells that it was asked for.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(transmit) = self.outgoing.pop_front() {
+        if !self.conduct.splits_fpdus
+            && let Some(transmit) = self.outgoing.pop_front()
+        {
             return Some(transmit);
         }
         let fpdu = match &mut self.state {
@@ -360,6 +362,9 @@ impl Connection {
                 self.deadline = Some(now + self.settings.close_timeout);
             }
             return Some(Transmit::Octets(fpdu.octets.into()));
+        }
+        if let Some(rest) = self.outgoing.pop_front() {
+            return Some(rest);
         }
         if self.fin == Fin::Wanted {
             self.fin = Fin::Sent;
@@ -432,6 +437,9 @@ impl Connection {
     fn misdeliver(&mut self, fpdu: &mut Vec<u8>) {
         if self.conduct.splits_fpdus {
             let rest = fpdu.split_off(fpdu.len() / 2);
+            if let Some(Transmit::Octets(before)) = self.outgoing.pop_front() {
+                fpdu.splice(..0, before);
+            }
             self.outgoing.push_back(Transmit::Octets(rest.into()));
         }
         if self.conduct.cuts_last_fpdu && self.fin == Fin::Wanted {

@@ -98,6 +98,8 @@ deviations! {
         "An error of DDP or RDMAP ends the connection without a Terminate.";
     "rdmap.ignores-terminate" [SegmentArrived(|octets| if opcode(octets) == Opcode::TERMINATE { octets.clear() })]
         ["RDMAP-5.4-4", "RDMAP-5.4-3"] "The peer's Terminate is lost.";
+    "rdmap.numbers-stags" [Conduct(|conduct| conduct.numbers_stags = true)] ["RDMAP-8.1.1-8", "RDMAP-8.1.1-9"]
+        "STags are numbered one behind the other.";
     "rdmap.one-read" [Depths(|_, ird| *ird = 1)]
         ["RDMAP-6.1-4", "RDMAP-5.2.2-2", "RDMAP-5.2.1-2", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9"]
         "One Read or Atomic Operation is served at a time, whatever was agreed.";

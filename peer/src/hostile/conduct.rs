@@ -37,6 +37,8 @@ pub(crate) struct Conduct {
     pub(crate) resets: bool,
     /// A Responder sends FPDUs before it got one.
     pub(crate) sends_early: bool,
+    /// STags are numbered one behind the other.
+    pub(crate) numbers_stags: bool,
     /// An error is not told by a Terminate.
     pub(crate) skips_terminate: bool,
     /// A Responder sends a Reply before it got a Request.
@@ -94,11 +96,11 @@ conduct! {
     "mpa.skips-terminate" skips_terminate ["MPA-8-5", "MPA-8-14", "P2P-8-5", "P2P-9.1-10", "P2P-9.2-16", "P2P-9.3-4", "P2P-8-2", "P2P-8-3"]
         "An error ends the connection without a Terminate.";
     "mpa.splits-fpdus" splits_fpdus ["MPA-5.1-4", "MPA-5.1-6", "MPA-A.1-1"]
-        "Each FPDU goes out in two TCP segments.";
+        "Each TCP segment has the end of one FPDU and the beginning of the next.";
     "mpa.takes-surplus" takes_surplus ["MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27"]
         "Octets behind a start-up frame, more than PD_Length tells, are overlooked.";
     "mpa.terminates-first-fpdu" terminates_first_fpdu ["MPA-7.1.2-17"]
         "The Responder answers an invalid first FPDU by a Terminate.";
-    "p2p.withholds-read-response" withholds_read_response ["P2P-9.2-12"]
+    "p2p.withholds-read-response" withholds_read_response ["P2P-9.2-12", "RDMAP-5.2.1-18"]
         "The Responder does not answer a Read Request for no octets that is the ready-to-receive message.";
 }

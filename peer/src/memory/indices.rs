@@ -16,6 +16,8 @@ const MASK: u32 = (1 << HALF) - 1;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Indices {
     keys: [u32; ROUNDS],
+    /// How many of them are used; none leaves the numbers as they are.
+    rounds: usize,
 }
 
 impl Indices {
@@ -27,14 +29,19 @@ impl Indices {
             let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             (mixed ^ (mixed >> 27)) as u32
         });
-        Indices { keys }
+        Indices { keys, rounds: ROUNDS }
+    }
+
+    /// One behind the other, as no endpoint should number them.
+    pub(super) fn in_a_row() -> Self {
+        Indices { keys: [0; ROUNDS], rounds: 0 }
     }
 
     /// The Index of a place; `None` of the one place whose number would be 0.
     pub(super) fn index(self, place: usize) -> Option<StagIndex> {
         let place = u32::try_from(place).ok().filter(|place| *place <= StagIndex::MAX)?;
         let (mut left, mut right) = (place >> HALF, place & MASK);
-        for key in self.keys {
+        for key in self.keys.into_iter().take(self.rounds) {
             (left, right) = (right, left ^ mix(right, key));
         }
         StagIndex::new(left << HALF | right)
@@ -47,7 +54,7 @@ impl Indices {
 
     fn place_of(self, number: u32) -> usize {
         let (mut left, mut right) = (number >> HALF, number & MASK);
-        for key in self.keys.into_iter().rev() {
+        for key in self.keys.into_iter().take(self.rounds).rev() {
             (left, right) = (right ^ mix(left, key), left);
         }
         (left << HALF | right) as usize

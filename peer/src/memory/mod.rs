@@ -222,6 +222,15 @@ impl Memory {
 }
 
 impl Memory {
+    /// Numbers STags one behind the other from now on; there must be none yet.
+    pub(crate) fn number_in_a_row(&mut self) {
+        if self.entries.is_empty() {
+            self.indices = Indices::in_a_row();
+        }
+    }
+}
+
+impl Memory {
     fn entry(&self, index: StagIndex) -> Option<&Entry> {
         self.entries.get(self.indices.place(index))?.as_ref()
     }

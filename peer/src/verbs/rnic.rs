@@ -13,7 +13,7 @@ use super::read_pool::ReadPool;
 use super::shared::Shared;
 use super::slab::Slab;
 use super::{CompletionHandlerId, HandlerAddress, Notification, RnicId};
-use crate::hostile::Deviations;
+use crate::hostile::{self, Deviations};
 use crate::memory::{ListMode, Memory};
 
 /// Numbers every opening of the process, so that no handle is good on another RNIC than its own (VERBS-5.1-1).
@@ -170,8 +170,12 @@ impl Rnic {
         Ok(())
     }
 
-    /// Lets the streams that are attached from now on, and their Queue Pairs, commit these misdeeds.
+    /// Lets the streams that are attached from now on, and their Queue Pairs, commit these misdeeds. Memory's show when it is called
+    /// before the first registration.
     pub fn deviate(&mut self, deviations: Deviations) {
+        if hostile::hook::conduct(&deviations).numbers_stags {
+            self.shared.memory.number_in_a_row();
+        }
         self.shared.deviations = deviations;
     }
 
