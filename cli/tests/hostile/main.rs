@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 mod capture;
+mod clean;
+mod mpa;
+mod pair;
 mod proof;
 mod reactions;
 mod run;

@@ -57,7 +57,9 @@ fn catch(
                 continue;
             }
             let named = |end: usize, run: &Run| run.refuses[end].filter(|id| deviation.breaks.contains(id));
-            if deviation.breaks.iter().any(|id| run.found(end, Severity::Warning).contains(id)) {
+            // Alignment is advice of an appendix: a note.
+            let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
+            if found.difference(&before).any(|id| deviation.breaks.contains(id)) {
                 unasked.extend(unlisted(deviation, end, &run, right, by.is_none()));
                 return Ok(By::Monitor);
             }

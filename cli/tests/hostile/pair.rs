@@ -116,6 +116,7 @@ impl Scene {
                 answer.enhanced_settings.ord = Depth::negotiated(40);
             }
             Scene::OpenDepths => {
+                ask.enhanced_settings.model = Model::PeerToPeer;
                 ask.enhanced_settings.ird = Depth::fixed(8);
                 ask.enhanced_settings.ord = Depth::fixed(8);
             }
@@ -161,8 +162,8 @@ fn only(kind: Rtr) -> RtrKinds {
     kinds
 }
 
-/// Lengths of the Sends of each end.
-const SENDS: [usize; 6] = [5, 700, 0, 3000, 458, 4];
+/// Lengths of the Sends of each end; with markers the second one's PAD ends where a marker stands.
+const SENDS: [usize; 12] = [458, 4, 5, 700, 0, 3000, 30, 40, 50, 60, 70, 80];
 /// Octets of a TCP segment.
 const MSS: u16 = 1460;
 
@@ -233,9 +234,10 @@ impl Pair {
         for _ in 0..1000 {
             let mut moved = false;
             for from in 0..2 {
-                let (octets, last) = self.sent(from);
-                moved |= !octets.is_empty() || last.is_some();
-                self.capture.octets(from, &octets);
+                let (writes, last) = self.sent(from);
+                moved |= !writes.is_empty() || last.is_some();
+                writes.iter().for_each(|octets| self.capture.octets(from, octets));
+                let octets = writes.concat();
                 let to = &mut self.ends[1 - from];
                 for segment in octets.chunks(usize::from(MSS)) {
                     if let Some(machine) = &mut to.machine {
@@ -264,17 +266,17 @@ impl Pair {
         }
     }
 
-    /// What an end sends now, and how it ends.
-    fn sent(&mut self, from: usize) -> (Vec<u8>, Option<Transmit>) {
+    /// What an end writes now, and how it ends.
+    fn sent(&mut self, from: usize) -> (Vec<Vec<u8>>, Option<Transmit>) {
         self.users(from);
         let Some(machine) = &mut self.ends[from].machine else {
-            return (self.ends[from].by_hand.next().unwrap_or_default(), None);
+            return (self.ends[from].by_hand.next().into_iter().collect(), None);
         };
-        let mut octets = Vec::new();
+        let mut writes = Vec::new();
         let mut last = None;
         while let Some(transmit) = machine.poll_transmit(self.now) {
             match transmit {
-                Transmit::Octets(more) => octets.extend_from_slice(&more),
+                Transmit::Octets(octets) => writes.push(octets.to_vec()),
                 end => {
                     last = Some(end);
                     break;
@@ -282,7 +284,7 @@ impl Pair {
             }
         }
         self.users(from);
-        (octets, last)
+        (writes, last)
     }
 
     /// What an end's user makes of what happened.
@@ -293,7 +295,7 @@ impl Pair {
             // A command is refused only where the connection is ending.
             match &event {
                 Event::Established { .. } => {
-                    (0..16).for_each(|_| drop(machine.post_receive(4096)));
+                    let _ = (0..16).try_for_each(|_| machine.post_receive(4096));
                     let sends: &[usize] = match scene {
                         Scene::Silent if end == 0 => &[],
                         Scene::ClosesAtOnce if end == 0 => &[5],
@@ -306,7 +308,9 @@ impl Pair {
                         machine.close(now);
                     }
                 }
-                Event::Request(_) => drop(machine.reject(&PrivateData::default())),
+                Event::Request(_) => {
+                    let _ = machine.reject(&PrivateData::default());
+                }
                 Event::HalfClosed | Event::Rejected(_) => machine.close(now),
                 Event::Closed(how) => *closed = Some(*how),
                 _ => {}

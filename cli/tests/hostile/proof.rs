@@ -17,10 +17,11 @@ const ALSO: &str = include_str!("also.csv");
 
 /// How a deviation was caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum By {
+pub(crate) enum By {
     Monitor,
     Reaction,
     Twin,
+    Users,
 }
 
 /// The runs in which the monitor is asked: all operations with the deviation at the Initiator, then what goes wrong, at the end that
@@ -30,12 +31,18 @@ fn situations() -> impl Iterator<Item = (Script, usize)> {
     std::iter::once((None, 0)).chain(wrongs)
 }
 
-fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -> [&'a Deviations; 2] {
+pub(crate) fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -> [&'a Deviations; 2] {
     if end == 0 { [own, other] } else { [other, own] }
 }
 
 /// Errors that nobody asked for: of the deviating end, and of the other one where that is correct.
-fn unlisted(deviation: &Deviation, end: usize, run: &Run, right: &Run, other_is_correct: bool) -> Vec<String> {
+pub(crate) fn unlisted(
+    deviation: &Deviation,
+    end: usize,
+    run: &Run,
+    right: &Run,
+    other_is_correct: bool,
+) -> Vec<String> {
     let listed = |id: RequirementId| {
         let line = format!("{},{id}", deviation.name);
         deviation.breaks.contains(&id) || ALSO.lines().any(|listed| listed == line)
@@ -78,14 +85,26 @@ fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By,
         _ if !by => Err(told()),
         Shows::Monitor => Ok(By::Monitor),
         Shows::Refused(_) => Ok(By::Twin),
-        Shows::Says(_) | Shows::GoesOn | Shows::User => Ok(By::Reaction),
+        Shows::User => Ok(By::Users),
+        Shows::Says(_) | Shows::GoesOn => Ok(By::Reaction),
     }
 }
 
 #[test]
 fn each_deviation_of_ddp_and_rdmap_is_caught() {
+    all_are_caught(hostile::all().filter(|deviation| deviation.layer != Layer::Mpa), catch);
+    for case in CASES {
+        assert!(hostile::by_name(case.name).is_ok(), "{}", case.name);
+    }
+}
+
+/// Catches each, tells how many, and fails with the list of those that were not.
+pub(crate) fn all_are_caught(
+    deviations: impl Iterator<Item = &'static Deviation>,
+    catch: impl Fn(&'static Deviation, &mut Vec<String>) -> Result<By, String>,
+) {
     let (mut caught, mut missed, mut unasked) = (Vec::new(), Vec::new(), Vec::new());
-    for deviation in hostile::all().filter(|deviation| deviation.layer != Layer::Mpa) {
+    for deviation in deviations {
         match catch(deviation, &mut unasked) {
             Ok(by) => caught.push(by),
             Err(told) => missed.push(told),
@@ -93,16 +112,14 @@ fn each_deviation_of_ddp_and_rdmap_is_caught() {
     }
     let count = |by| caught.iter().filter(|caught| **caught == by).count();
     println!(
-        "caught {} of {}: {} by the monitor, {} by their reaction, {} by the correct twin",
+        "caught {} of {}: {} by the monitor, {} by the correct twin, {} by their reaction, {} by what users saw",
         caught.len(),
         caught.len() + missed.len(),
         count(By::Monitor),
+        count(By::Twin),
         count(By::Reaction),
-        count(By::Twin)
+        count(By::Users)
     );
-    assert!(missed.is_empty(), "missed: {missed:#?}");
-    assert!(unasked.is_empty(), "found, and in no list:\n{}", unasked.join("\n"));
-    for case in CASES {
-        assert!(hostile::by_name(case.name).is_ok(), "{}", case.name);
-    }
+    let unasked = unasked.join("\n");
+    assert!(missed.is_empty() && unasked.is_empty(), "missed: {missed:#?}\nfound, and in no list:\n{unasked}");
 }

@@ -8,6 +8,7 @@ use weft_core::wire::rdmap::TerminateError;
 use weft_dissector::Finding;
 use weft_peer::Deviations;
 
+use crate::pair::{Pair, Scene};
 use crate::traffic::Wrong;
 use crate::world::World;
 
@@ -18,6 +19,8 @@ pub(crate) struct Run {
     pub(crate) outcome: String,
     /// The Terminate that each end sent, as 0xLTCC.
     pub(crate) says: [Option<u16>; 2],
+    /// The requirement for which each end ended the connection by itself; a connection without RNICs tells it.
+    pub(crate) refuses: [Option<RequirementId>; 2],
 }
 
 /// A situation: all operations, or one that goes wrong.
@@ -39,7 +42,19 @@ impl Run {
             let (error, local) = world.sides[end].terminate()?;
             (local && heard).then(|| code(error))
         });
-        Run { findings: world.capture.findings(), outcome: world.outcome(), says }
+        Run { findings: world.capture.findings(), outcome: world.outcome(), says, refuses: [None, None] }
+    }
+
+    /// Two connections without RNICs.
+    pub(crate) fn of_scene(scene: Scene, deviations: [&Deviations; 2]) -> Self {
+        let pair = Pair::play(scene, deviations);
+        let refuses = [0, 1].map(|end| pair.refuses(end));
+        Run { findings: pair.capture.findings(), outcome: pair.outcome(), says: [None, None], refuses }
+    }
+
+    /// Is nothing else to be seen of it?
+    pub(crate) fn is_like(&self, other: &Run) -> bool {
+        self.outcome == other.outcome && self.findings == other.findings
     }
 
     /// What the monitor lays to an end's charge, at least as severe as this.

@@ -2,7 +2,7 @@
 
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};
 use weft_peer::memory::Access;
-use weft_peer::verbs::{Operation, Payload, RemoteAddress};
+use weft_peer::verbs::{Operation, Payload, RemoteAddress, Sge};
 
 use crate::side::{LENGTH, Side, VA};
 use crate::world::World;
@@ -97,6 +97,16 @@ impl World {
                     read(side, 0, 8, RemoteAddress { stag: peer.stag.to_bits(), tagged_offset: VA + 0x8000 }),
                     read(side, 6000, 0, RemoteAddress { stag: 0, tagged_offset: 0 }),
                 ]
+            });
+            let pd = self.sides[from].pd;
+            let own: Vec<u32> = (0..8).map(|_| self.sides[from].register(pd, Access::ALL)).collect();
+            self.posts(from, |side, peer| {
+                let into = |stag| Operation::Read {
+                    local: Sge { stag, ..side.sge(SINK, 4) },
+                    remote: peer.remote(SHARED),
+                    invalidate_local: false,
+                };
+                own.into_iter().map(into).collect()
             });
             self.posts(from, |side, peer| {
                 let remote = peer.remote(WORD);

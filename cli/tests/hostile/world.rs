@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use weft_core::wire::rdmap::TerminateError;
 use weft_peer::verbs::CompletionStatus;
 use weft_peer::{Deviations, Instant};
 
@@ -72,6 +73,11 @@ impl World {
             side.pass(self.now);
         }
         self.run();
+    }
+
+    /// The Terminate that each end sent or got.
+    pub(crate) fn terminates(&self) -> [Option<TerminateError>; 2] {
+        [0, 1].map(|end| self.sides[end].terminate().map(|(error, _)| error))
     }
 
     /// What both ends made of it, apart from the wire.
