@@ -8,8 +8,8 @@ use weft_peer::driver::cm::{CmError, CmSettings, Connected, Listener};
 use weft_peer::memory::{Access, Buffer, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use weft_peer::mpa::{EnhancedUse, MpaSettings, PrivateData};
 use weft_peer::verbs::{
-    CompletionStatus, CqHandle, Node, Operation, Payload, QpHandle, QpInit, QpState, ReceiveWr, RemoteAddress,
-    RnicSettings, SendWr, Sge,
+    CompletionStatus, CqHandle, Node, Operation, Payload, QpHandle, QpInit, QpState, ReceiveOverflow, ReceiveWr,
+    RemoteAddress, RnicSettings, SendWr, Sge,
 };
 
 const LENGTH: u32 = 16 << 20;
@@ -23,10 +23,14 @@ struct Side {
 }
 
 fn side() -> Side {
+    side_with(ReceiveOverflow::Terminate)
+}
+
+fn side_with(overflow: ReceiveOverflow) -> Side {
     let (mut rnic, privileged) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
     let pd = rnic.allocate_pd().unwrap();
     let cq = rnic.create_cq(64, None).unwrap().0;
-    let qp = rnic.create_qp(QpInit::new(pd, cq, cq), Some(&privileged)).unwrap().0;
+    let qp = rnic.create_qp(QpInit { overflow, ..QpInit::new(pd, cq, cq) }, Some(&privileged)).unwrap().0;
     let buffer = rnic.allocate_buffer(LENGTH as usize).unwrap();
     let list = PhysicalBufferList::of(buffer, 0, u64::from(LENGTH), 4096);
     let base = ToBase::ZeroBased;
@@ -60,7 +64,7 @@ impl Side {
 
     fn post_receive(&self) {
         let wr = ReceiveWr { wr_id: 2, scatter: vec![self.sge()] };
-        self.device.verbs(|rnic| rnic.post_receive(self.qp, vec![wr])).unwrap();
+        self.device.post_receive(self.qp, vec![wr]).unwrap();
     }
 
     async fn done(&self) -> CompletionStatus {
@@ -75,10 +79,14 @@ fn data(octets: &'static [u8]) -> PrivateData {
 /// A connected pair: the one who connected, the one who listened, and what each learnt of the other.
 async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
     let (a, b) = (side(), side());
+    b.post_receive();
+    connect_these(a, b, address, settings).await
+}
+
+async fn connect_these(a: Side, b: Side, address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
     let address: SocketAddr = address.parse().unwrap();
     let listener = Listener::bind(&b.device, address, settings).unwrap();
     let there = listener.local_addr();
-    b.post_receive();
     let (from_a, from_b) = (data(b"from a"), data(b"from b"));
     let accepting = async { listener.next().await.unwrap().accept(b.qp, &from_b).unwrap() };
     let (connected, accepted) = tokio::join!(a.device.connect(a.qp, there, settings, &from_a), accepting);
@@ -132,6 +140,22 @@ async fn a_rejection_brings_private_data() {
     let Err(CmError::Rejected(peer)) = connected else { panic!("{connected:?}") };
     assert_eq!(peer.private_data.as_octets(), b"busy");
     assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);
+}
+
+/// Draft section 13.2: nothing is read while a message waits for a receive; PostRQ lets it go on.
+#[tokio::test]
+async fn a_message_waits_in_tcp_for_its_receive() {
+    let (a, b) = (side(), side_with(ReceiveOverflow::Wait));
+    let (a, b, ..) = connect_these(a, b, "127.0.0.1:0", CmSettings::default()).await;
+    let octets = a.fill(4);
+    a.post(Operation::Send { payload: Payload::Gather(vec![a.sge()]), solicited: false, invalidate: None });
+    let waits = || b.device.verbs(|rnic| rnic.query_qp(b.qp).unwrap().llp.is_some_and(|llp| !rnic.wants_octets(llp)));
+    while !waits() {
+        tokio::task::yield_now().await;
+    }
+    b.post_receive();
+    assert_eq!((a.done().await, b.done().await), (CompletionStatus::Success, CompletionStatus::Success));
+    assert!(b.holds(&octets));
 }
 
 #[tokio::test]

@@ -4,12 +4,13 @@
 //! small, can be copied, and stay harmless when what they name is gone: a verb then answers with its Immediate Error. Memory belongs to
 //! the RNIC ([`crate::memory`]), and so do the queues; nothing here waits, reads a clock or touches a socket.
 //!
-//! What a driver does for each [stream](LlpSettings): hand in what arrives ([`Rnic::handle_octets`], [`Rnic::handle_fin`],
-//! [`Rnic::handle_reset`], [`Rnic::handle_lost`], [`Rnic::handle_timeout`]), and ask what to send ([`Rnic::poll_transmit`]) and when to come again
-//! ([`Rnic::poll_timeout`]). [`Rnic::poll_notification`] tells which event handlers to call.
+//! What a driver does for each [stream](LlpSettings): hand in what arrives ([`Rnic::handle_octets`], as long as it
+//! [wants some](Rnic::wants_octets), [`Rnic::handle_fin`], [`Rnic::handle_reset`], [`Rnic::handle_lost`], [`Rnic::handle_timeout`]), and
+//! ask what to send ([`Rnic::poll_transmit`]) and when to come again ([`Rnic::poll_timeout`]). [`Rnic::poll_notification`] tells
+//! which event handlers to call.
 //!
 //! One file an object: `rnic`, `cq`, `srq`, `qp` (with the state machine's [table](qp::table)), work requests, completions,
-//! events. Errors are the draft's figures 28 to 37, one enum each.
+//! events. Errors are the draft's figures 28 to 37, one enum each. [`Failure`] lets a thing break, for whoever tests what happens then.
 //!
 //! What is absent on purpose: sharing memory between processes, which only a kernel can do; there is no verb for it.
 
