@@ -357,14 +357,22 @@ fn errors_of_the_queue_itself() {
     sharing.post(6, vec![bad]);
     sharing.send(0, b"x");
     shows! { proof: "VERBS-6.3.6-1" => sharing.side.statuses() == [(6, CompletionStatus::InvalidStag)] && sharing.side.events.is_empty(); }
+    // A Queue Pair whose queues complete on CQs of their own.
     let mut sharing = Sharing::new(1);
+    let (sq_cq, rq_cq) = [(); 2].map(|()| sharing.side.rnic.create_cq(9, None).unwrap().0).into();
+    let init = QpInit { srq: Some(sharing.srq), ..QpInit::new(sharing.side.pd, sq_cq, rq_cq) };
+    let (qp, id, _) = sharing.side.rnic.create_qp(init, None).unwrap();
+    let llp = sharing.side.rnic.attach_stream(llp_settings(PLAIN, 1460, true)).unwrap();
+    sharing.side.rnic.modify_qp(Instant::ORIGIN, qp, &QpModify::to_rts(llp)).unwrap();
+    sharing.qps[1] = (qp, id, llp);
     let bad = sharing.sge(Stag { key: weft_peer::memory::StagKey(0), ..sharing.stag }, 9);
     sharing.post(6, vec![bad]);
     let full = sharing.side.rnic.post_srq(sharing.srq, vec![ReceiveWr { wr_id: 1, scatter: Vec::new() }]);
     sharing.send(1, b"x");
     shows! { proof:
         "VERBS-6.3.6-9" => full.unwrap_err().status == PostStatus::TooManyWrs
-            && sharing.side.rnic.poll_cq(sharing.side.cq).is_ok_and(|done| done.qp == sharing.qps[1].1);
+            && sharing.side.rnic.poll_cq(rq_cq).is_ok_and(|done| (done.wr_id, done.status) == (6, CompletionStatus::InvalidStag))
+            && sharing.side.rnic.poll_cq(sq_cq).is_err();
     }
     let mut sharing = Sharing::new(3);
     sharing.fill(3);
