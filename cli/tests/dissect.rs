@@ -263,6 +263,19 @@ fn findings_and_counts_go_with_the_filter() {
     }
 }
 
+/// Fields that only the monitor knows are told in columns too, and findings are counted where columns show them.
+#[test]
+fn columns_have_what_the_monitor_knows() {
+    let ulp = printed(&["dissect", RPING, "-Y", "weft.ulp", "-T", "fields", "-e", "weft.ulp"]);
+    assert!(!ulp.is_empty() && ulp.lines().all(|line| line == "rping"), "{ulp}");
+    for (field, counted) in [("iwarp_mpa.crc", false), ("finding.requirement", true)] {
+        let output = weft(&["dissect", "host-matrix.pcap", "-T", "fields", "-e", field, "--summary"]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("FPDUs: CRC "), "{told}");
+        assert_eq!(told.contains("findings: "), counted, "{told}");
+    }
+}
+
 #[test]
 fn json_has_times_and_directions() {
     for line in printed(&["dissect", TERMINATE, "--json"]).lines() {
