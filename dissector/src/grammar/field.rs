@@ -63,7 +63,7 @@ impl FieldSet {
 
     /// Is there none?
     pub(crate) fn is_empty(&self) -> bool {
-        self.0 == [0; PROTOCOLS]
+        self.0.iter().all(|bits| *bits == 0)
     }
 }
 
