@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use weft_peer::driver::cm::{CmSettings, Connected};
-use weft_peer::driver::device::random_seed;
+use weft_peer::driver::device::{DeviceSettings, random_seed};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::memory::MemorySettings;
 use weft_peer::mpa::{Depth, EnhancedUse, Model, MpaSettings, Rtr, RtrKinds};
@@ -74,12 +74,14 @@ impl MpaArguments {
 
 /// A software RNIC of its own, recorded on `tape`.
 pub(crate) fn open(tape: Option<Tape>) -> anyhow::Result<Device> {
+    open_with(DeviceSettings { tape, ..DeviceSettings::default() })
+}
+
+/// A software RNIC of its own.
+pub(crate) fn open_with(settings: DeviceSettings) -> anyhow::Result<Device> {
     let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
     let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
-    Ok(match tape {
-        Some(tape) => Device::recorded(rnic, tape),
-        None => Device::new(rnic),
-    })
+    Ok(Device::with(rnic, settings))
 }
 
 /// The address of a host's port.

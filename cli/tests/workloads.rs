@@ -77,6 +77,15 @@ fn bench_beside_tcp_tells_ratios() {
     assert!((lines[1]["of_tcp"].as_f64().unwrap() - ratio).abs() < 1e-9, "{lines:?}");
 }
 
+/// More connections than start-ups that a listener has at the same time.
+#[test]
+fn many_connections_move_data_at_once() {
+    let bench = weft(&["bench", "--json", "--connections", "300", "--op", "send", "--size", "65536"]);
+    let line: Value = serde_json::from_slice(&bench.stdout).unwrap();
+    assert_eq!((&line["connections"], &line["count"]), (&Value::from(300), &Value::from(16)), "{bench:?}");
+    assert!(line["kib_per_idle_end"].as_f64().unwrap() > 0.0);
+}
+
 #[test]
 fn cat_carries_a_file_either_way_and_the_monitor_finds_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 //!
 //! Samples of all subjects alternate, so that what disturbs the machine disturbs them alike; the median counts.
 
+mod scale;
 mod subject;
 mod tcp;
 
@@ -9,6 +10,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use weft_peer::driver::device::DeviceSettings;
 use weft_peer::workload::bench::{Carrier, MAX_DEPTH, MAX_SIZE};
 
 use crate::exit::BadInput;
@@ -50,6 +52,11 @@ pub(crate) struct Arguments {
     /// Both directions at once, on two connections
     #[arg(long, conflicts_with_all = ["latency", "compare"])]
     both_ways: bool,
+    /// So many connections at once, each of which moves 1 MiB in messages of --size (default 4096): memory of an idle one, and
+    /// all together. Of several operations the first counts
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000),
+          conflicts_with_all = ["latency", "compare", "both_ways"])]
+    connections: Option<u32>,
     /// Samples of each
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
@@ -59,6 +66,10 @@ pub(crate) struct Arguments {
     /// Round trips of a latency sample
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     rounds: u64,
+    /// Microseconds that a connection is polled before its thread sleeps, as tools for RDMA latency do; 0 for none (default 50 with
+    /// --latency, else 0)
+    #[arg(long, value_name = "US")]
+    busy_poll: Option<u64>,
     /// Measure this beside it, sample by sample: blocking sockets, writes and reads of 1 MiB, no delay of small segments
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "address")]
     compare: Option<Compare>,
@@ -107,11 +118,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };
     runtime::on_one_thread(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
+        let busy_poll = Duration::from_micros(arguments.busy_poll.unwrap_or(if arguments.latency { 50 } else { 0 }));
         let other = match &arguments.address {
             Some(host) => crate::rnic::resolve(host, arguments.port).await?,
-            None => here(arguments.mpa.settings())?,
+            None => here(arguments.mpa.settings(), busy_poll)?,
         };
-        let device = crate::rnic::open(tape)?;
+        let device = crate::rnic::open_with(DeviceSettings { tape, busy_poll })?;
+        if arguments.connections.is_some() {
+            let carrier = arguments.op.first().copied().unwrap_or(Op::Write).carrier();
+            scale::run(arguments, &device, other, carrier, arguments.size.unwrap_or(4096)).await?;
+            drop(device);
+            if let Some(watch) = watch {
+                watch.finish()?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
         let mut tcp = arguments.compare.map(|_| Tcp::start()).transpose()?;
         let mut subjects = Vec::new();
         for op in &arguments.op {
@@ -128,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         let mut out = io::stdout().lock();
         let ways = if arguments.both_ways { 2 } else { 1 };
-        let mut report = Report { arguments, size, count, tcp: None, out: &mut out };
+        let mut report = Report { arguments, size, count, busy_poll, tcp: None, out: &mut out };
         if tcp.is_some() {
             report.line("tcp", 1, &mut times[0])?;
         }
@@ -150,6 +171,7 @@ struct Report<'a, W> {
     arguments: &'a Arguments,
     size: u32,
     count: u64,
+    busy_poll: Duration,
     /// TCP's median, in the unit of the lines.
     tcp: Option<f64>,
     out: &'a mut W,
@@ -175,7 +197,7 @@ impl<W: Write> Report<'_, W> {
             let line = serde_json::json!({
                 "kind": "bench", "what": name, "measure": if latency { "latency" } else { "bandwidth" }, "unit": unit,
                 "octets": self.size, "depth": if latency { 1 } else { self.arguments.depth }, "count": self.count,
-                "both_ways": ways == 2, "samples": values.len(),
+                "busy_poll_us": self.busy_poll.as_micros() as u64, "both_ways": ways == 2, "samples": values.len(),
                 "min": least, "median": median, "max": most, "of_tcp": ratio,
             });
             writeln!(self.out, "{line}")?;

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -38,6 +39,16 @@ const HANDLER: HandlerAddress = HandlerAddress(u64::MAX);
 #[derive(Debug, Clone)]
 pub struct Device(Arc<Inner>);
 
+/// How a [`Device`] drives its RNIC.
+#[derive(Debug, Clone, Default)]
+pub struct DeviceSettings {
+    /// All connections are recorded here, start-up included; each octet is copied then. Default none.
+    pub tape: Option<Tape>,
+    /// A connection from which nothing more can be read is asked again for so long before its task sleeps: round trips without a
+    /// wake-up, for a processor that does nothing else meanwhile. For few connections. Default 0.
+    pub busy_poll: Duration,
+}
+
 #[derive(Debug)]
 struct Inner {
     rnic: Mutex<Rnic>,
@@ -51,7 +62,7 @@ struct Inner {
     /// Something happened: completions may be there, states may have changed.
     happened: Notify,
     clock: Clock,
-    tape: Option<Tape>,
+    settings: DeviceSettings,
     connections: AtomicU32,
 }
 
@@ -59,16 +70,12 @@ impl Device {
     /// Takes over an RNIC that was opened.
     #[must_use]
     pub fn new(rnic: Rnic) -> Self {
-        Device::start(rnic, None)
+        Device::with(rnic, DeviceSettings::default())
     }
 
-    /// Takes over an RNIC that was opened, and records all its connections on `tape`, start-up included. Each octet is copied then.
+    /// Takes over an RNIC that was opened, and drives it so.
     #[must_use]
-    pub fn recorded(rnic: Rnic, tape: Tape) -> Self {
-        Device::start(rnic, Some(tape))
-    }
-
-    fn start(mut rnic: Rnic, tape: Option<Tape>) -> Self {
+    pub fn with(mut rnic: Rnic, settings: DeviceSettings) -> Self {
         let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HANDLER)).ok();
         Device(Arc::new(Inner {
             rnic: Mutex::new(rnic),
@@ -79,7 +86,7 @@ impl Device {
             buffers: Mutex::default(),
             happened: Notify::new(),
             clock: Clock::start(),
-            tape,
+            settings,
             connections: AtomicU32::new(0),
         }))
     }
@@ -243,7 +250,7 @@ impl Device {
     /// Takes over a TCP connection, on which start-up is still to be done.
     pub(super) fn stream_of(&self, tcp: TcpStream, by: Opener) -> io::Result<Stream> {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
-        Stream::new(tcp, self.0.tape.as_ref(), self.0.clock, number, by)
+        Stream::new(tcp, self.0.settings.tape.as_ref(), self.0.clock, number, by)
     }
 
     /// Joins a connection on which start-up is done with a Queue Pair, and drives it until it is over.
@@ -289,6 +296,15 @@ impl Device {
                 (after == After::Blocked, rnic.poll_timeout(llp), rnic.wants_octets(llp))
             };
             let reads = readable && wanted;
+            if reads && !blocked && !self.0.settings.busy_poll.is_zero() {
+                match self.poll_busily(stream, llp).await {
+                    Got::Nothing => {}
+                    got => {
+                        readable = got == Got::Octets;
+                        continue;
+                    }
+                }
+            }
             let interest = match (reads, blocked) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
                 (true, false) => Interest::READABLE,
@@ -302,7 +318,7 @@ impl Device {
                 }
             }
             if reads {
-                readable = self.receive(stream, llp);
+                readable = self.receive(llp, |buffer| stream.read(buffer)) != Got::End;
             }
         }
     }
@@ -341,27 +357,44 @@ impl Device {
         After::Blocked
     }
 
-    /// Reads once; false when nothing more comes.
-    fn receive(&self, stream: &Stream, llp: LlpHandle) -> bool {
-        let mut buffer = lock(&self.0.buffers).pop().unwrap_or_else(|| vec![0; READ_LEN]);
-        let read = stream.read(&mut buffer);
-        let now = self.0.clock.now();
-        let more = {
-            let mut rnic = self.lock();
-            match read {
-                Ok(0) => rnic.handle_fin(now, llp),
-                Ok(octets) => rnic.handle_octets(now, llp, &buffer[..octets]),
-                Err(ref error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(ref error) if error.kind() == io::ErrorKind::TimedOut => rnic.handle_lost(now, llp),
-                Err(_) => rnic.handle_reset(now, llp),
+    /// Asks for octets again and again, and lets the other tasks of this thread run in between.
+    async fn poll_busily(&self, stream: &Stream, llp: LlpHandle) -> Got {
+        let end = tokio::time::Instant::now() + self.0.settings.busy_poll;
+        loop {
+            tokio::task::yield_now().await;
+            match self.receive(llp, |buffer| stream.read_now(buffer)) {
+                Got::Nothing if tokio::time::Instant::now() < end => {}
+                got => return got,
             }
-            matches!(read, Ok(1..)) || read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        }
+    }
+
+    /// Reads once.
+    fn receive(&self, llp: LlpHandle, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> Got {
+        let mut buffer = lock(&self.0.buffers).pop().unwrap_or_else(|| vec![0; READ_LEN]);
+        let read = read(&mut buffer);
+        let now = self.0.clock.now();
+        let got = match read {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Got::Nothing,
+            Ok(octets @ 1..) => {
+                self.lock().handle_octets(now, llp, &buffer[..octets]);
+                Got::Octets
+            }
+            end => {
+                let mut rnic = self.lock();
+                match end {
+                    Ok(_) => rnic.handle_fin(now, llp),
+                    Err(error) if error.kind() == io::ErrorKind::TimedOut => rnic.handle_lost(now, llp),
+                    Err(_) => rnic.handle_reset(now, llp),
+                }
+                Got::End
+            }
         };
         let mut buffers = lock(&self.0.buffers);
         if buffers.len() < KEPT_BUFFERS {
             buffers.push(buffer);
         }
-        more
+        got
     }
 
     /// Wakes the task of a Queue Pair's stream.
@@ -418,4 +451,15 @@ enum After {
     Blocked,
     /// The connection is to be reset.
     Reset,
+}
+
+/// What reading came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Got {
+    /// Nothing for now.
+    Nothing,
+    /// Some octets.
+    Octets,
+    /// Nothing more comes.
+    End,
 }

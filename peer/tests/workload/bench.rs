@@ -1,13 +1,16 @@
 //! Streams of messages, each carrier in each direction.
 
+use std::time::Duration;
+
 use weft_peer::driver::Device;
 use weft_peer::driver::cm::Listener;
+use weft_peer::driver::device::DeviceSettings;
+use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::bench::{Carrier, Plan, connect_sink, connect_source, serve};
 
 use super::{device, listener, settings};
 
-async fn run(plan: Plan, there: &Device, listener: &Listener) {
-    let here = device();
+async fn run(plan: Plan, here: Device, there: &Device, listener: &Listener) {
     let running = async {
         if plan.reverse {
             let (sink, _) = connect_sink(&here, listener.local_addr(), settings(), plan).await.unwrap();
@@ -35,8 +38,19 @@ async fn every_carrier_both_ways() {
     for carrier in Carrier::ALL {
         for (size, depth, latency) in [(0, 4, false), (4, 1, true), (100_000, 1, false), (5000, 1024, false)] {
             for reverse in [false, true] {
-                run(Plan { carrier, size, depth, latency, reverse }, &there, &listener).await;
+                run(Plan { carrier, size, depth, latency, reverse }, device(), &there, &listener).await;
             }
         }
     }
+}
+
+/// A device that polls before it sleeps does the same, its ends among it.
+#[tokio::test]
+async fn busily() {
+    let there = device();
+    let listener = listener(&there);
+    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+    let here = Device::with(rnic, DeviceSettings { busy_poll: Duration::from_micros(50), ..DeviceSettings::default() });
+    run(Plan { carrier: Carrier::Send, size: 4, depth: 1, latency: true, reverse: false }, here, &there, &listener)
+        .await;
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use weft_peer::driver::Device;
 use weft_peer::driver::cm::{CmSettings, Listener};
+use weft_peer::driver::device::DeviceSettings;
 use weft_peer::workload::bench::{Carrier, Plan, Sink, Source, connect_sink, connect_source, serve};
 
 use super::Arguments;
@@ -63,11 +64,11 @@ impl Subject {
 }
 
 /// A second RNIC in a thread of its own, for as long as the process lives; gives its address.
-pub(super) fn here(settings: CmSettings) -> anyhow::Result<SocketAddr> {
+pub(super) fn here(settings: CmSettings, busy_poll: Duration) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
         runtime::on_one_thread(async {
-            let device = rnic::open(None)?;
+            let device = rnic::open_with(DeviceSettings { tape: None, busy_poll })?;
             let listener = Listener::bind(&device, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
             sender.send(listener.local_addr())?;
             loop {
