@@ -5,8 +5,10 @@
 //! their inside: it calls one function of `hook` at each place where a misdeed can take hold, and looks at `Conduct` where
 //! something is done or left out.
 //!
-//! To add one: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct`), which says what it does at which place, and a
-//! test that the correct endpoint and the deviating one differ as its sentence says.
+//! To add one: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
+//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives), which says what it does at which
+//! place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
+//! the monitor in `cli/tests/hostile`.
 
 /// A table of deviations: name, hooks, requirements with the main one first, sentence.
 macro_rules! deviations {
