@@ -66,10 +66,9 @@ pub(crate) struct Arguments {
     /// Round trips of a latency sample
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     rounds: u64,
-    /// Microseconds that a connection is polled before its thread sleeps, as tools for RDMA latency do; 0 for none (default 50 with
-    /// --latency, else 0)
-    #[arg(long, value_name = "US")]
-    busy_poll: Option<u64>,
+    /// Microseconds that a connection is polled before its thread sleeps; of use only where each side has a processor to itself
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    busy_poll: u64,
     /// Measure this beside it, sample by sample: blocking sockets, writes and reads of 1 MiB, no delay of small segments
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "address")]
     compare: Option<Compare>,
@@ -118,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };
     runtime::on_one_thread(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
-        let busy_poll = Duration::from_micros(arguments.busy_poll.unwrap_or(if arguments.latency { 50 } else { 0 }));
+        let busy_poll = Duration::from_micros(arguments.busy_poll);
         let other = match &arguments.address {
             Some(host) => crate::rnic::resolve(host, arguments.port).await?,
             None => here(arguments.mpa.settings(), busy_poll)?,
