@@ -13,6 +13,7 @@ pub mod crc;
 pub mod error;
 pub mod marker;
 pub mod requirement;
+pub mod spelling;
 pub mod wire;
 
 pub use error::WireError;

@@ -40,6 +40,21 @@ impl fmt::Display for Catalogue {
     }
 }
 
+impl Catalogue {
+    /// The specification, as people cite it.
+    #[must_use]
+    pub const fn specification(self) -> &'static str {
+        match self {
+            Catalogue::Mpa => "RFC 5044",
+            Catalogue::MpaP2p => "RFC 6581",
+            Catalogue::Ddp => "RFC 5041",
+            Catalogue::Rdmap => "RFC 5040",
+            Catalogue::Sdp | Catalogue::SdpPm => "draft-pinkerton-iwarp-sdp-01",
+            Catalogue::Verbs => "draft-hilland-rddp-verbs-00",
+        }
+    }
+}
+
 /// Where a breach of a row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -100,4 +115,36 @@ pub struct Requirement {
     pub check: &'static str,
     /// Whether it can be judged; `None` where nobody has said yet.
     pub classified: Option<Classified>,
+}
+
+impl Requirement {
+    /// Where it stands: `RFC 5044 section 7.1.1`.
+    #[must_use]
+    pub fn citation(&self) -> String {
+        if let Some(section) = self.section.strip_prefix("7306:") {
+            return format!("RFC 7306 section {section}");
+        }
+        match self.section.strip_prefix("mail.") {
+            Some(item) => format!("peer-to-peer proposal of 2007, item {item}"),
+            None => format!("{} section {}", self.catalogue.specification(), self.section),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::requirement;
+
+    #[test]
+    fn rows_are_cited_by_specification_and_section() {
+        for (id, citation) in [
+            (requirement!("MPA-7.1.1-2"), "RFC 5044 section 7.1.1"),
+            (requirement!("P2P-mail.0-1"), "peer-to-peer proposal of 2007, item 0"),
+            (requirement!("SDP-8.1.1-13"), "draft-pinkerton-iwarp-sdp-01 section 8.1.1"),
+        ] {
+            assert_eq!(id.row().citation(), citation);
+        }
+        let (_, row) = requirement::all().find(|(_, row)| row.section == "7306:4.1").unwrap();
+        assert_eq!(row.citation(), "RFC 7306 section 4.1");
+    }
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use weft_core::spelling::distance;
+
 use crate::grammar::{self, Base, Field};
 
 /// A field or protocol.
@@ -343,20 +345,4 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     };
     let (slips, _, best) = ALL.keys().map(|known| (likely(known), known.len(), *known)).min()?;
     (slips <= 2.max(name.chars().count() / 3)).then_some(best)
-}
-
-/// Letters to insert, remove or replace to come from one word to the other.
-pub(super) fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (above + 1).min(row[j] + 1).min(diagonal + usize::from(a != *b));
-            diagonal = above;
-        }
-    }
-    row[to.len()]
 }

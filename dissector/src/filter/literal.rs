@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use super::ast::{Literal, LiteralKind};
 use super::error::FilterError;
-use super::known::{Kind, Known, distance};
+use weft_core::spelling::distance;
+
+use super::known::{Kind, Known};
 
 /// Values whose names are searched.
 const NAMED: std::ops::RangeInclusive<u64> = 0..=255;

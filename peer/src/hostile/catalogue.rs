@@ -76,6 +76,9 @@ pub struct UnknownDeviation {
 impl fmt::Display for UnknownDeviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no deviation is called {:?}; ", self.name)?;
+        if let Some(near) = weft_core::spelling::nearest(&self.name, all().map(|deviation| deviation.name)) {
+            return write!(f, "did you mean {near}?");
+        }
         let layer = self.name.split('.').next().unwrap_or_default();
         let same_layer = all().filter(|deviation| deviation.name.split('.').next() == Some(layer)).count() > 0;
         f.write_str("there is ")?;
