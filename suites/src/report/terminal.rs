@@ -3,6 +3,7 @@
 //! Cases of one script that went wrong in the same way are told once. Colours only where the writer is a terminal that
 //! wants them; the text is the same without.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,12 +22,22 @@ struct State<W> {
     wrong: Vec<CaseResult>,
     /// Requirements that the monitor saw broken in cases that passed.
     on_the_way: Vec<CaseResult>,
+    /// Cases that tried nothing, by verdict and reason.
+    untried: BTreeMap<(Verdict, String), u64>,
 }
 
 impl<W: Write + Send> Terminal<W> {
     /// Writes to `writer`; `colour`: with ANSI colours, for a terminal alone.
     pub fn new(writer: W, colour: bool) -> Self {
-        Terminal { state: Mutex::new(State { writer, colour, wrong: Vec::new(), on_the_way: Vec::new() }) }
+        Terminal {
+            state: Mutex::new(State {
+                writer,
+                colour,
+                wrong: Vec::new(),
+                on_the_way: Vec::new(),
+                untried: BTreeMap::new(),
+            }),
+        }
     }
 }
 
@@ -75,7 +86,9 @@ impl<W: Write> State<W> {
     fn finished(&mut self, result: &CaseResult) -> std::io::Result<()> {
         let word = self.coloured(result.verdict, &format!("{:<14}", result.verdict));
         writeln!(self.writer, "  {word} {}  {}", result.key, clock::duration(result.duration_us))?;
-        if result.verdict > Verdict::Pass {
+        if result.steps.is_empty() && matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive) {
+            *self.untried.entry((result.verdict, result.explanation.clone())).or_default() += 1;
+        } else if result.verdict > Verdict::Pass {
             self.wrong.push(result.clone());
         } else if result.requirements.iter().any(|judged| judged.verdict == Verdict::Fail) {
             self.on_the_way.push(result.clone());
@@ -106,6 +119,10 @@ impl<W: Write> State<W> {
                 writeln!(self.writer, "\nseen on the way, in {}", result.key)?;
                 writeln!(self.writer, "  {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
             }
+        }
+        for ((verdict, why), count) in std::mem::take(&mut self.untried) {
+            let word = self.coloured(verdict, verdict.as_str());
+            writeln!(self.writer, "\n{word}, {}: {why}", cases(count))?;
         }
         for entry in &summary.stale {
             writeln!(self.writer, "\nstale entry of the baseline: {entry}")?;

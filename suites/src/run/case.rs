@@ -1,7 +1,7 @@
 //! Runs one planned case from link to evidence.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::sync::Mutex;
@@ -25,6 +25,8 @@ pub(super) struct Site {
     pub(super) suites: Suites,
     pub(super) out: PathBuf,
     pub(super) sink: Arc<dyn EventSink>,
+    /// Why the target is not there, as the first case found; `None` in it when it is.
+    pub(super) absent: OnceLock<Option<String>>,
 }
 
 impl Site {
@@ -39,13 +41,23 @@ impl Site {
             return Err(RunError::Write { path: self.out.clone(), error });
         };
         if let Some(why) = self.not_applicable(&case.info) {
-            return Ok(not_applicable(&case.info, key, seed, why));
+            return Ok(not_run(&case.info, key, seed, Verdict::NotApplicable, why));
+        }
+        if let Some(Some(why)) = self.absent.get() {
+            let why = format!("The target is unreachable, as the first case found: {why}.");
+            return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
         }
         let stage = Stage::new(self.target.clone(), self.live.link(), key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
         let invoked = invoke(case, key, stage.clone(), self.target.clone(), self.suites.limits, seed).await;
         let mut stage = stage.lock().await;
         stage.leave().await;
+        match &stage.log.refused {
+            Some(why) if stage.log.connections == 0 => drop(self.absent.set(Some(why.clone()))),
+            _ if stage.log.connections > 0 => drop(self.absent.set(None)),
+            // The script connected to nothing: the next case shows.
+            _ => {}
+        }
 
         let (tape, lost) = stage.tape();
         let frames = evidence::frames(&tape);
@@ -77,7 +89,9 @@ impl Site {
     /// Why the target cannot be judged by this case, if it cannot.
     fn not_applicable(&self, case: &CaseInfo) -> Option<String> {
         if !case.roles.iter().any(|role| self.target.role.plays(*role)) {
-            return Some(format!("The target is {}, which this case does not judge.", self.target.role));
+            let judged: Vec<String> = case.roles.iter().map(ToString::to_string).collect();
+            let (role, judged) = (self.target.role, judged.join(" or "));
+            return Some(format!("The target's role is {role}, and the case judges a target that is {judged}."));
         }
         let has = |capability: &Capability| match capability {
             Capability::Echo => self.target.service == Service::Echo,
@@ -91,17 +105,18 @@ impl Site {
     }
 }
 
-fn not_applicable(case: &CaseInfo, key: &CaseKey, seed: u64, explanation: String) -> CaseResult {
+/// A case that tried nothing, and why.
+fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanation: String) -> CaseResult {
     let judged = |requirement: &weft_core::RequirementId| RequirementVerdict {
         requirement: *requirement,
-        verdict: Verdict::NotApplicable,
+        verdict,
         seen_on_the_way: false,
     };
     CaseResult {
         key: key.clone(),
         version: case.version,
         title: case.title.clone(),
-        verdict: Verdict::NotApplicable,
+        verdict,
         requirements: case.requirements.iter().map(judged).collect(),
         expected: None,
         actual: None,

@@ -10,7 +10,7 @@ mod plan;
 mod seed;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::sync::watch;
@@ -127,7 +127,15 @@ pub async fn run_with(
     let jobs = if live.is_virtual() { schedule.jobs.max(1) } else { 1 };
     let target = Arc::new(target);
     let known = suites.clone();
-    let site = case::Site { run: run.clone(), target: target.clone(), live, suites, out, sink: sink.clone() };
+    let site = case::Site {
+        run: run.clone(),
+        target: target.clone(),
+        live,
+        suites,
+        out,
+        sink: sink.clone(),
+        absent: OnceLock::new(),
+    };
     let site = Arc::new(site);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();
     let mut waiting = open.into_iter();

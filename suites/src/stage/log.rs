@@ -16,6 +16,10 @@ pub(crate) struct Log {
     pub(crate) alive_before: bool,
     /// A good exchange came after the script's last octet and last expectation.
     pub(crate) alive_after: bool,
+    /// TCP connections that came about.
+    pub(crate) connections: u32,
+    /// Why the first one that did not come about did not.
+    pub(crate) refused: Option<String>,
     /// Steps that had no room.
     pub(super) lost: u64,
     stimulated: bool,

@@ -81,6 +81,7 @@ impl Stage {
         match self.link.connect().await {
             Ok(end) => {
                 self.connections.push(Conn { end, unread: Vec::new(), finished: false });
+                self.log.connections += 1;
                 let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
                 self.step(number, Direction::Sent, StepKind::Connected, "TCP connection".into(), None);
                 Ok(number)
@@ -88,6 +89,7 @@ impl Stage {
             Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
                 let text = error.to_string();
                 self.step(0, Direction::Observed, StepKind::Refused, text.clone(), None);
+                self.log.refused.get_or_insert(text.clone());
                 Err(self.decide(Decision {
                     verdict: Verdict::Inconclusive,
                     requirements: Vec::new(),

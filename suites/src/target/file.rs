@@ -11,6 +11,7 @@
 //! assert_eq!(target.service.unwrap().as_str(), "none");
 //! ```
 
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -149,10 +150,15 @@ impl Target {
     pub fn from_file(path: &Path) -> Result<Self, TargetError> {
         let file = path.display().to_string();
         let failed = |error| TargetError::Read { file: file.clone(), error };
-        if std::fs::metadata(path).map_err(failed)?.len() > MAX_FILE {
+        // What is no plain file, a device say, does not tell its length beforehand.
+        let mut octets = Vec::new();
+        std::fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut octets)).map_err(failed)?;
+        if octets.len() as u64 > MAX_FILE {
             return Err(failed(std::io::Error::other(format!("expected at most {MAX_FILE} octets"))));
         }
-        Self::from_toml(&file, &std::fs::read_to_string(path).map_err(failed)?)
+        let text = String::from_utf8(octets)
+            .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
+        Self::from_toml(&file, &text)
     }
 
     /// Reads the text of a target file; `file` names it in errors.
@@ -182,6 +188,11 @@ impl Target {
         let is_tcp = fields.kind == TargetKind::Tcp;
         if is_tcp != fields.address.is_some() {
             return Err(wrong("kind = \"tcp\" needs address = \"host:port\", and no other kind has one".into()));
+        }
+        if let Some(address) = fields.address.as_deref().filter(|address| !is_host_and_port(address)) {
+            return Err(wrong(format!(
+                "address = {address:?}: expected host:port, as 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
+            )));
         }
         if !is_tcp && fields.role != Role::Responder {
             return Err(wrong("the builtin targets are responders".into()));
@@ -228,6 +239,17 @@ impl Target {
         let names = fields.deviations.iter().map(String::as_str);
         target.with_deviations(names).map_err(|error| wrong(format!("deviations: {error}")))
     }
+}
+
+/// Whether there is such a host is found out when a run begins.
+fn is_host_and_port(address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
+    let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = match literal {
+        Some(literal) => literal.split('%').next().is_some_and(|ip| ip.parse::<std::net::Ipv6Addr>().is_ok()),
+        None => !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '[' | ']')),
+    };
+    is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
 }
 
 fn hexadecimal(text: &str) -> Option<Vec<u8>> {
@@ -279,12 +301,40 @@ mod tests {
     }
 
     #[test]
+    fn names_and_literals_are_addresses() {
+        for address in ["nic-17.example:1", "[2001:db8::1]:65535", "[fe80::1%eth0]:7174", "127.0.0.1:7174"] {
+            assert!(is_host_and_port(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_in_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |name: &str| Target::resolve(name).unwrap_err().to_string();
+        assert_eq!(
+            told("bulitin"),
+            "bulitin: there is no such file, and no target of that name; did you mean builtin?"
+        );
+        assert!(
+            told(&folder.path().display().to_string())
+                .ends_with("is a directory; name a TOML file that describes a target")
+        );
+        // It has no length and no end.
+        assert!(told("/dev/zero").ends_with("expected at most 1048576 octets"));
+    }
+
+    #[test]
     fn each_mistake_is_refused_by_name() {
         for (bad, word) in [
             (GOOD.replace("role", "rolle"), "rolle"),
             (GOOD.replace("\"tcp\"", "\"udp\""), "udp"),
             (GOOD.replace("address = \"192.0.2.7:7174\"", ""), "address"),
             (GOOD.replace("\"nic\"", "\"../nic\""), "name"),
+            (GOOD.replace("192.0.2.7:7174", "192.0.2.7"), "address = \"192.0.2.7\": expected host:port"),
+            (GOOD.replace("192.0.2.7:7174", "192.0.2.7:99999"), "expected host:port"),
+            (GOOD.replace("192.0.2.7:7174", "192.0.2.7:0"), "expected host:port"),
+            (GOOD.replace("192.0.2.7:7174", "2001:db8::1:7174"), "[2001:db8::1]:7174"),
+            (GOOD.replace("192.0.2.7:7174", ""), "expected host:port"),
             (format!("{GOOD}preset = \"swi\""), "siw, cxgb4"),
             (format!("{GOOD}preset = \"siw\"\n[startup]\nprivate_data = \"{}\"", "00".repeat(257)), "256"),
             (format!("{GOOD}time_scale = 0.0"), "time_scale"),

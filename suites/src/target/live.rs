@@ -16,7 +16,7 @@ const CONNECT_SECONDS: f64 = 5.0;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Its address means nothing.
-    #[error("{address}: {error}")]
+    #[error("target unreachable: {address}: {}", unresolved(.error))]
     Resolve {
         /// As the target file has it.
         address: String,
@@ -26,6 +26,12 @@ pub enum OpenError {
     /// The builtin responder does not start.
     #[error("the builtin responder does not start: {0}")]
     Builtin(std::io::Error),
+}
+
+/// The resolver's own words, without those of the library in front of them.
+fn unresolved(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once("lookup address information: ").map_or(text.clone(), |(_, why)| why.to_owned())
 }
 
 /// A target that can be connected to.

@@ -67,12 +67,18 @@ pub struct Target {
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// The file cannot be read.
-    #[error("{file}: {error}")]
+    #[error("{file}: {}", unreadable(.error))]
     Read {
         /// The file.
         file: String,
         /// Why.
         error: std::io::Error,
+    },
+    /// No such file, and no builtin target of the name.
+    #[error("{name}: there is no such file, and no target of that name; {}", meant(.name))]
+    Unknown {
+        /// As it was given.
+        name: String,
     },
     /// The file is no TOML, or has a field that is unknown, missing or of another type.
     #[error("{file}: {error}")]
@@ -95,7 +101,34 @@ pub enum TargetError {
     Deviation(String),
 }
 
+/// The builtin targets.
+const BUILTIN: [&str; 2] = ["builtin", "builtin-tcp"];
+
+fn meant(name: &str) -> String {
+    match weft_core::spelling::nearest(name, BUILTIN) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {}, and TOML files that describe others", BUILTIN.join(", ")),
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::IsADirectory => "is a directory; name a TOML file that describes a target".to_owned(),
+        ErrorKind::InvalidData => "is no text; name a TOML file that describes a target".to_owned(),
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 impl Target {
+    /// Is it the name of a target that needs no file?
+    #[must_use]
+    pub fn is_builtin_name(name: &str) -> bool {
+        BUILTIN.contains(&name)
+    }
+
     /// The target that a command line names: `builtin`, `builtin-tcp`, or a TOML file.
     ///
     /// # Errors
@@ -104,7 +137,12 @@ impl Target {
         match name {
             "builtin" => Ok(Self::builtin()),
             "builtin-tcp" => Ok(Self::builtin_tcp()),
-            file => Self::from_file(Path::new(file)),
+            file => Self::from_file(Path::new(file)).map_err(|error| match error {
+                TargetError::Read { file, error } if error.kind() == std::io::ErrorKind::NotFound => {
+                    TargetError::Unknown { name: file }
+                }
+                error => error,
+            }),
         }
     }
 

@@ -104,6 +104,26 @@ async fn a_target_that_is_not_there_is_inconclusive() {
     assert_all(&report, Verdict::Inconclusive);
     assert_eq!(report.summary.exit_code, ExitCode::Inconclusive);
     assert!(report.results[0].explanation.contains("not reached"));
+    // One case tries; the others know.
+    let tried = report.results.iter().filter(|result| !result.steps.is_empty()).count();
+    assert_eq!((tried, report.results.len()), (1, 16));
+    let other = &report.results[15];
+    assert!(other.explanation.contains("unreachable") && other.explanation.contains(&address.to_string()), "{other:?}");
+    assert!(other.evidence.folder.is_empty());
+}
+
+/// A target that goes away in the middle of a run is tried by each case: it may come back.
+#[tokio::test]
+async fn a_target_that_goes_away_is_tried_again() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let text = format!("name = \"mortal\"\nkind = \"tcp\"\naddress = \"{address}\"\n");
+    let once = tokio::spawn(async move { drop(listener.accept().await.unwrap()) });
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::from_toml("t.toml", &text).unwrap(), out.path()).await;
+    once.await.unwrap();
+    assert_all(&report, Verdict::Inconclusive);
+    assert!(report.results.iter().all(|result| !result.steps.is_empty()));
 }
 
 #[tokio::test]
