@@ -4,6 +4,8 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use crate::entry::Purpose;
+
 /// What the user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -27,6 +29,8 @@ pub(crate) enum Command {
     NextMarked,
     /// The one before.
     PreviousMarked,
+    /// Begin to type.
+    Type(Purpose),
 }
 
 /// Up or down, and how far.
@@ -41,7 +45,7 @@ pub(crate) enum Motion {
 }
 
 /// What the help says of the keys.
-pub(crate) const KEYS: [(&str, &str); 9] = [
+pub(crate) const KEYS: [(&str, &str); 11] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
@@ -49,6 +53,8 @@ pub(crate) const KEYS: [(&str, &str); 9] = [
     ("Enter Space", "open or close a branch"),
     ("Tab  Shift-Tab", "next panel, panel before"),
     ("n N", "next, previous finding or failure"),
+    ("/", "search packets or cases; Enter alone: the next"),
+    (":", "go to a frame by its number"),
     ("?  F1", "this help"),
     ("q  ^C", "quit"),
 ];
@@ -80,6 +86,8 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Char('h') | KeyCode::Left => Command::Left,
         KeyCode::Char('l') | KeyCode::Right => Command::Right,
         KeyCode::Enter | KeyCode::Char(' ') => Command::Toggle,
+        KeyCode::Char('/') => Command::Type(Purpose::Search),
+        KeyCode::Char(':') => Command::Type(Purpose::Frame),
         KeyCode::Char('n') => Command::NextMarked,
         KeyCode::Char('N') => Command::PreviousMarked,
         _ => return None,

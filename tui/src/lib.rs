@@ -19,6 +19,7 @@
 
 mod capture;
 mod command;
+mod entry;
 mod list;
 mod run;
 mod terminal;

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ratatui::Frame;
-use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::event::{self, Event, KeyEvent};
 
 use crate::command::{Command, command};
 
@@ -15,6 +15,8 @@ const TICK: Duration = Duration::from_millis(40);
 pub(crate) trait Screen {
     /// Takes what background threads have ready, a bounded amount at a time. `true` when there was something.
     fn poll(&mut self) -> bool;
+    /// Takes a key while a line is typed; `false` when none is.
+    fn key(&mut self, key: KeyEvent) -> bool;
     /// Does what the user wants; `false` ends the screen.
     fn command(&mut self, command: Command) -> bool;
     /// Draws.
@@ -35,7 +37,9 @@ pub(crate) fn show(screen: &mut dyn Screen) -> io::Result<()> {
             if event::poll(TICK)? {
                 match event::read()? {
                     Event::Key(key) => {
-                        if let Some(command) = command(key) {
+                        if screen.key(key) {
+                            changed = true;
+                        } else if let Some(command) = command(key) {
                             changed = true;
                             if !screen.command(command) {
                                 return Ok(());

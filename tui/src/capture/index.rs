@@ -58,6 +58,13 @@ impl Row {
         }
     }
 
+    /// Its ends and what it holds, for a search.
+    pub(crate) fn text(&self) -> String {
+        let ends = self.head.ends.map_or_else(String::new, |(src, dst)| format!("{src} → {dst} "));
+        let worst = self.worst.map_or_else(String::new, |severity| format!("[{severity}] "));
+        if self.units > 0 { ends + &worst + &self.summary } else { ends + &worst + &self.head.summary() }
+    }
+
     fn add_unit(&mut self, at: u64, summary: &str) {
         self.units += 1;
         self.known_at = self.known_at.max(at);

@@ -23,9 +23,11 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
 use weft_dissector::source::Capture;
 
 use crate::command::{Command, Motion};
+use crate::entry::{Entry, Purpose, Typed, next_place};
 use crate::list::List;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
@@ -78,6 +80,12 @@ pub(crate) struct Screen {
     pub(crate) octets: Octets,
     pub(crate) focus: Panel,
     pub(crate) help: bool,
+    /// What the user types at the foot.
+    pub(crate) entry: Option<Entry>,
+    /// What was searched last.
+    searched: String,
+    /// What came of the last command, where the user has to be told.
+    pub(crate) notice: Option<String>,
     /// What the details thread could not do.
     pub(crate) trouble: Option<String>,
     batches: Receiver<Batch>,
@@ -106,6 +114,9 @@ impl Screen {
             octets: Octets::default(),
             focus: Panel::Packets,
             help: false,
+            entry: None,
+            searched: String::new(),
+            notice: None,
             trouble: None,
             batches: indexer::start(capture),
             details: Details::start(path),
@@ -216,6 +227,35 @@ impl Screen {
         }
     }
 
+    /// Goes to the next row with the text, or to the frame of the number.
+    fn follow_entry(&mut self, entry: &Entry) {
+        let rows = self.index.rows();
+        let found = match entry.purpose {
+            Purpose::Search => {
+                if !entry.text.is_empty() {
+                    self.searched = entry.text.to_lowercase();
+                }
+                let has = |place: usize| rows[place].text().to_lowercase().contains(&self.searched);
+                next_place(self.packets.selected, rows.len(), has).ok_or_else(|| {
+                    format!("no packet has {:?} in its row; fields and octets are not searched", self.searched)
+                })
+            }
+            Purpose::Frame => {
+                entry.text.trim().parse().ok().and_then(|number| self.index.find(number)).ok_or_else(|| {
+                    let last = rows.last().map_or(0, |row| row.number);
+                    format!("there is no frame {:?}; the last is {last}", entry.text)
+                })
+            }
+        };
+        match found {
+            Ok(place) => {
+                self.focus = Panel::Packets;
+                self.select_packet(place);
+            }
+            Err(why) => self.notice = Some(why),
+        }
+    }
+
     fn take_batch(&mut self, batch: Batch) {
         let was_empty = self.index.rows().is_empty();
         let before = self.row().map(|row| (row.units, row.findings));
@@ -254,7 +294,22 @@ impl terminal::Screen for Screen {
         changed
     }
 
+    fn key(&mut self, key: KeyEvent) -> bool {
+        let Some(entry) = &mut self.entry else { return false };
+        match entry.key(key) {
+            Typed::More => return true,
+            Typed::Done => {
+                if let Some(entry) = self.entry.take() {
+                    self.follow_entry(&entry);
+                }
+            }
+            Typed::Dropped => self.entry = None,
+        }
+        true
+    }
+
     fn command(&mut self, command: Command) -> bool {
+        self.notice = None;
         if self.help {
             self.help = false;
             return true;
@@ -269,6 +324,7 @@ impl terminal::Screen for Screen {
             Command::Right => self.sideways(true),
             Command::Toggle if self.focus == Panel::Fields => self.fields.turn(None),
             Command::Toggle => {}
+            Command::Type(purpose) => self.entry = Some(Entry::new(purpose)),
             Command::NextMarked => {
                 if let Some(place) = self.index.next_marked(self.packets.selected) {
                     self.select_packet(place);

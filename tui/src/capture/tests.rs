@@ -171,3 +171,43 @@ fn what_is_no_file_or_no_capture_is_refused() {
         assert!(matches!(error, Error::Capture { .. }) && error.to_string().contains(path), "{error}");
     }
 }
+
+/// Types `text` and Enter behind a command.
+fn type_in(screen: &mut Screen, purpose: Purpose, text: &str) {
+    use ratatui::crossterm::event::KeyCode;
+    assert!(screen.command(Command::Type(purpose)));
+    for code in text.chars().map(KeyCode::Char).chain([KeyCode::Enter]) {
+        assert!(screen.key(KeyEvent::from(code)));
+    }
+    settle(screen);
+}
+
+#[test]
+fn a_search_goes_from_row_to_row_and_around() {
+    let mut screen = settled("rping-crc.pcap");
+    // Frames of RDMA Writes, by tshark: iwarp_rdma.opcode == 0.
+    let mut found = Vec::new();
+    for text in ["rdma write", "", "", "", ""] {
+        type_in(&mut screen, Purpose::Search, text);
+        found.push(screen.row().unwrap().number);
+    }
+    assert_eq!(found, [16, 26, 36, 47, 16]);
+    type_in(&mut screen, Purpose::Search, "no such words");
+    let shown = text(&drawn(&mut screen, 80, 24));
+    assert!(screen.row().unwrap().number == 16 && shown.contains("no packet has \"no such words\""), "{shown}");
+}
+
+#[test]
+fn a_frame_is_gone_to_by_its_number() {
+    let mut screen = settled("rping-crc.pcap");
+    screen.command(Command::Type(Purpose::Frame));
+    assert!(text(&drawn(&mut screen, 80, 24)).contains("frame :"));
+    screen.key(KeyEvent::from(ratatui::crossterm::event::KeyCode::Esc));
+    type_in(&mut screen, Purpose::Frame, "44");
+    assert_eq!(screen.row().unwrap().number, 44);
+    for none in ["53", "x", ""] {
+        type_in(&mut screen, Purpose::Frame, none);
+        assert_eq!(screen.row().unwrap().number, 44);
+        assert!(screen.notice.as_deref().unwrap().ends_with("the last is 52"), "{:?}", screen.notice);
+    }
+}

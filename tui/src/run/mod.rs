@@ -17,9 +17,11 @@ pub(crate) mod tree;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
 use weft_suites::model::{Event, Verdict};
 
 use crate::command::{Command, Motion};
+use crate::entry::{Entry, Purpose, Typed, next_place};
 use crate::list::List;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
@@ -48,6 +50,12 @@ pub(crate) struct Screen {
     pub(crate) theme: Theme,
     /// The run was given up: it will send nothing more, and it did not end.
     pub(crate) is_broken: bool,
+    /// What the user types at the foot.
+    pub(crate) entry: Option<Entry>,
+    /// What was searched last.
+    searched: String,
+    /// What came of the last command, where the user has to be told.
+    pub(crate) notice: Option<String>,
     events: Option<Receiver<Event>>,
     follows: bool,
 }
@@ -70,6 +78,9 @@ impl Screen {
             help: false,
             theme: Theme::of_environment(),
             is_broken: false,
+            entry: None,
+            searched: String::new(),
+            notice: None,
             follows: events.is_some(),
             events,
         };
@@ -110,6 +121,25 @@ impl Screen {
         };
         if let Some(place) = self.find(from % len.max(1), backwards) {
             self.select(place);
+        }
+    }
+
+    /// Goes to the next case that has the text in its name.
+    fn search(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.searched = text.to_lowercase();
+        }
+        let planned = &self.progress.planned;
+        let from = match self.tree.selected().map(|node| &node.kind) {
+            Some(Kind::Case(place)) => *place,
+            // The first case of the branch is behind its head.
+            Some(Kind::Branch { first, .. }) => (first + planned.len()).saturating_sub(1) % planned.len().max(1),
+            None => 0,
+        };
+        let has = |place: usize| planned[place].key.to_string().to_lowercase().contains(&self.searched);
+        match next_place(from, planned.len(), has) {
+            Some(place) => self.select(place),
+            None => self.notice = Some(format!("no case has {:?} in its name", self.searched)),
         }
     }
 
@@ -163,7 +193,22 @@ impl terminal::Screen for Screen {
         changed
     }
 
+    fn key(&mut self, key: KeyEvent) -> bool {
+        let Some(entry) = &mut self.entry else { return false };
+        match entry.key(key) {
+            Typed::More => {}
+            Typed::Done => {
+                if let Some(entry) = self.entry.take() {
+                    self.search(&entry.text);
+                }
+            }
+            Typed::Dropped => self.entry = None,
+        }
+        true
+    }
+
     fn command(&mut self, command: Command) -> bool {
+        self.notice = None;
         if self.help {
             self.help = false;
             return true;
@@ -179,6 +224,9 @@ impl terminal::Screen for Screen {
             Command::Right if self.focus == Panel::Cases => self.tree.turn(Some(true)),
             Command::Toggle if self.focus == Panel::Cases => self.tree.turn(None),
             Command::Left | Command::Right | Command::Toggle => {}
+            Command::Type(Purpose::Search) => self.entry = Some(Entry::new(Purpose::Search)),
+            // Cases have names, not numbers.
+            Command::Type(Purpose::Frame) => {}
             Command::NextMarked => self.jump(false),
             Command::PreviousMarked => self.jump(true),
         }

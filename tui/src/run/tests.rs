@@ -224,3 +224,19 @@ fn a_long_case_is_scrolled_to_its_end_and_not_beyond() {
     screen.command(Command::Move(Motion::PageUp));
     assert_ne!(text(&drawn(&mut screen, 80, 24)), shown);
 }
+
+#[test]
+fn a_case_is_searched_by_its_name() {
+    use ratatui::crossterm::event::KeyCode;
+    let (mut screen, _sink) = live_screen(usize::MAX);
+    let mut search = |text: &str| {
+        screen.command(Command::Type(Purpose::Search));
+        for code in text.chars().map(KeyCode::Char).chain([KeyCode::Enter]) {
+            assert!(screen.key(KeyEvent::from(code)));
+        }
+        (screen.planned().unwrap().key.clone(), screen.notice.take())
+    };
+    assert_eq!(search("OCTET=1"), (key(1), None));
+    assert_eq!([search("").0, search("").0], [key(10), key(11)]);
+    assert_eq!(search("no such case"), (key(11), Some("no case has \"no such case\" in its name".to_owned())));
+}

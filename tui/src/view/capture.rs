@@ -42,7 +42,11 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
 
 /// Trouble first; then what of the selected field has no room in its panel; else the keys.
 fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
-    let trouble = screen.trouble.as_deref().or(screen.end.as_ref().and_then(|end| end.note.as_deref()));
+    if let Some(entry) = &screen.entry {
+        return bar(&format!(" {}▏", entry.shown()), "Enter goes, Esc leaves ", Style::new(), area, buf);
+    }
+    let end = screen.end.as_ref().and_then(|end| end.note.as_deref());
+    let trouble = screen.notice.as_deref().or(screen.trouble.as_deref()).or(end);
     let field = screen.fields.selected().filter(|line| {
         // Sign and borders take four columns.
         let width = 2 * line.depth + line.text.chars().count() + 4;
@@ -51,7 +55,7 @@ fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer)
     let (words, style) = match (trouble, field) {
         (Some(note), _) => (note, screen.theme.severity(Severity::Warning)),
         (None, Some(line)) => (line.text.as_str(), Style::new()),
-        (None, None) => ("Tab panel  j/k move  n finding  ? help  q quit", screen.theme.faint()),
+        (None, None) => ("Tab panel  j/k move  n finding  / search  : frame  ? help  q quit", screen.theme.faint()),
     };
     bar(&format!(" {words}"), "", style, area, buf);
 }

@@ -58,6 +58,12 @@ fn counters_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
 }
 
 fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
+    if let Some(entry) = &screen.entry {
+        return bar(&format!(" {}▏", entry.shown()), "Enter goes, Esc leaves ", Style::new(), area, buf);
+    }
+    if let Some(notice) = &screen.notice {
+        return bar(&format!(" {notice}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);
+    }
     if screen.is_broken {
         let words = " The run broke off; what was finished is kept. Leave this screen (q) to read why.";
         return bar(words, "", screen.theme.verdict(Verdict::Error), area, buf);
@@ -66,6 +72,6 @@ fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
         Some(what) if screen.progress.status() == RunStatus::WaitingForTarget => {
             bar(&format!(" {what}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);
         }
-        _ => bar(" Tab panel  j/k move  n failure  ? help  q quit", "", screen.theme.faint(), area, buf),
+        _ => bar(" Tab panel  j/k move  n failure  / search  ? help  q quit", "", screen.theme.faint(), area, buf),
     }
 }
