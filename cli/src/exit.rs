@@ -12,6 +12,14 @@ pub(crate) const UNREACHABLE: u8 = 3;
 /// A fault of weft itself or of its surroundings.
 pub(crate) const HARNESS: u8 = 4;
 
+/// A line on standard output. Whether anybody can read it is not our concern: what a run is for is in its folder.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stdout().lock(), format_args!("{}\n", format_args!($($text)*)));
+    }};
+}
+pub(crate) use say;
+
 /// What the user gave cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -23,6 +31,24 @@ pub(crate) struct BadInput(pub String);
 pub(crate) struct Unsuccessful {
     pub code: u8,
     pub text: String,
+}
+
+/// The target cannot be had; `error` says why.
+pub(crate) fn unreachable(error: &impl std::fmt::Display) -> anyhow::Error {
+    Unsuccessful { code: UNREACHABLE, text: error.to_string() }.into()
+}
+
+/// Why something cannot be written, for people.
+pub(crate) fn unwritable(error: &io::Error) -> String {
+    use io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => "cannot be written: its folder does not exist".to_owned(),
+        ErrorKind::PermissionDenied => "may not be written: permission denied".to_owned(),
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => "is no folder; name another".to_owned(),
+        ErrorKind::IsADirectory => "is a directory; name a file".to_owned(),
+        ErrorKind::StorageFull => "cannot be written: the disk is full".to_owned(),
+        _ => format!("cannot be written: {error}"),
+    }
 }
 
 /// A line on standard error; whether anybody can read it is not our concern.

@@ -4,10 +4,13 @@
 //! 0 all as expected, 1 unexpected results or findings, 2 usage or nothing that could be read, 3 inconclusive, 4 a fault of
 //! weft itself.
 #![forbid(unsafe_code)]
+// They panic when the reader goes away; `exit::say` and `exit::note` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cmd;
 mod colour;
 mod exit;
+mod habit;
 mod input;
 mod rnic;
 mod runtime;
@@ -29,7 +32,10 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return habit::report(&error),
+    };
     match arguments.command.run() {
         Ok(code) => code,
         Err(error) => exit::report(&error),

@@ -9,7 +9,7 @@ use weft_core::coverage::By;
 use weft_core::requirement::Observe;
 use weft_suites::coverage::{Proofs, count};
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, unwritable};
 
 /// What covers.
 #[derive(Clone, Copy, ValueEnum)]
@@ -57,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     .map_err(|error| BadInput(error.to_string()))?;
     if let Some(file) = &arguments.write {
-        std::fs::write(file, proofs.to_csv()).map_err(|error| BadInput(format!("{}: {error}", file.display())))?;
+        std::fs::write(file, proofs.to_csv())
+            .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(&error))))?;
     }
     let (by, ways): (By, &[Observe]) = match arguments.by {
         Kind::Rule => (By::Rule, &[Observe::Wire]),

@@ -13,7 +13,7 @@ use weft_suites::model::Tier;
 use weft_suites::{Filter, RunOptions};
 
 use crate::cmd::test;
-use crate::exit::HARNESS;
+use crate::exit::{HARNESS, say};
 use crate::runtime;
 
 /// A connection of the Linux kernel's siw; `captures/siw/README.md` tells more.
@@ -31,18 +31,18 @@ pub(crate) struct Arguments {
 
 /// Dissects a real capture, then judges a correct and a deviating responder.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    println!("== A capture of the Linux kernel's iWARP driver (siw, rping with CRC)\n");
+    say!("== A capture of the Linux kernel's iWARP driver (siw, rping with CRC)\n");
     dissect()?;
-    println!("\n== The suites against weft's own responder\n");
+    say!("\n== The suites against weft's own responder\n");
     let correct = judge(&arguments.out.join("correct"), &[])?;
-    println!("\n== The suites against the same responder, told to accept wrong keys: its case must fail\n");
+    say!("\n== The suites against the same responder, told to accept wrong keys: its case must fail\n");
     let deviating = judge(&arguments.out.join("deviating"), &["mpa.accepts-wrong-key".to_owned()])?;
-    println!();
+    say!("");
     if (correct, deviating) == (0, 1) {
-        println!("As it should be: the correct responder passed, the deviating one was caught.");
+        say!("As it should be: the correct responder passed, the deviating one was caught.");
         return Ok(ExitCode::SUCCESS);
     }
-    println!("Not as it should be: exit codes {correct} and {deviating}, expected 0 and 1.");
+    say!("Not as it should be: exit codes {correct} and {deviating}, expected 0 and 1.");
     Ok(ExitCode::from(HARNESS))
 }
 
@@ -56,7 +56,7 @@ fn dissect() -> anyhow::Result<()> {
         fn unit(&mut self, unit: &Unit<'_>) {
             self.units += 1;
             if self.units <= SHOWN {
-                println!("{}", text::unit_line(unit, self.origin));
+                say!("{}", text::unit_line(unit, self.origin));
             }
         }
         fn finding(&mut self, finding: &Finding) {
@@ -73,9 +73,9 @@ fn dissect() -> anyhow::Result<()> {
         dissector.frame(&frame, &mut show);
     }
     dissector.finish(&mut show);
-    println!("       ... {} units in {} frames, findings: {}", show.units, capture.frames(), show.findings.len());
+    say!("       ... {} units in {} frames, findings: {}", show.units, capture.frames(), show.findings.len());
     for finding in &show.findings {
-        println!("{}", text::finding_lines(finding));
+        say!("{}", text::finding_lines(finding));
     }
     Ok(())
 }

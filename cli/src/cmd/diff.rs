@@ -7,7 +7,7 @@ use weft_suites::diff::Diff;
 use weft_suites::model::RunReport;
 use weft_suites::store::{FILE_NAME, Store};
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, say};
 use crate::runtime;
 
 /// The command line.
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let after = load(&arguments.after, &arguments.store).await?;
         let diff = Diff::of(&before, &after);
         if arguments.json {
-            println!("{}", serde_json::to_string_pretty(&diff)?);
+            say!("{}", serde_json::to_string_pretty(&diff)?);
         } else {
             print(&before, &after, &diff);
         }
@@ -46,14 +46,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn print(before: &RunReport, after: &RunReport, diff: &Diff) {
     let name = |report: &RunReport| format!("{} ({})", report.run.id, report.run.target.name);
-    println!("before {}\nafter  {}", name(before), name(after));
+    say!("before {}\nafter  {}", name(before), name(after));
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
-        println!("\n{what}: {}", changes.len());
+        say!("\n{what}: {}", changes.len());
         for change in changes {
-            println!("  {}  {}", change.key, change.text);
+            say!("  {}  {}", change.key, change.text);
         }
     }
-    println!("\nthe same: {}", diff.same);
+    say!("\nthe same: {}", diff.same);
 }
 
 async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {

@@ -56,8 +56,11 @@ pub(crate) struct Arguments {
     #[arg(short = 'x', long)]
     hex: bool,
     /// Read only the first N frames
-    #[arg(short = 'c', long = "count", value_name = "N")]
+    #[arg(short = 'c', long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+    /// For those used to tshark: names are never resolved, and lines come out as they are ready
+    #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
+    _habit: u8,
     /// Write frames that pass to a pcapng with findings as packet comments, instead of printing them;
     /// - is standard output
     #[arg(short = 'w', long = "write", value_name = "OUT")]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use weft_dissector::Dissector;
 use weft_dissector::output::story::Story;
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, unwritable};
 use crate::input::CaptureFile;
 
 /// The command line.
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     match &arguments.output {
         Some(path) => std::fs::write(path, ladder.svg() + "\n")
-            .map_err(|error| BadInput(format!("{}: cannot be written: {error}", path.display())))?,
+            .map_err(|error| BadInput(format!("{}: {}", path.display(), unwritable(&error))))?,
         None => io::stdout().lock().write_all(ladder.text(arguments.width).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)

@@ -60,7 +60,7 @@ fn has_words(row: &Requirement, words: &str) -> bool {
 fn print(row: &Requirement, json: bool, whole: bool, out: &mut dyn Write) -> io::Result<()> {
     if json {
         let object = serde_json::json!({
-            "id": row.id, "catalogue": row.catalogue, "section": row.section, "level": row.level.to_string(),
+            "id": row.id, "catalogue": row.catalogue, "section": row.section, "citation": row.citation(), "level": row.level.to_string(),
             "role": row.role, "summary": row.summary, "observe": row.observe, "check": row.check,
         });
         return writeln!(out, "{object}");
@@ -68,7 +68,7 @@ fn print(row: &Requirement, json: bool, whole: bool, out: &mut dyn Write) -> io:
     if !whole {
         return writeln!(out, "{:<16} {:<11} {}", row.id, row.level, row.summary);
     }
-    writeln!(out, "{}  {}  ({} section {}, binds: {})", row.id, row.level, row.catalogue, row.section, row.role)?;
+    writeln!(out, "{}  {}  ({}, binds: {})", row.id, row.level, row.citation(), row.role)?;
     writeln!(out, "    {}", row.summary)?;
     writeln!(out, "    check: {}", row.check)
 }

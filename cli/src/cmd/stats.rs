@@ -47,7 +47,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             writeln!(out, "{totals}")?;
         }
         let (count, others) = (totals.connections, totals.other_connections);
-        write!(out, "{name}: {count} connections with iWARP, {others} other TCP connections")?;
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let (many, more) = (plural(count), plural(others));
+        write!(out, "{name}: {count} connection{many} with iWARP, {others} other TCP connection{more}")?;
         match totals.port_mapper {
             0 => writeln!(out)?,
             datagrams => writeln!(out, ", {datagrams} port mapper datagrams")?,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use weft_suites::target::{PRESETS, check};
 
-use crate::exit::BadInput;
+use crate::exit::{self, say};
 use crate::{cmd, runtime};
 
 /// The command line.
@@ -33,12 +33,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Presets => {
             for preset in &PRESETS {
                 let capabilities: Vec<String> = preset.capabilities.iter().map(ToString::to_string).collect();
-                println!("{}: {}", preset.name, preset.about);
-                println!("  capabilities {}", capabilities.join(", "));
-                println!("  settle_ms {}, time_scale {}", preset.settle_ms, preset.time_scale);
-                println!("  private data of at most {} octets", preset.private_data);
+                say!("{}: {}", preset.name, preset.about);
+                say!("  capabilities {}", capabilities.join(", "));
+                say!("  settle_ms {}, time_scale {}", preset.settle_ms, preset.time_scale);
+                say!("  private data of at most {} octets", preset.private_data);
                 for remark in preset.remarks {
-                    println!("  - {remark}");
+                    say!("  - {remark}");
                 }
             }
             Ok(ExitCode::SUCCESS)
@@ -49,16 +49,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn look(name: &str) -> anyhow::Result<ExitCode> {
     let target = cmd::test::resolve(name, &[])?;
     let info = target.info();
-    println!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);
+    say!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);
     runtime::block_on(async {
-        let probes = check(&target).await.map_err(|error| BadInput(error.to_string()))?;
+        let probes = check(&target).await.map_err(|error| exit::unreachable(&error))?;
         for probe in &probes {
             let mark = match probe.works {
                 Some(true) => "ok ",
                 Some(false) => "NOT",
                 None => "   ",
             };
-            println!("{mark} {:<26} {}", probe.what, probe.text);
+            say!("{mark} {:<26} {}", probe.what, probe.text);
         }
         let works = probes.iter().all(|probe| probe.works != Some(false));
         Ok(if works { ExitCode::SUCCESS } else { ExitCode::from(3) })

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::script::Suites;
-use weft_suites::target::Target;
+use weft_suites::target::{OpenError, Target};
 use weft_suites::{Filter, Plan, RunOptions, Schedule, report, store};
 use weft_web::WebOptions;
 
 use crate::cmd::web;
-use crate::exit::BadInput;
+use crate::exit::{self, BadInput, say};
 use crate::runtime;
 
 /// Events that a slow reader of the dashboard may be behind.
@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
     /// Run it all so many times; verdicts that differ are told
-    #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"], value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     /// Run it again and again until something is not as expected (at most as often as --repeat says)
     #[arg(long, conflicts_with_all = ["tui", "web", "resume"])]
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// Show the run on the screen while it lasts; leaving the screen stops it after the case at hand
+    /// Show the run on the screen while it lasts; leaving the screen stops it, and keeps what is finished
     #[arg(long, conflicts_with = "list")]
     tui: bool,
     /// Show the run in a browser at this loopback address while it lasts, and on until Ctrl-C
@@ -137,6 +137,12 @@ impl Arguments {
         Ok(filter)
     }
 
+    /// The selection where no target is needed: the first word is one too, if it does not name a target all the same.
+    fn words(&self) -> Vec<String> {
+        let names_target = |word: &&String| Target::is_builtin_name(word) || word.ends_with(".toml");
+        self.target.iter().filter(|word| !names_target(word)).chain(&self.select).cloned().collect()
+    }
+
     fn schedule(&self) -> Schedule {
         Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume }
     }
@@ -155,21 +161,19 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let suites = load(arguments.suites.as_deref())?;
     if arguments.list {
-        // Without a target the first word is a selection too.
-        let words = arguments.target.iter().chain(&arguments.select).cloned();
-        return list(&suites, &words.collect::<Vec<_>>(), arguments.tier);
+        return list(&suites, &arguments.words(), arguments.tier);
     }
     if let Some(file) = &arguments.lua_annotations {
         let text = weft_suites::script::annotations().map_err(anyhow::Error::msg)?;
-        std::fs::write(file, text).map_err(|error| BadInput(format!("{}: {error}", file.display())))?;
+        std::fs::write(file, text)
+            .map_err(|error| BadInput(format!("{}: {}", file.display(), exit::unwritable(&error))))?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(case) = &arguments.show {
         return show::run(&suites, case);
     }
     if arguments.prove {
-        let words = arguments.target.iter().chain(&arguments.select).cloned();
-        let filter = Filter::of(words).tier(arguments.tier);
+        let filter = Filter::of(arguments.words()).tier(arguments.tier);
         return runtime::block_on(prove::run(&suites, &filter, arguments.jobs, &arguments.out));
     }
     let Some(name) = &arguments.target else { return Err(BadInput("name a target".to_owned()).into()) };
@@ -184,7 +188,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let stopper = Arc::clone(&stop);
         let interrupted = tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
-                eprintln!("weft: stopping after this case; what is finished is kept");
+                exit::note("stopping; what is finished is kept, and --resume goes on from there");
                 stopper.send_replace(true);
             }
         });
@@ -227,7 +231,7 @@ async fn on_screen(
     let report = judged(options, schedule, Arc::new(sink)).await?;
     report::write_all(&report, &out)?;
     screen.await?.map_err(|error| BadInput(error.to_string()))?;
-    println!("report: {}", out.join("report.html").display());
+    say!("report: {}", out.join("report.html").display());
     Ok(report)
 }
 
@@ -261,7 +265,7 @@ async fn in_browser(
     }
     let sink = Fanout(vec![Arc::new(terminal()), Arc::new(live)]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
-    println!("the dashboard stays until Ctrl-C");
+    say!("the dashboard stays until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;
     Ok(report)
 }
@@ -298,7 +302,7 @@ async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSin
     let out = options.out.clone();
     let report = judged(options, schedule, sink).await?;
     report::write_all(&report, &out)?;
-    println!("report: {}", out.join("report.html").display());
+    say!("report: {}", out.join("report.html").display());
     Ok(report)
 }
 
@@ -307,6 +311,10 @@ async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink
     weft_suites::run_with(options, schedule, sink).await.map_err(|error| match error {
         error @ (weft_suites::RunError::Resume(_) | weft_suites::RunError::Busy { .. }) => {
             BadInput(error.to_string()).into()
+        }
+        error @ weft_suites::RunError::Target(OpenError::Resolve { .. }) => exit::unreachable(&error),
+        weft_suites::RunError::Write { path, error } => {
+            anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&error))
         }
         other => other.into(),
     })
@@ -328,10 +336,12 @@ fn list(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result<ExitCod
     for case in &plan.cases {
         let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
         let ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();
-        println!("{}  {} ({keys} times)\n    {}", case.id, ids.join(" "), case.title);
+        say!("{}  {} ({keys} times)\n    {}", case.id, ids.join(" "), case.title);
     }
     if plan.cases.is_empty() {
-        return Err(BadInput(format!("no case is selected by {}", words.join(" "))).into());
+        return Err(
+            BadInput(format!("no case is selected by {}; `weft test --list` names them", words.join(" "))).into()
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use weft_suites::store;
 use weft_web::{WebError, WebOptions};
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, say};
 use crate::runtime;
 
 /// The command line.
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Tells where the pages are.
 pub(crate) fn announce(address: SocketAddr) {
-    println!("dashboard: http://{address}/");
+    say!("dashboard: http://{address}/");
 }
 
 /// What the user can mend is no fault of weft.

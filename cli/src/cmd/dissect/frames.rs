@@ -16,7 +16,7 @@ use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::Colour;
-use crate::exit::{BadInput, note};
+use crate::exit::{BadInput, note, unwritable};
 use crate::input::Input;
 
 use super::count::Counts;
@@ -187,7 +187,7 @@ impl std::fmt::Display for Written {
 
 impl Printer {
     fn capture(path: &Path) -> Result<Self, BadInput> {
-        let fault = |error: io::Error| BadInput(format!("{}: cannot be written: {error}", path.display()));
+        let fault = |error: io::Error| BadInput(format!("{}: {}", path.display(), unwritable(&error)));
         let file: Box<dyn Write> = if path != Path::new("-") {
             Box::new(BufWriter::new(File::create(path).map_err(fault)?))
         } else if io::stdout().is_terminal() {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use weft_suites::store::Store;
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, say};
 
 /// Results that are shown.
 const MOST: u32 = 200;
@@ -16,7 +16,7 @@ pub(super) async fn run(store: &Store, target: &str, case: &str) -> anyhow::Resu
         return Err(BadInput(format!("the store knows no result of {case} on {target}")).into());
     }
     for past in &history {
-        println!("{:<26} {:<14} {}", past.run, past.verdict, past.key);
+        say!("{:<26} {:<14} {}", past.run, past.verdict, past.key);
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use weft_suites::Filter;
 use weft_suites::prove::{Cell, prove};
 use weft_suites::script::Suites;
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, say};
 
 /// Prints the matrix; 1 when a case does not pass on the correct twin, or a deviation or a case that could be proven is not.
 pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
@@ -17,30 +17,30 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
     }
     for row in &matrix.rows {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
-        println!("{}  {}", row.deviation.name, breaks.join(" "));
+        say!("{}  {}", row.deviation.name, breaks.join(" "));
         for (case, cell) in &row.cells {
             let word = match cell {
                 Cell::Caught => "caught",
                 Cell::OnTheWay => "on the way",
                 Cell::Missed => "-",
             };
-            println!("    {word:<11} {case}");
+            say!("    {word:<11} {case}");
         }
         if row.cells.is_empty() {
-            println!("    no case is about it");
+            say!("    no case is about it");
         }
     }
     for result in &matrix.broken {
-        println!("\nnot passed by the correct twin: {}: {}: {}", result.key, result.verdict, result.explanation);
+        say!("\nnot passed by the correct twin: {}: {}: {}", result.key, result.verdict, result.explanation);
     }
     let uncaught: Vec<&str> = matrix.uncaught().map(|row| row.deviation.name).collect();
     let unproven: Vec<&str> = matrix.unproven().map(|case| case.id.as_str()).collect();
     for (what, names) in [("deviations not caught", &uncaught), ("cases that no deviation makes fail", &unproven)] {
         if !names.is_empty() {
-            println!("\n{what}:\n    {}", names.join("\n    "));
+            say!("\n{what}:\n    {}", names.join("\n    "));
         }
     }
-    println!(
+    say!(
         "\ncases {}, of which {} do not apply to the twin; deviations {}, of which no case is about {}; uncaught {}, unproven {}",
         matrix.cases.len(),
         matrix.skipped.len(),

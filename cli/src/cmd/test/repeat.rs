@@ -7,7 +7,7 @@ use weft_suites::model::{CaseKey, ExitCode, Verdict};
 use weft_suites::store::Store;
 use weft_suites::{RunOptions, Schedule};
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, say};
 
 /// What neither passed nor was skipped in the last whole run against the target.
 pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<Vec<CaseKey>> {
@@ -36,7 +36,7 @@ pub(super) async fn run(
     let mut count = 0;
     while times.is_none_or(|times| count < times) {
         count += 1;
-        println!("-- run {count}");
+        say!("-- run {count}");
         let report = super::play_by(options.clone(), schedule.clone(), Arc::new(super::terminal())).await?;
         for result in &report.results {
             seen.entry(result.key.clone()).or_default().insert(result.verdict);
@@ -53,9 +53,9 @@ pub(super) async fn run(
     let unstable = seen.iter().filter(|(_, verdicts)| verdicts.len() > 1);
     for (key, verdicts) in unstable {
         let verdicts: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
-        println!("differs from run to run: {key}: {}", verdicts.join(", "));
+        say!("differs from run to run: {key}: {}", verdicts.join(", "));
     }
-    println!("{count} runs");
+    say!("{count} runs");
     Ok(worst)
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use weft_suites::script::Suites;
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, say};
 
 /// Prints the case with its requirements, parameters and source.
 pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
@@ -15,25 +15,25 @@ pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
         return Err(BadInput(format!("no case is called {id}; {hint}")).into());
     };
     let joined = |words: Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
-    println!("{} (version {})\n  {}\n", case.id, case.version, case.title);
+    say!("{} (version {})\n  {}\n", case.id, case.version, case.title);
     for requirement in &case.requirements {
         let row = requirement.row();
-        println!("{} {} ({}, section {})\n  {}", row.id, row.level, row.role, row.section, row.summary);
-        println!("  check: {}\n", row.check);
+        say!("{} {} ({}, section {})\n  {}", row.id, row.level, row.role, row.section, row.summary);
+        say!("  check: {}\n", row.check);
     }
-    println!("roles         {}", joined(case.roles.iter().map(ToString::to_string).collect()));
-    println!("capabilities  {}", joined(case.capabilities.iter().map(ToString::to_string).collect()));
-    println!("tags          {}", joined(case.tags.clone()));
+    say!("roles         {}", joined(case.roles.iter().map(ToString::to_string).collect()));
+    say!("capabilities  {}", joined(case.capabilities.iter().map(ToString::to_string).collect()));
+    say!("tags          {}", joined(case.tags.clone()));
     for (name, values) in &case.parameters {
-        println!("parameter     {name} = {}", joined(values.iter().map(ToString::to_string).collect()));
+        say!("parameter     {name} = {}", joined(values.iter().map(ToString::to_string).collect()));
     }
     if let Some(combination) = suites.combination_of(id) {
-        println!("choices       {combination}");
+        say!("choices       {combination}");
     }
-    println!("source        {}\n", case.source);
+    say!("source        {}\n", case.source);
     let first = usize::try_from(case.source.line.saturating_sub(1)).unwrap_or(0);
     for line in suites.source_of(id).unwrap_or_default().lines().skip(first) {
-        println!("  {line}");
+        say!("  {line}");
         // The brace at the begin of a line is the one that closes the case.
         if line.starts_with('}') {
             break;

@@ -1,0 +1,141 @@
+//! What a slip on the command line, an absent target, or a reader that goes away comes to: words that help, and the code that fits.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.env_remove("WEFT_STORE").args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn weft(arguments: &[&str]) -> (i32, String) {
+    let Output { status, stdout, stderr } = command(arguments).output().unwrap();
+    (status.code().unwrap(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+fn capture() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap").display().to_string()
+}
+
+/// A target file in `folder` with this address and these other lines.
+fn target(folder: &Path, address: &str, more: &str) -> String {
+    let file = folder.join("nic.toml");
+    std::fs::write(&file, format!("name = \"nic\"\nkind = \"tcp\"\naddress = \"{address}\"\n{more}")).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn a_target_that_is_none_is_named_with_the_nearest() {
+    let (code, text) = weft(&["test", "bulitin"]);
+    assert!(code == 2 && text.contains("did you mean builtin?"), "{text}");
+    let (code, text) = weft(&["test", env!("CARGO_MANIFEST_DIR")]);
+    assert!(code == 2 && text.contains("is a directory"), "{text}");
+    let (code, text) = weft(&["test", "builtin", "--deviate", "mpa.acepts-wrong-key"]);
+    assert!(code == 2 && text.ends_with("did you mean mpa.accepts-wrong-key?\n"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = target(folder.path(), "192.0.2.17", "");
+    let (code, text) = weft(&["test", &file]);
+    assert!(code == 2 && text.starts_with(&format!("weft: {file}: address = \"192.0.2.17\"")), "{text}");
+}
+
+#[test]
+fn a_target_that_is_not_there_is_unreachable() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    // RFC 6761 section 6.4: no such name ever resolves.
+    let file = target(folder.path(), "nic.invalid:7174", "");
+    for arguments in [&["test", &file, "--out", &out][..], &["target", "check", &file]] {
+        let (code, text) = weft(arguments);
+        assert!(code == 3 && text.contains("weft: target unreachable: nic.invalid:7174: "), "{text}");
+    }
+    // Bound and not listening any more: nobody answers there.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let file = target(folder.path(), &address.to_string(), "");
+    let (code, text) = weft(&["test", &file, "mpa/7.1.1-key", "--out", &out]);
+    assert_eq!(code, 3, "{text}");
+    let once = format!(
+        "inconclusive, 15 cases: The target is unreachable, as the first case found: cannot connect to {address}"
+    );
+    assert!(text.contains(&once), "{text}");
+}
+
+#[test]
+fn what_does_not_apply_is_told_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let file = target(folder.path(), "127.0.0.1:1", "role = \"initiator\"\n");
+    let (code, text) = weft(&["test", &file, "mpa/7.1.1-key", "--out", &out]);
+    let why =
+        "not-applicable, 16 cases: The target's role is initiator, and the case judges a target that is responder.";
+    assert!(code == 2 && text.contains(why), "{text}");
+}
+
+#[test]
+fn a_selection_may_follow_a_target_in_a_list() {
+    let listed = weft(&["test", "--list", "mpa/7.1.1-key"]);
+    assert!(listed.0 == 0 && listed.1.contains("MPA-7.1.1-2"), "{}", listed.1);
+    assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "--list"]), listed);
+}
+
+#[test]
+fn nothing_is_no_number_of_runs_or_frames() {
+    assert_eq!(weft(&["test", "builtin", "--repeat", "0"]).0, 2);
+    assert_eq!(weft(&["dissect", "-c", "0", &capture()]).0, 2);
+}
+
+/// `weft test ... | head -1`: the run goes on to its end, and its reports are there.
+#[test]
+fn a_reader_that_goes_away_costs_no_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let mut run = command(&["test", "builtin", "mpa/7.1.1-key", "--out", &out]);
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(run.stdout.take());
+    let mut text = String::new();
+    run.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((run.wait().unwrap().code(), text.as_str()), (Some(0), ""));
+    assert!(folder.path().join("out/report.html").is_file());
+}
+
+#[test]
+fn who_knows_tshark_is_shown_the_way() {
+    let capture = capture();
+    for (arguments, way) in [
+        (&["dissect", "-r", &capture, "-z", "conv,tcp"][..], "`weft stats FILE`"),
+        (&["dissect", "-i", "eth0"], "tcpdump"),
+        (&["dissect", "-r", &capture, "-d", "tcp.port==7174,mpa"], "on any port"),
+        (&["-r", &capture], "weft dissect -r FILE"),
+        (&[&capture], "to read a capture: weft dissect "),
+    ] {
+        let (code, text) = weft(arguments);
+        assert!(code == 2 && text.contains(way), "{arguments:?}: {text}");
+    }
+    assert_eq!(weft(&["dissect", "-n", "-r", &capture]), weft(&["dissect", &capture]));
+}
+
+#[test]
+fn a_folder_that_is_none_is_named() {
+    let (code, text) = weft(&["ladder", &capture(), "-o", "/no/such/folder/ladder.svg"]);
+    let told = "weft: /no/such/folder/ladder.svg: cannot be written: its folder does not exist\n";
+    assert_eq!((code, text.as_str()), (2, told));
+    let (code, text) = weft(&["test", "builtin", "--out", "/dev/null"]);
+    assert_eq!((code, text.as_str()), (4, "weft: /dev/null: is no folder; name another\n"));
+}
+
+#[test]
+fn a_requirement_is_cited_by_its_specification() {
+    let (code, text) = weft(&["requirements", "MPA-7.1.1-2"]);
+    assert!(code == 0 && text.starts_with("MPA-7.1.1-2  MUST  (RFC 5044 section 7.1.1, binds: Responder)\n"), "{text}");
+}
+
+#[test]
+fn deviations_are_looked_up_by_word() {
+    let (code, text) = weft(&["deviations", "MPA-7.1.1-2,", "key"]);
+    assert!(
+        code == 0 && text.lines().all(|line| line.contains("MPA-7.1.1-2,")) && text.contains("mpa.accepts-wrong-key")
+    );
+    assert_eq!(weft(&["deviations", "no-such-word"]).0, 2);
+}
