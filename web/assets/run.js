@@ -28,7 +28,9 @@ function count() {
   const parts = shown.flatMap((verdict) => [element("span", `verdict ${verdict}`, `${numbers.get(verdict)} ${verdict}`), " "]);
   document.getElementById("counts").replaceChildren(...parts);
   setText("done", String(verdicts.size));
-  document.getElementById("bar").value = verdicts.size;
+  const bar = document.getElementById("bar");
+  bar.value = verdicts.size;
+  bar.className = order.slice(0, 4).find((verdict) => numbers.has(verdict)) ?? "";
 }
 
 const updates = {
@@ -53,6 +55,7 @@ const updates = {
     source.close();
     setText("status", status);
     setText("code", `, exit code ${exit_code}`);
+    document.getElementById("bar").className = { 0: "pass", 1: "fail", 3: "inconclusive", 4: "error" }[exit_code] ?? "";
     // What does not hold, and how long it took, is on the page that the server makes now.
     const again = element("a", "", "Show the whole result");
     again.href = location.pathname;

@@ -90,6 +90,8 @@ async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
     let page = case_page(id, &failed.key);
     assert!(run.contains(&format!("href=\"{page}\"")), "{run}");
     assert!(run.contains("<code>MPA-7.1.1-2</code>") && run.contains("exit code 1"), "{run}");
+    // A run with failures has no green bar.
+    assert!(run.contains("<progress id=\"bar\" class=\"fail\""), "{run}");
     // Nothing more will happen: no script, no event stream.
     assert!(!run.contains("data-events") && !run.contains("/assets/run.js"), "{run}");
 

@@ -3,7 +3,7 @@
 use askama::Template;
 use weft_core::RequirementId;
 use weft_suites::clock;
-use weft_suites::model::{CaseInfo, Counts, RunInfo, RunStatus, Verdict};
+use weft_suites::model::{CaseInfo, Counts, ExitCode, RunInfo, RunStatus, Summary, Verdict};
 use weft_suites::store::{PlannedCase, RunDetail};
 
 use super::{Count, counts, time, url};
@@ -18,6 +18,8 @@ struct Page<'a> {
     started: String,
     took: Option<String>,
     exit_code: Option<u8>,
+    /// The class of the bar: what the run came to, or the worst verdict so far.
+    outcome: &'static str,
     counts: Vec<Count>,
     /// Address of the run's events; `None` when nothing more will happen.
     events: Option<String>,
@@ -55,12 +57,28 @@ pub(crate) fn run(detail: &RunDetail) -> Result<String, askama::Error> {
         started: time::utc(record.info.started_unix_ms),
         took: summary.map(|summary| clock::duration(summary.duration_us)),
         exit_code: summary.map(|summary| summary.exit_code.code()),
+        outcome: outcome(summary, &so_far),
         counts: counts(&so_far),
         events: summary.is_none().then(|| format!("{}/events", url::run(&record.info.id))),
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
         groups: groups(detail),
     };
     page.render()
+}
+
+/// Green stands for a run that is as expected, and for nothing else.
+fn outcome(summary: Option<&Summary>, so_far: &Counts) -> &'static str {
+    let worst = || {
+        [Verdict::Error, Verdict::Fail, Verdict::Inconclusive, Verdict::Pass].into_iter().find(|v| so_far.of(*v) > 0)
+    };
+    match summary.map(|summary| summary.exit_code) {
+        None => worst().map_or("", Verdict::as_str),
+        Some(ExitCode::AsExpected) => Verdict::Pass.as_str(),
+        Some(ExitCode::Unexpected) => Verdict::Fail.as_str(),
+        Some(ExitCode::NothingRun) => "",
+        Some(ExitCode::Inconclusive) => Verdict::Inconclusive.as_str(),
+        Some(ExitCode::HarnessError) => Verdict::Error.as_str(),
+    }
 }
 
 fn groups(detail: &RunDetail) -> Vec<Group<'_>> {
