@@ -63,7 +63,11 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         note("the reader of the output went away; stopped there");
         return ExitCode::SUCCESS;
     }
-    note(&format!("{error:#}"));
+    match error.downcast_ref::<io::Error>() {
+        // Files are named where they are opened; what is left is the output.
+        Some(io) if io.kind() == io::ErrorKind::StorageFull => note("the output cannot be written: the disk is full"),
+        _ => note(&format!("{error:#}")),
+    }
     if let Some(Unsuccessful { code, .. }) = error.downcast_ref() {
         return ExitCode::from(*code);
     }

@@ -59,3 +59,23 @@ fn a_killed_run_goes_on() {
     let again = weft(&out, &scripts, &["--resume"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "{}", text(&again));
 }
+
+/// SIGTERM, as a CI system sends it, ends a run as Ctrl-C does: with reports of what is finished.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_told_to_end_writes_its_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, scripts) = (folder.path().join("out"), folder.path().join("suites"));
+    suites(&scripts, "if p.n == 3 then t:pause(3600) end");
+    let mut process = weft(&out, &scripts, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert_eq!(lines.by_ref().filter(|line| line.trim_start().starts_with("pass")).take(2).count(), 2);
+    let told = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    assert!(lines.any(|line| line.contains("4 cases: 2 pass; cancelled")));
+    // What was not run is not decided.
+    assert_eq!(process.wait().unwrap().code(), Some(3));
+    let said = std::io::read_to_string(process.stderr.take().unwrap()).unwrap();
+    assert!(said.contains("what is finished is kept"), "{said}");
+    assert!(out.join("report.html").is_file() && out.join("junit.xml").is_file());
+}

@@ -62,9 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                stop.stop();
-            }
+            runtime::interrupted().await;
+            stop.stop();
         });
         let quiet = arguments.quiet;
         let served = server.run_telling(move |told| {

@@ -5,7 +5,7 @@ mod prove;
 mod repeat;
 mod show;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -187,10 +187,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let stop = Arc::new(stop);
         let stopper = Arc::clone(&stop);
         let interrupted = tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                exit::note("stopping; what is finished is kept, and --resume goes on from there");
-                stopper.send_replace(true);
-            }
+            runtime::interrupted().await;
+            exit::note("stopping; what is finished is kept, and --resume goes on from there");
+            stopper.send_replace(true);
         });
         let filter = arguments.filter(&target).await?;
         let options = RunOptions {
@@ -333,10 +332,11 @@ fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result
 fn list(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result<ExitCode> {
     // Which of a sample it is follows from the seed of a run; how many there are does not.
     let plan = Plan::of(suites, &Filter::of(words.iter().cloned()).tier(tier), 0);
+    let mut out = io::stdout().lock();
     for case in &plan.cases {
         let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
         let ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();
-        say!("{}  {} ({keys} times)\n    {}", case.id, ids.join(" "), case.title);
+        writeln!(out, "{}  {} ({keys} times)\n    {}", case.id, ids.join(" "), case.title)?;
     }
     if plan.cases.is_empty() {
         return Err(

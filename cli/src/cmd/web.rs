@@ -33,13 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let options = WebOptions { listen: arguments.listen, store: file, live: None };
     runtime::block_on(async {
-        let interrupted = async {
-            // Without a signal handler the server still ends with the process.
-            if tokio::signal::ctrl_c().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
-        weft_web::serve(options, announce, interrupted).await.map_err(explain)?;
+        weft_web::serve(options, announce, runtime::interrupted()).await.map_err(explain)?;
         Ok(ExitCode::SUCCESS)
     })
 }
