@@ -1,6 +1,6 @@
 //! What a connected pair of endpoints does: workloads over the verbs of a [`Device`](crate::driver::Device).
 //!
-//! - [`bench`]: streams of equal messages, to be measured;
+//! - [`mod@bench`]: streams of equal messages, to be measured;
 //! - [`cat`]: one stream of octets, by Sends, Writes or Reads;
 //! - [`ping`]: rping's ritual, both roles: Send, Read, Send, Send, Write, Send.
 //!

@@ -1,13 +1,13 @@
 //! The books of an SDP connection: who knows what of its two half-connections, credits, advertisements, and how it ends.
 //!
-//! They follow what both peers may know (section 12 to 14 of the draft's mechanisms in [`end`]), and judge nothing. Every start-up
+//! They follow what both peers may know (section 12 to 14 of the draft's mechanisms in `end`), and judge nothing. Every start-up
 //! profile leads here: the books begin with the Hello, whatever carried it.
 //!
 //! **What is not sure is not told.** Where messages are missing in the capture (an MSeq that does not follow, headers that were
 //! not captured) the Modes are unknown until the next ModeChange, and advertisements and NonDiscards for good. Credits, and what
 //! opens and closes the connection, are told on.
 //!
-//! **Memory** is bounded: [`MOST_UNACKNOWLEDGED`] messages that a peer has not acknowledged, [`advert::MOST_OPEN`] advertisements of
+//! **Memory** is bounded: `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged, `advert::MOST_OPEN` advertisements of
 //! each kind and peer, [`MOST_CHANGES`] changes of Mode. With more than that advertisements are not followed any more.
 
 mod advert;

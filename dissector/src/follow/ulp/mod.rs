@@ -3,7 +3,7 @@
 //! Each protocol has a test that a whole message passes or fails, in the file of the protocol. A connection is named by the first
 //! message that proves it, and keeps its name until a message fails the test of that protocol: then it has none for good, since one
 //! of the two was chance. A message whose beginning was not captured proves nothing and disproves nothing. When the first
-//! [`MOST_TRIES`] messages prove nothing, no more are looked at.
+//! `MOST_TRIES` messages prove nothing, no more are looked at.
 //!
 //! Sends of several segments are judged by the beginning in their first segment and by the length that their last one gives them.
 //! Nothing is kept of a message but what its beginning said; nothing is allocated.
