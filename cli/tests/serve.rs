@@ -91,3 +91,17 @@ fn a_responder_out_of_descriptors_serves_on() {
     drop(crowd);
     assert!(connection(&address, REQUEST).starts_with(b"MPA ID Rep Frame"));
 }
+
+#[test]
+fn the_software_rnic_deviates_too() {
+    let mut serving = serve(&["--workloads", "127.0.0.1:0", "--deviate", "rdmap.version-0"]);
+    let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
+    let address =
+        lines.find_map(|line| line.unwrap().strip_prefix("ping, bench and cat on ").map(str::to_owned)).unwrap();
+    let (host, port) = address.rsplit_once(':').unwrap();
+    let ping = ["ping", "-c", "-a", host, "-p", port, "-C", "1", "--trace"];
+    let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{text}");
+    assert!(text.contains("RDMAP-4.1-3"), "{text}");
+}

@@ -113,7 +113,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     };
     tokio::select! {
         done = rounds => done?,
-        _ = tokio::signal::ctrl_c() => {}
+        _ = crate::runtime::interrupted() => {}
     }
     client.disconnect().await.map_err(rnic::failed)?;
     drop(client);
@@ -163,7 +163,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     loop {
         let request = tokio::select! {
             request = listener.next() => request,
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            _ = crate::runtime::interrupted() => return Ok(()),
         };
         let device = device.clone();
         tokio::spawn(async move {

@@ -21,7 +21,7 @@ use crate::watch::WatchArguments;
     weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n\n\
     It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft bench`\n\
     and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
-    What happens on its connections is told on standard error. Ctrl-C stops it."
+    --trace and --write watch the second port. What happens on the connections of both is told on standard error. Ctrl-C stops it."
 )]
 pub(crate) struct Arguments {
     /// Address and port of the echo; port 0 takes a free one, which is printed (default 127.0.0.1:7174)
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Address and port of ping, bench and cat (default 127.0.0.1:7175, or none when only --listen is given)
     #[arg(long, value_name = "ADDRESS")]
     workloads: Option<SocketAddr>,
-    /// Break a rule on purpose (may be given several times); `weft deviations` lists the names
+    /// Break a rule on purpose, on both ports (may be given several times); `weft deviations` lists the names
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
     /// Tell nothing of connections
@@ -47,7 +47,7 @@ const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
         .map_err(|error| BadInput(error.to_string()))?;
-    let connection = Settings { deviations, ..Settings::default() };
+    let connection = Settings { deviations: deviations.clone(), ..Settings::default() };
     runtime::block_on(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
         let settings = ServerSettings { connection, ..ServerSettings::default() };
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
         if let Some(address) = workloads {
-            let address = workloads::start(address, tape, arguments.quiet)?;
+            let address = workloads::start(address, deviations, tape, arguments.quiet)?;
             let _ = writeln!(io::stdout(), "ping, bench and cat on {address}");
         }
         let stop = server.stop_handle();

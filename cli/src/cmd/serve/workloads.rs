@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
+use weft_peer::Deviations;
 use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::mpa::PrivateData;
@@ -14,8 +15,14 @@ use weft_peer::workload::ping::{SIZES, Server};
 use crate::rnic;
 
 /// Listens; the connections are served for as long as the runtime lives.
-pub(super) fn start(address: SocketAddr, tape: Option<Tape>, quiet: bool) -> anyhow::Result<SocketAddr> {
+pub(super) fn start(
+    address: SocketAddr,
+    deviations: Deviations,
+    tape: Option<Tape>,
+    quiet: bool,
+) -> anyhow::Result<SocketAddr> {
     let device = rnic::open(tape)?;
+    device.verbs(|rnic| rnic.deviate(deviations));
     let listener = Listener::bind(&device, address, CmSettings::default())
         .map_err(|error| super::cannot_listen(address, &error))?;
     let address = listener.local_addr();
