@@ -69,8 +69,9 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// What an event costs beside its octets, so that a flood of tiny reads is bounded too.
-const EVENT_COST: usize = 64;
+/// What an event costs beside its octets, so that a flood of tiny reads is bounded too: itself, the header of its allocation, and the
+/// packet and transcript line that are made of it.
+const EVENT_COST: usize = 512;
 
 impl Tape {
     /// Octets that a tape holds by default: 64 MiB.
