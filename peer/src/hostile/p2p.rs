@@ -1,13 +1,9 @@
 //! Deviations in the enhanced set-up of RFC 6581: words of the frames, ready-to-receive messages, Terminates.
 
-use weft_core::error::Layer;
-use weft_core::requirement;
 use weft_core::wire::mpa::Enhanced;
 use weft_core::wire::mpa::startup::{FLAG_S, HEADER_LEN, NOT_NEGOTIATED, REPLY_KEY};
 use weft_core::wire::rdmap::TerminateError;
 
-use super::Deviation;
-use super::hook::Hook;
 use crate::mpa::{EnhancedUse, Role, Rtr};
 
 /// Does something to the words of a frame that has them.
@@ -21,20 +17,7 @@ fn set_kinds(words: &mut Enhanced, on: bool) {
     (words.rtr_send, words.rtr_write, words.rtr_read) = (on, on, on);
 }
 
-macro_rules! p2p {
-    ($($name:literal [$($hook:ident($change:expr)),+] [$($id:literal),+] $sentence:literal;)+) => {
-        /// The deviations of the enhanced set-up.
-        pub(super) static ALL: &[Deviation] = &[$(Deviation {
-            name: $name,
-            layer: Layer::Mpa,
-            breaks: &[$(requirement!($id)),+],
-            sentence: $sentence,
-            hooks: &[$(Hook::$hook($change)),+],
-        }),+];
-    };
-}
-
-p2p! {
+deviations! {
     "p2p.accepts-short-words" [Arrived(|_, octets| {
         if octets.len() >= HEADER_LEN && octets[16] & FLAG_S != 0 && octets[17] == 2 && octets[18..20] < [0, 4][..] {
             octets[16] &= !FLAG_S;

@@ -2,12 +2,8 @@
 
 use core::time::Duration;
 
-use weft_core::error::Layer;
-use weft_core::requirement;
 use weft_core::wire::mpa::startup::{FLAG_C, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
 
-use super::Deviation;
-use super::hook::Hook;
 use crate::mpa::{Rnic, Role};
 
 /// So long that no one waits for it.
@@ -31,20 +27,7 @@ fn set_key(octets: &mut [u8], key: [u8; KEY_LEN]) {
     }
 }
 
-macro_rules! startup {
-    ($($name:literal [$($hook:ident($change:expr)),+] [$($id:literal),+] $sentence:literal;)+) => {
-        /// The deviations of start-up.
-        pub(super) static ALL: &[Deviation] = &[$(Deviation {
-            name: $name,
-            layer: Layer::Mpa,
-            breaks: &[$(requirement!($id)),+],
-            sentence: $sentence,
-            hooks: &[$(Hook::$hook($change)),+],
-        }),+];
-    };
-}
-
-startup! {
+deviations! {
     "mpa.accepts-wrong-key" [Arrived(|receiver, octets| if receiver == Role::Responder { set_key(octets, REQUEST_KEY) })]
         ["MPA-7.1.1-2", "MPA-7.1.2-4", "MPA-7.1.2-18", "MPA-8-4"]
         "The Responder takes an MPA Request whose key is wrong and answers with a Reply.";
