@@ -40,7 +40,7 @@ pub struct Matrix {
     pub broken: Vec<CaseResult>,
     /// Cases that do not apply to the twin.
     pub skipped: Vec<String>,
-    /// Deviations in the order of their catalogue; those that no case is about are among them.
+    /// Deviations in the order of their catalogue, but for those of an Initiator alone; those that no case is about are among them.
     pub rows: Vec<Row>,
 }
 
@@ -91,7 +91,8 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     }
     let keys: Vec<_> = correct.results.iter().map(|result| result.key.clone()).collect();
     matrix.broken = correct.results.into_iter().filter(|result| result.verdict > Verdict::Pass).collect();
-    for deviation in hostile::all() {
+    // The twin is a responder.
+    for deviation in hostile::all().filter(|deviation| !deviation.is_of_initiator()) {
         let about: Vec<&CaseInfo> = matrix
             .cases
             .iter()

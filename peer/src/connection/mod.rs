@@ -220,7 +220,10 @@ impl Connection {
             State::WaitRequest(_) | State::WaitReply(_) => {
                 let why = match self.startup_octets() {
                     0 => Why::Fin,
-                    received => Why::Startup(StartupError::CutShort { received }),
+                    received => {
+                        self.answer_malformed();
+                        Why::Startup(StartupError::CutShort { received })
+                    }
                 };
                 self.end(now, By::Peer, why);
             }

@@ -183,15 +183,25 @@ impl Connection {
             Ok(AfterRequest::Waiting(state)) => self.state = State::WaitRequest(state),
             Ok(AfterRequest::Arrived(state)) => self.request_arrived(now, state),
             Err(error) => {
-                let mpa = &self.settings.mpa;
-                let tolerated = mpa.answer_revision_0;
-                if self.conduct.answers_malformed
-                    || tolerated && matches!(error, StartupError::UnsupportedRevision { revision: 0, .. })
-                {
-                    self.outgoing.push_back(Transmit::Octets(plain_reply(mpa).into()));
+                let tolerated = self.settings.mpa.answer_revision_0;
+                if tolerated && matches!(error, StartupError::UnsupportedRevision { revision: 0, .. }) {
+                    self.send_plain_reply();
+                } else {
+                    self.answer_malformed();
                 }
                 self.refuse(now, error);
             }
+        }
+    }
+
+    fn send_plain_reply(&mut self) {
+        self.outgoing.push_back(Transmit::Octets(plain_reply(&self.settings.mpa).into()));
+    }
+
+    /// What a deviation says to a Request that is malformed, or ends too early.
+    pub(super) fn answer_malformed(&mut self) {
+        if self.conduct.answers_malformed && matches!(self.state, State::WaitRequest(_) | State::Silent) {
+            self.send_plain_reply();
         }
     }
 

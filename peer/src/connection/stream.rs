@@ -53,6 +53,9 @@ impl Stream {
                 }
                 outbound.say_ahead(ulpdu);
             }
+        } else if conduct.sends_early {
+            // Not every ULP has something to say by then.
+            outbound.say_ahead(Rtr::Write.ulpdu(version));
         }
         Stream {
             deframer: Deframer::deviating(received, deviations.clone()),

@@ -22,6 +22,14 @@ pub struct Deviation {
     pub(crate) hooks: &'static [Hook],
 }
 
+impl Deviation {
+    /// It is in what an MPA Initiator sends at start-up, so an endpoint that listens never commits it.
+    #[must_use]
+    pub fn is_of_initiator(&self) -> bool {
+        self.hooks.iter().all(|hook| matches!(hook, Hook::Request(_) | Hook::Opening(_)))
+    }
+}
+
 /// The layer that a name begins with.
 pub(super) const fn layer_of(name: &str) -> Layer {
     match name.as_bytes() {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use weft_core::wire::mpa::startup::{FLAG_C, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
+use weft_core::wire::mpa::startup::{FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY};
 
 use crate::mpa::{Rnic, Role};
 
@@ -106,6 +106,16 @@ deviations! {
             spoil(octets);
         }
     })] ["P2P-6-8", "P2P-10-10", "P2P-1.1-1"] "A Request of revision 1 is refused.";
+    "mpa.refuses-markers" [Arrived(|receiver, octets| {
+        if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_M != 0) {
+            spoil(octets);
+        }
+    })] ["MPA-4.3-3", "MPA-7.1.1-6"] "A Request with M=1 is refused.";
+    "mpa.refuses-pieces" [Arrived(|receiver, octets| {
+        if receiver == Role::Responder && octets.len() < HEADER_LEN {
+            spoil(octets);
+        }
+    })] ["MPA-7.1.2-8"] "A Request whose header is not whole in what TCP delivers first is refused.";
     "mpa.refuses-request-r" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_R != 0) {
             spoil(octets);

@@ -5,7 +5,7 @@ use weft_peer::connection::Transmit;
 use weft_peer::{Deviations, Settings};
 
 use crate::Check;
-use crate::machine::{Machine, SEND, WRITE, mpa};
+use crate::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
 use crate::wire::read;
 
 /// What an Initiator sends for Sends of these lengths to a peer with these flags.
@@ -175,10 +175,13 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     ("mpa.refuses-short-ulpdu", |d| !receives(d, true, false, &[WRITE]).connection.is_operating()),
     ("mpa.sends-early", |d| {
-        let mut machine = receives(d, true, false, &[]);
+        let mut machine = Machine::responder(Settings { deviations: d.clone(), ..Settings::default() });
+        machine.octets(REQUEST);
+        let opening = machine.octets_sent();
+        machine.forget();
         machine.connection.post_send(vec![0x11; 5]).unwrap();
         machine.settle();
-        machine.octets_sent() == right_plain()
+        opening == [REPLY, WRITE].concat() && machine.octets_sent() == right_plain()
     }),
     ("mpa.skips-terminate", |d| receives(d, true, false, &[WRITE, &bad(1)]).sent == [Transmit::Fin]),
     ("mpa.splits-fpdus", |d| {

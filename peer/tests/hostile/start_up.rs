@@ -124,6 +124,8 @@ pub(crate) const CHECKS: &[Check] = &[
         refuses(&responder(d, &frame(REQUEST, [0x40, 1, 1, 1], 257)))
             && reply(d, &frame(REQUEST, [0x40, 1, 1, 0], 256)) == REPLY
     }),
+    ("mpa.refuses-markers", |d| refuses(&responder(d, &frame(REQUEST, [0xc0, 1, 0, 0], 0)))),
+    ("mpa.refuses-pieces", |d| refuses(&responder(d, &REQUEST[..19])) && reply(d, REQUEST) == REPLY),
     ("mpa.refuses-request-r", |d| refuses(&responder(d, &frame(REQUEST, [0x60, 1, 0, 0], 0)))),
     ("mpa.refuses-reserved-bits", |d| refuses(&responder(d, &frame(REQUEST, [0x44, 1, 0, 0], 0)))),
     ("mpa.refuses-revision-1", |d| refuses(&responder(d, REQUEST))),

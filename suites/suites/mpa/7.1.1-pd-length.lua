@@ -86,6 +86,34 @@ case {
 }
 
 case {
+  id = "mpa/7.1.1-pd-length/reply",
+  version = 1,
+  title = "PD_Length of an enhanced Reply counts the octets behind the header, those of RFC 6581 among them",
+  requirements = { "MPA-7.1.1-24", "MPA-7.1.1-29" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { enhanced = true, revision = 2 })
+    -- A length that is too small leaves octets over, one that is too great waits for more.
+    conn:expect_reply {
+      requirement = { "MPA-7.1.1-24", "MPA-7.1.1-29" },
+      reject = false,
+      enhanced = true,
+      overdue_fails = true,
+    }
+    conn:expect_silence { requirement = "MPA-7.1.1-24", within = 1 }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
   id = "mpa/7.1.1-pd-length/taken",
   version = 1,
   title = "Private data of every length up to 512 octets is taken",
