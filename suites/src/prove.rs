@@ -40,7 +40,9 @@ pub struct Matrix {
     pub broken: Vec<CaseResult>,
     /// Cases that do not apply to the twin.
     pub skipped: Vec<String>,
-    /// Deviations in the order of their catalogue, but for those of an Initiator alone; those that no case is about are among them.
+    /// Deviations that the twin is never in a position to commit, and why.
+    pub beyond: Vec<(&'static Deviation, &'static str)>,
+    /// The others, in the order of their catalogue; those that no case is about are among them.
     pub rows: Vec<Row>,
 }
 
@@ -91,8 +93,11 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     }
     let keys: Vec<_> = correct.results.iter().map(|result| result.key.clone()).collect();
     matrix.broken = correct.results.into_iter().filter(|result| result.verdict > Verdict::Pass).collect();
-    // The twin is a responder.
-    for deviation in hostile::all().filter(|deviation| !deviation.is_of_initiator()) {
+    for deviation in hostile::all() {
+        if let Some(why) = beyond_the_twin(deviation) {
+            matrix.beyond.push((deviation, why));
+            continue;
+        }
         let about: Vec<&CaseInfo> = matrix
             .cases
             .iter()
@@ -113,6 +118,14 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
         matrix.rows.push(Row { deviation, cells });
     }
     Ok(matrix)
+}
+
+/// Why the builtin responder cannot deviate so.
+fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
+    if deviation.is_of_initiator() {
+        return Some("it is an MPA Initiator's, and the twin is a Responder");
+    }
+    (deviation.name == "mpa.sends-after-rejection").then_some("the twin's services reject nobody")
 }
 
 fn cell(result: &CaseResult, deviation: &Deviation) -> Cell {

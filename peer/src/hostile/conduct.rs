@@ -89,7 +89,7 @@ conduct! {
         "A marker that points elsewhere than to its FPDU is not noticed.";
     "mpa.replies-unasked" replies_unasked ["MPA-7.1.2-12", "MPA-7.1.2-3"]
         "The Responder sends a Reply as soon as TCP is there.";
-    "mpa.sends-after-rejection" sends_after_rejection ["MPA-7.1.2-15"]
+    "mpa.sends-after-rejection" sends_after_rejection ["MPA-7.1.2-15", "MPA-7.1.1-17"]
         "An FPDU goes out behind a Reply that rejects.";
     "mpa.sends-early" sends_early ["MPA-7.1.2-17", "MPA-7.1.3-2", "P2P-3-4", "P2P-mail.5-1"]
         "The Responder sends FPDUs before it has received one, the first a Write of no octets.";

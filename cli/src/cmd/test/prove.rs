@@ -30,6 +30,9 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
             say!("    no case is about it");
         }
     }
+    for (deviation, why) in &matrix.beyond {
+        say!("{}: not judged: {why}", deviation.name);
+    }
     for result in &matrix.broken {
         say!("\nnot passed by the correct twin: {}: {}: {}", result.key, result.verdict, result.explanation);
     }
