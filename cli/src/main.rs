@@ -12,6 +12,7 @@ mod colour;
 mod exit;
 mod habit;
 mod input;
+mod mangle;
 mod rnic;
 mod runtime;
 mod watch;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use weft_peer::driver::cm::{CmSettings, Connected};
 use weft_peer::driver::device::{DeviceSettings, random_seed};
 use weft_peer::driver::{Device, Tape};
+use weft_peer::hostile::mangle::Mangling;
 use weft_peer::memory::MemorySettings;
 use weft_peer::mpa::{Depth, EnhancedUse, Model, MpaSettings, Rtr, RtrKinds};
 use weft_peer::verbs::{Node, RnicSettings};
@@ -72,9 +73,9 @@ impl MpaArguments {
     }
 }
 
-/// A software RNIC of its own, recorded on `tape`.
-pub(crate) fn open(tape: Option<Tape>) -> anyhow::Result<Device> {
-    open_with(DeviceSettings { tape, ..DeviceSettings::default() })
+/// A software RNIC of its own, recorded on `tape`, mangled so.
+pub(crate) fn open(tape: Option<Tape>, mangling: Option<Mangling>) -> anyhow::Result<Device> {
+    open_with(DeviceSettings { tape, mangling, ..DeviceSettings::default() })
 }
 
 /// A software RNIC of its own.

@@ -105,3 +105,39 @@ fn the_software_rnic_deviates_too() {
     assert_eq!(run.status.code(), Some(1), "{text}");
     assert!(text.contains("RDMAP-4.1-3"), "{text}");
 }
+
+#[test]
+fn a_seed_mangles_the_same_way_each_time() {
+    let reply = |arguments: &[&str]| {
+        let mut serving = serve(arguments);
+        let address = serving.address();
+        connection(&address, REQUEST)
+    };
+    let mangled = |seed| reply(&["--mangle", "flip=1", "--seed", seed]);
+    assert_eq!(reply(&[]).len(), 20);
+    assert_eq!(mangled("1"), mangled("1"));
+    assert_ne!(mangled("1"), reply(&[]));
+    assert_ne!(mangled("1"), mangled("2"));
+    assert_eq!(reply(&["--mangle", "duplicate=1"]), reply(&[]).repeat(2));
+    // A seed that was not given is told, and can be given.
+    let mut serving = serve(&["--mangle", "insert=1,cut=2"]);
+    let address = serving.address();
+    let back = connection(&address, REQUEST);
+    let told = BufReader::new(serving.0.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(told.starts_with("weft: mangling: --mangle insert=1,cut=2 --seed "), "{told}");
+    let seed = told.rsplit(' ').next().unwrap();
+    assert_eq!(reply(&["--mangle", "insert=1,cut=2", "--seed", seed]), back);
+}
+
+/// Cut and late, but whole: both sides get all of it.
+#[test]
+fn what_is_only_cut_and_late_arrives() {
+    let mut serving = serve(&["--workloads", "127.0.0.1:0", "--mangle", "cut=1,delay=10", "--seed", "5"]);
+    let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
+    let address =
+        lines.find_map(|line| line.unwrap().strip_prefix("ping, bench and cat on ").map(str::to_owned)).unwrap();
+    let (host, port) = address.rsplit_once(':').unwrap();
+    let ping = ["ping", "-c", "-a", host, "-p", port, "-C", "3", "-S", "5000", "-V", "--mangle", "cut=1,delay=10"];
+    let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+}

@@ -8,6 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::task::JoinHandle;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
 use weft_peer::driver::{Direction, Link, LinkError, Received, TcpLink, TesterConnection, VirtualLink, What};
+use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::MpaSettings;
 use weft_peer::service::Echo;
 use weft_peer::{Deviations, Settings};
@@ -278,4 +279,52 @@ async fn the_echo_does_not_run_out_of_receives() {
 
 fn without_crc() -> Settings {
     Settings { mpa: MpaSettings { crc: false, ..MpaSettings::default() }, ..Settings::default() }
+}
+
+/// RFC 5044 section 7.1.1's Reply, twice, by both ways with the same octets; then what a mangler cut in the middle.
+#[tokio::test]
+async fn what_is_mangled_is_the_same_by_both_ways() {
+    let of = async |plan: &str, seed| {
+        let mangling = Mangling::new(plan.parse().unwrap(), seed);
+        let settings = ServerSettings { mangling: Some(mangling.clone()), ..ServerSettings::default() };
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+        let links = [
+            Link::Virtual(VirtualLink::echo(Settings::default()).mangled(mangling)),
+            Link::Tcp(TcpLink::new(server.local_addr())),
+        ];
+        let stop = server.stop_handle();
+        let running = tokio::spawn(server.run());
+        let mut both = Vec::new();
+        for mut link in links {
+            let mut connection = link.connect().await.unwrap();
+            connection.send(REQUEST).await.unwrap();
+            let mut octets = Vec::new();
+            let end = loop {
+                match next(&mut connection).await {
+                    Received::Octets(more) if octets.is_empty() => {
+                        octets.extend_from_slice(&more);
+                        // The target may have closed behind its Reply.
+                        let _ = connection.send(SEND).await;
+                        let _ = connection.finish().await;
+                    }
+                    Received::Octets(more) => octets.extend_from_slice(&more),
+                    end => break end,
+                }
+            };
+            both.push((octets, end));
+        }
+        stop.stop();
+        running.await.unwrap().unwrap();
+        let [virtually, tcp] = both.try_into().unwrap();
+        assert_eq!(virtually, tcp, "{plan}, seed {seed}");
+        virtually
+    };
+    let twice = |octets: &[u8]| [octets, octets].concat();
+    assert_eq!(of("duplicate=1", 1).await, ([twice(REPLY), twice(SEND)].concat(), Received::Fin));
+    let (cut_short, end) = of("half-close=1", 1).await;
+    assert_eq!(end, Received::Fin);
+    assert!(cut_short.len() < REPLY.len() && REPLY.starts_with(&cut_short), "{cut_short:?}");
+    for seed in 0..20 {
+        of("mutate=3,cut=2,delay=9", seed).await;
+    }
 }

@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Some(host) => crate::rnic::resolve(host, arguments.port).await?,
             None => here(arguments.mpa.settings(), busy_poll)?,
         };
-        let device = crate::rnic::open_with(DeviceSettings { tape, busy_poll })?;
+        let device = crate::rnic::open_with(DeviceSettings { tape, busy_poll, ..DeviceSettings::default() })?;
         if arguments.connections.is_some() {
             let carrier = arguments.op.first().copied().unwrap_or(Op::Write).carrier();
             scale::run(arguments, &device, other, carrier, arguments.size.unwrap_or(4096)).await?;

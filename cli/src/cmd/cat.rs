@@ -13,6 +13,7 @@ use weft_peer::workload::bench::Carrier;
 use weft_peer::workload::cat::{Ask, Cat, Totals};
 
 use crate::exit::{BadInput, note};
+use crate::mangle::MangleArguments;
 use crate::rnic::{self, MpaArguments};
 use crate::runtime;
 use crate::watch::WatchArguments;
@@ -51,6 +52,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     mpa: MpaArguments,
     #[command(flatten)]
+    mangle: MangleArguments,
+    #[command(flatten)]
     watch: WatchArguments,
 }
 
@@ -78,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(&arguments.address, arguments.port).await?;
-    let device = rnic::open(tape)?;
+    let device = rnic::open(tape, arguments.mangle.mangling())?;
     let settings = arguments.mpa.settings();
     let (mut cat, gives) = if arguments.listen {
         let listener = Listener::bind(&device, address, settings)

@@ -11,6 +11,7 @@ use weft_peer::workload::WorkloadError;
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
 
 use crate::exit::{BadInput, note};
+use crate::mangle::MangleArguments;
 use crate::rnic::{self, MpaArguments};
 use crate::runtime;
 use crate::watch::WatchArguments;
@@ -69,6 +70,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     mpa: MpaArguments,
     #[command(flatten)]
+    mangle: MangleArguments,
+    #[command(flatten)]
     watch: WatchArguments,
 }
 
@@ -90,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
-    let device = rnic::open(tape)?;
+    let device = rnic::open(tape, arguments.mangle.mangling())?;
     let mut client = Client::new(&device, arguments.size, arguments.validate).map_err(rnic::failed)?;
     let connected = client.connect(address, arguments.mpa.settings()).await;
     let connected = connected.map_err(|error| rnic::unreachable(address, &error))?;
@@ -142,7 +145,7 @@ fn summary(arguments: &Arguments, times: &mut [Duration], out: &mut impl Write) 
 
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
-    let device = rnic::open(tape)?;
+    let device = rnic::open(tape, arguments.mangle.mangling())?;
     let listener = listen(&device, address, arguments.mpa.settings())?;
     if arguments.debug || arguments.port == 0 {
         note(&format!("listening on {}", listener.local_addr()));

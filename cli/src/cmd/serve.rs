@@ -7,10 +7,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use weft_peer::driver::serve::{Happened, Server, ServerSettings, Told};
+use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::Negotiated;
 use weft_peer::{Deviations, Settings};
 
 use crate::exit::BadInput;
+use crate::mangle::MangleArguments;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -18,7 +20,9 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  weft serve                                        a correct responder on 127.0.0.1:7174\n  \
-    weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n\n\
+    weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n  \
+    weft serve --seed 7                               one whose octets are mangled, the same way for each who asks with 7\n  \
+    weft serve --mangle truncate,reset=50,cut=2       one that loses ends, resets and cuts its writes\n\n\
     It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft bench`\n\
     and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
     --trace and --write watch the second port. What happens on the connections of both is told on standard error. Ctrl-C stops it."
@@ -37,6 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
+    mangle: MangleArguments,
+    #[command(flatten)]
     watch: WatchArguments,
 }
 
@@ -50,14 +56,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let connection = Settings { deviations: deviations.clone(), ..Settings::default() };
     runtime::block_on(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
-        let settings = ServerSettings { connection, ..ServerSettings::default() };
+        let mangling = arguments.mangle.mangling();
+        let settings = ServerSettings { connection, mangling: mangling.clone(), ..ServerSettings::default() };
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| cannot_listen(listen, &error))?;
         // Who started it may have gone away; it serves all the same.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
         if let Some(address) = workloads {
-            let address = workloads::start(address, deviations, tape, arguments.quiet)?;
+            let address = workloads::start(address, deviations, mangling.clone(), tape, arguments.quiet)?;
             let _ = writeln!(io::stdout(), "ping, bench and cat on {address}");
         }
         let stop = server.stop_handle();
@@ -68,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let quiet = arguments.quiet;
         let served = server.run_telling(move |told| {
             if !quiet {
-                let _ = writeln!(io::stderr(), "{}", line(&told));
+                let _ = writeln!(io::stderr(), "{}", line(&told, mangling.as_ref()));
             }
         });
         let served = served.await;
@@ -96,9 +103,12 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput {
 }
 
 /// A line of the log.
-fn line(told: &Told) -> String {
+fn line(told: &Told, mangling: Option<&Mangling>) -> String {
     let what = match told.what {
-        Happened::Accepted => "TCP connected".to_owned(),
+        Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(told.number - 1)) {
+            Some(seed) => format!("TCP connected; what goes to it is mangled by seed {seed}"),
+            None => "TCP connected".to_owned(),
+        },
         Happened::Established(negotiated) => agreed(&negotiated),
         Happened::Closed { closed, sends } => {
             let how = closed.map_or_else(|| "gone before it was served".to_owned(), |closed| closed.to_string());

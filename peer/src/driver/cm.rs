@@ -105,10 +105,12 @@ impl Device {
                         // The peer hears why (RFC 6581 section 9).
                         stream.write_all(&last_words(&negotiated, error)).await?;
                         stream.finish()?;
+                        stream.flushed().await?;
                         return Err(CmError::Setup(error));
                     }
                     AfterReply::Rejected(peer) => {
                         stream.finish()?;
+                        stream.flushed().await?;
                         return Err(CmError::Rejected(peer));
                     }
                 }
@@ -277,6 +279,7 @@ impl ConnectRequest {
         self.decision.reject(private_data, &mut reply);
         self.stream.write_all(&reply).await?;
         self.stream.finish()?;
+        self.stream.flushed().await?;
         Ok(())
     }
 }

@@ -17,9 +17,10 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
-use super::stream::{Opener, Stream};
+use super::stream::{Flushed, Opener, Stream};
 use super::tape::Tape;
 use super::tcp::Clock;
+use crate::hostile::mangle::Mangling;
 use crate::verbs::{
     CompletionHandlerId, CqError, CqHandle, HandlerAddress, HandlerOperation, LlpHandle, LlpSettings, Notification,
     NotifyKind, PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, ReceiveWr, Rnic, SendWr, Sent, SrqHandle,
@@ -47,6 +48,8 @@ pub struct DeviceSettings {
     /// A connection from which nothing more can be read is asked again for so long before its task sleeps: round trips without a
     /// wake-up, for a processor that does nothing else meanwhile. For few connections. Default 0.
     pub busy_poll: Duration,
+    /// What is done to what all connections send, start-up included; the first has number 0. Default none.
+    pub mangling: Option<Mangling>,
 }
 
 #[derive(Debug)]
@@ -125,7 +128,7 @@ impl Device {
         let posted = rnic.post_send(qp, list);
         let llp = rnic.query_qp(qp).ok().and_then(|attributes| attributes.llp);
         if let Some((llp, stream)) = llp.and_then(|llp| Some((llp, self.stream(llp)?)))
-            && self.transmit(&mut rnic, &stream, llp) != After::Idle
+            && (self.transmit(&mut rnic, &stream, llp) != After::Idle || stream.flush_timeout().is_some())
         {
             // Its task waits for TCP, or ends the connection.
             stream.wake.notify_one();
@@ -250,7 +253,9 @@ impl Device {
     /// Takes over a TCP connection, on which start-up is still to be done.
     pub(super) fn stream_of(&self, tcp: TcpStream, by: Opener) -> io::Result<Stream> {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
-        Stream::new(tcp, self.0.settings.tape.as_ref(), self.0.clock, number, by)
+        let settings = &self.0.settings;
+        let mangler = settings.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
+        Stream::new(tcp, settings.tape.as_ref(), mangler, self.0.clock, number, by)
     }
 
     /// Joins a connection on which start-up is done with a Queue Pair, and drives it until it is over.
@@ -290,10 +295,13 @@ impl Device {
                 let mut rnic = self.lock();
                 let after = self.transmit(&mut rnic, stream, llp);
                 self.notify(&mut rnic);
-                if after == After::Reset || rnic.is_stream_over(llp) {
+                let late = stream.flush_timeout();
+                if after == After::Reset || rnic.is_stream_over(llp) && late.is_none() {
                     return;
                 }
-                (after == After::Blocked, rnic.poll_timeout(llp), rnic.wants_octets(llp))
+                let blocked = after == After::Blocked;
+                let deadline = [rnic.poll_timeout(llp), late.filter(|_| !blocked)].into_iter().flatten().min();
+                (blocked, deadline, rnic.wants_octets(llp))
             };
             let reads = readable && wanted;
             if reads && !blocked && !self.0.settings.busy_poll.is_zero() {
@@ -323,8 +331,25 @@ impl Device {
         }
     }
 
-    /// Sends as long as TCP takes some, but not so long that others wait for the lock.
+    /// Sends what there is, and what a mangler has made of it by now.
     fn transmit(&self, rnic: &mut Rnic, stream: &Stream, llp: LlpHandle) -> After {
+        let after = self.offer(rnic, stream, llp);
+        match stream.flush() {
+            // It is full, and goes on by time, not when TCP takes more.
+            Ok(Flushed::Idle) if after == After::Blocked && stream.flush_timeout().is_some() => After::Idle,
+            Ok(Flushed::Idle) => after,
+            Ok(Flushed::Blocked) => After::Blocked,
+            // The RNIC may know nothing of it, and hears of it when the stream is left.
+            Ok(Flushed::Reset) => After::Reset,
+            Err(_) => {
+                rnic.handle_reset(self.0.clock.now(), llp);
+                After::Idle
+            }
+        }
+    }
+
+    /// Sends as long as TCP takes some, but not so long that others wait for the lock.
+    fn offer(&self, rnic: &mut Rnic, stream: &Stream, llp: LlpHandle) -> After {
         let mut turn = 0;
         while turn < TURN {
             let now = self.0.clock.now();

@@ -63,7 +63,7 @@ pub async fn initiate(
                 Connection::initiate(clock.now(), settings.clone()).map_err(InitiateError::PrivateData)?;
             // Nobody stops it but the limit.
             let (_sender, stop) = watch::channel(false);
-            drive(stream, &mut connection, &mut service, clock, stop).await;
+            drive(stream, &mut connection, &mut service, clock, stop, None).await;
             if !connection.may_fall_back() {
                 return Ok(());
             }

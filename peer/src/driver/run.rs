@@ -10,6 +10,7 @@ use tokio::time::sleep_until;
 
 use super::tcp::{self, Clock, is_reset};
 use crate::connection::{Connection, Settings, Transmit};
+use crate::hostile::mangle::{Mangler, next_transmit};
 use crate::service::{Service, deliver_events};
 
 /// Octets that one read takes at most.
@@ -24,13 +25,15 @@ pub(super) fn prepare(stream: &TcpStream, settings: &mut Settings) -> io::Result
 
 /// Drives `connection` until it is over. `stop` turning true closes it gracefully.
 ///
-/// One transmit is held at a time, so the rest stays where its user posted it; the service says whether more may be read.
+/// One transmit is held at a time, so the rest stays where its user posted it; the service says whether more may be read. A
+/// mangler holds more.
 pub(super) async fn drive(
     mut stream: TcpStream,
     connection: &mut Connection,
     service: &mut (impl Service + ?Sized),
     clock: Clock,
     mut stop: watch::Receiver<bool>,
+    mut mangler: Option<Mangler>,
 ) {
     let mut buffer = vec![0; READ_LEN];
     let mut unsent = Bytes::new();
@@ -42,7 +45,7 @@ pub(super) async fn drive(
             unsent.clear();
         }
         if unsent.is_empty() {
-            match connection.poll_transmit(clock.now()) {
+            match next_transmit(clock.now(), connection, mangler.as_mut()) {
                 Some(Transmit::Octets(octets)) => unsent = octets,
                 Some(Transmit::Fin) => {
                     if stream.shutdown().await.is_err() {
@@ -51,16 +54,21 @@ pub(super) async fn drive(
                     continue;
                 }
                 Some(Transmit::Reset) => {
+                    if mangler.is_some() {
+                        // It may know nothing of it.
+                        connection.handle_reset(clock.now());
+                    }
                     deliver_events(clock.now(), connection, service);
                     // The connection is gone whether or not the socket could be told to send RST.
                     let _ = tcp::reset(stream);
                     return;
                 }
-                None if connection.is_over() => return,
+                None if connection.is_over() && mangler.as_ref().is_none_or(Mangler::is_idle) => return,
                 None => {}
             }
         }
-        let deadline = connection.poll_timeout();
+        let mangled = mangler.as_ref().filter(|_| unsent.is_empty()).and_then(Mangler::poll_timeout);
+        let deadline = [connection.poll_timeout(), mangled].into_iter().flatten().min();
         let ready = service.is_ready(connection);
         let (mut reader, mut writer) = stream.split();
         tokio::select! {
@@ -68,6 +76,7 @@ pub(super) async fn drive(
                 Ok(octets) => unsent.advance(octets),
                 Err(_) => {
                     unsent.clear();
+                    mangler.iter_mut().for_each(Mangler::discard);
                     connection.handle_reset(clock.now());
                 }
             },
@@ -82,6 +91,7 @@ pub(super) async fn drive(
                     if !is_reset(&error) {
                         tracing::debug!(%error, "reading failed");
                     }
+                    mangler.iter_mut().for_each(Mangler::discard);
                     connection.handle_reset(clock.now());
                 }
             },

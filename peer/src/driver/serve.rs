@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use super::run::{drive, prepare};
 use super::tcp::Clock;
 use crate::connection::{Closed, Connection, Event, Settings};
+use crate::hostile::mangle::Mangling;
 use crate::mpa::Negotiated;
 use crate::service::{Echo, Service};
 use crate::time::Instant;
@@ -33,13 +34,15 @@ use crate::time::Instant;
 pub struct ServerSettings {
     /// Settings of each connection, deviations among them. The EMSS is TCP's.
     pub connection: Settings,
+    /// What is done to what it sends; the connection that is accepted first has number 0. Default none.
+    pub mangling: Option<Mangling>,
     /// Connections that are served at a time; further ones wait in TCP's queue. Default 1024.
     pub max_connections: usize,
 }
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        ServerSettings { connection: Settings::default(), max_connections: 1024 }
+        ServerSettings { connection: Settings::default(), mangling: None, max_connections: 1024 }
     }
 }
 
@@ -190,6 +193,7 @@ impl Server {
             };
             let mut settings = self.settings.connection.clone();
             let stop = self.stop.0.subscribe();
+            let mangler = self.settings.mangling.as_ref().map(|mangling| mangling.mangler(number));
             number += 1;
             let tell = Arc::clone(&tell);
             tasks.spawn(async move {
@@ -201,7 +205,7 @@ impl Server {
                     tracing::debug!(%error, "a connection ended before it was served");
                 } else {
                     let mut connection = Connection::respond(clock.now(), settings);
-                    drive(stream, &mut connection, &mut service, clock, stop).await;
+                    drive(stream, &mut connection, &mut service, clock, stop, mangler).await;
                 }
                 tell(Happened::Closed { closed: service.closed, sends: service.sends });
             });

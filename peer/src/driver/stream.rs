@@ -3,21 +3,28 @@
 use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::time::sleep_until;
 
 use super::tape::{Direction, Tape, What};
 use super::tcp::Clock;
+use crate::connection::Transmit;
+use crate::hostile::mangle::Mangler;
+use crate::time::Instant;
 
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Stream {
     tcp: TcpStream,
+    clock: Clock,
+    mangled: Option<Mutex<Mangled>>,
     log: Option<Log>,
     /// Wakes the task that drives it.
     pub(super) wake: Notify,
@@ -27,10 +34,30 @@ pub(super) struct Stream {
 #[derive(Debug)]
 struct Log {
     tape: Tape,
-    clock: Clock,
     number: u32,
     /// This side's end of the connection is on the tape.
     ended: AtomicBool,
+}
+
+/// What stands between the endpoint and TCP where it is told to mangle.
+#[derive(Debug)]
+struct Mangled {
+    mangler: Mangler,
+    /// A write that TCP has not taken whole.
+    unsent: Bytes,
+    /// It has reset the connection.
+    reset: bool,
+}
+
+/// What is left of what a mangler had to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flushed {
+    /// Nothing, for now.
+    Idle,
+    /// TCP takes no more.
+    Blocked,
+    /// The connection is reset.
+    Reset,
 }
 
 /// Who connected.
@@ -42,10 +69,18 @@ pub(super) enum Opener {
 
 impl Stream {
     /// Takes over a connection, without delay of small segments; `number` is the tape's for it.
-    pub(super) fn new(tcp: TcpStream, tape: Option<&Tape>, clock: Clock, number: u32, by: Opener) -> io::Result<Self> {
+    pub(super) fn new(
+        tcp: TcpStream,
+        tape: Option<&Tape>,
+        mangler: Option<Mangler>,
+        clock: Clock,
+        number: u32,
+        by: Opener,
+    ) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
-        let log = tape.map(|tape| Log { tape: tape.clone(), clock, number, ended: AtomicBool::new(false) });
-        let stream = Stream { tcp, log, wake: Notify::new() };
+        let log = tape.map(|tape| Log { tape: tape.clone(), number, ended: AtomicBool::new(false) });
+        let mangled = mangler.map(|mangler| Mutex::new(Mangled { mangler, unsent: Bytes::new(), reset: false }));
+        let stream = Stream { tcp, clock, mangled, log, wake: Notify::new() };
         if stream.log.is_some() {
             let (tester, target) = (stream.tcp.local_addr()?, stream.tcp.peer_addr()?);
             let direction = if by == Opener::Here { Direction::ToTarget } else { Direction::FromTarget };
@@ -106,11 +141,22 @@ impl Stream {
         read
     }
 
-    /// Writes as much as TCP takes.
+    /// Writes as much as TCP, or the mangler, takes.
     ///
     /// # Errors
     /// `WouldBlock`, or what TCP says.
     pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(mut mangled) = self.mangled() else { return self.write_to_tcp(slices) };
+        if !mangled.mangler.has_room() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let octets: Vec<u8> = slices.iter().flat_map(|slice| slice.iter()).copied().collect();
+        let written = octets.len();
+        mangled.mangler.push(self.clock.now(), Transmit::Octets(octets.into()));
+        Ok(written)
+    }
+
+    fn write_to_tcp(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let written = self.tcp.try_write_vectored(slices)?;
         self.record(Direction::ToTarget, || {
             let mut octets: Vec<u8> = Vec::with_capacity(written);
@@ -120,6 +166,61 @@ impl Stream {
             What::Octets(octets.into())
         });
         Ok(written)
+    }
+
+    /// Does what the mangler has to do by now.
+    ///
+    /// # Errors
+    /// What TCP says; nothing is left to do then.
+    pub(super) fn flush(&self) -> io::Result<Flushed> {
+        let Some(mut mangled) = self.mangled() else { return Ok(Flushed::Idle) };
+        let Mangled { mangler, unsent, reset } = &mut *mangled;
+        while !*reset {
+            if !unsent.is_empty() {
+                match self.write_to_tcp(&[IoSlice::new(unsent)]) {
+                    Ok(written) => unsent.advance(written),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
+                    Err(error) => {
+                        unsent.clear();
+                        mangler.discard();
+                        return Err(error);
+                    }
+                }
+                continue;
+            }
+            match mangler.poll(self.clock.now()) {
+                None => return Ok(Flushed::Idle),
+                Some(Transmit::Octets(octets)) => *unsent = octets,
+                Some(Transmit::Fin) => self.finish_tcp()?,
+                Some(Transmit::Reset) => {
+                    self.reset_tcp();
+                    *reset = true;
+                }
+            }
+        }
+        Ok(Flushed::Reset)
+    }
+
+    /// When there is something to [`flush`](Self::flush); at once where TCP took no more.
+    pub(super) fn flush_timeout(&self) -> Option<Instant> {
+        let mangled = self.mangled()?;
+        if mangled.unsent.is_empty() { mangled.mangler.poll_timeout() } else { Some(Instant::ORIGIN) }
+    }
+
+    /// Waits until everything is with TCP.
+    pub(super) async fn flushed(&self) -> io::Result<()> {
+        loop {
+            match (self.flush()?, self.flush_timeout()) {
+                (Flushed::Blocked, _) => self.ready(Interest::WRITABLE).await?,
+                (Flushed::Idle, Some(at)) => sleep_until(self.clock.to_tokio(at)).await,
+                (Flushed::Idle, None) => return Ok(()),
+                (Flushed::Reset, _) => return Err(io::ErrorKind::ConnectionReset.into()),
+            }
+        }
+    }
+
+    fn mangled(&self) -> Option<MutexGuard<'_, Mangled>> {
+        self.mangled.as_ref().map(|mangled| mangled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Writes all of it, waiting for TCP where it takes no more.
@@ -132,7 +233,7 @@ impl Stream {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        self.flushed().await
     }
 
     /// Reads some octets, waiting for the first; 0 at the peer's FIN.
@@ -146,8 +247,14 @@ impl Stream {
         }
     }
 
-    /// Closes this side's half.
+    /// Closes this side's half, behind all that a mangler has.
     pub(super) fn finish(&self) -> io::Result<()> {
+        let Some(mut mangled) = self.mangled() else { return self.finish_tcp() };
+        mangled.mangler.push(self.clock.now(), Transmit::Fin);
+        Ok(())
+    }
+
+    fn finish_tcp(&self) -> io::Result<()> {
         SockRef::from(&self.tcp).shutdown(Shutdown::Write)?;
         self.record_end(What::Fin);
         Ok(())
@@ -155,6 +262,14 @@ impl Stream {
 
     /// The connection is aborted when this is dropped: with a lingering time of zero, closing the socket sends RST.
     pub(super) fn reset(&self) {
+        if let Some(mut mangled) = self.mangled() {
+            mangled.unsent.clear();
+            mangled.mangler.discard();
+        }
+        self.reset_tcp();
+    }
+
+    fn reset_tcp(&self) {
         // The connection is gone whether or not the socket could be told.
         let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         self.record_end(What::Reset);
@@ -169,7 +284,7 @@ impl Stream {
 
     fn record(&self, direction: Direction, what: impl FnOnce() -> What) {
         if let Some(log) = &self.log {
-            log.tape.record(log.clock.now(), log.number, direction, what());
+            log.tape.record(self.clock.now(), log.number, direction, what());
         }
     }
 }

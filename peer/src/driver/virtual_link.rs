@@ -16,6 +16,7 @@ use bytes::Bytes;
 use super::link::{LinkError, Received};
 use super::tape::Tape;
 use crate::connection::{Connection, Settings, Transmit};
+use crate::hostile::mangle::{Mangler, Mangling, next_transmit};
 use crate::service::{Echo, Service, deliver_events};
 use crate::time::Instant;
 
@@ -27,6 +28,7 @@ pub struct VirtualLink {
     world: Arc<Mutex<World>>,
     tape: Tape,
     factory: Factory,
+    mangling: Option<Mangling>,
     connections: u32,
 }
 
@@ -45,7 +47,14 @@ impl VirtualLink {
     /// A target that has `factory` make the machine of each new connection.
     pub fn new(factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
         let world = Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new() }));
-        VirtualLink { world, tape: Tape::default(), factory: Box::new(factory), connections: 0 }
+        VirtualLink { world, tape: Tape::default(), factory: Box::new(factory), mangling: None, connections: 0 }
+    }
+
+    /// The same, and what the target sends is mangled.
+    #[must_use]
+    pub fn mangled(mut self, mangling: Mangling) -> Self {
+        self.mangling = Some(mangling);
+        self
     }
 
     /// The builtin responder with the echo service; `settings` hold its deviations.
@@ -66,7 +75,8 @@ impl VirtualLink {
         let arrival = world.now + Self::LATENCY;
         world.run_until(arrival, None);
         let (connection, service) = (self.factory)(arrival);
-        world.machines.insert(number, Machine::new(connection, service));
+        let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
+        world.machines.insert(number, Machine::new(connection, service, mangler));
         world.serve(number);
         let back = arrival + Self::LATENCY;
         world.run_until(back, None);
@@ -195,6 +205,7 @@ struct World {
 struct Machine {
     connection: Connection,
     service: Box<dyn Service>,
+    mangler: Option<Mangler>,
     to_target: VecDeque<(Instant, Item)>,
     to_tester: VecDeque<(Instant, Item)>,
     /// Octets in `to_target`.
@@ -212,10 +223,11 @@ enum Item {
 }
 
 impl Machine {
-    fn new(connection: Connection, service: Box<dyn Service>) -> Self {
+    fn new(connection: Connection, service: Box<dyn Service>, mangler: Option<Mangler>) -> Self {
         Machine {
             connection,
             service,
+            mangler,
             to_target: VecDeque::new(),
             to_tester: VecDeque::new(),
             unread: 0,
@@ -227,7 +239,8 @@ impl Machine {
     /// When something happens at the target's end next.
     fn next(&self) -> Option<Instant> {
         let arrival = if self.reads() { self.to_target.front().map(|(at, _)| *at) } else { None };
-        [arrival, self.connection.poll_timeout()].into_iter().flatten().min()
+        let mangled = self.mangler.as_ref().filter(|_| !self.is_held_back()).and_then(Mangler::poll_timeout);
+        [arrival, self.connection.poll_timeout(), mangled].into_iter().flatten().min()
     }
 
     /// Lets all happen that is due at `now`.
@@ -251,6 +264,15 @@ impl Machine {
         self.serve(now);
     }
 
+    /// The tester does not read.
+    fn is_held_back(&self) -> bool {
+        self.on_the_way >= VirtualLink::WINDOW
+    }
+
+    fn is_over(&self) -> bool {
+        self.connection.is_over() && self.mangler.as_ref().is_none_or(Mangler::is_idle)
+    }
+
     fn reads(&self) -> bool {
         self.service.is_ready(&self.connection)
     }
@@ -258,17 +280,23 @@ impl Machine {
     fn serve(&mut self, now: Instant) {
         loop {
             deliver_events(now, &mut self.connection, &mut *self.service);
-            if self.on_the_way >= VirtualLink::WINDOW {
+            if self.is_held_back() {
                 return;
             }
-            let item = match self.connection.poll_transmit(now) {
+            let item = match next_transmit(now, &mut self.connection, self.mangler.as_mut()) {
                 None => return,
                 Some(Transmit::Octets(octets)) => {
                     self.on_the_way += octets.len();
                     Item::Octets(octets)
                 }
                 Some(Transmit::Fin) => Item::Fin,
-                Some(Transmit::Reset) => Item::Reset,
+                Some(Transmit::Reset) => {
+                    if self.mangler.is_some() {
+                        // The machine may know nothing of it.
+                        self.connection.handle_reset(now);
+                    }
+                    Item::Reset
+                }
             };
             if self.abandoned {
                 self.on_the_way = 0;
@@ -316,7 +344,7 @@ impl World {
                 machine.handle(now);
             }
         }
-        self.machines.retain(|_, machine| !(machine.abandoned && machine.connection.is_over()));
+        self.machines.retain(|_, machine| !(machine.abandoned && machine.is_over()));
     }
 
     fn serve(&mut self, number: u32) {

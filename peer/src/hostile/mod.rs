@@ -5,7 +5,9 @@
 //! their inside: it calls one function of `hook` at each place where a misdeed can take hold, and looks at `Conduct` where
 //! something is done or left out.
 //!
-//! To add one: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
+//! [`mangle`] is chaos by seed, for which no requirement has to be named.
+//!
+//! To add a deviation: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
 //! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives), which says what it does at which
 //! place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
 //! the monitor in `cli/tests/hostile`.
@@ -31,6 +33,7 @@ mod ddp;
 mod extension;
 mod fpdu;
 pub(crate) mod hook;
+pub mod mangle;
 mod p2p;
 mod rdmap;
 mod segment;

@@ -68,7 +68,7 @@ pub(super) fn here(settings: CmSettings, busy_poll: Duration) -> anyhow::Result<
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
         runtime::on_one_thread(async {
-            let device = rnic::open_with(DeviceSettings { tape: None, busy_poll })?;
+            let device = rnic::open_with(DeviceSettings { busy_poll, ..DeviceSettings::default() })?;
             let listener = Listener::bind(&device, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
             sender.send(listener.local_addr())?;
             loop {

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use weft_peer::Deviations;
 use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::{Device, Tape};
+use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::PrivateData;
 use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::{self, Plan};
@@ -18,10 +19,11 @@ use crate::rnic;
 pub(super) fn start(
     address: SocketAddr,
     deviations: Deviations,
+    mangling: Option<Mangling>,
     tape: Option<Tape>,
     quiet: bool,
 ) -> anyhow::Result<SocketAddr> {
-    let device = rnic::open(tape)?;
+    let device = rnic::open(tape, mangling)?;
     device.verbs(|rnic| rnic.deviate(deviations));
     let listener = Listener::bind(&device, address, CmSettings::default())
         .map_err(|error| super::cannot_listen(address, &error))?;

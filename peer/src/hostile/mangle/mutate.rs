@@ -1,0 +1,73 @@
+//! Changes of one PDU's octets.
+
+use fastrand::Rng;
+use weft_core::wire::mpa::startup::HEADER_LEN;
+
+/// Offset and octets of fields.
+pub(super) type Fields = &'static [(usize, usize)];
+
+/// Flags, revision, `PD_Length`, IRD, ORD; the end of the key.
+pub(super) const STARTUP: Fields =
+    &[(16, 1), (17, 1), (HEADER_LEN - 2, 2), (HEADER_LEN, 2), (HEADER_LEN + 2, 2), (8, 8)];
+/// The control octets of DDP and RDMAP; STag and TO; the word, QN, MSN and MO; the fields of a Read Request and an Atomic Request.
+pub(super) const ULPDU: Fields =
+    &[(0, 1), (1, 1), (2, 4), (6, 8), (6, 4), (10, 4), (14, 4), (18, 4), (22, 8), (30, 4), (34, 4), (38, 8), (30, 8)];
+/// `ULPDU_Length`; what follows as in a ULPDU, without markers.
+pub(super) const FPDU: Fields = &[(0, 2), (0, 2), (2, 1), (3, 1), (4, 4), (8, 8)];
+/// Anything.
+pub(super) const UNKNOWN: Fields = &[(0, 1), (0, 2), (0, 4)];
+
+/// Flips a bit, or some.
+pub(super) fn flip(rng: &mut Rng, octets: &mut [u8]) {
+    let bits = if rng.bool() { 1 } else { rng.usize(2..=8) };
+    for _ in 0..bits {
+        if let Some(octet) = pick(rng, octets) {
+            *octet ^= 1 << rng.u32(0..8);
+        }
+    }
+}
+
+/// Gives a field a value from the edge of its range, or next to the one that it has.
+pub(super) fn edge(rng: &mut Rng, octets: &mut [u8], fields: Fields) {
+    let Some((offset, len)) = rng.choice(fields).copied() else { return };
+    let Some(field) = octets.get_mut(offset..offset + len) else { return };
+    let right = field.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
+    let top = 1_u64 << (8 * len - 1);
+    let value = match rng.u32(0..12) {
+        0 => 0,
+        1 => 1,
+        2 => u64::MAX,
+        3 => u64::MAX - 1,
+        4 => top,
+        5 => top - 1,
+        6 => right.wrapping_add(1),
+        7 => right.wrapping_sub(1),
+        8 => right.wrapping_add(4096),
+        9 => right.wrapping_shl(1),
+        10 => 0_u64.wrapping_sub(rng.u64(2..=4096)),
+        _ => rng.u64(..),
+    };
+    field.copy_from_slice(&value.to_be_bytes()[8 - len..]);
+}
+
+/// Takes octets off the end.
+pub(super) fn truncate(rng: &mut Rng, octets: &mut Vec<u8>) {
+    octets.truncate(rng.usize(0..=octets.len()));
+}
+
+/// Puts octets in somewhere: all alike, or any.
+pub(super) fn insert(rng: &mut Rng, octets: &mut Vec<u8>) {
+    let mut more = vec![*rng.choice(&[0, 0xff]).unwrap_or(&0); rng.usize(1..=32)];
+    if rng.bool() {
+        rng.fill(&mut more);
+    }
+    let at = rng.usize(0..=octets.len());
+    octets.splice(at..at, more);
+}
+
+/// Headers are where it hurts: half of the time it is one of the first octets.
+fn pick<'a>(rng: &mut Rng, octets: &'a mut [u8]) -> Option<&'a mut u8> {
+    const HEADERS: usize = 48;
+    let among = if rng.bool() { octets.len().min(HEADERS) } else { octets.len() };
+    if among == 0 { None } else { octets.get_mut(rng.usize(0..among)) }
+}
