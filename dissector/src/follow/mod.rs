@@ -106,6 +106,12 @@ impl Books {
 
     /// No unit follows.
     pub(crate) fn finish(&mut self) {
+        for direction in 0..2 {
+            if self.mpa.tcp[direction].lacks_its_end() {
+                self.mpa.streams[direction].broken = true;
+                self.traffic.lose(direction);
+            }
+        }
         if let Some(books) = &mut self.context.sdp {
             books.finish();
         }

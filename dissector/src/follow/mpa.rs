@@ -34,7 +34,7 @@ impl MpaBooks {
     pub(super) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.tcp[direction].segment(segment);
         if segment.ack_flag && !segment.rst {
-            self.tcp[1 - direction].acknowledged(segment.ack);
+            self.tcp[1 - direction].acknowledged(segment.ack, segment.frame);
         }
         let scale = tcp::window_scale(&self.tcp[direction], &self.tcp[1 - direction]);
         self.windows[direction].segment(segment, scale);

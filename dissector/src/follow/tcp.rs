@@ -35,6 +35,10 @@ pub(crate) struct TcpFacts {
     pub resegmented: Option<u64>,
     /// Did octets pass that were not captured, or not by then?
     pub missed: bool,
+    /// The first frame in which the peer acknowledges octets that were not captured by then: it may have had whatever the capture
+    /// has behind it.
+    pub acked_unseen: Option<u64>,
+    acked: Option<u32>,
     /// The first segments with payload: frame, and what it acknowledged.
     acks: Vec<(u64, u32)>,
     isn: Option<u32>,
@@ -78,9 +82,27 @@ impl TcpFacts {
         }
     }
 
-    /// Notes that the peer acknowledges octets up to `ack`.
-    pub(crate) fn acknowledged(&mut self, ack: u32) {
-        self.missed |= self.sent_up_to().is_some_and(|sent| before(sent, ack));
+    /// Notes that the peer acknowledges octets up to `ack` in `frame`.
+    pub(crate) fn acknowledged(&mut self, ack: u32, frame: u64) {
+        if self.sent_up_to().is_some_and(|sent| before(sent, ack)) {
+            self.missed = true;
+            self.acked_unseen.get_or_insert(frame);
+            if self.acked.is_none_or(|acked| before(acked, ack)) {
+                self.acked = Some(ack);
+            }
+        }
+    }
+
+    /// Do the FIN or what the peer acknowledged lie behind the last octet that was captured?
+    pub(crate) fn lacks_its_end(&self) -> bool {
+        let (Some(next), Some(sent)) = (self.next, self.sent_up_to()) else { return false };
+        self.fin.is_some_and(|fin| before(next, fin)) || self.acked.is_some_and(|acked| before(sent, acked))
+    }
+
+    /// Did the peer acknowledge octets in `frame`, or before it, that the capture has later or not at all? Then the order of
+    /// frames does not tell what it knew.
+    pub(crate) fn may_be_late_at(&self, frame: u64) -> bool {
+        self.acked_unseen.is_some_and(|unseen| unseen <= frame)
     }
 
     /// The sequence number behind all that was captured; a FIN has one of its own.

@@ -162,7 +162,8 @@ impl Traffic {
         }
     }
 
-    fn lose(&mut self, direction: usize) {
+    /// Octets of `direction` are missing, or not to be believed.
+    pub(super) fn lose(&mut self, direction: usize) {
         let side = &mut self.sides[direction];
         side.lost = true;
         side.messages.lose();

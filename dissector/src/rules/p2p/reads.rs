@@ -21,7 +21,8 @@ pub(super) static WITHIN_DEPTHS: Rule = Rule {
 fn within_depths(books: &Books, findings: &mut Findings<'_>) {
     let Some(pair) = books.connection.pair() else { return };
     for (direction, reads) in books.mpa.reads.iter().enumerate() {
-        let [own, peer] = reads.excess();
+        let is_in_step = |excess: &Excess| !books.mpa.tcp[1 - direction].may_be_late_at(excess.frame);
+        let [own, peer] = reads.excess().map(|excess| excess.filter(is_in_step));
         let is_initiator = direction == pair.initiator;
         let mut tell = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
             let expected = format!("at most {} unanswered Read Requests, by the {limit}", most.unwrap_or(0));
@@ -116,6 +117,18 @@ mod tests {
         let good = reads("0004 0001", "0001 0002", 1, true);
         proves(requirement!("P2P-9.1-3"), &reads("0004 0001", "0001 0001", 1, true), &good);
         proves(requirement!("P2P-9.1-5"), &reads("0001 0001", "0001 0004", 1, true), &good);
+    }
+
+    #[test]
+    fn a_response_that_was_acknowledged_came_before() {
+        let mut wire = Wire::started_as(
+            &testing::startup_frame(0x50, 2, &testing::hex("0001 0001")),
+            &testing::reply_frame(0x50, 2, &testing::hex("0001 0001")),
+        );
+        wire.send(0, &read(1));
+        wire.swapped(|wire| wire.send(1, &response()), |wire| wire.send(0, &read(2)));
+        wire.send(1, &response());
+        assert_eq!(wire.errors(), []);
     }
 
     #[test]
