@@ -71,7 +71,10 @@ fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
             let expected = "20 07: no ready-to-receive type of the Reply can be sent";
             findings.at(requirement!("P2P-9.2-23"), unit, at, expected, found);
         }
-        (false, false) if !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) => {
+        // Section 9.3 speaks of the flow with A = 1; without it nothing is left to establish behind the Reply.
+        (false, false)
+            if pair.is_peer_to_peer() && !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) =>
+        {
             let expected = "20 05 for a local error that has no code of its own";
             findings.at(requirement!("P2P-9.3-4"), unit, at, expected, found);
         }
@@ -116,5 +119,7 @@ mod tests {
         proves(requirement!("P2P-9.2-23"), &no_type("2005 0000"), &no_type("2007 0000"));
         let local = |what: &str| terminate("8001 c001", "8001 c001", what);
         proves(requirement!("P2P-9.3-4"), &local("0000 0000"), &local("2005 0000"));
+        // In the client-server model the connection stands, and errors are RDMAP's.
+        proves(requirement!("P2P-9.3-4"), &local("0206 0000"), &terminate("0001 0001", "0001 0001", "0206 0000"));
     }
 }
