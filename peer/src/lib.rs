@@ -9,6 +9,7 @@
 //! - [`Connection`]: the layers composed, the type that drivers and services hold;
 //! - [`service`]: what a builtin endpoint does with its connections (echo);
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
+//! - [`portmap`]: the SDP port mapper, client and server;
 //! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
 //!
@@ -21,6 +22,7 @@ pub mod driver;
 pub mod hostile;
 pub mod memory;
 pub mod mpa;
+pub mod portmap;
 pub mod rdmap;
 pub mod service;
 pub mod time;

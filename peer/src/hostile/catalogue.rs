@@ -35,6 +35,7 @@ pub(super) const fn layer_of(name: &str) -> Layer {
     match name.as_bytes() {
         [b'd', b'd', b'p', ..] => Layer::Ddp,
         [b'r', b'd', b'm', b'a', b'p', ..] => Layer::Rdmap,
+        [b'p', b'm', b'.', ..] => Layer::SdpPm,
         _ => Layer::Mpa,
     }
 }
@@ -57,6 +58,7 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
         super::extension::ALL,
         super::fpdu::ALL,
         super::p2p::ALL,
+        super::portmap::ALL,
         super::rdmap::ALL,
         super::startup::ALL,
         super::terminate::ALL,

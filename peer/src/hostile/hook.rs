@@ -3,14 +3,21 @@
 //! The correct code calls these functions, one a place; each goes through the set's hooks for that place, and does nothing for the
 //! correct endpoint. What a single deviation does stands in its row of a table, not in the correct code.
 
+use core::net::SocketAddr;
+use std::borrow::Cow;
+
 use weft_core::wire::mpa::{Fpdu, Framing, Startup};
+use weft_core::wire::portmap::Message as PmMessage;
 use weft_core::wire::rdmap::{AtomicOperation, Terminate};
 
 use super::fpdu::SentFpdu;
+pub(crate) use super::portmap::PmSide;
+use super::portmap::{PmConduct, PmSent};
 use super::segment::{Kept, SentSegment};
 use super::{Conduct, Deviations};
 use crate::connection::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
+use crate::portmap::Datagram;
 use crate::rdmap::Fault;
 
 /// A place, and what the deviation does there.
@@ -38,6 +45,14 @@ pub(crate) enum Hook {
     Opening(fn(&mut Vec<Vec<u8>>)),
     /// A fault that was found: overlook it? The segment is passed by then.
     Overlooks(fn(Fault, &mut Kept) -> bool),
+    /// The octets of a port mapper's datagram that arrived, before they are judged; none when it is to be lost.
+    PmArrived(fn(PmSide, &mut Vec<u8>)),
+    /// What a port mapper does and leaves out.
+    PmConduct(fn(&mut PmConduct)),
+    /// A PMReq, as the client holds and sends it.
+    PmRequest(fn(&mut PmMessage)),
+    /// A port mapper's datagram on its way out.
+    PmSent(fn(&mut PmSent<'_>)),
     /// A good FPDU that arrived: refuse it?
     Refuses(fn(&Fpdu<'_>) -> bool),
     /// A DDP segment that arrived: what to refuse it for.
@@ -90,6 +105,8 @@ places! {
     negotiated: Negotiated(settled: &mut Negotiated);
     /// Before a ready-to-receive message goes out.
     opening: Opening(ulpdus: &mut Vec<Vec<u8>>);
+    /// When a question is asked.
+    pm_request: PmRequest(message: &mut PmMessage);
     /// Before the Reply is emitted.
     reply: Reply(request: &PeerFrame, frame: &mut Startup<'_>);
     /// Before the Request is emitted.
@@ -117,6 +134,53 @@ pub(crate) fn conduct(deviations: &Deviations) -> Conduct {
         }
     }
     conduct
+}
+
+/// When a port mapper is made.
+pub(crate) fn pm_conduct(deviations: &Deviations) -> PmConduct {
+    let mut conduct = PmConduct::default();
+    for hook in each(deviations) {
+        if let Hook::PmConduct(change) = hook {
+            change(&mut conduct);
+        }
+    }
+    conduct
+}
+
+/// For each datagram of a port mapper that arrived: the one to judge in its place.
+pub(crate) fn pm_arrived<'o>(deviations: &Deviations, receiver: PmSide, octets: &'o [u8]) -> Option<Cow<'o, [u8]>> {
+    let mut arrived = Cow::Borrowed(octets);
+    for hook in each(deviations) {
+        if let Hook::PmArrived(change) = hook {
+            change(receiver, arrived.to_mut());
+            if arrived.is_empty() {
+                return None;
+            }
+        }
+    }
+    Some(arrived)
+}
+
+/// For each message of a port mapper: the datagrams to send.
+pub(crate) fn pm_sent(
+    deviations: &Deviations,
+    message: &PmMessage,
+    to: SocketAddr,
+    repeat: u32,
+    answers: Option<&PmMessage>,
+    mut put: impl FnMut(Datagram),
+) {
+    let mut octets = Vec::new();
+    message.emit(&mut octets);
+    let mut sent = PmSent { message, answers, repeat, octets, to, aside: false, copies: 1 };
+    for hook in each(deviations) {
+        if let Hook::PmSent(change) = hook {
+            change(&mut sent);
+        }
+    }
+    for _ in 0..sent.copies {
+        put(Datagram { to: sent.to, octets: sent.octets.clone(), aside: sent.aside });
+    }
 }
 
 /// For each FPDU that is sent: the one to send instead.

@@ -8,8 +8,8 @@
 //! [`mangle`] is chaos by seed, for which no requirement has to be named.
 //!
 //! To add a deviation: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
-//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives), which says what it does at which
-//! place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
+//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `portmap` for the port mapper), which says what it does
+//! at which place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
 //! the monitor in `cli/tests/hostile`.
 
 /// A table of deviations: name, hooks, requirements with the main one first, sentence.
@@ -35,6 +35,7 @@ mod fpdu;
 pub(crate) mod hook;
 pub mod mangle;
 mod p2p;
+mod portmap;
 mod rdmap;
 mod segment;
 mod startup;
@@ -42,4 +43,5 @@ mod terminate;
 
 pub use catalogue::{Deviation, Deviations, UnknownDeviation, all, by_name};
 pub(crate) use conduct::Conduct;
+pub(crate) use portmap::PmConduct;
 pub(crate) use segment::Kept;

@@ -156,6 +156,16 @@ impl Addresses {
             Addresses::V6 { accepting, .. } => IpAddr::V6(accepting),
         }
     }
+
+    /// The same with another ApIPAddr; unchanged when that is of the other family.
+    #[must_use]
+    pub const fn with_accepting(self, address: IpAddr) -> Self {
+        match (self, address) {
+            (Addresses::V4 { connecting, .. }, IpAddr::V4(accepting)) => Addresses::V4 { connecting, accepting },
+            (Addresses::V6 { connecting, .. }, IpAddr::V6(accepting)) => Addresses::V6 { connecting, accepting },
+            _ => self,
+        }
+    }
 }
 
 /// Where the connecting side of a Linux daemon will really connect from.

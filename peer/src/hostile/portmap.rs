@@ -1,0 +1,325 @@
+//! Deviations of the SDP port mapper: datagrams that are wrong, and what a client or a server does or leaves out.
+
+use core::net::SocketAddr;
+
+use weft_core::wire::portmap::{Message, MessageType, RawMessage};
+use zerocopy::FromBytes;
+use zerocopy::network_endian::U16;
+
+/// Who gets a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PmSide {
+    Client,
+    Server,
+}
+
+/// A datagram on its way out.
+pub(crate) struct PmSent<'a> {
+    /// What it says.
+    pub(crate) message: &'a Message,
+    /// What it answers.
+    pub(crate) answers: Option<&'a Message>,
+    /// How often it was sent before.
+    pub(crate) repeat: u32,
+    pub(crate) octets: Vec<u8>,
+    pub(crate) to: SocketAddr,
+    /// From another port.
+    pub(crate) aside: bool,
+    /// How often it is sent.
+    pub(crate) copies: usize,
+}
+
+impl PmSent<'_> {
+    fn is(&self, message_type: MessageType) -> bool {
+        self.message.message_type == message_type
+    }
+
+    /// Changes the fields of a message of this type.
+    fn change(&mut self, message_type: MessageType, change: impl FnOnce(&mut RawMessage)) {
+        if self.is(message_type)
+            && let Ok((raw, _)) = RawMessage::mut_from_prefix(&mut self.octets)
+        {
+            change(raw);
+        }
+    }
+
+    /// Sends a message of this type to another port.
+    fn mislead(&mut self, message_type: MessageType) {
+        if self.is(message_type) {
+            let port = self.to.port();
+            self.to.set_port(if port == u16::MAX { port - 1 } else { port + 1 });
+        }
+    }
+}
+
+/// What a port mapper does and leaves out; each flag is looked at in one place of [`crate::portmap`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a misdeed for itself, and any may be joined with any other")]
+pub(crate) struct PmConduct {
+    /// Client: a PMAccept that comes again is acknowledged again.
+    pub(crate) acknowledges_again: bool,
+    /// Client: a PMDeny is acknowledged.
+    pub(crate) acknowledges_deny: bool,
+    /// Client: behind a PMDeny SDP is spoken at the Conventional Address.
+    pub(crate) connects_after_deny: bool,
+    /// Client: a PMDeny with an ApPort is overlooked.
+    pub(crate) heeds_deny_port: bool,
+    /// Client: a PMDeny is overlooked.
+    pub(crate) ignores_deny: bool,
+    /// Client: a reset of the SDP Address changes nothing.
+    pub(crate) ignores_reset: bool,
+    /// Client: the address that was asked for is connected to, whatever the PMAccept says.
+    pub(crate) keeps_asked_address: bool,
+    /// Client: a denied service is taken for mapped for the PmTime of its PMDeny.
+    pub(crate) keeps_denials: bool,
+    /// Client: no answer is flushed.
+    pub(crate) keeps_for_ever: bool,
+    /// Client: every answer is kept, that of PmTime 0, too.
+    pub(crate) keeps_once: bool,
+    /// Client: nothing comes of a question without answer.
+    pub(crate) never_falls_back: bool,
+    /// Client: nothing is repeated.
+    pub(crate) never_repeats: bool,
+    /// Client: repetitions do not end.
+    pub(crate) never_stops: bool,
+    /// Client: a later reply takes the place of the first.
+    pub(crate) takes_later: bool,
+    /// Client: a PMAccept that nobody asked for is acknowledged.
+    pub(crate) takes_unasked: bool,
+    /// Server: a duplicate gets what the first one got, whatever became of the service.
+    pub(crate) answers_as_before: bool,
+    /// Server: what was answered once is not answered after its state is gone.
+    pub(crate) answers_once: bool,
+    /// Server: a PMAck that belongs to nothing is answered.
+    pub(crate) answers_unknown_ack: bool,
+    /// Server: a duplicate gets another mapping.
+    pub(crate) gives_anew: bool,
+    /// Server: a duplicate gets no answer.
+    pub(crate) ignores_duplicates: bool,
+    /// Server: a newer Request with the same four-tuple is taken for the older one.
+    pub(crate) keeps_old_handle: bool,
+    /// Server: a duplicate does not begin the timer anew.
+    pub(crate) keeps_time: bool,
+    /// Server: nothing that was offered is taken back.
+    pub(crate) never_expires: bool,
+    /// Server: while a Request is known, no other gets an answer.
+    pub(crate) one_at_a_time: bool,
+}
+
+const REQ: MessageType = MessageType::PM_REQ;
+const ACCEPT: MessageType = MessageType::PM_ACCEPT;
+const ACK: MessageType = MessageType::PM_ACK;
+const DENY: MessageType = MessageType::PM_DENY;
+
+fn retype(raw: &mut RawMessage, message_type: MessageType) {
+    raw.ver_mt_ipv = RawMessage::first_octet(raw.ver(), message_type, raw.ipv());
+}
+
+fn version(raw: &mut RawMessage) {
+    raw.ver_mt_ipv |= 0x40;
+}
+
+fn other_ipv(raw: &mut RawMessage) {
+    raw.ver_mt_ipv = RawMessage::first_octet(raw.ver(), raw.mt(), 10 - raw.ipv().min(10));
+}
+
+fn plus_one(port: &mut U16) {
+    port.set(port.get() ^ 1);
+}
+
+/// The last octet of an IPv4 address, which is in the middle of an IPv6 one.
+fn readdress(field: &mut [u8; 16]) {
+    field[3] ^= 1;
+}
+
+/// A datagram of this type is lost when `heeds` looks at it.
+fn lose(octets: &mut Vec<u8>, message_type: MessageType, heeds: impl FnOnce(&RawMessage) -> bool) {
+    let heeded = RawMessage::ref_from_prefix(octets).is_ok_and(|(raw, _)| raw.mt() == message_type && heeds(raw));
+    if heeded {
+        octets.clear();
+    }
+}
+
+fn has_padding(raw: &RawMessage) -> bool {
+    raw.ipv() == 4 && [raw.cp_ip_addr, raw.ap_ip_addr].iter().any(|field| field[4..].iter().any(|octet| *octet != 0))
+}
+
+deviations! {
+    "pm.accept-cp-address" [PmSent(|sent| sent.change(ACCEPT, |raw| readdress(&mut raw.cp_ip_addr)))]
+        ["PM-7.4-26", "PM-7.3.1.9-2", "PM-7.4-18"] "A PMAccept has another CpIPAddr than its PMReq.";
+    "pm.accept-cp-port" [PmSent(|sent| sent.change(ACCEPT, |raw| plus_one(&mut raw.cp_port)))]
+        ["PM-7.4-24", "PM-7.3.1.7-2", "PM-7.4-18"] "A PMAccept has another CpPort than its PMReq.";
+    "pm.accept-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(ACCEPT))]
+        ["PM-7.4-17", "PM-16-1"] "A PMAccept comes from another UDP port than its PMReq went to.";
+    "pm.accept-goes-elsewhere" [PmSent(|sent| sent.mislead(ACCEPT))]
+        ["PM-7.4-29", "PM-7.4-17"] "A PMAccept goes to another UDP port than its PMReq came from.";
+    "pm.accept-handle" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
+        ["PM-7.4-25", "PM-7.3.1.8-2", "PM-7.4-18"] "A PMAccept has another AssocHandle than its PMReq.";
+    "pm.accept-ipv" [PmSent(|sent| sent.change(ACCEPT, other_ipv))]
+        ["PM-7.4-20", "PM-7.4-18"] "A PMAccept has another IPV than its PMReq.";
+    "pm.accept-nowhere" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.ap_port.set(9)))]
+        ["PM-7.4-23", "PM-7.3.1.6-2", "PM-7.4-27"] "A PMAccept names a port where nobody listens.";
+    "pm.accept-padding" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.ap_ip_addr[15] = 1))]
+        ["PM-7.3.1.3-2"] "Octets behind an IPv4 address in a PMAccept are not zero.";
+    "pm.accept-reserved" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.reserved.set(0xcf23)))]
+        ["PM-7.3.1.5-1"] "Reserved of a PMAccept is not zero.";
+    "pm.accept-short" [PmSent(|sent| if sent.is(ACCEPT) { sent.octets.truncate(40); })]
+        ["PM-7.3-1"] "A PMAccept has 40 octets.";
+    "pm.accept-time-1" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.pm_time = 1))]
+        ["PM-7.3.1.4-10"] "A PMAccept lets its answer be kept for 250 ms, which a lost SYN outlasts.";
+    "pm.accept-type" [PmSent(|sent| sent.change(ACCEPT, |raw| retype(raw, REQ)))]
+        ["PM-7.4-21", "PM-7.3.1.2-3", "PM-7.3.1.2-1", "PM-7.4-46"] "A PMAccept has the MT of a PMReq.";
+    "pm.accept-version" [PmSent(|sent| sent.change(ACCEPT, version))]
+        ["PM-7.4-19", "PM-7.3.1.1-1", "PM-7.4-18"] "A PMAccept has Ver 1.";
+    "pm.ack-ap-address" [PmSent(|sent| sent.change(ACK, |raw| readdress(&mut raw.ap_ip_addr)))]
+        ["PM-7.4-43", "PM-7.3.1.10-3", "PM-7.4-32"] "A PMAck has another ApIPAddr than its PMAccept.";
+    "pm.ack-ap-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.ap_port)))]
+        ["PM-7.4-38", "PM-7.3.1.6-3", "PM-7.4-32"] "A PMAck has another ApPort than its PMAccept.";
+    "pm.ack-cp-address" [PmSent(|sent| sent.change(ACK, |raw| readdress(&mut raw.cp_ip_addr)))]
+        ["PM-7.4-41", "PM-7.3.1.9-2", "PM-7.4-32"] "A PMAck has another CpIPAddr than its PMAccept.";
+    "pm.ack-cp-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.cp_port)))]
+        ["PM-7.4-39", "PM-7.3.1.7-3", "PM-7.4-32"] "A PMAck has another CpPort than its PMAccept.";
+    "pm.ack-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(ACK))]
+        ["PM-7.4-45", "PM-7.4-31"] "A PMAck comes from another UDP port than its PMReq.";
+    "pm.ack-goes-elsewhere" [PmSent(|sent| sent.mislead(ACK))]
+        ["PM-7.4-44", "PM-7.4-31"] "A PMAck goes to another UDP port than its PMAccept came from.";
+    "pm.ack-handle" [PmSent(|sent| sent.change(ACK, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
+        ["PM-7.4-40", "PM-7.3.1.8-2", "PM-7.4-32"] "A PMAck has another AssocHandle than its PMAccept.";
+    "pm.ack-ipv" [PmSent(|sent| sent.change(ACK, other_ipv))]
+        ["PM-7.4-34", "PM-7.4-32"] "A PMAck has another IPV than its PMAccept.";
+    "pm.ack-left-out" [PmSent(|sent| if sent.is(ACK) { sent.copies = 0; })]
+        ["PM-7.4-30", "PM-7.4-46"] "A PMAccept gets no PMAck.";
+    "pm.ack-time" [PmSent(|sent| sent.change(ACK, |raw| raw.pm_time = 7))]
+        ["PM-7.4-36", "PM-7.4-32"] "PmTime of a PMAck is not zero.";
+    "pm.ack-type" [PmSent(|sent| sent.change(ACK, |raw| retype(raw, DENY)))]
+        ["PM-7.4-35", "PM-7.3.1.2-4", "PM-7.3.1.2-1"] "A PMAck has the MT of a PMDeny.";
+    "pm.ack-version" [PmSent(|sent| sent.change(ACK, version))]
+        ["PM-7.4-33", "PM-7.3.1.1-1", "PM-7.4-32"] "A PMAck has Ver 1.";
+    "pm.acknowledges-again" [PmConduct(|conduct| conduct.acknowledges_again = true)]
+        ["PM-7.5-4", "PM-7.5.1-10"] "A PMAccept that comes again is acknowledged again.";
+    "pm.acknowledges-deny" [PmConduct(|conduct| conduct.acknowledges_deny = true)]
+        ["PM-7.4-65", "PM-7.4-63"] "A PMDeny is acknowledged.";
+    "pm.answers-as-before" [PmConduct(|conduct| conduct.answers_as_before = true)]
+        ["PM-7.5.2-7"] "A duplicate PMReq gets a PMAccept although the service has gone.";
+    "pm.answers-once" [PmConduct(|conduct| conduct.answers_once = true)]
+        ["PM-7.5.2-10"] "A PMReq whose state is gone gets no answer when it comes again.";
+    "pm.answers-unknown-ack" [PmConduct(|conduct| conduct.answers_unknown_ack = true)]
+        ["PM-7.5.2-6"] "A PMAck that belongs to nothing is answered.";
+    "pm.checks-ack-time" [PmArrived(|side, octets| if side == PmSide::Server { lose(octets, ACK, |raw| raw.pm_time != 0); })]
+        ["PM-7.4-37"] "A PMAck whose PmTime is not zero is discarded.";
+    "pm.checks-padding" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] { lose(octets, message_type, has_padding); })]
+        ["PM-7.3.1.3-3"] "A message with octets behind its IPv4 addresses is discarded.";
+    "pm.checks-request-time" [PmArrived(|_, octets| lose(octets, REQ, |raw| raw.pm_time != 0))]
+        ["PM-7.4-9"] "A PMReq whose PmTime is not zero is discarded.";
+    "pm.checks-reserved" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] {
+        lose(octets, message_type, |raw| raw.reserved.get() != 0);
+    })] ["PM-7.3.1.5-2"] "A message whose Reserved is not zero is discarded.";
+    "pm.connects-after-deny" [PmConduct(|conduct| conduct.connects_after_deny = true)]
+        ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "Behind a PMDeny SDP is spoken at the Conventional Address.";
+    "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.ap_ip_addr)))]
+        ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "A PMDeny has another ApIPAddr than its PMReq.";
+    "pm.deny-ap-port" [PmSent(|sent| {
+        let asked = sent.answers.map_or(0, |request| request.ap_port);
+        sent.change(DENY, |raw| raw.ap_port.set(asked ^ 1));
+    })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "ApPort of a PMDeny is neither zero nor that of its PMReq.";
+    "pm.deny-cp-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.cp_ip_addr)))]
+        ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "A PMDeny has another CpIPAddr than its PMReq.";
+    "pm.deny-cp-port" [PmSent(|sent| sent.change(DENY, |raw| plus_one(&mut raw.cp_port)))]
+        ["PM-7.4-58", "PM-7.3.1.7-4", "PM-7.4-51"] "A PMDeny has another CpPort than its PMReq.";
+    "pm.deny-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(DENY))]
+        ["PM-7.4-50", "PM-16-1"] "A PMDeny comes from another UDP port than its PMReq went to.";
+    "pm.deny-goes-elsewhere" [PmSent(|sent| sent.mislead(DENY))]
+        ["PM-7.4-62", "PM-7.4-50"] "A PMDeny goes to another UDP port than its PMReq came from.";
+    "pm.deny-handle" [PmSent(|sent| sent.change(DENY, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
+        ["PM-7.4-59", "PM-7.3.1.8-2", "PM-7.4-51"] "A PMDeny has another AssocHandle than its PMReq.";
+    "pm.deny-ipv" [PmSent(|sent| sent.change(DENY, other_ipv))]
+        ["PM-7.4-53", "PM-7.4-51"] "A PMDeny has another IPV than its PMReq.";
+    "pm.deny-left-out" [PmSent(|sent| if sent.is(DENY) { sent.copies = 0; })]
+        ["PM-7.4-49", "PM-7.4-63"] "A PMReq for a service that is not mapped gets no answer.";
+    "pm.deny-time" [PmSent(|sent| sent.change(DENY, |raw| raw.pm_time = 9))]
+        ["PM-7.4-55", "PM-7.4-51"] "PmTime of a PMDeny is not zero.";
+    "pm.deny-type" [PmSent(|sent| sent.change(DENY, |raw| retype(raw, ACK)))]
+        ["PM-7.4-54", "PM-7.3.1.2-5", "PM-7.3.1.2-1"] "A PMDeny has the MT of a PMAck.";
+    "pm.deny-version" [PmSent(|sent| sent.change(DENY, version))]
+        ["PM-7.4-52", "PM-7.3.1.1-1", "PM-7.4-51"] "A PMDeny has Ver 1.";
+    "pm.gives-anew" [PmConduct(|conduct| conduct.gives_anew = true)]
+        ["PM-7.5-3"] "A duplicate PMReq uses another port up.";
+    "pm.heeds-deny-port" [PmConduct(|conduct| conduct.heeds_deny_port = true)]
+        ["PM-7.3.1.6-5"] "A PMDeny with an ApPort is overlooked.";
+    "pm.ignores-deny" [PmConduct(|conduct| conduct.ignores_deny = true)]
+        ["PM-7.4-64", "PM-7.1-1", "PM-7-3"] "A PMReq is repeated behind its PMDeny.";
+    "pm.ignores-duplicates" [PmConduct(|conduct| conduct.ignores_duplicates = true)]
+        ["PM-7.5.2-4"] "A duplicate PMReq gets no answer.";
+    "pm.ignores-requests" [PmSent(|sent| if sent.is(ACCEPT) { sent.copies = 0; })]
+        ["PM-7.4-16"] "A PMReq for a service that is mapped gets no answer.";
+    "pm.ignores-reset" [PmConduct(|conduct| conduct.ignores_reset = true)]
+        ["PM-7.5.1-9"] "A reset of the SDP Address does not lead to the Conventional Address.";
+    "pm.keeps-asked-address" [PmConduct(|conduct| conduct.keeps_asked_address = true)]
+        ["PM-7.1-4", "PM-7-2"] "The address that was asked for is connected to, whatever the PMAccept says.";
+    "pm.keeps-denials" [PmConduct(|conduct| conduct.keeps_denials = true)]
+        ["PM-7.4-56"] "PmTime of a PMDeny lets a client take the service for mapped.";
+    "pm.keeps-for-ever" [PmConduct(|conduct| conduct.keeps_for_ever = true)]
+        ["PM-7.3.1.4-2", "PM-7.3.1.4-1", "PM-7.3.1.4-3"] "An answer is kept longer than its PmTime.";
+    "pm.keeps-old-handle" [PmConduct(|conduct| conduct.keeps_old_handle = true)]
+        ["PM-7.5.2-8", "PM-7.5.2-9", "PM-7.2-7"] "A PMReq with a known four-tuple and a new AssocHandle is answered with the old one.";
+    "pm.keeps-once" [PmConduct(|conduct| conduct.keeps_once = true)]
+        ["PM-7.3.1.4-4"] "An answer of PmTime 0 is kept.";
+    "pm.keeps-time" [PmConduct(|conduct| conduct.keeps_time = true)]
+        ["PM-7.5.2-5"] "A duplicate PMReq does not begin the time of its mapping anew.";
+    "pm.loses-ipv6" [PmArrived(|_, octets| lose(octets, REQ, |raw| raw.ipv() == 6))]
+        ["PM-7.2-6"] "A PMReq for IPv6 gets no answer.";
+    "pm.never-expires" [PmConduct(|conduct| conduct.never_expires = true)]
+        ["PM-7.5.2-2", "PM-7.5-2", "PM-15.2.1-1", "PM-15.2.2.1-1"] "What was offered and not taken stays used up.";
+    "pm.never-falls-back" [PmConduct(|conduct| conduct.never_falls_back = true)]
+        ["PM-7.5.1-8"] "A port mapper that does not answer leads nowhere.";
+    "pm.never-repeats" [PmConduct(|conduct| conduct.never_repeats = true)]
+        ["PM-7.5.1-3", "PM-7.5.1-2", "PM-7.5-1"] "A PMReq without answer is not sent again.";
+    "pm.never-stops" [PmConduct(|conduct| conduct.never_stops = true)]
+        ["PM-7.5.1-4"] "A PMReq without answer is sent again and again.";
+    "pm.one-at-a-time" [PmConduct(|conduct| conduct.one_at_a_time = true)]
+        ["PM-7.3.1.8-3"] "A second PMReq gets no answer while the first one is open.";
+    "pm.repeats-otherwise" [PmSent(|sent| {
+        let repeat = u16::try_from(sent.repeat).unwrap_or(u16::MAX);
+        sent.change(REQ, |raw| raw.ap_port.set(raw.ap_port.get().wrapping_add(repeat)));
+    })] ["PM-7.5.1-5"] "A repeated PMReq asks for another port.";
+    "pm.request-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(REQ) && sent.repeat > 0)]
+        ["PM-7.5.1-7"] "The same five-tuple is in PMReqs from two UDP ports.";
+    "pm.request-goes-elsewhere" [PmSent(|sent| sent.mislead(REQ))]
+        ["PM-7.4-15", "PM-7.4-1"] "A PMReq goes to another UDP port than that of port mappers.";
+    "pm.request-handle-again" [PmRequest(|message| message.assoc_handle = 0x5eed)]
+        ["PM-7.4-12", "PM-7.3.1.8-1", "PM-7.5.1-1"] "Every PMReq has the same AssocHandle.";
+    "pm.request-ipv" [PmSent(|sent| sent.change(REQ, |raw| raw.ver_mt_ipv |= 1))]
+        ["PM-7.3.1.3-5", "PM-7.4-6", "PM-7.4-4"] "IPV of a PMReq is 5 or 7.";
+    "pm.request-ipv4-as-6" [PmSent(|sent| if sent.message.addresses.ipv() == 4 {
+        sent.change(REQ, |raw| raw.ver_mt_ipv = RawMessage::first_octet(0, REQ, 6));
+    })] ["PM-7.3.1.3-4", "PM-7.4-6"] "A PMReq with IPv4 addresses has IPV 6.";
+    "pm.request-ipv4-mapped" [PmSent(|sent| if sent.message.addresses.ipv() == 4 {
+        sent.change(REQ, |raw| for field in [&mut raw.cp_ip_addr, &mut raw.ap_ip_addr] {
+            let [a, b, c, d, ..] = *field;
+            *field = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d];
+        });
+    })] ["PM-7.3.1.3-1", "PM-7.3.1.3-2"] "IPv4 addresses of a PMReq stand at the end of their fields.";
+    "pm.request-long" [PmSent(|sent| if sent.is(REQ) { sent.octets.resize(64, 0); })]
+        ["PM-7.3-1"] "A PMReq has 64 octets, as that of the Linux daemon.";
+    "pm.request-other-address" [PmRequest(|message| {
+        if let weft_core::wire::portmap::Addresses::V4 { connecting, .. } = &mut message.addresses {
+            *connecting = core::net::Ipv4Addr::from_bits(connecting.to_bits() ^ 0x100);
+        }
+    })] ["PM-7.4-13", "PM-7.3.1.9-1"] "CpIPAddr of a PMReq is not where the connection comes from.";
+    "pm.request-other-port" [PmRequest(|message| message.cp_port ^= 1)]
+        ["PM-7.4-11", "PM-7.3.1.7-1"] "CpPort of a PMReq is not where the connection comes from.";
+    "pm.request-padding" [PmSent(|sent| sent.change(REQ, |raw| if raw.ipv() == 4 { raw.cp_ip_addr[15] = 2; }))]
+        ["PM-7.3.1.3-2"] "Octets behind an IPv4 address in a PMReq are not zero.";
+    "pm.request-reserved" [PmSent(|sent| sent.change(REQ, |raw| raw.reserved.set(0xbd95)))]
+        ["PM-7.3.1.5-1"] "Reserved of a PMReq is not zero.";
+    "pm.request-time" [PmSent(|sent| sent.change(REQ, |raw| raw.pm_time = 4))]
+        ["PM-7.4-8", "PM-7.4-4"] "PmTime of a PMReq is not zero.";
+    "pm.request-type" [PmSent(|sent| sent.change(REQ, |raw| retype(raw, ACCEPT)))]
+        ["PM-7.4-7", "PM-7.3.1.2-2", "PM-7.4-2", "PM-7.3.1.2-1"] "A PMReq has the MT of a PMAccept.";
+    "pm.request-version" [PmSent(|sent| sent.change(REQ, version))]
+        ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "A PMReq has Ver 1.";
+    "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
+        ["PM-7.5.1-10", "PM-7.5-4"] "A later reply takes the place of the first.";
+    "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]
+        ["PM-7.5.1-11"] "A PMAccept that nobody asked for is acknowledged.";
+}

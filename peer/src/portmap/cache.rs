@@ -1,0 +1,72 @@
+//! Answers that a PM Client keeps, for as long as their PmTime lets it (section 7.3.1.4).
+//!
+//! An answer serves the same port mapper, service and connecting address. Of [`Cache::MOST`] answers the one that would be
+//! flushed first goes.
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::HashMap;
+
+use weft_core::wire::portmap::{self, PmTime};
+
+use super::Ask;
+use crate::time::Instant;
+
+type Key = (SocketAddr, SocketAddr, IpAddr);
+
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    address: SocketAddr,
+    pm_time: PmTime,
+    /// `None`: for ever.
+    until: Option<Instant>,
+}
+
+/// The answers.
+#[derive(Debug, Default)]
+pub(super) struct Cache(HashMap<Key, Kept>);
+
+fn key(ask: &Ask) -> Key {
+    (ask.mapper, ask.service, ask.connecting.ip())
+}
+
+impl Cache {
+    /// Answers that are kept at most.
+    pub(super) const MOST: usize = 1024;
+
+    /// Keeps an answer that came at `now`; not one of PmTime 0.
+    pub(super) fn keep(&mut self, now: Instant, ask: &Ask, address: SocketAddr, pm_time: PmTime) {
+        let until = match pm_time.cache() {
+            portmap::Cache::Once => return,
+            portmap::Cache::For(time) => Some(now + time),
+            portmap::Cache::Forever => None,
+        };
+        if self.0.len() >= Self::MOST && !self.0.contains_key(&key(ask)) {
+            let soonest = |(_, kept): &(&Key, &Kept)| kept.until.map_or(u64::MAX, Instant::as_nanos);
+            if let Some(first) = self.0.iter().min_by_key(soonest).map(|(key, _)| *key) {
+                self.0.remove(&first);
+            }
+        }
+        self.0.insert(key(ask), Kept { address, pm_time, until });
+    }
+
+    /// The answer to `ask`, when one is kept.
+    pub(super) fn answer(&self, now: Instant, ask: &Ask) -> Option<(SocketAddr, PmTime)> {
+        let kept = self.0.get(&key(ask))?;
+        kept.until.is_none_or(|until| now < until).then_some((kept.address, kept.pm_time))
+    }
+
+    /// Forgets the answer to `ask`.
+    pub(super) fn forget(&mut self, ask: &Ask) {
+        self.0.remove(&key(ask));
+    }
+
+    /// Flushes what may not be kept any longer.
+    pub(super) fn flush(&mut self, now: Instant) {
+        self.0.retain(|_, kept| kept.until.is_none_or(|until| now < until));
+    }
+
+    /// When the next one is to be flushed.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.0.values().filter_map(|kept| kept.until).min()
+    }
+}
