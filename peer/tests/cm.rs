@@ -8,8 +8,8 @@ use weft_peer::driver::cm::{CmError, CmSettings, Connected, Listener};
 use weft_peer::memory::{Access, Buffer, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use weft_peer::mpa::{EnhancedUse, MpaSettings, PrivateData};
 use weft_peer::verbs::{
-    CompletionStatus, CqHandle, Node, Operation, Payload, QpHandle, QpInit, QpState, ReceiveOverflow, ReceiveWr,
-    RemoteAddress, RnicSettings, SendWr, Sge,
+    CompletionStatus, CqError, CqHandle, Node, Operation, Payload, QpHandle, QpInit, QpState, ReceiveOverflow,
+    ReceiveWr, RemoteAddress, RnicSettings, SendWr, Sge,
 };
 
 const LENGTH: u32 = 16 << 20;
@@ -179,4 +179,13 @@ async fn agreed_depths_are_the_queue_pairs() {
         assert_eq!((init.ird, init.ord), (u32::from(agreed.ird), u32::from(agreed.ord)));
         assert!(init.ord <= 7);
     }
+}
+
+#[tokio::test]
+async fn who_waits_for_a_completion_queue_hears_that_it_is_gone() {
+    let Side { device, .. } = side();
+    let cq = device.create_cq(1).unwrap();
+    let gone = async { device.destroy_cq(cq).unwrap() };
+    let (completion, ()) = tokio::join!(device.completion(cq), gone);
+    assert_eq!(completion.unwrap_err(), CqError::InvalidCqHandle);
 }

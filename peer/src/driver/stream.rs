@@ -4,13 +4,13 @@ use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use super::tape::{Direction, Tape, What};
@@ -26,8 +26,6 @@ pub(super) struct Stream {
     clock: Clock,
     mangled: Option<Mutex<Mangled>>,
     log: Option<Log>,
-    /// Wakes the task that drives it.
-    pub(super) wake: Notify,
 }
 
 /// Where a connection is recorded.
@@ -80,7 +78,7 @@ impl Stream {
         tcp.set_nodelay(true)?;
         let log = tape.map(|tape| Log { tape: tape.clone(), number, ended: AtomicBool::new(false) });
         let mangled = mangler.map(|mangler| Mutex::new(Mangled { mangler, unsent: Bytes::new(), reset: false }));
-        let stream = Stream { tcp, clock, mangled, log, wake: Notify::new() };
+        let stream = Stream { tcp, clock, mangled, log };
         if stream.log.is_some() {
             let (tester, target) = (stream.tcp.local_addr()?, stream.tcp.peer_addr()?);
             let direction = if by == Opener::Here { Direction::ToTarget } else { Direction::FromTarget };
@@ -101,6 +99,16 @@ impl Stream {
     /// Waits until it can be read from, or written to.
     pub(super) async fn ready(&self, interest: Interest) -> io::Result<()> {
         self.tcp.ready(interest).await.map(|_| ())
+    }
+
+    /// It can be read from; otherwise the task is woken then. Of the tasks that ask, the last one is.
+    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.tcp.poll_read_ready(cx)
+    }
+
+    /// It can be written to; otherwise the task is woken then. Of the tasks that ask, the last one is.
+    pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.tcp.poll_write_ready(cx)
     }
 
     /// Reads what is here, as much as fits; 0 at the peer's FIN.
@@ -157,7 +165,10 @@ impl Stream {
     }
 
     fn write_to_tcp(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        let written = self.tcp.try_write_vectored(slices)?;
+        let written = match slices {
+            [one] => self.tcp.try_write(one)?,
+            _ => self.tcp.try_write_vectored(slices)?,
+        };
         self.record(Direction::ToTarget, || {
             let mut octets: Vec<u8> = Vec::with_capacity(written);
             for slice in slices {

@@ -17,6 +17,8 @@ const FULL_OCTETS: usize = 256 << 10;
 const FULL_PIECES: usize = 48;
 /// Slices of one write.
 const SLICES: usize = 64;
+/// Payload of so many octets at most is copied between its header and trailer: that costs less than a slice of its own.
+const SMALL: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Batch {
@@ -84,9 +86,17 @@ impl Batch {
         if let PayloadOf::Octets(octets) = payload {
             self.scratch.extend_from_slice(octets);
         }
+        let small = payload_len <= SMALL;
+        if let PayloadOf::Places = payload
+            && small
+        {
+            self.places.iter().for_each(|place| memory.copy_to(*place, &mut self.scratch));
+        }
         let mut sum = if framing.crc { crc::crc32c(&self.scratch[before..]) } else { 0 };
         self.scratch_piece(before);
-        if let PayloadOf::Places = payload {
+        if let PayloadOf::Places = payload
+            && !small
+        {
             for place in &self.places {
                 if framing.crc {
                     sum = memory.slices(*place).fold(sum, crc::append);
@@ -143,29 +153,37 @@ impl Batch {
         take: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
         rest: &mut Vec<u8>,
     ) -> usize {
-        let mut slices = [IoSlice::new(&[]); SLICES];
-        let mut count = 0;
-        for slice in self.slices(memory).take(SLICES) {
-            slices[count] = IoSlice::new(slice);
-            count += 1;
-        }
-        let taken = take(&slices[..count]);
-        let mut skip = taken;
-        for slice in self.slices(memory) {
-            let skipped = skip.min(slice.len());
-            skip -= skipped;
-            rest.extend_from_slice(&slice[skipped..]);
+        let taken = match self.pieces.as_slice() {
+            [Piece::Scratch(range)] => take(&[IoSlice::new(&self.scratch[range.clone()])]),
+            _ => {
+                let mut slices = [IoSlice::new(&[]); SLICES];
+                let mut count = 0;
+                self.for_each_slice(memory, |slice| {
+                    if let Some(free) = slices.get_mut(count) {
+                        *free = IoSlice::new(slice);
+                        count += 1;
+                    }
+                });
+                take(&slices[..count])
+            }
+        };
+        if taken < self.octets {
+            let mut skip = taken;
+            self.for_each_slice(memory, |slice| {
+                let skipped = skip.min(slice.len());
+                skip -= skipped;
+                rest.extend_from_slice(&slice[skipped..]);
+            });
         }
         taken
     }
 
-    fn slices<'a>(&'a self, memory: &'a Memory) -> impl Iterator<Item = &'a [u8]> {
-        self.pieces.iter().flat_map(|piece| {
-            let (scratch, place) = match piece {
-                Piece::Scratch(range) => (Some(&self.scratch[range.clone()]), None),
-                Piece::Memory(place) => (None, Some(memory.slices(*place))),
-            };
-            scratch.into_iter().chain(place.into_iter().flatten())
-        })
+    fn for_each_slice<'a>(&'a self, memory: &'a Memory, mut each: impl FnMut(&'a [u8])) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Scratch(range) => each(&self.scratch[range.clone()]),
+                Piece::Memory(place) => memory.slices(*place).for_each(&mut each),
+            }
+        }
     }
 }

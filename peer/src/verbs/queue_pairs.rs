@@ -96,6 +96,13 @@ impl Rnic {
         Ok(qp.attributes(qp.llp.map(|key| LlpHandle { rnic: self.shared.id, key })))
     }
 
+    /// The stream of a Queue Pair, while it has one: Query QP for those who want nothing else.
+    #[must_use]
+    pub fn stream_of(&self, qp: QpHandle) -> Option<LlpHandle> {
+        let key = self.qps.get(self.qp_key(qp).ok()?)?.llp?;
+        Some(LlpHandle { rnic: self.shared.id, key })
+    }
+
     /// Modify QP: attributes first, then the state. A success means that the state was reached; it may have been left again.
     ///
     /// # Errors
@@ -197,7 +204,7 @@ impl Rnic {
     ///
     /// # Errors
     /// The first work request that is not accepted, and why; those before it are posted.
-    pub fn post_send(&mut self, qp: QpHandle, list: Vec<SendWr>) -> Result<usize, PostError> {
+    pub fn post_send(&mut self, qp: QpHandle, list: impl IntoIterator<Item = SendWr>) -> Result<usize, PostError> {
         let qp = self.qp_to_post(qp)?;
         post_each(list, |wr| qp.post_send(wr))
     }
@@ -206,7 +213,11 @@ impl Rnic {
     ///
     /// # Errors
     /// The first work request that is not accepted, and why; those before it are posted.
-    pub fn post_receive(&mut self, qp: QpHandle, list: Vec<ReceiveWr>) -> Result<usize, PostError> {
+    pub fn post_receive(
+        &mut self,
+        qp: QpHandle,
+        list: impl IntoIterator<Item = ReceiveWr>,
+    ) -> Result<usize, PostError> {
         let qp = self.qp_to_post(qp)?;
         post_each(list, |wr| qp.post_receive(wr))
     }
@@ -229,12 +240,13 @@ impl Rnic {
 }
 
 pub(super) fn post_each<T>(
-    list: Vec<T>,
+    list: impl IntoIterator<Item = T>,
     mut post: impl FnMut(T) -> Result<(), PostStatus>,
 ) -> Result<usize, PostError> {
-    let length = list.len();
-    for (posted, wr) in list.into_iter().enumerate() {
+    let mut posted = 0;
+    for wr in list {
         post(wr).map_err(|status| PostError { posted, status })?;
+        posted += 1;
     }
-    Ok(length)
+    Ok(posted)
 }

@@ -207,7 +207,7 @@ impl Rnic {
     ///
     /// # Errors
     /// The first work request that is not accepted, and why; those before it are posted.
-    pub fn post_srq(&mut self, srq: SrqHandle, list: Vec<ReceiveWr>) -> Result<usize, PostError> {
+    pub fn post_srq(&mut self, srq: SrqHandle, list: impl IntoIterator<Item = ReceiveWr>) -> Result<usize, PostError> {
         let status = |error| match error {
             SrqError::InvalidRnicHandle => PostStatus::InvalidRnicHandle,
             _ => PostStatus::InvalidSrqHandle,

@@ -171,10 +171,14 @@ impl Side {
         }
     }
 
-    fn send(&self, octets: u32, signaled: bool) -> Result<(), WorkloadError> {
+    fn message(&self, octets: u32, signaled: bool) -> SendWr {
         let payload = Payload::Gather(vec![self.data.part(0, octets)]);
         let operation = Operation::Send { payload, solicited: false, invalidate: None };
-        self.endpoint.post(vec![SendWr { signaled, ..SendWr::new(0, operation) }])
+        SendWr { signaled, ..SendWr::new(0, operation) }
+    }
+
+    fn send(&self, octets: u32, signaled: bool) -> Result<(), WorkloadError> {
+        self.endpoint.post([self.message(octets, signaled)])
     }
 }
 
@@ -197,7 +201,7 @@ impl Source {
                 let (mut posted, mut done) = (0, 0);
                 while done < count {
                     while posted < count && posted - done < depth {
-                        side.endpoint.post(vec![SendWr::new(0, side.operation())])?;
+                        side.endpoint.post([SendWr::new(0, side.operation())])?;
                         posted += 1;
                     }
                     side.endpoint.completion().await?;
@@ -214,10 +218,9 @@ impl Source {
         let side = &self.0;
         for _ in 0..count {
             if side.plan.carrier == Carrier::Write {
-                let write = SendWr { signaled: false, ..SendWr::new(0, side.operation()) };
-                side.endpoint.post(vec![write])?;
                 // A Write tells its target nothing.
-                side.send(0, false)?;
+                let write = SendWr { signaled: false, ..SendWr::new(0, side.operation()) };
+                side.endpoint.post([write, side.message(0, false)])?;
             } else {
                 side.send(side.plan.size, false)?;
             }
@@ -234,7 +237,7 @@ impl Source {
         let (mut posted, mut confirmed) = (0, 0);
         while confirmed < count {
             while posted < count && posted - confirmed < u64::from(side.plan.depth) {
-                side.endpoint.post(vec![SendWr { signaled: false, ..SendWr::new(0, side.operation()) }])?;
+                side.endpoint.post([SendWr { signaled: false, ..SendWr::new(0, side.operation()) }])?;
                 posted += 1;
             }
             side.receive().await?;
@@ -284,10 +287,11 @@ impl Sink {
         let octets = if side.plan.latency && side.plan.carrier == Carrier::Send { side.plan.size } else { 0 };
         for n in 1..=sends {
             side.receive().await?;
-            side.post_receive()?;
             if n % every == 0 {
                 side.send(octets, false)?;
             }
+            // There are more receives than messages in flight: the answer goes first.
+            side.post_receive()?;
         }
         Ok(())
     }

@@ -173,7 +173,7 @@ impl Endpoint {
     /// The queue is full, or the connection ended.
     pub fn post_receive(&self, wr_id: u64, to: Sge) -> Result<(), WorkloadError> {
         let wr = ReceiveWr { wr_id, scatter: vec![to] };
-        self.device.post_receive(self.qp, vec![wr])?;
+        self.device.post_receive(self.qp, [wr])?;
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The queue is full, or the connection ended.
-    pub fn post(&self, list: Vec<SendWr>) -> Result<(), WorkloadError> {
+    pub fn post(&self, list: impl IntoIterator<Item = SendWr>) -> Result<(), WorkloadError> {
         self.device.post_send(self.qp, list)?;
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Endpoint {
     pub fn send(&self, octets: impl Into<Bytes>) -> Result<(), WorkloadError> {
         let payload = Payload::Inline(octets.into());
         let operation = Operation::Send { payload, solicited: false, invalidate: None };
-        self.post(vec![SendWr { signaled: false, ..SendWr::new(0, operation) }])
+        self.post([SendWr { signaled: false, ..SendWr::new(0, operation) }])
     }
 
     /// The next completion, which is a success.

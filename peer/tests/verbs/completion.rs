@@ -35,7 +35,7 @@ fn unsignaled_work_completes_silently() {
         "VERBS-8.2.4-3" => {
             // One between two that are told.
             let mut world = World::with(PLAIN, 1460, |_| ());
-            let list = (1..4).map(|n| SendWr { signaled: n != 2, ..write(&world.a, n, &world.b) }).collect();
+            let list: Vec<_> = (1..4).map(|n| SendWr { signaled: n != 2, ..write(&world.a, n, &world.b) }).collect();
             world.a.rnic.post_send(world.a.qp, list).unwrap();
             world.run();
             world.a.statuses() == [(1, CompletionStatus::Success), (3, CompletionStatus::Success)]

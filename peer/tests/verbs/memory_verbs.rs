@@ -272,7 +272,7 @@ fn figure_26_work_requests() {
     let list = registration(side).list;
     let fast = FastRegistration { stag: fresh, list, base: ToBase::ZeroBased, access: Access::LOCAL };
     let work = [Operation::Bind(bind), Operation::FastRegister(fast), Operation::InvalidateLocal(spare)];
-    let list = work.into_iter().enumerate().map(|(n, operation)| SendWr::new(n as u64, operation)).collect();
+    let list: Vec<_> = work.into_iter().enumerate().map(|(n, operation)| SendWr::new(n as u64, operation)).collect();
     side.rnic.post_send(side.qp, list).unwrap();
     let states = |side: &Side| {
         (

@@ -134,7 +134,7 @@ fn post_receive_names_what_is_wrong() {
     shows! { proof:
         "VERBS-9.5.1.7-15" => rnic.post_receive(shared, vec![empty(1)]).unwrap_err().status == PostStatus::RqAssociatedWithSrq;
         "VERBS-6.3.5-2" => rnic.post_receive(shared, vec![empty(1), empty(2)]).unwrap_err().posted == 0
-            && rnic.post_srq(srq, (0..4).map(empty).collect()) == Ok(4);
+            && rnic.post_srq(srq, (0..4).map(empty).collect::<Vec<_>>()) == Ok(4);
         "VERBS-6.3-12" => rnic.post_receive(shared, vec![empty(1)]).is_err() && rnic.post_receive(side.qp, vec![empty(1)]).is_ok();
         "VERBS-9.3.1.2-5" => rnic.post_srq(srq, vec![empty(9)]).unwrap_err().status == PostStatus::TooManyWrs
             && rnic.post_receive(shared, vec![empty(9)]).unwrap_err().status == PostStatus::RqAssociatedWithSrq;
@@ -263,7 +263,7 @@ fn each_queue_gets_its_own() {
     let of_rq: Vec<u64> = side.poll().into_iter().map(|done| done.wr_id).collect();
     shows! { proof:
         "VERBS-8.1.1-4" => (of_sq.as_slice(), of_rq.as_slice()) == (&[1][..], &[2][..]);
-        "VERBS-6.3-11" => side.rnic.post_srq(srq, (0..4).map(|wr_id| ReceiveWr { wr_id, scatter: Vec::new() }).collect())
+        "VERBS-6.3-11" => side.rnic.post_srq(srq, (0..4).map(|wr_id| ReceiveWr { wr_id, scatter: Vec::new() }).collect::<Vec<_>>())
             .unwrap_err().posted == 3;
         "VERBS-6.3.5-4" => {
             let list = vec![ReceiveWr { wr_id: 5, scatter: vec![side.sge(0, 1); 3] }];

@@ -380,7 +380,7 @@ fn every_state_lets_go() {
             let cq = side.rnic.create_cq(2, None).unwrap().0;
             (0..100).all(|_| {
                 let qp = side.rnic.create_qp(QpInit::new(side.pd, cq, cq), None).unwrap().0;
-                let list = (0..2).map(|wr_id| ReceiveWr { wr_id, scatter: Vec::new() }).collect();
+                let list: Vec<_> = (0..2).map(|wr_id| ReceiveWr { wr_id, scatter: Vec::new() }).collect();
                 side.rnic.post_receive(qp, list).unwrap();
                 side.rnic.modify_qp(Instant::ORIGIN, qp, &QpModify::to(QpState::Error)).unwrap();
                 side.rnic.destroy_qp(qp).is_ok()

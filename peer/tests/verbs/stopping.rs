@@ -164,7 +164,7 @@ fn for_a_completion_without_a_place() {
     let mut proof = Proof::new(By::Test);
     let mut bench = Bench::new();
     bench.side.rnic.modify_cq(bench.side.cq, 1).unwrap();
-    let list = (0..4).map(|n| write(&bench.side, n, 0, LONG, bench.side.remote(0))).collect();
+    let list: Vec<_> = (0..4).map(|n| write(&bench.side, n, 0, LONG, bench.side.remote(0))).collect();
     bench.side.rnic.post_send(bench.side.qp, list).unwrap();
     let (sent, _) = bench.sent();
     let whole = sent.iter().filter(|ulpdu| ulpdu[1] & 0xf == 0 && ulpdu[0] & 0x40 != 0).count();

@@ -1,0 +1,68 @@
+//! Who waits for one thing to happen: all are woken together, and look for themselves.
+//!
+//! Under the lock of a [`Device`](super::Device) that is all it takes: who looks and finds nothing joins before the lock is free again, so
+//! nothing that happens is missed, and a round trip costs one waker.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
+
+/// Numbers all who ever waited, so that a ticket is good for no other list than its own.
+static TICKETS: AtomicU64 = AtomicU64::new(0);
+
+/// Names one who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket(u64);
+
+#[derive(Debug, Default)]
+pub(super) struct Waiters(Vec<(Ticket, Waker)>);
+
+impl Waiters {
+    /// Waits until [`wake`](Self::wake).
+    pub(super) fn join(&mut self, waker: &Waker) -> Ticket {
+        let ticket = Ticket(TICKETS.fetch_add(1, Ordering::Relaxed));
+        self.0.push((ticket, waker.clone()));
+        ticket
+    }
+
+    /// Waits no more, woken or not.
+    pub(super) fn leave(&mut self, ticket: Ticket) {
+        self.0.retain(|(waiting, _)| *waiting != ticket);
+    }
+
+    pub(super) fn wake(&mut self) {
+        self.0.drain(..).for_each(|(_, waker)| waker.wake());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn all_are_woken_once_but_who_left() {
+        let woken: [Arc<Woken>; 3] = Default::default();
+        let (mut waiters, mut others) = (Waiters::default(), Waiters::default());
+        let tickets = woken.each_ref().map(|woken| waiters.join(&Arc::clone(woken).into()));
+        let other = others.join(&Arc::clone(&woken[2]).into());
+        // A ticket of another list is nobody's here.
+        waiters.leave(other);
+        waiters.leave(tickets[1]);
+        for _ in 0..2 {
+            waiters.wake();
+            assert_eq!(woken.each_ref().map(|woken| woken.0.load(Ordering::Relaxed)), [1, 0, 1]);
+        }
+    }
+}
