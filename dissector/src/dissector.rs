@@ -1,16 +1,20 @@
 //! The whole way of a frame: IP, TCP, framing, units.
 
+use weft_core::wire::portmap::RawMessage;
+use zerocopy::FromBytes;
+
 use crate::connections::Connections;
 use crate::context::Context;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow;
 use crate::follow::exchange::{Exchange, Exchanges};
+use crate::follow::portmap::{PmSeen, Transactions};
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
-use crate::rules::{Findings, SegmentView, judge_end, judge_unit};
+use crate::rules::{Findings, PmView, SegmentView, judge_datagram, judge_end, judge_unit};
 use crate::source::Frame;
 use crate::unit::{Ends, Kind, Origin, Unit};
 
@@ -119,7 +123,12 @@ fn of_datagram(datagram: &Datagram<'_>) -> Packet {
 }
 
 /// A datagram from or to the port mapper's port is a unit of its own.
-fn port_mapper(datagram: &Datagram<'_>, exchanges: &mut Exchanges, sink: &mut dyn Sink) {
+fn port_mapper(
+    datagram: &Datagram<'_>,
+    exchanges: &mut Exchanges,
+    transactions: Option<&mut Transactions>,
+    sink: &mut dyn Sink,
+) {
     if datagram.src.port() != PORT && datagram.dst.port() != PORT {
         return;
     }
@@ -137,10 +146,11 @@ fn port_mapper(datagram: &Datagram<'_>, exchanges: &mut Exchanges, sink: &mut dy
     };
     let (exchange, forgotten) = exchanges.datagram(datagram);
     let context = exchange.map(|exchange| Context { exchange: Some(exchange.clone()), ..Context::default() });
-    sink.unit(&Unit {
+    let ends = Ends::new(datagram.src, datagram.dst);
+    let unit = Unit {
         stream: None,
         direction: u8::from(datagram.src.port() == PORT),
-        ends: &Ends::new(datagram.src, datagram.dst),
+        ends: &ends,
         frame: datagram.frame,
         time: datagram.time,
         incomplete: cut || wire_len < MESSAGE_LEN,
@@ -148,10 +158,38 @@ fn port_mapper(datagram: &Datagram<'_>, exchanges: &mut Exchanges, sink: &mut dy
         origin: Origin::Frame { frame: datagram.frame, offset: datagram.offset, len: datagram.octets.len() as u64 },
         misread: None,
         context: context.as_ref(),
-    });
+    };
+    sink.unit(&unit);
+    if let Some(transactions) = transactions {
+        judge_message(datagram, part, &unit, transactions, sink);
+    }
     if let Some(exchange) = forgotten {
         sink.exchange(&exchange, true);
     }
+}
+
+/// What the rules find about a datagram, and what they will look back at.
+fn judge_message(
+    datagram: &Datagram<'_>,
+    part: Part<'_>,
+    unit: &Unit<'_>,
+    transactions: &mut Transactions,
+    sink: &mut dyn Sink,
+) {
+    let raw = part.get(0..MESSAGE_LEN).and_then(|octets| RawMessage::read_from_bytes(octets).ok());
+    let Datagram { frame, time, src, dst, .. } = *datagram;
+    let seen = raw.map(|raw| PmSeen { raw, src, dst, frame, time });
+    let mut found = Vec::new();
+    let view = PmView {
+        seen: seen.as_ref(),
+        transaction: seen.as_ref().and_then(|seen| transactions.of(seen)),
+        clash: seen.as_ref().and_then(|seen| transactions.clash(seen)),
+    };
+    judge_datagram(&view, unit, &mut Findings::new(None, &mut found));
+    if let Some(seen) = seen {
+        transactions.note(seen);
+    }
+    found.iter().for_each(|finding| sink.finding(finding));
 }
 
 /// A connection that opens may follow an exchange of the port mapper.
@@ -170,11 +208,23 @@ fn follow_exchange(
 }
 
 /// Reads frames, one after the other, and hands out units as soon as they are certain.
-#[derive(Default)]
 pub struct Dissector {
     ip: IpReader,
     connections: Connections,
     exchanges: Exchanges,
+    /// What rules remember of the port mapper.
+    transactions: Option<Transactions>,
+}
+
+impl Default for Dissector {
+    fn default() -> Self {
+        Dissector {
+            ip: IpReader::default(),
+            connections: Connections::default(),
+            exchanges: Exchanges::default(),
+            transactions: Some(Transactions::default()),
+        }
+    }
 }
 
 impl Dissector {
@@ -182,7 +232,7 @@ impl Dissector {
     /// that there are no findings, no facts and no context of units. For outputs that show none of them: it takes half the time.
     #[must_use]
     pub fn units_only() -> Self {
-        Dissector { connections: Connections::unwatched(), ..Dissector::default() }
+        Dissector { connections: Connections::unwatched(), transactions: None, ..Dissector::default() }
     }
 
     /// Are there octets that no unit was handed out for? While there are none, no unit comes for a frame that was read.
@@ -202,7 +252,7 @@ impl Dissector {
             }
             Some(Transport::Udp(datagram)) => {
                 sink.packet(&of_datagram(&datagram));
-                port_mapper(&datagram, &mut self.exchanges, sink);
+                port_mapper(&datagram, &mut self.exchanges, self.transactions.as_mut(), sink);
             }
             None => {}
         }

@@ -128,6 +128,8 @@ impl Marked {
 
 /// One connection and its frames. Direction 0 is that of the one who opened it.
 pub(crate) struct Wire {
+    /// Where it is connected to.
+    port: u16,
     frames: Vec<(u64, Vec<u8>)>,
     next: [u32; 2],
     now: u64,
@@ -163,9 +165,19 @@ impl Wire {
         wire
     }
 
+    /// The same, to another port.
+    pub(crate) fn connected_to(port: u16) -> Self {
+        Self::connecting(port, &[])
+    }
+
     /// The same, and both SYNs have these options.
     pub(crate) fn connected_with_options(options: &[u8]) -> Self {
-        let mut wire = Wire { frames: Vec::new(), next: [1000, 5000], now: 0, may_fragment: false, window: 65535 };
+        Self::connecting(PORTS[1], options)
+    }
+
+    fn connecting(port: u16, options: &[u8]) -> Self {
+        let mut wire =
+            Wire { port, frames: Vec::new(), next: [1000, 5000], now: 0, may_fragment: false, window: 65535 };
         wire.segment(0, |tcp| tcp.syn().options_raw(options).unwrap(), &[], true);
         wire.segment(1, |tcp| tcp.syn().ack(1001).options_raw(options).unwrap(), &[], true);
         wire.next = [1001, 5001];
@@ -215,7 +227,8 @@ impl Wire {
         ip.dont_fragment = !self.may_fragment;
         let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
             .ip(etherparse::IpHeaders::Ipv4(ip, etherparse::Ipv4Extensions::default()));
-        let builder = flags(builder.tcp(PORTS[direction], PORTS[other], self.next[direction], self.window));
+        let ports = [PORTS[0], self.port];
+        let builder = flags(builder.tcp(ports[direction], ports[other], self.next[direction], self.window));
         let mut frame = Vec::new();
         builder.write(&mut frame, payload).unwrap();
         self.next[direction] = self.next[direction].wrapping_add(u32::try_from(payload.len()).unwrap());

@@ -8,6 +8,7 @@ mod message;
 mod mpa;
 mod opener;
 mod operation;
+pub(crate) mod portmap;
 mod reads;
 mod remark;
 pub mod sdp;

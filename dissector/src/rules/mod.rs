@@ -8,10 +8,12 @@ mod ddp;
 mod findings;
 mod mpa;
 mod p2p;
+mod portmap;
 mod rdmap;
 mod view;
 
 pub(crate) use findings::Findings;
+pub(crate) use portmap::PmView;
 pub(crate) use view::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 
 use std::sync::LazyLock;
@@ -47,18 +49,21 @@ pub(crate) enum Judge {
     Remark(fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>)),
     /// At every other unit.
     Other(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
+    /// At each datagram from or to the port mapper's port.
+    PortMapper(fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>)),
     /// When the connection or the capture ends.
     End(fn(&Books, &mut Findings<'_>)),
 }
 
 /// Every rule.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES].into_iter().flatten().copied()
+    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, portmap::RULES].into_iter().flatten().copied()
 }
 
 type OnUnit = fn(&Books, &Unit<'_>, &mut Findings<'_>);
 type OnFpdu = fn(&Books, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>);
 type OnSegment = fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>);
+type OnDatagram = fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>);
 type OnRemark = fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>);
 
 /// The rules by what they look at, so that a unit meets only those that it concerns.
@@ -71,6 +76,7 @@ struct Tables {
     opcode: [Vec<OnSegment>; 16],
     remark: Vec<OnRemark>,
     other: Vec<OnUnit>,
+    port_mapper: Vec<OnDatagram>,
     end: Vec<fn(&Books, &mut Findings<'_>)>,
 }
 
@@ -88,6 +94,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             }
             Judge::Remark(judge) => tables.remark.push(judge),
             Judge::Other(judge) => tables.other.push(judge),
+            Judge::PortMapper(judge) => tables.port_mapper.push(judge),
             Judge::End(judge) => tables.end.push(judge),
         }
     }
@@ -115,6 +122,11 @@ pub(crate) fn judge_unit(books: &Books, unit: &Unit<'_>, view: Option<&SegmentVi
     for remark in books.remarks() {
         tables.remark.iter().for_each(|judge| judge(books, unit, remark, findings));
     }
+}
+
+/// Lets every rule of the port mapper look at a datagram.
+pub(crate) fn judge_datagram(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    TABLES.port_mapper.iter().for_each(|judge| judge(view, unit, findings));
 }
 
 /// Lets the rules look that judge a connection as a whole.

@@ -1,0 +1,162 @@
+//! A PMAck against its PMAccept (section 7.4).
+//!
+//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses; the PMAck has to fit one of them.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+
+use super::{Meant, PmView};
+use crate::follow::portmap::PmSeen;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static ACK: Rule = Rule {
+    requirements: &[
+        requirement!("PM-7.3.1.6-3"),
+        requirement!("PM-7.3.1.7-3"),
+        requirement!("PM-7.3.1.8-2"),
+        requirement!("PM-7.3.1.9-2"),
+        requirement!("PM-7.3.1.10-3"),
+        requirement!("PM-7.4-31"),
+        requirement!("PM-7.4-32"),
+        requirement!("PM-7.4-34"),
+        requirement!("PM-7.4-38"),
+        requirement!("PM-7.4-39"),
+        requirement!("PM-7.4-40"),
+        requirement!("PM-7.4-41"),
+        requirement!("PM-7.4-43"),
+        requirement!("PM-7.4-45"),
+        requirement!("PM-7.4-65"),
+    ],
+    judge: Judge::PortMapper(ack),
+};
+
+fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let (Some(seen), Some(transaction), Some(Meant::Ack)) = (view.seen, view.transaction, view.meant()) else { return };
+    let direction = usize::from(unit.direction);
+    let client = transaction.request.src;
+    if seen.src != client {
+        let expected = format!("from {client}, where the PMReq came from");
+        findings.in_frame(requirement!("PM-7.4-45"), direction, seen.frame, &expected, format!("from {}", seen.src));
+    }
+    if transaction.accepts.is_empty() {
+        if transaction.deny.is_some() {
+            let found = "a PMAck".to_owned();
+            findings.in_frame(requirement!("PM-7.4-65"), direction, seen.frame, "nothing behind a PMDeny", found);
+        }
+        return;
+    }
+    let fits = |fits: &dyn Fn(&PmSeen) -> bool| transaction.accepts.iter().any(fits);
+    let all = Meant::Ack.all_fields();
+    if !fits(&|accept| (accept.dst, accept.src) == (seen.src, seen.dst)) {
+        let ways: Vec<String> =
+            transaction.accepts.iter().map(|accept| format!("from {} to {}", accept.dst, accept.src)).collect();
+        let expected = format!("{}, back where its PMAccept came from", ways.join(" or "));
+        let found = format!("from {} to {}", seen.src, seen.dst);
+        findings.in_frame(requirement!("PM-7.4-31"), direction, seen.frame, &expected, found);
+    }
+    let mut differs = |ids: &[RequirementId], range, name: &str, found: String| {
+        let expected = format!("{name} of the PMAccept");
+        findings.each(ids, unit, range, &expected, &found);
+        findings.at(all, unit, 0..48, &expected, found);
+    };
+    if !fits(&|accept| accept.raw.ipv() == seen.raw.ipv()) {
+        differs(&[requirement!("PM-7.4-34")], 0..1, "IPV", format!("{}", seen.raw.ipv()));
+    }
+    if !fits(&|accept| accept.raw.ap_port == seen.raw.ap_port) {
+        let ids = [requirement!("PM-7.4-38"), requirement!("PM-7.3.1.6-3")];
+        differs(&ids, 4..6, "ApPort", format!("{}", seen.raw.ap_port));
+    }
+    if !fits(&|accept| accept.raw.cp_port == seen.raw.cp_port) {
+        let ids = [requirement!("PM-7.4-39"), requirement!("PM-7.3.1.7-3")];
+        differs(&ids, 6..8, "CpPort", format!("{}", seen.raw.cp_port));
+    }
+    if !fits(&|accept| accept.raw.assoc_handle == seen.raw.assoc_handle) {
+        let ids = [requirement!("PM-7.4-40"), requirement!("PM-7.3.1.8-2")];
+        differs(&ids, 8..16, "AssocHandle", format!("{:#x}", seen.raw.assoc_handle.get()));
+    }
+    if !fits(&|accept| accept.connecting() == seen.connecting()) {
+        differs(
+            &[requirement!("PM-7.4-41"), requirement!("PM-7.3.1.9-2")],
+            16..32,
+            "CpIPAddr",
+            "another one".to_owned(),
+        );
+    }
+    if !fits(&|accept| accept.accepting() == seen.accepting()) {
+        differs(
+            &[requirement!("PM-7.4-43"), requirement!("PM-7.3.1.10-3")],
+            32..48,
+            "ApIPAddr",
+            "another one".to_owned(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::rules::portmap::testing::{ACCEPT, ACK, Datagrams, REQ, Say, accepted, denied, other_end, proves, say};
+
+    #[test]
+    fn an_ack_repeats_its_accept() {
+        let right = accepted(|octets| octets[35] = 9, |octets| octets[35] = 9);
+        let wrong =
+            |at: usize| accepted(|octets| octets[35] = 9, move |octets| (octets[35], octets[at]) = (9, octets[at] ^ 1));
+        proves(requirement!("PM-7.4-38"), &wrong(5), &right);
+        proves(requirement!("PM-7.4-39"), &wrong(7), &right);
+        proves(requirement!("PM-7.4-40"), &wrong(15), &right);
+        proves(requirement!("PM-7.4-41"), &wrong(19), &right);
+        proves(requirement!("PM-7.4-43"), &accepted(|octets| octets[35] = 9, |_| {}), &right);
+        proves(requirement!("PM-7.4-34"), &accepted(|_| {}, |octets| octets[0] ^= 2), &right);
+    }
+
+    #[test]
+    fn the_general_rows_say_the_same() {
+        let right = accepted(|octets| octets[35] = 9, |octets| octets[35] = 9);
+        let wrong = |at: usize| accepted(|_| {}, move |octets| octets[at] ^= 1);
+        proves(requirement!("PM-7.3.1.6-3"), &wrong(4), &right);
+        proves(requirement!("PM-7.3.1.7-3"), &wrong(6), &right);
+        proves(requirement!("PM-7.3.1.10-3"), &wrong(32), &right);
+        proves(requirement!("PM-7.4-65"), &denied_and_acknowledged(), &denied(|_| {}));
+    }
+
+    fn denied_and_acknowledged() -> Datagrams {
+        let mut wire = denied(|_| {});
+        wire.put(0, &Say::new(ACK).octets());
+        wire
+    }
+
+    #[test]
+    fn an_ack_goes_back_the_same_way() {
+        let acknowledged = |from: Option<(std::net::SocketAddr, std::net::SocketAddr)>| {
+            let mut wire = Datagrams::default();
+            wire.put(0, &Say::new(REQ).octets());
+            wire.put(1, &Say::new(ACCEPT).octets());
+            match from {
+                Some((from, to)) => wire.put_between(from, to, &Say::new(ACK).octets()),
+                None => wire.put(0, &Say::new(ACK).octets()),
+            }
+            wire
+        };
+        let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
+        let right = acknowledged(None);
+        proves(requirement!("PM-7.4-31"), &acknowledged(Some((ends[0], other_end(1)))), &right);
+        proves(requirement!("PM-7.4-45"), &acknowledged(Some((other_end(0), ends[1]))), &right);
+    }
+
+    /// Two copies of a PMReq, which a server answers in turn: either answer may be taken.
+    #[test]
+    fn either_of_two_accepts_may_be_acknowledged() {
+        for taken in [7001_u16, 7002] {
+            let mut wire = Datagrams::default();
+            for port in [7001_u16, 7002] {
+                wire.put(0, &Say::new(REQ).octets());
+                wire.put(1, &say(ACCEPT, |octets| octets[4..6].copy_from_slice(&port.to_be_bytes())).octets());
+            }
+            wire.put(0, &say(ACK, |octets| octets[4..6].copy_from_slice(&taken.to_be_bytes())).octets());
+            assert_eq!(wire.findings(), []);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! PMAccept and PMDeny against their PMReq (section 7.4).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+
+use super::{Meant, PmView};
+use crate::follow::portmap::PmSeen;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static ACCEPT: Rule = Rule {
+    requirements: &[
+        requirement!("PM-7.4-17"),
+        requirement!("PM-7.4-18"),
+        requirement!("PM-7.4-20"),
+        requirement!("PM-7.4-24"),
+        requirement!("PM-7.4-25"),
+        requirement!("PM-7.4-26"),
+        requirement!("PM-7.3.1.7-2"),
+        requirement!("PM-7.3.1.8-2"),
+        requirement!("PM-7.3.1.9-2"),
+    ],
+    judge: Judge::PortMapper(accept),
+};
+
+pub(super) static DENY: Rule = Rule {
+    requirements: &[
+        requirement!("PM-7.4-50"),
+        requirement!("PM-7.4-51"),
+        requirement!("PM-7.4-53"),
+        requirement!("PM-7.4-57"),
+        requirement!("PM-7.4-58"),
+        requirement!("PM-7.4-59"),
+        requirement!("PM-7.4-60"),
+        requirement!("PM-7.4-61"),
+        requirement!("PM-7.3.1.6-4"),
+        requirement!("PM-7.3.1.7-4"),
+        requirement!("PM-7.3.1.10-4"),
+    ],
+    judge: Judge::PortMapper(deny),
+};
+
+/// The rows of one kind of answer.
+struct Rows {
+    meant: Meant,
+    ends: RequirementId,
+    ipv: RequirementId,
+    cp_port: [RequirementId; 2],
+    handle: RequirementId,
+    cp_address: RequirementId,
+}
+
+fn accept(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let rows = Rows {
+        meant: Meant::Accept,
+        ends: requirement!("PM-7.4-17"),
+        ipv: requirement!("PM-7.4-20"),
+        cp_port: [requirement!("PM-7.4-24"), requirement!("PM-7.3.1.7-2")],
+        handle: requirement!("PM-7.4-25"),
+        cp_address: requirement!("PM-7.4-26"),
+    };
+    reflects(&rows, view, unit, findings);
+}
+
+fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let rows = Rows {
+        meant: Meant::Deny,
+        ends: requirement!("PM-7.4-50"),
+        ipv: requirement!("PM-7.4-53"),
+        cp_port: [requirement!("PM-7.4-58"), requirement!("PM-7.3.1.7-4")],
+        handle: requirement!("PM-7.4-59"),
+        cp_address: requirement!("PM-7.4-60"),
+    };
+    let Some((seen, request)) = reflects(&rows, view, unit, findings) else { return };
+    let all = Meant::Deny.all_fields();
+    if seen.accepting() != request.accepting() {
+        let ids = [requirement!("PM-7.4-61"), requirement!("PM-7.3.1.10-4"), all];
+        findings.each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another one");
+    }
+    // The draft says both, zero and the port of the PMReq: either is reported, and neither blamed.
+    let (zero, echo) = (requirement!("PM-7.3.1.6-4"), requirement!("PM-7.4-57"));
+    let (asked, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
+    let found = format!("ApPort {port}");
+    if port == asked && port != 0 {
+        findings.note().at(zero, unit, 4..6, "ApPort 0 (section 7.3.1.6; section 7.4 has that of the PMReq)", found);
+    } else if port == 0 && asked != 0 {
+        let expected = format!("ApPort {asked}, that of the PMReq (section 7.4; section 7.3.1.6 has 0)");
+        findings.note().at(echo, unit, 4..6, &expected, found);
+    } else if port != asked {
+        findings.each(&[zero, echo, all], unit, 4..6, &format!("ApPort 0 or {asked}"), &found);
+    }
+}
+
+/// What an answer has from its PMReq; gives both where there is one.
+fn reflects<'a>(
+    rows: &Rows,
+    view: &'a PmView<'_>,
+    unit: &Unit<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<(&'a PmSeen, &'a PmSeen)> {
+    if view.meant() != Some(rows.meant) {
+        return None;
+    }
+    let (seen, request) = (view.seen?, &view.transaction?.request);
+    let all = rows.meant.all_fields();
+    if (seen.src, seen.dst) != (request.dst, request.src) {
+        let expected = format!("from {} to {}, where its PMReq went and came from", request.dst, request.src);
+        findings.in_frame(
+            rows.ends,
+            usize::from(unit.direction),
+            seen.frame,
+            &expected,
+            format!("from {} to {}", seen.src, seen.dst),
+        );
+    }
+    let (ipv, asked) = (seen.raw.ipv(), request.raw.ipv());
+    if ipv != asked {
+        findings.each(&[rows.ipv, all], unit, 0..1, &format!("IPV {asked}, that of the PMReq"), &format!("IPV {ipv}"));
+    }
+    let (port, asked) = (seen.raw.cp_port.get(), request.raw.cp_port.get());
+    if port != asked {
+        let [own, general] = rows.cp_port;
+        let expected = format!("CpPort {asked}, that of the PMReq");
+        findings.each(&[own, general, all], unit, 6..8, &expected, &format!("CpPort {port}"));
+    }
+    let (handle, asked) = (seen.raw.assoc_handle.get(), request.raw.assoc_handle.get());
+    if handle != asked {
+        let expected = format!("AssocHandle {asked:#x}, that of the PMReq");
+        let ids = [rows.handle, requirement!("PM-7.3.1.8-2"), all];
+        findings.each(&ids, unit, 8..16, &expected, &format!("{handle:#x}"));
+    }
+    if seen.connecting() != request.connecting() {
+        let ids = [rows.cp_address, requirement!("PM-7.3.1.9-2"), all];
+        findings.each(&ids, unit, 16..32, "CpIPAddr of the PMReq", "another one");
+    }
+    Some((seen, request))
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::rules::portmap::testing::{ACCEPT, DENY, Datagrams, REQ, Say, accepted, denied, other_end, proves, say};
+
+    #[test]
+    fn an_accept_reflects_its_request() {
+        let mapped = accepted(|octets| octets[35] ^= 1, |octets| octets[35] ^= 1);
+        proves(requirement!("PM-7.4-20"), &accepted(|octets| octets[0] ^= 2, |_| {}), &mapped);
+        proves(requirement!("PM-7.4-24"), &accepted(|octets| octets[7] ^= 1, |_| {}), &mapped);
+        proves(requirement!("PM-7.3.1.7-2"), &accepted(|octets| octets[7] ^= 1, |_| {}), &mapped);
+        proves(requirement!("PM-7.4-25"), &accepted(|octets| octets[8] ^= 1, |_| {}), &mapped);
+        proves(requirement!("PM-7.3.1.8-2"), &accepted(|octets| octets[15] ^= 1, |_| {}), &mapped);
+        proves(requirement!("PM-7.4-26"), &accepted(|octets| octets[19] ^= 1, |_| {}), &mapped);
+        proves(requirement!("PM-7.3.1.9-2"), &accepted(|octets| octets[16] ^= 1, |_| {}), &mapped);
+    }
+
+    #[test]
+    fn a_deny_reflects_its_request() {
+        let right = denied(|_| {});
+        proves(requirement!("PM-7.4-53"), &denied(|octets| octets[0] ^= 2), &right);
+        proves(requirement!("PM-7.4-58"), &denied(|octets| octets[7] ^= 1), &right);
+        proves(requirement!("PM-7.3.1.7-4"), &denied(|octets| octets[6] ^= 1), &right);
+        proves(requirement!("PM-7.4-59"), &denied(|octets| octets[8] ^= 1), &right);
+        proves(requirement!("PM-7.4-60"), &denied(|octets| octets[19] ^= 1), &right);
+        // An address that a server may change in a PMAccept.
+        let steered = accepted(|octets| octets[35] ^= 1, |octets| octets[35] ^= 1);
+        proves(requirement!("PM-7.4-61"), &denied(|octets| octets[35] ^= 1), &steered);
+        proves(requirement!("PM-7.3.1.10-4"), &denied(|octets| octets[35] ^= 1), &steered);
+    }
+
+    /// Zero and the requested port are both right, and notes; anything else is an error.
+    #[test]
+    fn the_port_of_a_deny_is_one_of_two() {
+        let port = |port: u16| denied(move |octets| octets[4..6].copy_from_slice(&port.to_be_bytes()));
+        proves(requirement!("PM-7.3.1.6-4"), &port(5002), &port(0));
+        proves(requirement!("PM-7.4-57"), &port(5002), &port(5001));
+        for right in [0, 5001] {
+            assert!(port(right).errors().is_empty(), "{:?}", port(right).errors());
+        }
+    }
+
+    #[test]
+    fn an_answer_goes_back_the_same_way() {
+        let way = |first, elsewhere| {
+            let mut wire = Datagrams::default();
+            wire.put(0, &Say::new(REQ).octets());
+            let octets = say(first, |_| {}).octets();
+            if elsewhere {
+                wire.put_from(other_end(1), 0, &octets)
+            } else {
+                wire.put(1, &octets)
+            }
+            wire
+        };
+        proves(requirement!("PM-7.4-17"), &way(ACCEPT, true), &way(ACCEPT, false));
+        proves(requirement!("PM-7.4-50"), &way(DENY, true), &way(DENY, false));
+    }
+
+    /// A capture that begins behind the PMReq shows nothing to hold an answer against.
+    #[test]
+    fn an_answer_alone_is_not_blamed() {
+        let mut wire = Datagrams::default();
+        wire.put(1, &say(DENY, |octets| octets[4] = 7).octets());
+        wire.put(1, &say(ACCEPT, |octets| octets[8] = 7).octets());
+        assert_eq!(wire.findings(), []);
+    }
+}

@@ -1,0 +1,99 @@
+//! What passes on TCP: a PMReq there, and what follows a Hello at an SDP Address (sections 7.1 and 7.4).
+
+use weft_core::requirement;
+use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
+
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Kind, Unit};
+
+pub(super) static IN_IWARP_MODE: Rule =
+    Rule { requirements: &[requirement!("PM-7.1-3")], judge: Judge::Other(in_iwarp_mode) };
+
+pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], judge: Judge::Other(in_udp) };
+
+/// At an address that a PMAccept named, the Hello is all there is in streaming mode.
+fn in_iwarp_mode(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let (Kind::Streaming { len, .. } | Kind::Unparsed { len }) = unit.kind else { return };
+    let context = books.context();
+    // A Hello makes it SDP's; what else is mapped (by the Linux daemon) is none of SDP's.
+    let (Some(exchange), true) = (&context.exchange, context.sdp.is_some()) else { return };
+    if unit.incomplete {
+        return;
+    }
+    let mapped = exchange.mapped.map_or_else(String::new, |mapped| format!(" {mapped}"));
+    let expected = format!("MPA behind the Hello at the SDP Address{mapped}");
+    let found = format!("{len} octets that are not");
+    findings.in_frame(requirement!("PM-7.1-3"), usize::from(unit.direction), unit.frame, &expected, found);
+}
+
+/// 48 octets, to port 3935, with every rule of a PMReq kept.
+fn in_udp(_: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Kind::Streaming { len: 48, head, .. } = unit.kind else { return };
+    if unit.ends.dst.port() != UDP_PORT || head.len() < RawMessage::LEN {
+        return;
+    }
+    let head = &head[..RawMessage::LEN];
+    let Ok(message) = Message::parse(head) else { return };
+    let mut again = Vec::with_capacity(RawMessage::LEN);
+    message.emit(&mut again);
+    if message.message_type == MessageType::PM_REQ && again == head {
+        let expected = "a PMReq in a UDP datagram";
+        let found = "one in TCP".to_owned();
+        findings.in_frame(requirement!("PM-7.4-3"), usize::from(unit.direction), unit.frame, expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::rules::portmap::testing::{ACCEPT, REQ, Say, say};
+    use crate::testing::{self, Wire, proves};
+
+    /// A connection to 10.0.0.1:4210 that follows an exchange, or does not.
+    fn connected(follows: bool) -> Wire {
+        if !follows {
+            return Wire::connected();
+        }
+        let accept = say(ACCEPT, |octets| octets[4..6].copy_from_slice(&4210_u16.to_be_bytes())).octets();
+        Wire::connected_behind(&[(0, Say::new(REQ).octets()), (1, accept)])
+    }
+
+    #[test]
+    fn behind_the_hello_comes_iwarp() {
+        let with = |follows: bool, begins: &[u8]| {
+            let mut wire = connected(follows);
+            wire.send(0, begins);
+            wire.send(
+                1,
+                b"HTTP/1.1 200 OK\r\nContent-Length: 600\r\n\r\nsome text that is no start-up frame and no FPDU",
+            );
+            wire.fin(0);
+            wire.fin(1);
+            wire
+        };
+        let (wrong, plain) = (with(true, &testing::hello()), with(true, b"GET / HTTP/1.1\r\n\r\n"));
+        proves(requirement!("PM-7.1-3"), &wrong, &plain);
+        proves(requirement!("PM-7.1-3"), &wrong, &with(false, &testing::hello()));
+        let mut swapped = connected(true);
+        swapped.send(0, &testing::hello());
+        swapped.send(1, &testing::request());
+        swapped.send(0, &testing::reply());
+        proves(requirement!("PM-7.1-3"), &wrong, &swapped);
+    }
+
+    #[test]
+    fn a_request_is_a_datagram() {
+        let over_tcp = |octets: &[u8]| {
+            let mut wire = Wire::connected_to(3935);
+            wire.send(0, octets);
+            wire.fin(0);
+            wire.fin(1);
+            wire
+        };
+        let request = Say::new(REQ).octets();
+        proves(requirement!("PM-7.4-3"), &over_tcp(&request), &over_tcp(&request[..47]));
+        proves(requirement!("PM-7.4-3"), &over_tcp(&request), &over_tcp(&Say::new(ACCEPT).octets()));
+    }
+}

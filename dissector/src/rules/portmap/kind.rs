@@ -1,0 +1,94 @@
+//! MT against who sent the datagram (section 7.3.1.2): clients send PMReq and PMAck, servers PMAccept and PMDeny.
+
+use weft_core::requirement;
+use weft_core::wire::portmap::MessageType;
+
+use super::{Meant, PmView};
+use crate::follow::portmap::Side;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static KIND: Rule = Rule {
+    requirements: &[
+        requirement!("PM-7.3.1.2-1"),
+        requirement!("PM-7.3.1.2-2"),
+        requirement!("PM-7.3.1.2-3"),
+        requirement!("PM-7.3.1.2-4"),
+        requirement!("PM-7.3.1.2-5"),
+        requirement!("PM-7.4-2"),
+        requirement!("PM-7.4-7"),
+        requirement!("PM-7.4-21"),
+        requirement!("PM-7.4-35"),
+        requirement!("PM-7.4-54"),
+    ],
+    judge: Judge::PortMapper(kind),
+};
+
+fn kind(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = view.seen else { return };
+    let (sent, expected) = match seen.side() {
+        None => return,
+        Some(Side::Client) => ([MessageType::PM_REQ, MessageType::PM_ACK], "MT 0 or 2, as a client sends"),
+        Some(Side::Server) => ([MessageType::PM_ACCEPT, MessageType::PM_DENY], "MT 1 or 3, as a server sends"),
+    };
+    let mt = seen.raw.mt();
+    if sent.contains(&mt) {
+        return;
+    }
+    let found = format!("MT {} ({mt})", mt.0);
+    findings.at(requirement!("PM-7.3.1.2-1"), unit, 0..1, expected, found.clone());
+    let Some(meant) = view.meant() else { return };
+    let (expected, ids) = match meant {
+        Meant::Request => (
+            "MT 0, which opens a transaction",
+            &[requirement!("PM-7.3.1.2-2"), requirement!("PM-7.4-7"), requirement!("PM-7.4-2")][..],
+        ),
+        Meant::Accept => ("MT 1, a positive answer", &[requirement!("PM-7.3.1.2-3"), requirement!("PM-7.4-21")][..]),
+        Meant::Ack => ("MT 2, behind a PMAccept", &[requirement!("PM-7.3.1.2-4"), requirement!("PM-7.4-35")][..]),
+        Meant::Deny => ("MT 3, a negative answer", &[requirement!("PM-7.3.1.2-5"), requirement!("PM-7.4-54")][..]),
+    };
+    findings.each(ids, unit, 0..1, expected, &found);
+    findings.at(meant.all_fields(), unit, 0..1, expected, found);
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::rules::portmap::testing::{accepted, asks, denied, proves};
+
+    fn flip(octets: &mut [u8]) {
+        octets[0] ^= 0x10;
+    }
+
+    #[test]
+    fn a_client_opens_with_a_request() {
+        let (wrong, right) = (asks(|octets| flip(octets)), asks(|_| {}));
+        for id in [
+            requirement!("PM-7.3.1.2-1"),
+            requirement!("PM-7.3.1.2-2"),
+            requirement!("PM-7.4-7"),
+            requirement!("PM-7.4-2"),
+        ] {
+            proves(id, &wrong, &right);
+        }
+    }
+
+    #[test]
+    fn a_server_accepts_and_denies() {
+        let accept = accepted(|octets| flip(octets), |_| {});
+        let deny = denied(|octets| flip(octets));
+        proves(requirement!("PM-7.3.1.2-3"), &accept, &deny);
+        proves(requirement!("PM-7.4-21"), &accept, &deny);
+        proves(requirement!("PM-7.3.1.2-5"), &deny, &accept);
+        proves(requirement!("PM-7.4-54"), &deny, &accept);
+        proves(requirement!("PM-7.4-18"), &accept, &deny);
+    }
+
+    #[test]
+    fn a_client_acknowledges() {
+        let (wrong, right) = (accepted(|_| {}, |octets| flip(octets)), accepted(|_| {}, |_| {}));
+        proves(requirement!("PM-7.3.1.2-4"), &wrong, &right);
+        proves(requirement!("PM-7.4-35"), &wrong, &right);
+    }
+}

@@ -1,0 +1,247 @@
+//! One datagram by itself (sections 7.3 and 7.4).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::portmap::RawMessage;
+
+use super::{Meant, PmView};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static LENGTH: Rule = Rule { requirements: &[requirement!("PM-7.3-1")], judge: Judge::PortMapper(length) };
+
+pub(super) static VERSION: Rule = Rule {
+    requirements: &[
+        requirement!("PM-7.3.1.1-1"),
+        requirement!("PM-7.4-5"),
+        requirement!("PM-7.4-19"),
+        requirement!("PM-7.4-33"),
+        requirement!("PM-7.4-52"),
+    ],
+    judge: Judge::PortMapper(version),
+};
+
+pub(super) static IP_VERSION: Rule = Rule {
+    requirements: &[requirement!("PM-7.3.1.3-5"), requirement!("PM-7.4-6")],
+    judge: Judge::PortMapper(ip_version),
+};
+
+pub(super) static ADDRESSES: Rule = Rule {
+    requirements: &[requirement!("PM-7.3.1.3-1"), requirement!("PM-7.3.1.3-4"), requirement!("PM-7.4-6")],
+    judge: Judge::PortMapper(addresses),
+};
+
+pub(super) static PADDING: Rule =
+    Rule { requirements: &[requirement!("PM-7.3.1.3-2")], judge: Judge::PortMapper(padding) };
+
+pub(super) static RESERVED: Rule =
+    Rule { requirements: &[requirement!("PM-7.3.1.5-1")], judge: Judge::PortMapper(reserved) };
+
+pub(super) static TIME: Rule = Rule {
+    requirements: &[
+        requirement!("PM-7.4-8"),
+        requirement!("PM-7.4-36"),
+        requirement!("PM-7.4-55"),
+        requirement!("PM-7.3.1.4-10"),
+    ],
+    judge: Judge::PortMapper(time),
+};
+
+fn length(_: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let len = unit.octets_len();
+    if len != RawMessage::LEN {
+        let range = if len > RawMessage::LEN { RawMessage::LEN..len } else { 0..len };
+        findings.at(requirement!("PM-7.3-1"), unit, range, "a message of 48 octets", format!("{len} octets"));
+    }
+}
+
+fn version(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(ver) = view.seen.map(|seen| seen.raw.ver()).filter(|ver| *ver != 0) else { return };
+    let (expected, found) = ("Ver 0", format!("Ver {ver}"));
+    findings.at(requirement!("PM-7.3.1.1-1"), unit, 0..1, expected, found.clone());
+    let Some(meant) = view.meant() else { return };
+    let id = match meant {
+        Meant::Request => requirement!("PM-7.4-5"),
+        Meant::Accept => requirement!("PM-7.4-19"),
+        Meant::Ack => requirement!("PM-7.4-33"),
+        Meant::Deny => requirement!("PM-7.4-52"),
+    };
+    findings.each(&[id, meant.all_fields()], unit, 0..1, expected, &found);
+}
+
+fn ip_version(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(ipv) = view.seen.map(|seen| seen.raw.ipv()).filter(|ipv| ![4, 6].contains(ipv)) else { return };
+    let (expected, found) = ("IPV 4 or 6", format!("IPV {ipv}"));
+    findings.at(requirement!("PM-7.3.1.3-5"), unit, 0..1, expected, found.clone());
+    if view.meant() == Some(Meant::Request) {
+        let ids = [requirement!("PM-7.4-6"), Meant::Request.all_fields()];
+        findings.each(&ids, unit, 0..1, expected, &found);
+    }
+}
+
+/// What an address field that IPV does not fit looks like.
+fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'static str)> {
+    let (first, behind) = field.split_at(4);
+    let zero = |octets: &[u8]| octets.iter().all(|octet| *octet == 0);
+    match ipv {
+        4 if zero(first) => {
+            Some((requirement!("PM-7.3.1.3-1"), "an IPv4 address in the first four octets", "no address there"))
+        }
+        6 if zero(field) => Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen octets", "no address")),
+        // A host's IPv6 address of which twelve octets are zero is a router's, in 2000::/3 (RFC 4291 section 2.6.1).
+        6 if zero(behind) && first.first().is_some_and(|octet| octet >> 5 != 1) => {
+            Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen octets", "an IPv4 address and zeros"))
+        }
+        _ => None,
+    }
+}
+
+fn addresses(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = view.seen else { return };
+    for (field, range) in [(&seen.raw.cp_ip_addr, 16..32), (&seen.raw.ap_ip_addr, 32..48)] {
+        if let Some((id, expected, found)) = misfit(seen.raw.ipv(), field) {
+            findings.at(id, unit, range.clone(), expected, found.to_owned());
+            if view.meant() == Some(Meant::Request) {
+                let ids = [requirement!("PM-7.4-6"), Meant::Request.all_fields()];
+                findings.each(&ids, unit, range, expected, found);
+            }
+        }
+    }
+}
+
+fn padding(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(raw) = view.seen.map(|seen| &seen.raw).filter(|raw| raw.ipv() == 4) else { return };
+    for (field, start) in [(&raw.cp_ip_addr, 16), (&raw.ap_ip_addr, 32)] {
+        let count = field.iter().skip(4).filter(|octet| **octet != 0).count();
+        if count > 0 {
+            let found = format!("{count} octets that are not");
+            findings.at(
+                requirement!("PM-7.3.1.3-2"),
+                unit,
+                start + 4..start + 16,
+                "zeros behind an IPv4 address",
+                found,
+            );
+        }
+    }
+}
+
+fn reserved(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(reserved) = view.seen.map(|seen| seen.raw.reserved.get()).filter(|it| *it != 0) else { return };
+    findings.at(requirement!("PM-7.3.1.5-1"), unit, 2..4, "Reserved 0", format!("{reserved:#06x}"));
+}
+
+fn time(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    /// Units of 250 ms: a second, the wait before a lost SYN is sent again (RFC 6298 section 2).
+    const ROOM: u8 = 4;
+    let Some(time) = view.seen.map(|seen| seen.raw.pm_time).filter(|time| *time != 0) else { return };
+    let Some(meant) = view.meant() else { return };
+    let found = format!("PmTime {time}");
+    let id = match meant {
+        Meant::Request => requirement!("PM-7.4-8"),
+        Meant::Ack => requirement!("PM-7.4-36"),
+        Meant::Deny => requirement!("PM-7.4-55"),
+        Meant::Accept => {
+            // What is enough is nowhere said.
+            if time < ROOM {
+                let expected = "0, or a second at least: a PMAck and a SYN may be lost";
+                findings.note().at(requirement!("PM-7.3.1.4-10"), unit, 1..2, expected, found);
+            }
+            return;
+        }
+    };
+    findings.each(&[id, meant.all_fields()], unit, 1..2, "PmTime 0", &found);
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, REQ, Say, accepted, asks, denied, proves};
+
+    fn v6(first: u8) -> Say {
+        let mut say = Say::new(first);
+        say.put(0, &[first & 0xf0 | 6]);
+        say.put(16, &[0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        say.put(32, &[0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]).clone()
+    }
+
+    #[test]
+    fn a_message_has_48_octets() {
+        let short = asks(|octets| octets.truncate(47));
+        let long = asks(|octets| octets.resize(64, 0));
+        let right = asks(|_| {});
+        proves(requirement!("PM-7.3-1"), &short, &right);
+        proves(requirement!("PM-7.3-1"), &long, &right);
+    }
+
+    #[test]
+    fn version_is_0() {
+        let version = |octets: &mut Vec<u8>| octets[0] |= 0x40;
+        let type_bit = |octets: &mut Vec<u8>| octets[0] ^= 0x02;
+        proves(requirement!("PM-7.3.1.1-1"), &asks(version), &asks(type_bit));
+        proves(requirement!("PM-7.4-5"), &asks(version), &accepted(version, |_| {}));
+        proves(requirement!("PM-7.4-19"), &accepted(version, |_| {}), &accepted(|_| {}, version));
+        proves(requirement!("PM-7.4-33"), &accepted(|_| {}, version), &accepted(version, |_| {}));
+        proves(requirement!("PM-7.4-52"), &denied(version), &accepted(version, |_| {}));
+        proves(requirement!("PM-7.4-4"), &asks(version), &asks(|_| {}));
+    }
+
+    #[test]
+    fn ip_version_is_4_or_6() {
+        let five = |octets: &mut Vec<u8>| octets[0] |= 1;
+        proves(requirement!("PM-7.3.1.3-5"), &asks(five), &asks(|octets| *octets = v6(REQ).octets()));
+        proves(requirement!("PM-7.4-6"), &asks(five), &accepted(five, |_| {}));
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_ip_version() {
+        let mapped = |octets: &mut Vec<u8>| {
+            octets[16..32].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2]);
+        };
+        proves(requirement!("PM-7.3.1.3-1"), &asks(mapped), &asks(|_| {}));
+        let six = |octets: &mut Vec<u8>| octets[0] |= 6;
+        let mut with = v6(REQ).octets();
+        proves(requirement!("PM-7.3.1.3-4"), &asks(six), &asks(|octets| octets.clone_from(&with)));
+        with[16..48].fill(0);
+        proves(requirement!("PM-7.3.1.3-4"), &asks(|octets| octets.clone_from(&with)), &asks(|_| {}));
+        // A router's anycast address has twelve zeros, too.
+        let router = |octets: &mut Vec<u8>| {
+            *octets = v6(REQ).octets();
+            octets[32..48].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        };
+        proves(requirement!("PM-7.4-6"), &asks(six), &asks(router));
+    }
+
+    #[test]
+    fn nothing_stands_behind_an_ipv4_address() {
+        proves(requirement!("PM-7.3.1.3-2"), &asks(|octets| octets[31] = 1), &asks(|octets| octets[19] = 1));
+        proves(
+            requirement!("PM-7.3.1.3-2"),
+            &denied(|octets| octets[36] = 1),
+            &asks(|octets| *octets = v6(REQ).octets()),
+        );
+    }
+
+    #[test]
+    fn reserved_is_0() {
+        proves(
+            requirement!("PM-7.3.1.5-1"),
+            &asks(|octets| octets[3] = 1),
+            &accepted(|octets| octets[1] = 200, |_| {}),
+        );
+    }
+
+    #[test]
+    fn pm_time_is_the_accepts_alone() {
+        let time = |octets: &mut Vec<u8>| octets[1] = 4;
+        let one = |octets: &mut Vec<u8>| octets[1] = 3;
+        proves(requirement!("PM-7.4-8"), &asks(time), &accepted(time, |_| {}));
+        proves(requirement!("PM-7.4-36"), &accepted(|_| {}, time), &accepted(time, |_| {}));
+        proves(requirement!("PM-7.4-55"), &denied(time), &accepted(time, |_| {}));
+        proves(requirement!("PM-7.3.1.4-10"), &accepted(one, |_| {}), &accepted(time, |_| {}));
+        proves(requirement!("PM-7.4-32"), &accepted(|_| {}, time), &accepted(time, |_| {}));
+        proves(requirement!("PM-7.4-51"), &denied(time), &denied(|_| {}));
+        assert_eq!([ACCEPT, ACK, DENY].map(|first| first & 0xf), [4; 3]);
+    }
+}

@@ -1,0 +1,113 @@
+//! A PMReq against earlier ones (section 7.5.1): AssocHandle, CpIPAddr and CpPort are unique, and repetitions do not change.
+
+use weft_core::requirement;
+use weft_core::wire::portmap::MessageType;
+
+use super::PmView;
+use crate::follow::portmap::{Clash, Side};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static CLASH: Rule = Rule {
+    requirements: &[
+        requirement!("PM-7.3.1.8-1"),
+        requirement!("PM-7.4-12"),
+        requirement!("PM-7.5.1-1"),
+        requirement!("PM-7.5.1-5"),
+        requirement!("PM-7.5.1-7"),
+    ],
+    judge: Judge::PortMapper(clash),
+};
+
+fn clash(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = view.seen.filter(|seen| seen.is(Side::Client, MessageType::PM_REQ)) else { return };
+    let Some((clash, earlier)) = view.clash else { return };
+    let frame = earlier.frame;
+    match clash {
+        Clash::Changed => {
+            let expected = format!("ApPort and ApIPAddr of frame {frame}, which it repeats");
+            findings.at(requirement!("PM-7.5.1-5"), unit, 0..48, &expected, "others".to_owned());
+        }
+        Clash::Reused => {
+            let expected =
+                format!("another AssocHandle, CpIPAddr and CpPort than frame {frame} had for another service");
+            findings.at(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same".to_owned());
+        }
+        Clash::SameHandle => {
+            let expected = format!("another AssocHandle than frame {frame}, which is not answered yet");
+            let found = format!("{:#x} again", seen.raw.assoc_handle.get());
+            findings.each(&[requirement!("PM-7.3.1.8-1"), requirement!("PM-7.4-12")], unit, 8..16, &expected, &found);
+        }
+        // It may be a repetition that left by another socket.
+        Clash::OtherSource => {
+            let expected = format!("another five-tuple than frame {frame}, which came from {}", earlier.src);
+            let found = format!("the same, from {}", seen.src);
+            findings.note().at(requirement!("PM-7.5.1-7"), unit, 0..48, &expected, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::rules::portmap::testing::{ACCEPT, Datagrams, REQ, Say, other_end, proves, say};
+
+    /// Two PMReqs, the second one changed; perhaps with the first one's answer between them, perhaps later.
+    fn two(answered: bool, seconds: u64, change: impl Fn(&mut Vec<u8>)) -> Datagrams {
+        let mut wire = Datagrams::default();
+        wire.put(0, &Say::new(REQ).octets());
+        if answered {
+            wire.put(1, &Say::new(ACCEPT).octets());
+        }
+        wire.wait(seconds);
+        wire.put(0, &say(REQ, change).octets());
+        wire
+    }
+
+    fn other_service(octets: &mut Vec<u8>) {
+        octets[5] ^= 1;
+    }
+
+    fn other_end_of_it(octets: &mut Vec<u8>) {
+        octets[7] ^= 1;
+    }
+
+    fn other_handle(octets: &mut Vec<u8>) {
+        octets[15] ^= 1;
+        octets[7] ^= 1;
+    }
+
+    #[test]
+    fn repetitions_do_not_change() {
+        proves(requirement!("PM-7.5.1-5"), &two(false, 1, other_service), &two(false, 1, |_| {}));
+        proves(requirement!("PM-7.5.1-5"), &two(false, 1, |octets| octets[35] ^= 1), &two(true, 1, other_service));
+    }
+
+    #[test]
+    fn handles_differ() {
+        let wrong = two(false, 1, other_end_of_it);
+        proves(requirement!("PM-7.3.1.8-1"), &wrong, &two(false, 1, other_handle));
+        // Behind its answer, or when nobody waits for one any more, a handle is free.
+        proves(requirement!("PM-7.4-12"), &wrong, &two(true, 1, other_end_of_it));
+        proves(requirement!("PM-7.4-12"), &wrong, &two(false, 6, other_end_of_it));
+    }
+
+    #[test]
+    fn the_three_tuple_is_not_used_again_while_a_packet_may_live() {
+        proves(requirement!("PM-7.5.1-1"), &two(true, 119, other_service), &two(true, 121, other_service));
+    }
+
+    #[test]
+    fn a_five_tuple_has_one_source() {
+        let from = |other: bool| {
+            let mut wire = Datagrams::default();
+            wire.put(0, &Say::new(REQ).octets());
+            let octets = Say::new(REQ).octets();
+            let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
+            wire.put_between(if other { other_end(0) } else { ends[0] }, ends[1], &octets);
+            wire
+        };
+        proves(requirement!("PM-7.5.1-7"), &from(true), &from(false));
+    }
+}
