@@ -8,13 +8,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
 
 use super::device::Device;
+use super::serve::is_of_one_connection;
 use super::stream::{Opener, Stream};
 use crate::mpa::{
     AfterReply, AfterRequest, FpduSender, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
@@ -145,6 +146,8 @@ pub struct Listener {
 const BACKLOG: u32 = 1024;
 /// Start-ups that go on at the same time; the connections of more peers wait in TCP's queue.
 const STARTUPS: usize = 256;
+/// A listener that has run out of descriptors or memory tries again after so long: nobody tells when some come back.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Listener {
     /// Listens on `address`; port 0 picks a free one.
@@ -158,7 +161,13 @@ impl Listener {
         let listener = socket.listen(BACKLOG)?;
         let address = listener.local_addr()?;
         let (sender, arrived) = mpsc::channel(STARTUPS);
-        let accepting = tokio::spawn(accept_all(device.clone(), listener, settings, sender)).abort_handle();
+        let listener = Arc::new(listener);
+        let accept = move || {
+            let listener = Arc::clone(&listener);
+            async move { listener.accept().await.map(|(tcp, _)| tcp) }
+        };
+        let accepting = accept_all(device.clone(), settings, sender, accept, || sleep(ACCEPT_PAUSE));
+        let accepting = tokio::spawn(accepting).abort_handle();
         Ok(Listener { address, arrived: Mutex::new(arrived), accepting })
     }
 
@@ -171,7 +180,7 @@ impl Listener {
     /// The next connection whose Request is here.
     ///
     /// # Errors
-    /// See [`CmError`]: the errors of one peer; the listener goes on.
+    /// See [`CmError`]: the errors of one peer, or that no peer can be accepted for now; the listener goes on.
     pub async fn next(&self) -> Result<ConnectRequest, CmError> {
         // The accepting task ends with the listener alone.
         self.arrived.lock().await.recv().await.unwrap_or(Err(CmError::Closed))
@@ -184,12 +193,14 @@ impl Drop for Listener {
     }
 }
 
-/// Accepts as long as somebody listens, and has each peer's start-up done on the side.
-async fn accept_all(
+/// Accepts as long as somebody listens, and has each peer's start-up done on the side. What keeps it from accepting anybody is told,
+/// and tried again after a pause.
+async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     device: Device,
-    listener: TcpListener,
     settings: CmSettings,
     sender: mpsc::Sender<Result<ConnectRequest, CmError>>,
+    accept: impl Fn() -> A,
+    pause: impl Fn() -> P,
 ) {
     let places = Arc::new(Semaphore::new(STARTUPS));
     let mut startups = JoinSet::new();
@@ -197,10 +208,11 @@ async fn accept_all(
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept() => accepted,
             Some(_) = startups.join_next() => continue,
         };
-        let stream = accepted.and_then(|(tcp, _)| device.stream_of(tcp, Opener::Peer));
+        let is_stuck = accepted.as_ref().is_err_and(|error| !is_of_one_connection(error));
+        let stream = accepted.and_then(|tcp| device.stream_of(tcp, Opener::Peer));
         let (device, sender) = (device.clone(), sender.clone());
         startups.spawn(async move {
             let request = match stream {
@@ -211,6 +223,9 @@ async fn accept_all(
             // Nobody listens any more: the connection closes.
             let _ = sender.send(request).await;
         });
+        if is_stuck {
+            pause().await;
+        }
     }
 }
 
@@ -311,4 +326,43 @@ async fn read_some(stream: &Stream) -> Result<Vec<u8>, CmError> {
     }
     octets.truncate(read);
     Ok(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::verbs::{Node, RnicSettings};
+
+    /// EMFILE, and no descriptor that ever comes back; a peer that is gone again is no reason to pause.
+    #[tokio::test]
+    async fn a_listener_that_can_accept_nobody_pauses() {
+        let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
+        let (sender, mut arrived) = mpsc::channel(STARTUPS);
+        let (tries, pauses) = (Cell::new(0), Semaphore::new(0));
+        let accept = || async {
+            tries.set(tries.get() + 1);
+            let gone = tries.get() == 1;
+            Err(if gone { io::ErrorKind::ConnectionAborted.into() } else { io::Error::from_raw_os_error(24) })
+        };
+        let pause = || async { pauses.acquire().await.unwrap().forget() };
+        let accepting = accept_all(device, CmSettings::default(), sender, accept, pause);
+        let watching = async {
+            for tried in [2, 3, 4] {
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                assert_eq!(tries.get(), tried);
+                pauses.add_permits(1);
+            }
+            for _ in 0..4 {
+                assert!(matches!(arrived.recv().await, Some(Err(CmError::Io(_)))));
+            }
+        };
+        tokio::select! {
+            () = accepting => unreachable!("somebody listens"),
+            () = watching => {}
+        }
+    }
 }

@@ -217,7 +217,7 @@ impl Server {
 }
 
 /// Errors of `accept` that concern the connection that was to be accepted, not the listener.
-fn is_of_one_connection(error: &io::Error) -> bool {
+pub(super) fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
