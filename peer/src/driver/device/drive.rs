@@ -62,13 +62,14 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Somebody may have posted work.
+        // Somebody may have posted work, whatever the socket says.
         let mut looked = false;
         while !self.over {
             if self.open && self.wanted && self.stream.poll_readable(cx).is_ready() {
-                self.read(cx.waker(), Stream::read);
+                looked |= self.read(cx.waker(), Stream::read);
             } else if !looked || self.blocked && self.stream.poll_writable(cx).is_ready() || self.is_late(cx) {
                 self.turn(cx.waker(), |_, _| {});
+                looked = true;
             } else if self.is_busy() {
                 if !self.read(cx.waker(), Stream::read_now) {
                     cx.waker().wake_by_ref();
@@ -77,7 +78,6 @@ impl Drive<'_> {
             } else {
                 return Poll::Pending;
             }
-            looked = true;
         }
         Poll::Ready(())
     }
