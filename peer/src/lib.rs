@@ -6,6 +6,7 @@
 //!
 //! - [`mpa`], [`ddp`], [`rdmap`]: one protocol layer each;
 //! - [`verbs`], [`memory`]: a software RNIC, its Queue Pairs and its registered memory;
+//! - [`sdp`]: sockets on such an RNIC;
 //! - [`Connection`]: the layers composed, the type that drivers and services hold;
 //! - [`service`]: what a builtin endpoint does with its connections (echo);
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
@@ -24,6 +25,7 @@ pub mod memory;
 pub mod mpa;
 pub mod portmap;
 pub mod rdmap;
+pub mod sdp;
 pub mod service;
 pub mod time;
 pub mod verbs;

@@ -1,0 +1,126 @@
+//! How a connection ends (section 8.2): DisConn both ways and the end of TCP, or AbortConn, or TCP alone.
+
+use super::connection::{Connection, Phase};
+use super::next::Control;
+use super::{Event, Output, Violation};
+use crate::time::Instant;
+
+/// Where the close stands.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    /// The user sends no more.
+    asked: bool,
+    /// MSeq of this side's DisConn.
+    pub(super) sent: Option<u32>,
+    /// The RNIC has sent it.
+    out: bool,
+    /// The peer's DisConn came.
+    received: bool,
+    /// This side ends TCP: the peer's DisConn came before its own was sent, or crossed it (C26).
+    ends: bool,
+    /// The peer's AbortConn came.
+    aborted: bool,
+    /// AbortConn is to be sent, or is on its way; why.
+    aborting: Option<Option<Violation>>,
+    /// The connection is over, gracefully.
+    graceful: bool,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Closing {
+    pub(super) fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Section 8.2.1, step 4: DisConn came, and nobody said AbortConn. This side's own DisConn is out, too.
+    pub(super) fn is_graceful(&self) -> bool {
+        self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.sent.is_some()
+    }
+
+    pub(super) fn over(&mut self, graceful: bool) {
+        self.graceful = graceful;
+    }
+
+    /// The peer's DisConn came: it sends no more data.
+    pub(super) fn has_received(&self) -> bool {
+        self.received
+    }
+
+    /// AbortConn is all that may still be sent.
+    pub(super) fn is_aborting(&self) -> bool {
+        self.aborting.is_some()
+    }
+}
+
+impl Connection {
+    /// DisConn is due: the user sends no more, and all that was posted is out.
+    pub(super) fn wants_dis_conn(&self) -> bool {
+        self.close.asked && self.close.sent.is_none() && self.source.is_done()
+    }
+
+    /// The peer's DisConn (section 8.2.1).
+    pub(super) fn dis_conn(&mut self, now: Instant, mseq_ack: u32) {
+        self.close.received = true;
+        self.close.ends = self.close.sent.is_none_or(|own| !super::credits::reached(mseq_ack, own));
+        self.sink.end(&mut self.out);
+        self.out.push_back(Output::Event(Event::PeerClosed));
+        self.close.deadline = self.close.sent.map(|_| now + self.settings.close_timeout);
+        self.hang_up_when_done();
+    }
+
+    /// The RNIC has sent this side's DisConn.
+    pub(super) fn dis_conn_sent(&mut self) {
+        self.close.out = true;
+        self.hang_up_when_done();
+    }
+
+    fn hang_up_when_done(&mut self) {
+        if self.close.received && self.close.out && self.close.ends && !self.close.is_aborting() {
+            self.advance();
+            self.end(false, None);
+            self.out.push_back(Output::Disconnect { abortive: false });
+        }
+    }
+
+    /// The peer's AbortConn.
+    pub(super) fn abort_conn(&mut self) {
+        self.close.aborted = true;
+        self.end(true, None);
+        self.out.push_back(Output::Disconnect { abortive: true });
+    }
+
+    /// Abortive close (section 8.2.2): behind a DisConn it takes an AbortConn, otherwise TCP ends at once.
+    pub(super) fn begin_abort(&mut self, now: Instant, violation: Option<Violation>) {
+        if self.is_over() || self.close.is_aborting() {
+            return;
+        }
+        self.close.aborting = Some(violation);
+        if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) {
+            return self.hang_up();
+        }
+        // What has not been sent is discarded.
+        self.control.clear();
+        self.control.push_back(Control::AbortConn);
+        self.close.deadline = Some(now + self.settings.close_timeout);
+    }
+
+    /// Ends TCP abortively.
+    pub(super) fn hang_up(&mut self) {
+        let violation = self.close.aborting.flatten();
+        self.end(true, violation);
+        self.out.push_back(Output::Disconnect { abortive: true });
+    }
+
+    /// No progress while closing.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        if self.close.is_aborting() {
+            self.hang_up();
+        } else {
+            self.begin_abort(now, None);
+        }
+    }
+}

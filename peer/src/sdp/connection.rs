@@ -1,0 +1,574 @@
+//! The machine's surface: what the user commands, what arrives, what comes out.
+
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::{FieldOrder, Mode};
+
+use super::close::Closing;
+use super::credits::Credits;
+use super::hello::{self, Agreed, Refusal};
+use super::next::Control;
+use super::nudge::Nudge;
+use super::pool::Pool;
+use super::resize::Resize;
+use super::sink::Sink;
+use super::source::Source;
+use super::startup::{Progress, Startup};
+use super::urgent::Urgent;
+use super::{
+    Event, Exposed, Half, OpId, Output, Policy, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendId, Settings,
+    Violation,
+};
+use crate::time::Instant;
+
+/// Sends, and receives, that a user may have posted at a time.
+const MOST_POSTED: usize = 65536;
+
+/// The part that a side plays in SDP's start-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Sends Hello.
+    Connecting,
+    /// Answers by HelloAck.
+    Accepting,
+}
+
+/// Why a command was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// This side has shut down sending, or the connection is over (SDP-8.2.1-2).
+    #[error("nothing more can be sent")]
+    Closed,
+    /// Too many are posted.
+    #[error("{MOST_POSTED} are posted already")]
+    QueueFull,
+    /// A send or receive of no octets.
+    #[error("no octets")]
+    Empty,
+    /// The half-connection cannot get from its Mode to that one, or the other side is Master (section 12).
+    #[error("this side cannot ask for that Mode")]
+    NotMaster,
+}
+
+/// How a message arrived: of the receive's Work Completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Arrival {
+    /// The STag that it invalidated.
+    pub invalidated: Option<u32>,
+}
+
+/// What a completion is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Payload,
+    Read,
+    Write,
+    DisConn,
+    AbortConn,
+}
+
+/// Where the connection stands.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Streaming mode.
+    Starting(Box<Startup>),
+    /// Connecting, in iWARP: HelloAck is to come.
+    WaitHelloAck,
+    Open,
+    /// The LLP connection is ended by this side, or gone.
+    Over,
+}
+
+/// One SDP connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) role: Role,
+    pub(super) settings: Settings,
+    pub(super) order: FieldOrder,
+    pub(super) phase: Phase,
+    pub(super) out: VecDeque<Output>,
+    pub(super) control: VecDeque<Control>,
+    pub(super) credits: Credits,
+    pub(super) pool: Pool,
+    pub(super) source: Source,
+    pub(super) sink: Sink,
+    pub(super) urgent: Urgent,
+    pub(super) resize: Resize,
+    pub(super) close: Closing,
+    pub(super) peer_max_adverts: u16,
+    /// A send that the RNIC could not register.
+    pub(super) unregistered: Option<SendId>,
+    /// The RNIC could not register a receive: none is advertised until one ended.
+    pub(super) sinks_refused: bool,
+    pub(super) nudge: Nudge,
+    next_op: u64,
+    ops: VecDeque<(OpId, Op)>,
+    startup_deadline: Option<Instant>,
+    credit_deadline: Option<Instant>,
+    deadlock_deadline: Option<Instant>,
+}
+
+/// Construction.
+impl Connection {
+    /// A Connecting Peer on a TCP connection that is established.
+    #[must_use]
+    pub fn connect(now: Instant, settings: Settings) -> Self {
+        let settings = settings.honest();
+        let mut hello = Vec::new();
+        let startup = Startup::connect(settings, &mut hello);
+        let mut connection = Connection::new(now, Role::Connecting, settings, startup);
+        // Private Buffers are posted before the Hello goes out (section 8.1.1, step 1c).
+        connection.post_buffers(settings.recv_size);
+        connection.out.push_back(Output::Streaming(hello));
+        connection
+    }
+
+    /// An Accepting Peer on a TCP connection that is established.
+    #[must_use]
+    pub fn accept(now: Instant, settings: Settings) -> Self {
+        let settings = settings.honest();
+        Connection::new(now, Role::Accepting, settings, Startup::accept(settings))
+    }
+
+    fn new(now: Instant, role: Role, settings: Settings, startup: Startup) -> Self {
+        Connection {
+            role,
+            settings,
+            order: settings.order,
+            phase: Phase::Starting(Box::new(startup)),
+            out: VecDeque::new(),
+            control: VecDeque::new(),
+            credits: Credits::default(),
+            pool: Pool::new(settings.recv_size, settings.bufs),
+            source: Source::new(),
+            sink: Sink::new(),
+            urgent: Urgent::default(),
+            resize: Resize::new(0),
+            close: Closing::default(),
+            peer_max_adverts: 1,
+            unregistered: None,
+            sinks_refused: false,
+            nudge: Nudge::new(role),
+            next_op: 0,
+            ops: VecDeque::new(),
+            startup_deadline: Some(now + settings.startup_timeout),
+            credit_deadline: None,
+            deadlock_deadline: None,
+        }
+    }
+
+    fn post_buffers(&mut self, size: u32) {
+        self.pool = Pool::new(size, self.settings.bufs);
+        self.pool.fill(&mut self.out);
+        self.credits.posted = self.pool.posted();
+    }
+}
+
+/// Commands.
+impl Connection {
+    /// Posts a send of `len` octets, which stay as they are until [`Event::Sent`]. `urgent`: the last one is Out-Of-Band data.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn send(&mut self, send: SendId, len: u64, urgent: bool) -> Result<(), Refused> {
+        if self.is_over() || self.close.is_asked() {
+            return Err(Refused::Closed);
+        }
+        if len == 0 {
+            return Err(Refused::Empty);
+        }
+        if self.source.sends() >= MOST_POSTED {
+            return Err(Refused::QueueFull);
+        }
+        let last = self.source.post(send, len, urgent);
+        if urgent {
+            self.urgent.mark(last);
+        }
+        Ok(())
+    }
+
+    /// Posts a receive of up to `len` octets; [`Event::Received`] ends it. `whole`: not before all of them are here (MSG_WAITALL).
+    /// A receive ends at an Out-Of-Band octet in any case.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn receive(&mut self, receive: ReceiveId, len: u64, whole: bool) -> Result<(), Refused> {
+        if len == 0 {
+            return Err(Refused::Empty);
+        }
+        if self.sink.receives() >= MOST_POSTED {
+            return Err(Refused::QueueFull);
+        }
+        self.sink.post(receive, len, whole);
+        self.advance();
+        if self.is_over() {
+            let end = if self.close.is_graceful() { ReceiveEnd::EndOfStream } else { ReceiveEnd::Aborted };
+            self.sink.abort(end, &mut self.out);
+        }
+        Ok(())
+    }
+
+    /// Takes back all sends that are not out; each ends with [`Event::Sent`], which says how much of it is.
+    pub fn cancel_sends(&mut self) {
+        if !self.is_over() {
+            self.source.cancel();
+            self.advance();
+        }
+    }
+
+    /// Takes back all receives; each ends with [`Event::Received`], perhaps with octets.
+    pub fn cancel_receives(&mut self) {
+        self.sink.cancel();
+        self.advance();
+    }
+
+    /// The ULP sends no more (section 8.2.1): DisConn goes out behind all that was posted.
+    pub fn shut_down(&mut self) {
+        self.close.ask();
+    }
+
+    /// Abortive close (section 8.2.2).
+    pub fn abort(&mut self, now: Instant) {
+        self.begin_abort(now, None);
+    }
+
+    /// Asks for a Mode. Of the half that sends: any, step by step; out of Buffered only the peer can lead. Of the half that
+    /// receives: Combined, where it is in Buffered.
+    ///
+    /// # Errors
+    /// [`Refused::NotMaster`], [`Refused::Closed`].
+    pub fn set_mode(&mut self, half: Half, mode: Mode) -> Result<(), Refused> {
+        if self.is_over() {
+            return Err(Refused::Closed);
+        }
+        match half {
+            Half::Out if self.source.mode == Mode::Buffered && mode != Mode::Buffered => Err(Refused::NotMaster),
+            Half::Out => {
+                self.source.wanted = Some(mode);
+                Ok(())
+            }
+            Half::In if self.sink.mode == Mode::Buffered && mode == Mode::Combined => {
+                self.sink.wants_combined = true;
+                Ok(())
+            }
+            Half::In => Err(Refused::NotMaster),
+        }
+    }
+
+    /// Asks the peer to give its Private Buffers this size in octets (section 10.6); [`Event::Resized`] tells its answer. Nothing
+    /// is asked where the peer would not change, or has refused a change in that direction before.
+    pub fn resize(&mut self, octets: u32) {
+        self.resize.want(octets.clamp(weft_core::wire::sdp::MIN_PRIVATE_BUFFER, 1 << 31));
+    }
+
+    /// The choices of mechanisms, to be changed.
+    pub fn policy_mut(&mut self) -> &mut Policy {
+        &mut self.settings.policy
+    }
+}
+
+/// Getters.
+impl Connection {
+    /// The Mode of a half-connection.
+    #[must_use]
+    pub fn mode(&self, half: Half) -> Mode {
+        match half {
+            Half::Out => self.source.mode,
+            Half::In => self.sink.mode,
+        }
+    }
+
+    /// Messages that may be sent now (section 10.2).
+    #[must_use]
+    pub fn credit(&self) -> u16 {
+        self.credits.available()
+    }
+
+    /// Octets of the Private Buffers that are posted from now on.
+    #[must_use]
+    pub fn recv_size(&self) -> u32 {
+        self.pool.size()
+    }
+
+    /// The LLP connection is ended, or to be ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    /// Start-up is over and the connection is not.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+}
+
+/// What arrives.
+impl Connection {
+    /// Octets of TCP in streaming mode; behind [`Output::Start`] they are the RNIC's.
+    pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
+        let Phase::Starting(startup) = &mut self.phase else { return };
+        let progress = startup.handle_octets(octets);
+        if startup.waits_for_request() {
+            let end = now + self.settings.request_wait;
+            if self.settings.request_wait.is_zero() {
+                return self.no_request(now);
+            }
+            self.credit_deadline = Some(end);
+            return;
+        }
+        self.progress(now, progress);
+    }
+
+    fn no_request(&mut self, now: Instant) {
+        self.credit_deadline = None;
+        let Phase::Starting(startup) = &mut self.phase else { return };
+        let mut request = Vec::new();
+        let progress = startup.no_request(&mut request);
+        if !request.is_empty() {
+            self.out.push_back(Output::Streaming(request));
+        }
+        self.progress(now, Ok(progress));
+    }
+
+    fn progress(&mut self, now: Instant, progress: Result<Progress, Refusal>) {
+        match progress {
+            Err(refusal) => self.refuse(refusal),
+            Ok(Progress::Waiting) => {}
+            Ok(Progress::Started { start, agreed, acknowledged }) => self.started(now, *start, agreed, acknowledged),
+        }
+    }
+
+    fn started(&mut self, now: Instant, start: super::Start, agreed: Option<Agreed>, acknowledged: bool) {
+        let Phase::Starting(startup) = &self.phase else { return };
+        let size = agreed.map(|agreed| startup.recv_size(&agreed));
+        if let (Role::Accepting, Some(size)) = (self.role, size) {
+            self.post_buffers(size);
+        }
+        self.out.push_back(Output::Start(Box::new(start)));
+        match (self.role, agreed) {
+            (Role::Accepting, Some(agreed)) => {
+                let wait = now + self.settings.credit_wait;
+                if !acknowledged {
+                    let head = hello::hello_ack(&self.settings, self.pool.size(), &agreed);
+                    let (op, payload, invalidate) = (None, None, None);
+                    self.out.push_back(Output::Send { op, head, payload, solicited: true, invalidate });
+                    self.credits.kept_back = 1;
+                    self.credit_deadline = Some(wait);
+                }
+                self.open(agreed);
+            }
+            (Role::Connecting, Some(agreed)) => {
+                self.open(agreed);
+                // The peer is MPA Responder, and mute until it has heard something (C42).
+                self.control.push_back(Control::Update);
+            }
+            _ => self.phase = Phase::WaitHelloAck,
+        }
+    }
+
+    /// Hello and HelloAck are exchanged.
+    pub(super) fn open(&mut self, agreed: Agreed) {
+        self.startup_deadline = None;
+        self.order = agreed.order;
+        self.peer_max_adverts = agreed.peer_max_adverts;
+        self.resize = Resize::new(agreed.peer_recv_size);
+        self.credits.begin(self.settings.bufs, agreed.peer_bufs);
+        self.credits.posted = self.pool.posted();
+        self.phase = Phase::Open;
+        self.out.push_back(Output::Event(Event::Opened(agreed)));
+    }
+
+    /// The attempt ends: TCP is closed without a word.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.out.push_back(Output::Event(Event::Refused(refusal)));
+        self.end(true, None);
+        self.out.push_back(Output::Disconnect { abortive: true });
+    }
+
+    /// A message of the peer filled a Private Buffer: its first `octets`.
+    pub fn handle_message(&mut self, now: Instant, buffer: PrivateBuffer, octets: &[u8], arrival: Arrival) {
+        // What comes in some other order than it was posted is not this connection's.
+        if !self.pool.filled(buffer) || self.is_over() {
+            return;
+        }
+        self.credits.posted = self.pool.posted();
+        if let Err(violation) = self.message(now, buffer, octets, arrival) {
+            self.begin_abort(now, Some(violation));
+        }
+        self.advance();
+        self.watch_for_deadlock(now);
+    }
+
+    /// An operation is through. `ok`: it succeeded; otherwise the LLP connection is gone or going.
+    pub fn handle_completed(&mut self, now: Instant, op: OpId, ok: bool) {
+        let Some(at) = self.ops.iter().position(|(id, _)| *id == op) else { return };
+        let Some((_, what)) = self.ops.remove(at).filter(|_| !self.is_over()) else { return };
+        if !ok {
+            return self.begin_abort(now, None);
+        }
+        match what {
+            Op::Payload => self.source.flown(),
+            Op::Read => {
+                let policy = self.settings.policy;
+                let answer = self.sink.read_completed(op, &policy, &mut self.out);
+                self.answer(answer);
+            }
+            Op::Write => {
+                let done = self.source.written(op);
+                self.control.extend(done.iter().map(|it| Control::RdmaWrCompl { len: it.len, stag: it.stag }));
+                if self.source.sink_cancel && self.source.writing.is_empty() {
+                    self.source.sink_cancel = false;
+                    self.control.push_back(Control::SinkCancelAck);
+                }
+            }
+            Op::DisConn => self.dis_conn_sent(),
+            Op::AbortConn => self.hang_up(),
+        }
+        self.advance();
+        self.watch_for_deadlock(now);
+    }
+
+    /// The LLP connection is gone: closed by the peer, reset, or lost.
+    pub fn handle_disconnected(&mut self, _now: Instant) {
+        if self.is_over() {
+            return;
+        }
+        if let Phase::Starting(startup) = &self.phase {
+            let refusal = startup.cut_short();
+            self.out.push_back(Output::Event(Event::Refused(refusal)));
+        }
+        self.end(!self.close.is_graceful(), None);
+    }
+
+    /// The time that [`poll_timeout`](Self::poll_timeout) named has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if due(self.startup_deadline) {
+            self.startup_deadline = None;
+            return self.refuse(Refusal::TimedOut);
+        }
+        if due(self.credit_deadline) {
+            self.credit_deadline = None;
+            self.credits.kept_back = 0;
+            if matches!(&self.phase, Phase::Starting(startup) if startup.waits_for_request()) {
+                self.no_request(now);
+            }
+        }
+        if due(self.deadlock_deadline) {
+            self.deadlock_deadline = None;
+            if self.is_deadlocked() {
+                let answers = self.sink.ask_for_data();
+                self.answer(answers);
+            }
+        }
+        self.nudge.pass(now);
+        if due(self.close.deadline) {
+            self.close.deadline = None;
+            self.give_up(now);
+        }
+        self.advance();
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let start = self.startup_deadline.into_iter().chain(self.credit_deadline);
+        let waits = self.deadlock_deadline.into_iter().chain(self.nudge.deadline);
+        start.chain(waits).chain(self.close.deadline).min()
+    }
+
+    /// The next thing to do, until there is none. `register` registers memory for the peer; `None` where that is not possible now,
+    /// then the octets go by Bcopy.
+    pub fn poll(&mut self, now: Instant, register: &mut dyn FnMut(Exposed) -> Option<Region>) -> Option<Output> {
+        if self.out.is_empty() {
+            self.produce(now, register);
+        }
+        self.out.pop_front()
+    }
+}
+
+/// What holds the parts together.
+impl Connection {
+    /// Moves on everything that can move without a message of this side.
+    pub(super) fn advance(&mut self) {
+        if !self.is_over() {
+            loop {
+                if self.sink.advance(&mut self.pool, &mut self.out) {
+                    self.credits.posted = self.pool.posted();
+                    self.credits.news = true;
+                }
+                let (next_op, policy) = (&mut self.next_op, self.settings.policy);
+                let ops = &mut self.ops;
+                let new_op = || op_of(next_op, ops, Op::Read);
+                let answers = self.sink.read_on(&policy, new_op, &mut self.out);
+                if answers.is_empty() {
+                    break;
+                }
+                self.answer(answers);
+            }
+            self.source.finish(&mut self.out);
+            self.urgent.passed(self.source.settled());
+            return;
+        }
+        self.sink.advance(&mut self.pool, &mut self.out);
+    }
+
+    pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = super::sink::Answer>) {
+        self.control.extend(answers.into_iter().map(Control::from));
+    }
+
+    pub(super) fn new_op(&mut self, what: Op) -> OpId {
+        op_of(&mut self.next_op, &mut self.ops, what)
+    }
+
+    /// A Private Buffer holds nothing that is wanted.
+    pub(super) fn free_buffer(&mut self, buffer: PrivateBuffer) {
+        self.pool.free(buffer, &mut self.out);
+        self.credits.posted = self.pool.posted();
+    }
+
+    /// Both sides wait for each other's reads (section 9.2).
+    fn is_deadlocked(&self) -> bool {
+        self.sink.is_waited_for() && !self.source.open.is_empty()
+    }
+
+    pub(super) fn watch_for_deadlock(&mut self, now: Instant) {
+        if !self.is_deadlocked() {
+            self.deadlock_deadline = None;
+        } else if self.deadlock_deadline.is_none() {
+            self.deadlock_deadline = Some(now + self.settings.policy.deadlock_wait);
+        }
+    }
+
+    /// Ends everything that was posted, and tells the user.
+    pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>) {
+        if self.is_over() {
+            return;
+        }
+        let opened = matches!(self.phase, Phase::Open);
+        self.phase = Phase::Over;
+        self.control.clear();
+        self.ops.clear();
+        self.startup_deadline = None;
+        self.credit_deadline = None;
+        self.deadlock_deadline = None;
+        self.nudge.rests();
+        self.close.deadline = None;
+        self.close.over(!abortive);
+        self.pool.close();
+        self.source.abort(&mut self.out);
+        let end = if abortive { ReceiveEnd::Aborted } else { ReceiveEnd::EndOfStream };
+        self.sink.abort(end, &mut self.out);
+        if opened {
+            self.out.push_back(Output::Event(Event::Closed { graceful: !abortive, violation }));
+        }
+    }
+}
+
+fn op_of(next: &mut u64, ops: &mut VecDeque<(OpId, Op)>, what: Op) -> OpId {
+    let op = OpId(*next);
+    *next += 1;
+    ops.push_back((op, what));
+    op
+}

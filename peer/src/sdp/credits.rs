@@ -1,0 +1,197 @@
+//! Send credit, both ways (sections 10.2 to 10.5): what the peer lets this side send, and what this side has let the peer send.
+
+use super::Violation;
+
+/// `a` is not behind `b`, both counted modulo 2^32 (C10).
+pub(super) fn reached(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) < 1 << 31
+}
+
+/// Credits of one connection. Numbers are MSeqs, modulo 2^32.
+#[derive(Debug, Default)]
+pub(super) struct Credits {
+    /// LSSeq: the message sent last.
+    sent: u32,
+    /// Bufs and MSeqAck of the peer's newest header.
+    window: (u16, u32),
+    /// Credits kept back although the formula gives them (C6).
+    pub(super) kept_back: u16,
+    /// The message received last.
+    received: u32,
+    /// A SrcAvailCancel that is not through yet: MSeqAck stays below it (section 9.5.4).
+    pub(super) frozen: Option<u32>,
+    /// Private Buffers that are posted.
+    pub(super) posted: u16,
+    /// The highest MSeqAck + Bufs that the peer was told.
+    told: u32,
+    /// Since the last message to the peer something came that was no mere update, or a buffer of the user's data became free.
+    pub(super) news: bool,
+}
+
+impl Credits {
+    /// Behind Hello and HelloAck: `told` buffers were announced, `window` were by the peer.
+    pub(super) fn begin(&mut self, told: u16, window: u16) {
+        self.told = u32::from(told);
+        self.window = (window, 0);
+    }
+
+    /// MSeq of the message sent last.
+    pub(super) fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    /// New send credit = Bufs - (LSSeq - MSeqAck), not below zero.
+    pub(super) fn available(&self) -> u16 {
+        let (bufs, ack) = self.window;
+        let used = self.sent.wrapping_sub(ack);
+        let credit = u32::from(bufs).saturating_sub(used).saturating_sub(u32::from(self.kept_back));
+        u16::try_from(credit).unwrap_or(u16::MAX)
+    }
+
+    fn ack(&self) -> u32 {
+        match self.frozen {
+            Some(cancel) if reached(self.received, cancel) => cancel.wrapping_sub(1),
+            _ => self.received,
+        }
+    }
+
+    fn edge(&self) -> u32 {
+        self.ack().wrapping_add(u32::from(self.posted))
+    }
+
+    /// A message sent now lets the peer send more than any before (C8).
+    fn widens(&self) -> bool {
+        self.edge() != self.told && reached(self.edge(), self.told)
+    }
+
+    /// Section 10.5: may such a message be sent?
+    pub(super) fn allow(&self, payload: bool) -> bool {
+        match self.available() {
+            0 => false,
+            1 => !payload && self.widens(),
+            2 => !payload,
+            _ => true,
+        }
+    }
+
+    /// Bufs, MSeq and MSeqAck of the message that is sent now.
+    pub(super) fn stamp(&mut self) -> (u16, u32, u32) {
+        self.sent = self.sent.wrapping_add(1);
+        if self.widens() {
+            self.told = self.edge();
+        }
+        self.news = false;
+        (self.posted, self.sent, self.ack())
+    }
+
+    /// The header of a message that arrived. `update`: it is Data without payload.
+    pub(super) fn header(&mut self, bufs: u16, mseq: u32, mseq_ack: u32, update: bool) -> Result<(), Violation> {
+        let expected = self.received.wrapping_add(1);
+        if mseq != expected {
+            return Err(Violation::Sequence { expected, found: mseq });
+        }
+        if !reached(self.sent, mseq_ack) {
+            return Err(Violation::AheadOfSent { found: mseq_ack, sent: self.sent });
+        }
+        self.received = mseq;
+        self.window = (bufs, mseq_ack);
+        self.kept_back = 0;
+        self.news |= !update;
+        Ok(())
+    }
+
+    /// Should a message go out for no other reason than to widen the peer's window? At one credit it has to (SDP-10.5-9), at two
+    /// the peer could not send payload (C41), and below half of `pool` it is time.
+    pub(super) fn wants_update(&self, pool: u16) -> bool {
+        let left = self.told.wrapping_sub(self.received);
+        if !self.widens() {
+            return false;
+        }
+        left <= 1 || self.news && left <= u32::from(pool / 2).max(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_core::coverage::{By, Proof};
+    use weft_core::requirement;
+
+    fn credits(window: u16) -> Credits {
+        let mut credits = Credits { posted: 8, ..Credits::default() };
+        credits.begin(8, window);
+        credits
+    }
+
+    /// The draft's section 10.2 and 10.5, number by number.
+    #[test]
+    fn each_level_of_credit_allows_what_section_10_5_says() {
+        let mut proof = Proof::new(By::Test);
+        let mut four = credits(4);
+        proof.shows(requirement!("SDP-10.3-4"), || assert_eq!(four.available(), 4));
+        four.stamp();
+        proof.shows(requirement!("SDP-10.2-1"), || assert_eq!(four.available(), 3));
+        proof.shows(requirement!("SDP-10.5-11"), || assert!(four.allow(true) && four.allow(false)));
+        four.stamp();
+        proof.shows(requirement!("SDP-10.5-8"), || assert!(!four.allow(true) && four.allow(false)));
+        four.stamp();
+        proof.shows(requirement!("SDP-10.5-7"), || {
+            assert_eq!(four.available(), 1);
+            assert!(!four.allow(false), "it would not widen");
+            four.posted += 1;
+            assert!(four.allow(false) && !four.allow(true));
+        });
+        four.stamp();
+        four.posted += 1;
+        proof.shows(requirement!("SDP-10.5-6"), || assert!(!four.allow(false) && !four.allow(true)));
+        proof.shows(requirement!("SDP-10.2-2"), || {
+            four.header(6, 1, 4, true).unwrap();
+            assert_eq!(four.available(), 6);
+        });
+    }
+
+    #[test]
+    fn numbers_roll_over() {
+        let mut proof = Proof::new(By::Test);
+        let mut near = credits(4);
+        (near.sent, near.window, near.received, near.told) = (u32::MAX - 1, (4, u32::MAX - 1), u32::MAX, 7);
+        proof.shows(requirement!("SDP-6.1.5-3"), || {
+            assert_eq!((near.stamp().1, near.stamp().1), (u32::MAX, 0));
+        });
+        proof.shows(requirement!("SDP-5-7"), || assert_eq!(near.available(), 2));
+        assert_eq!(near.header(4, 0, 0, true), Ok(()), "MSeq 0 follows 2^32 - 1");
+        assert_eq!(near.header(4, 2, 0, true), Err(Violation::Sequence { expected: 1, found: 2 }));
+        let ahead = Violation::AheadOfSent { found: 1, sent: 0 };
+        assert_eq!(near.header(4, 1, 1, true), Err(ahead));
+    }
+
+    #[test]
+    fn an_update_is_due_at_one_credit_and_none_answers_an_update() {
+        let mut proof = Proof::new(By::Test);
+        let mut three = Credits { posted: 3, ..Credits::default() };
+        three.begin(3, 3);
+        for mseq in 1..=2 {
+            three.header(3, mseq, 0, true).unwrap();
+        }
+        proof.shows(requirement!("SDP-10.5-9"), || assert!(three.wants_update(3)));
+        three.stamp();
+        assert!(!three.wants_update(3), "it was told");
+        three.header(3, 3, 0, true).unwrap();
+        assert!(!three.wants_update(3), "two are left, and the message was an update");
+        three.header(3, 4, 0, false).unwrap();
+        assert!(three.wants_update(3));
+    }
+
+    #[test]
+    fn mseq_ack_stays_below_a_src_avail_cancel() {
+        let mut proof = Proof::new(By::Test);
+        let mut credits = credits(8);
+        credits.header(8, 1, 0, false).unwrap();
+        credits.frozen = Some(2);
+        credits.header(8, 2, 0, false).unwrap();
+        credits.header(8, 3, 0, false).unwrap();
+        proof.shows(requirement!("SDP-6.1.6-3"), || assert_eq!(credits.stamp().2, 1));
+        credits.frozen = None;
+        proof.shows(requirement!("SDP-6.1.6-1"), || assert_eq!(credits.stamp().2, 3));
+    }
+}

@@ -1,0 +1,173 @@
+//! What each message of the peer does.
+
+use weft_core::wire::sdp::{Body, Message, Mid, Mode};
+
+use super::connection::{Arrival, Connection, Phase};
+use super::next::Control;
+use super::{Event, Half, Output, PrivateBuffer, Violation, hello, resize};
+use crate::time::Instant;
+
+impl Connection {
+    /// A message that was posted for came.
+    pub(super) fn message(
+        &mut self,
+        now: Instant,
+        buffer: PrivateBuffer,
+        octets: &[u8],
+        arrival: Arrival,
+    ) -> Result<(), Violation> {
+        if matches!(self.phase, Phase::WaitHelloAck) {
+            match hello::judge_hello_ack(octets, &self.settings) {
+                Ok(agreed) => self.open(agreed),
+                Err(refusal) => self.refuse(refusal),
+            }
+            self.free_buffer(buffer);
+            return Ok(());
+        }
+        if !self.is_open() {
+            return Ok(());
+        }
+        let message = Message::parse(octets, self.order).map_err(Violation::Malformed)?;
+        let mid = message.mid();
+        let payload = message.body.payload();
+        let update = mid == Mid::DATA && payload.is_empty();
+        self.credits.header(message.bufs, message.mseq, message.mseq_ack, update)?;
+        self.source.acknowledged(message.mseq_ack);
+        if matches!(mid, Mid::HELLO | Mid::HELLO_ACK) || self.close.has_received() && !payload.is_empty() {
+            return Err(Violation::OutOfPlace(mid));
+        }
+        if message.flags.oob_pend {
+            self.out.push_back(Output::Event(Event::UrgentPending));
+        }
+        // What stands in front of the payload goes first where it belongs to the other half, and the payload where the
+        // advertisement is about what follows it.
+        let from = octets.len() - payload.len();
+        if payload.is_empty() {
+            self.free_buffer(buffer);
+        }
+        let place = (buffer, length(from), length(payload.len()));
+        self.body(now, &message, arrival, place)?;
+        if self.credits.frozen.is_some() {
+            self.pool.make_up(&mut self.out);
+            self.credits.posted = self.pool.posted();
+        }
+        Ok(())
+    }
+
+    fn body(
+        &mut self,
+        now: Instant,
+        message: &Message<'_>,
+        arrival: Arrival,
+        place: (PrivateBuffer, u32, u32),
+    ) -> Result<(), Violation> {
+        let most = self.settings.max_adverts;
+        let payload = place.2;
+        if payload > 0 {
+            let urgent = message.flags.oob_pres;
+            self.sink.arrived(place, urgent, &mut self.out);
+        }
+        match message.body {
+            Body::Data(_) | Body::Hello(_) | Body::HelloAck(_) => {}
+            Body::SrcAvail(advert, _) => self.sink.src_avail(&advert, payload, most)?,
+            Body::SinkAvail(advert, _) => self.source.sink_avail(&advert, most, &mut self.out)?,
+            Body::SendSm => {
+                self.source.send_sm(message.mseq_ack, &mut self.out)?;
+            }
+            Body::RdmaRdCompl(header) => {
+                self.source.read_completed(header.len, arrival.invalidated, &mut self.out)?;
+                let combined = self.source.mode == Mode::Combined;
+                if message.flags.req_pipe && combined && self.settings.policy.follows_hints {
+                    self.source.wanted = Some(Mode::Pipelined);
+                }
+            }
+            Body::RdmaWrCompl(header) => {
+                self.sink.write_completed(header.len, arrival.invalidated, &mut self.out)?;
+                self.sinks_refused = false;
+                // It is about the half that this side sends on (C20).
+                let combined = self.source.mode == Mode::Combined;
+                if message.flags.req_pipe && combined && self.settings.policy.follows_hints {
+                    self.source.wanted = Some(Mode::Pipelined);
+                }
+            }
+            Body::ModeChange(header) => self.mode_change(header.mode, header.s)?,
+            Body::SrcAvailCancel => self.src_avail_cancel(message.mseq),
+            Body::SinkAvailCancel => {
+                if self.source.sink_avail_cancel() {
+                    if self.source.writing.is_empty() {
+                        self.control.push_back(Control::SinkCancelAck);
+                    } else {
+                        self.source.sink_cancel = true;
+                    }
+                }
+            }
+            Body::SinkCancelAck => self.sink.sink_cancel_ack(&mut self.out)?,
+            Body::ChRcvBuf(header) => self.ch_rcv_buf(header.des_sz, message.mseq_ack),
+            Body::ChRcvBufAck(header) => {
+                let size = self.resize.acknowledged(header.act_sz)?;
+                self.out.push_back(Output::Event(Event::Resized(size)));
+            }
+            Body::DisConn => self.dis_conn(now, message.mseq_ack),
+            Body::AbortConn => self.abort_conn(),
+            // Socket duplication is not there yet.
+            Body::SuspComm(_) | Body::SuspCommAck => return Err(Violation::OutOfPlace(message.mid())),
+        }
+        Ok(())
+    }
+
+    /// SrcAvailCancel (section 9.5.4). A SendSm that was decided on and not sent asks for Data all the same: it goes out as if the
+    /// SrcAvailCancel had not come yet, for its MSeqAck says which of the two it is (C18).
+    fn src_avail_cancel(&mut self, mseq: u32) {
+        let open = self.sink.src_avail_cancel();
+        let decided = self.control.contains(&Control::SendSm);
+        if open || decided {
+            self.credits.frozen = Some(mseq);
+        }
+        if !open && decided {
+            self.control.push_back(Control::SrcCanceled { send_sm: false });
+        }
+    }
+
+    /// ModeChange (section 12): S=0 is the sender's half, S=1 this side's.
+    fn mode_change(&mut self, to: Mode, s: bool) -> Result<(), Violation> {
+        let from = if s { self.source.mode } else { self.sink.mode };
+        let legal = match (from, to) {
+            (Mode::Buffered, Mode::Combined) => s,
+            (Mode::Combined, Mode::Buffered | Mode::Pipelined) | (Mode::Pipelined, Mode::Combined) => !s,
+            _ => false,
+        };
+        if !legal {
+            return Err(Violation::Transition { from, to, by_source: !s });
+        }
+        if s {
+            self.source.mode = to;
+        } else {
+            if from == Mode::Combined && to == Mode::Buffered && self.sink.sources() > 0 {
+                // Read Zcopy has to be over (section 12.1).
+                return Err(Violation::Transition { from, to, by_source: true });
+            }
+            self.sink.mode = to;
+            if to != Mode::Pipelined {
+                // Figure 29.
+                self.sink.void(&mut self.out);
+            }
+        }
+        let half = if s { Half::Out } else { Half::In };
+        self.out.push_back(Output::Event(Event::ModeChanged { half, mode: to }));
+        Ok(())
+    }
+
+    fn ch_rcv_buf(&mut self, wanted: u32, mseq_ack: u32) {
+        if !self.resize.answers(self.role, mseq_ack) {
+            return;
+        }
+        let size = resize::granted(wanted, self.pool.size(), self.settings.max_recv_size);
+        self.pool.resize(size, &mut self.out);
+        self.credits.posted = self.pool.posted();
+        self.resize.answer = Some(size);
+    }
+}
+
+fn length(octets: usize) -> u32 {
+    u32::try_from(octets).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,363 @@
+//! Which message goes out next, and its header. Messages come out in MSeq order (section 10.1), as credit allows (section 10.5):
+//! answers first, then what the user's wishes lead to, then octets; an update when nothing else tells the peer of free buffers.
+
+use weft_core::wire::sdp::{
+    Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
+};
+
+use super::connection::{Connection, Op};
+use super::sink::{Answer, Revoke};
+use super::source::{Plan, Room, payload_room};
+use super::{Event, Exposed, Half, OpId, Output, Piece, Region};
+use crate::time::Instant;
+use crate::verbs::RemoteAddress;
+
+/// A message that something arrived has made due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    SendSm,
+    RdmaRdCompl {
+        len: u32,
+        last: Option<u32>,
+    },
+    RdmaWrCompl {
+        len: u32,
+        stag: u32,
+    },
+    /// A SrcAvailCancel is through.
+    SrcCanceled {
+        send_sm: bool,
+    },
+    SinkCancelAck,
+    AbortConn,
+    /// Data without payload.
+    Update,
+}
+
+impl From<Answer> for Control {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::RdmaRdCompl { len, last } => Control::RdmaRdCompl { len, last },
+            Answer::SendSm => Control::SendSm,
+            Answer::Canceled { send_sm } => Control::SrcCanceled { send_sm },
+        }
+    }
+}
+
+/// How a message is sent.
+#[derive(Clone, Copy, Default)]
+struct Carrier {
+    payload: Option<Piece>,
+    urgent: bool,
+    req_pipe: bool,
+    op: Option<OpId>,
+    invalidate: Option<u32>,
+}
+
+/// Registers memory for the peer.
+type Register<'a> = &'a mut dyn FnMut(Exposed) -> Option<Region>;
+
+impl Connection {
+    /// Puts what is to be done next into `out`.
+    pub(super) fn produce(&mut self, now: Instant, register: Register<'_>) {
+        if !self.is_open() {
+            return;
+        }
+        if self.close.is_aborting() {
+            self.answer_now();
+            return;
+        }
+        let _ = self.answer_now()
+            || !self.control.is_empty()
+            || self.change_mode()
+            || self.revoke()
+            || self.resize_now()
+            || self.octets(now, register)
+            || self.disconnect(now)
+            || self.update();
+        self.watch_for_deadlock(now);
+    }
+
+    /// The oldest answer. One that credit does not allow holds up everything behind it, since it tells of what came before.
+    fn answer_now(&mut self) -> bool {
+        let Some(control) = self.control.front().copied() else { return false };
+        if let Control::SrcCanceled { send_sm } = control {
+            // Its SendSm acknowledges the SrcAvailCancel.
+            self.credits.frozen = None;
+            self.pool.thaw();
+            if !send_sm {
+                self.control.pop_front();
+                return self.answer_now();
+            }
+        }
+        if !self.credits.allow(false) {
+            return false;
+        }
+        self.control.pop_front();
+        let wants_pipelined = self.settings.policy.wants_pipelined;
+        let mut carrier = Carrier::default();
+        let body = match control {
+            Control::SendSm | Control::SrcCanceled { .. } => Body::SendSm,
+            Control::RdmaRdCompl { len, last } => {
+                carrier.req_pipe = wants_pipelined && self.sink.mode != Mode::Buffered;
+                carrier.invalidate = last;
+                Body::RdmaRdCompl(RdmaRdCompl { len })
+            }
+            Control::RdmaWrCompl { len, stag } => {
+                carrier.req_pipe = wants_pipelined && self.sink.mode != Mode::Buffered;
+                carrier.invalidate = Some(stag);
+                Body::RdmaWrCompl(RdmaWrCompl { len })
+            }
+            Control::SinkCancelAck => Body::SinkCancelAck,
+            Control::AbortConn => {
+                carrier.op = Some(self.new_op(Op::AbortConn));
+                Body::AbortConn
+            }
+            Control::Update => Body::Data(&[]),
+        };
+        self.emit(body, carrier);
+        true
+    }
+
+    /// A ModeChange on the way to the Mode that is wanted (section 12).
+    fn change_mode(&mut self) -> bool {
+        if !self.credits.allow(false) {
+            return false;
+        }
+        if self.sink.wants_combined && self.sink.mode == Mode::Buffered {
+            self.sink.wants_combined = false;
+            self.sink.mode = Mode::Combined;
+            self.emit(Body::ModeChange(ModeChange { mode: Mode::Combined, s: true }), Carrier::default());
+            self.tell_mode(Half::In, Mode::Combined);
+            return true;
+        }
+        let Some(wanted) = self.source.wanted else { return false };
+        let from = self.source.mode;
+        let to = match (from, wanted) {
+            (Mode::Combined, to) => to,
+            (Mode::Pipelined, Mode::Buffered) => Mode::Combined,
+            (_, to) => to,
+        };
+        // From Buffered the peer leads: its ModeChange came between the wish and now.
+        if to == from || from == Mode::Buffered {
+            self.source.wanted = None;
+            return false;
+        }
+        let waits = match (from, to) {
+            _ if self.source.left_pipelined.is_some() => true,
+            (Mode::Combined, Mode::Buffered) => !self.source.open.is_empty(),
+            (Mode::Pipelined, _) => !self.source.writing.is_empty(),
+            _ => false,
+        };
+        if waits {
+            return false;
+        }
+        self.emit(Body::ModeChange(ModeChange { mode: to, s: false }), Carrier::default());
+        self.source.mode = to;
+        if from == Mode::Pipelined {
+            self.source.leave_pipelined(self.credits.sent());
+        }
+        self.tell_mode(Half::Out, to);
+        true
+    }
+
+    fn tell_mode(&mut self, half: Half, mode: Mode) {
+        self.out.push_back(Output::Event(Event::ModeChanged { half, mode }));
+    }
+
+    /// SrcAvailCancel or SinkAvailCancel.
+    fn revoke(&mut self) -> bool {
+        if !self.credits.allow(false) {
+            return false;
+        }
+        if self.source.wants_cancel() {
+            self.emit(Body::SrcAvailCancel, Carrier::default());
+            self.source.sent_cancel(self.credits.sent());
+            return true;
+        }
+        if self.sink.revoke == Revoke::Wanted {
+            self.emit(Body::SinkAvailCancel, Carrier::default());
+            self.sink.revoked();
+            return true;
+        }
+        false
+    }
+
+    /// ChRcvBuf or ChRcvBufAck.
+    fn resize_now(&mut self) -> bool {
+        if !self.credits.allow(false) {
+            return false;
+        }
+        if let Some(act_sz) = self.resize.answer.filter(|_| !self.pool.has_smaller()) {
+            self.resize.answer = None;
+            self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
+            return true;
+        }
+        if let Some(des_sz) = self.resize.request() {
+            self.emit(Body::ChRcvBuf(ChRcvBuf { des_sz }), Carrier::default());
+            self.resize.requested(des_sz, self.credits.sent());
+            return true;
+        }
+        false
+    }
+
+    /// Octets of the user, or room for some.
+    fn octets(&mut self, now: Instant, register: Register<'_>) -> bool {
+        let open = self.source.open.len() + self.sink.adverts();
+        let adverts = usize::from(self.peer_max_adverts).saturating_sub(open);
+        let room = Room { message: self.resize.limit(), adverts };
+        let plan = self.source.plan(&self.settings.policy, room, self.unregistered);
+        match plan {
+            Plan::Nothing => self.advertise_sink(room, None, register),
+            Plan::Write { start, len, stag, va } => {
+                let Some(data) = self.source.piece(start, u64::from(len)) else { return false };
+                let op = self.new_op(Op::Write);
+                self.source.begin_write(op, start, len);
+                let remote = RemoteAddress { stag, tagged_offset: va };
+                self.out.push_back(Output::Write { op, data, remote });
+                true
+            }
+            Plan::SrcAvail { start, len, payload } => {
+                if !self.credits.allow(payload > 0) {
+                    return payload > 0 && self.wait_for_credit(now) || self.advertise_sink(room, None, register);
+                }
+                self.src_avail(now, (start, len, payload), register)
+            }
+            Plan::Data { start, len, urgent } => {
+                let limited = self.urgent.limit(start, len);
+                let (len, urgent) = (limited, urgent && limited == len);
+                let joins = !urgent && self.settings.policy.transactions;
+                if joins && self.credits.allow(true) && self.advertise_sink(room, Some((start, len)), register) {
+                    return true;
+                }
+                if !self.credits.allow(true) {
+                    return self.wait_for_credit(now) || self.advertise_sink(room, None, register);
+                }
+                self.data(start, len, urgent)
+            }
+        }
+    }
+
+    fn data(&mut self, start: u64, len: u64, urgent: bool) -> bool {
+        let Some(piece) = self.source.piece(start, len) else { return false };
+        let op = Some(self.new_op(Op::Payload));
+        self.emit(Body::Data(&[]), Carrier { payload: Some(piece), urgent, op, ..Carrier::default() });
+        self.source.took(start, len);
+        true
+    }
+
+    fn src_avail(&mut self, now: Instant, (start, len, payload): (u64, u32, u32), register: Register<'_>) -> bool {
+        let Some(whole) = self.source.piece(start, u64::from(len)) else { return false };
+        let Some(region) = register(Exposed::Source(whole)) else {
+            self.unregistered = Some(whole.send);
+            return self.octets(now, register);
+        };
+        let piece = (payload > 0).then_some(Piece { len: payload, ..whole });
+        let op = piece.map(|_| self.new_op(Op::Payload));
+        let header = SrcAvail { len, stag: region.stag, va: region.va };
+        self.emit(Body::SrcAvail(header, &[]), Carrier { payload: piece, op, ..Carrier::default() });
+        self.source.advertised(self.credits.sent(), start, len, payload, region.stag);
+        true
+    }
+
+    /// A SinkAvail, if a receive wants one; with `payload`, octets of the other half, it is a Transaction (section 9.4).
+    fn advertise_sink(&mut self, room: Room, payload: Option<(u64, u64)>, register: Register<'_>) -> bool {
+        let policy = self.settings.policy;
+        if self.sinks_refused || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
+            return false;
+        }
+        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15); larger ones are posted before.
+        let least = policy.sink_threshold.max(u64::from(self.pool.size()));
+        let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
+        if !self.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
+            return false;
+        }
+        let Some((receive, len)) = self.sink.advertisable(least) else { return false };
+        let Some(region) = register(Exposed::Sink { receive, len }) else {
+            self.sinks_refused = true;
+            return false;
+        };
+        let piece = payload.and_then(|(start, len)| self.source.piece(start, len));
+        let op = piece.map(|_| self.new_op(Op::Payload));
+        let non_discards = self.sink.non_discards;
+        let header = SinkAvail { len, stag: region.stag, va: region.va, non_discards };
+        self.emit(Body::SinkAvail(header, &[]), Carrier { payload: piece, op, ..Carrier::default() });
+        self.sink.advertised(region.stag);
+        if let Some((start, len)) = payload.filter(|_| piece.is_some()) {
+            self.source.took(start, len);
+        }
+        true
+    }
+
+    fn disconnect(&mut self, now: Instant) -> bool {
+        if !self.wants_dis_conn() || !self.credits.allow(false) {
+            return false;
+        }
+        let op = Some(self.new_op(Op::DisConn));
+        self.emit(Body::DisConn, Carrier { op, ..Carrier::default() });
+        self.close.sent = Some(self.credits.sent());
+        self.close.deadline = self.close.has_received().then(|| now + self.settings.close_timeout);
+        true
+    }
+
+    /// Payload waits for credit.
+    fn wait_for_credit(&mut self, now: Instant) -> bool {
+        if self.credits.available() != 2 {
+            self.nudge.rests();
+            return false;
+        }
+        let due = self.nudge.waits(now);
+        if due {
+            self.emit(Body::Data(&[]), Carrier::default());
+        }
+        due
+    }
+
+    /// Data without payload: because the peer runs out of credit, or to announce Out-Of-Band data.
+    fn update(&mut self) -> bool {
+        let announces = self.urgent.can_announce(self.source.settled());
+        if !self.credits.allow(false) || !announces && !self.credits.wants_update(self.pool.target()) {
+            return false;
+        }
+        self.emit(Body::Data(&[]), Carrier::default());
+        true
+    }
+
+    /// Writes the headers of a message, without its payload, and sends it.
+    fn emit(&mut self, body: Body<'_>, carrier: Carrier) {
+        let Carrier { payload, urgent, req_pipe, op, invalidate } = carrier;
+        if payload.is_some() {
+            self.nudge.ends();
+        }
+        let oob_pend = self.urgent.announce(self.source.settled());
+        let (bufs, mseq, mseq_ack) = self.credits.stamp();
+        let flags = Flags { oob_pres: urgent, oob_pend, req_pipe };
+        let message = Message { bufs, flags, mseq, mseq_ack, body };
+        let mut head = Vec::with_capacity(36);
+        message.emit(self.order, &mut head);
+        // Len counts the payload, too; the word is the same in both orders.
+        let len = message.wire_len().saturating_add(payload.map_or(0, |piece| piece.len));
+        if let Some(field) = head.get_mut(4..8) {
+            field.copy_from_slice(&len.to_be_bytes());
+        }
+        let solicited = is_solicited(message.mid()) || message.mid() == Mid::DATA && (urgent || oob_pend);
+        self.out.push_back(Output::Send { op, head, payload, solicited, invalidate });
+    }
+}
+
+/// Section 14.2.
+fn is_solicited(mid: Mid) -> bool {
+    matches!(
+        mid,
+        Mid::ABORT_CONN
+            | Mid::SUSP_COMM
+            | Mid::SUSP_COMM_ACK
+            | Mid::SEND_SM
+            | Mid::SRC_AVAIL_CANCEL
+            | Mid::SINK_AVAIL_CANCEL
+            | Mid::HELLO_ACK
+            | Mid::RDMA_WR_COMPL
+            | Mid::RDMA_RD_COMPL
+            | Mid::SINK_CANCEL_ACK
+    )
+}

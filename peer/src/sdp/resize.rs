@@ -1,0 +1,152 @@
+//! ChRcvBuf and ChRcvBufAck, asking and answering (section 10.6).
+
+use super::credits::reached;
+use super::{Role, Violation};
+
+/// The size of the peer's Private Buffers, and of this side's, as far as they may change.
+#[derive(Debug)]
+pub(super) struct Resize {
+    /// Octets of a message that this side may send.
+    limit: u32,
+    /// What the peer's Private Buffers are, as far as is known.
+    peer: u32,
+    /// The size that the user wants and that was not asked for.
+    wanted: Option<u32>,
+    /// The size that was asked for, and MSeq of the ChRcvBuf.
+    asked: Option<(u32, u32)>,
+    /// The peer would not make them larger.
+    no_increase: bool,
+    /// The peer would not make them smaller.
+    no_decrease: bool,
+    /// ChRcvBufAck is due, with this size, when all smaller buffers are used up.
+    pub(super) answer: Option<u32>,
+}
+
+impl Resize {
+    pub(super) fn new(peer: u32) -> Self {
+        Resize { limit: peer, peer, wanted: None, asked: None, no_increase: false, no_decrease: false, answer: None }
+    }
+
+    /// Octets of a message that this side may send now.
+    pub(super) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// The user wants the peer's Private Buffers to have this size.
+    pub(super) fn want(&mut self, size: u32) {
+        self.wanted = Some(size);
+    }
+
+    /// The ChRcvBuf that may be sent now.
+    pub(super) fn request(&self) -> Option<u32> {
+        // While an answer is owed, the peer could not tell whether the requests crossed.
+        let size = self.wanted.filter(|_| self.asked.is_none() && self.answer.is_none())?;
+        let barred = size == self.peer || size > self.peer && self.no_increase || size < self.peer && self.no_decrease;
+        (!barred).then_some(size)
+    }
+
+    /// It is sent: a smaller size holds at once (SDP-10.6-2), a larger one does not (SDP-10.6-3).
+    pub(super) fn requested(&mut self, size: u32, mseq: u32) {
+        self.wanted = None;
+        self.asked = Some((size, mseq));
+        self.limit = self.limit.min(size);
+    }
+
+    /// ChRcvBufAck; gives the size that holds now.
+    pub(super) fn acknowledged(&mut self, size: u32) -> Result<u32, Violation> {
+        let violation = |expected| Violation::Resize { found: size, expected };
+        let (asked, _) = self.asked.take().ok_or(violation("none was asked for"))?;
+        if asked > self.peer {
+            if size < self.peer {
+                return Err(violation("more was asked for"));
+            }
+            self.no_increase |= size == self.peer;
+        } else {
+            if size > self.peer || size < asked {
+                return Err(violation("less was asked for"));
+            }
+            self.no_decrease |= size == self.peer;
+        }
+        (self.peer, self.limit) = (size, size);
+        Ok(size)
+    }
+
+    /// A ChRcvBuf arrived: is it to be answered? Where both asked at the same time, the Connecting Peer answers and its own
+    /// request is void (section 10.6.1, C28), unless the peer had seen that when it asked.
+    pub(super) fn answers(&mut self, role: Role, mseq_ack: u32) -> bool {
+        match (role, self.asked) {
+            (Role::Accepting, Some(_)) => false,
+            (Role::Connecting, Some((size, mseq))) if !reached(mseq_ack, mseq) => {
+                self.asked = None;
+                self.wanted = self.wanted.or(Some(size));
+                true
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The size that this side gives its Private Buffers when the peer wants `wanted`, and they have `now`: never smaller than wanted on a
+/// decrease, never smaller than now on an increase.
+pub(super) fn granted(wanted: u32, now: u32, most: u32) -> u32 {
+    use weft_core::wire::sdp::MIN_PRIVATE_BUFFER;
+    if wanted < now { wanted.max(MIN_PRIVATE_BUFFER).min(now) } else { wanted.min(most).max(now) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_core::coverage::{By, Proof};
+    use weft_core::requirement;
+
+    #[test]
+    fn a_requester_waits_for_more_and_takes_less_at_once() {
+        let mut proof = Proof::new(By::Test);
+        let mut resize = Resize::new(1000);
+        resize.want(2000);
+        assert_eq!(resize.request(), Some(2000));
+        resize.requested(2000, 1);
+        proof.shows(requirement!("SDP-10.6-3"), || assert_eq!(resize.limit(), 1000));
+        resize.want(3000);
+        proof.shows(requirement!("SDP-10.6-19"), || assert_eq!(resize.request(), None));
+        proof.shows(requirement!("SDP-10.6-4"), || {
+            assert_eq!(resize.acknowledged(1500), Ok(1500));
+            assert_eq!(resize.limit(), 1500);
+        });
+        resize.want(500);
+        resize.requested(500, 2);
+        proof.shows(requirement!("SDP-10.6-2"), || assert_eq!(resize.limit(), 500));
+        resize.acknowledged(1500).unwrap();
+        resize.want(400);
+        proof.shows(requirement!("SDP-10.6-18"), || assert_eq!(resize.request(), None));
+        resize.want(1600);
+        resize.requested(1600, 3);
+        resize.acknowledged(1500).unwrap();
+        resize.want(1700);
+        proof.shows(requirement!("SDP-10.6-17"), || assert_eq!(resize.request(), None));
+        assert!(resize.acknowledged(1500).is_err(), "none was asked for");
+    }
+
+    #[test]
+    fn a_responder_keeps_to_the_direction_that_was_asked_for() {
+        let mut proof = Proof::new(By::Test);
+        proof.shows(requirement!("SDP-10.6-8"), || assert_eq!(granted(100, 1000, 4000), 100));
+        proof.shows(requirement!("SDP-10.6-9"), || assert_eq!(granted(10, 1000, 4000), 37));
+        proof.shows(requirement!("SDP-10.6-5"), || assert_eq!(granted(2000, 1000, 4000), 2000));
+        proof.shows(requirement!("SDP-10.6-7"), || assert_eq!(granted(9000, 1000, 4000), 4000));
+        proof.shows(requirement!("SDP-10.6-10"), || assert_eq!(granted(9000, 5000, 4000), 5000));
+    }
+
+    #[test]
+    fn of_crossed_requests_the_connecting_peer_answers() {
+        let mut proof = Proof::new(By::Test);
+        let (mut accepting, mut connecting) = (Resize::new(1000), Resize::new(1000));
+        for side in [&mut accepting, &mut connecting] {
+            side.want(2000);
+            side.requested(2000, 5);
+        }
+        proof.shows(requirement!("SDP-10.6.1-1"), || assert!(!accepting.answers(Role::Accepting, 4)));
+        proof.shows(requirement!("SDP-10.6.1-2"), || assert!(connecting.answers(Role::Connecting, 4)));
+        proof.shows(requirement!("SDP-10.6.1-3"), || assert_eq!(connecting.request(), Some(2000)));
+    }
+}

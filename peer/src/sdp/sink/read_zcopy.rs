@@ -1,0 +1,171 @@
+//! The peer's SrcAvails at the Data Sink (sections 9.2, 9.5.2.1, 9.5.4, 11.3).
+
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::{Mid, Mode, SrcAvail};
+
+use super::super::{OpId, Output, Policy, SrcAvailAnswer, Violation};
+use super::Sink;
+use crate::verbs::RemoteAddress;
+
+/// A SrcAvail that is not Processed.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct RemoteSource {
+    stag: u32,
+    /// The first octet that is not read.
+    va: u64,
+    left: u32,
+    /// Octets read of it that RdmaRdCompl has not told.
+    untold: u32,
+    /// Something of it was read.
+    touched: bool,
+}
+
+/// A read that is under way: of the oldest SrcAvail into the oldest receive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    op: OpId,
+    len: u32,
+}
+
+/// What the Data Sink answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Answer {
+    /// RdmaRdCompl; the STag when it is the last of its SrcAvail.
+    RdmaRdCompl { len: u32, last: Option<u32> },
+    /// SendSm.
+    SendSm,
+    /// SendSm at the end of a SrcAvailCancel, or nothing where none was open.
+    Canceled { send_sm: bool },
+}
+
+impl Sink {
+    /// A SrcAvail arrives; its first `payload` octets came with it. `most`: those that this side offered to keep.
+    pub(in super::super) fn src_avail(&mut self, advert: &SrcAvail, payload: u32, most: u16) -> Result<(), Violation> {
+        let mid = Mid::SRC_AVAIL;
+        match self.mode {
+            Mode::Buffered => return Err(Violation::Mode { mid, mode: self.mode }),
+            Mode::Combined if payload == 0 => return Err(Violation::Mode { mid, mode: self.mode }),
+            Mode::Pipelined if payload > 0 => return Err(Violation::Mode { mid, mode: self.mode }),
+            Mode::Combined | Mode::Pipelined => {}
+        }
+        if self.has_adverts() {
+            // Crossing: the peer will see it the same way (section 11.3, rule 2b).
+            self.sources.clear();
+            return Ok(());
+        }
+        if self.sources.len() >= usize::from(most) {
+            return Err(Violation::TooManyAdverts(most));
+        }
+        let va = advert.va.wrapping_add(u64::from(payload));
+        let left = advert.len - payload;
+        self.sources.push_back(RemoteSource { stag: advert.stag, va, left, untold: 0, touched: false });
+        Ok(())
+    }
+
+    /// What is to be done about the oldest SrcAvail now: perhaps a read, perhaps answers.
+    pub(in super::super) fn read_on(
+        &mut self,
+        policy: &Policy,
+        mut next_op: impl FnMut() -> OpId,
+        out: &mut VecDeque<Output>,
+    ) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        if self.reading.is_some() {
+            return answers;
+        }
+        if self.src_cancel {
+            self.src_cancel = false;
+            let rest = self.sources.front().copied();
+            if let Some(oldest) = rest.filter(|oldest| oldest.untold > 0) {
+                answers.push(Answer::RdmaRdCompl { len: oldest.untold, last: None });
+            }
+            self.sources.clear();
+            answers.push(Answer::Canceled { send_sm: rest.is_some() });
+            return answers;
+        }
+        // Data for a SendSm comes before everything else (section 9.2).
+        if self.owed > 0 || !self.held.iter().all(|held| held.len == 0) {
+            return answers;
+        }
+        // One whose octets all came as payload has nothing to be read.
+        while let Some(stag) = self.sources.front().filter(|oldest| oldest.left == 0).map(|oldest| oldest.stag) {
+            self.sources.pop_front();
+            answers.push(Answer::RdmaRdCompl { len: 0, last: Some(stag) });
+        }
+        let Some(oldest) = self.sources.front_mut() else { return answers };
+        let Some(front) = self.receives.front().filter(|front| front.advertised.is_none() && !front.canceled) else {
+            return answers;
+        };
+        let by_data = match policy.answer {
+            SrcAvailAnswer::Read => false,
+            SrcAvailAnswer::SendSm => true,
+            SrcAvailAnswer::ReadThenSendSm => oldest.touched,
+        };
+        if by_data {
+            answers.extend(self.ask_for_data());
+            return answers;
+        }
+        let room = u32::try_from(front.len - front.filled).unwrap_or(u32::MAX);
+        let len = room.min(oldest.left).min(policy.max_read.max(1));
+        oldest.touched = true;
+        let op = next_op();
+        let remote = RemoteAddress { stag: oldest.stag, tagged_offset: oldest.va };
+        self.reading = Some(Reading { op, len });
+        out.push_back(Output::Read { op, remote, receive: front.receive, at: front.filled, len });
+        answers
+    }
+
+    /// SendSm for the oldest SrcAvail, and what has to be said before it.
+    pub(in super::super) fn ask_for_data(&mut self) -> Vec<Answer> {
+        let Some(oldest) = self.sources.pop_front() else { return Vec::new() };
+        self.owed += u64::from(oldest.left);
+        let told = (oldest.untold > 0).then_some(Answer::RdmaRdCompl { len: oldest.untold, last: None });
+        told.into_iter().chain([Answer::SendSm]).collect()
+    }
+
+    /// A read is through.
+    pub(in super::super) fn read_completed(
+        &mut self,
+        op: OpId,
+        policy: &Policy,
+        out: &mut VecDeque<Output>,
+    ) -> Option<Answer> {
+        let Reading { len, .. } = self.reading.take_if(|reading| reading.op == op)?;
+        let oldest = self.sources.front_mut()?;
+        oldest.va = oldest.va.wrapping_add(u64::from(len));
+        oldest.left -= len;
+        oldest.untold += len;
+        let (untold, left, stag) = (oldest.untold, oldest.left, oldest.stag);
+        let front = self.receives.front_mut()?;
+        front.filled += u64::from(len);
+        let full = front.filled == front.len;
+        let answer = (left == 0 || full || untold >= policy.read_batch).then(|| {
+            oldest.untold = 0;
+            Answer::RdmaRdCompl { len: untold, last: (left == 0).then_some(stag) }
+        });
+        if left == 0 {
+            self.sources.pop_front();
+        }
+        if full {
+            self.end_front(false, super::ReceiveEnd::More, out);
+        }
+        answer
+    }
+
+    /// SrcAvailCancel; gives whether it has to be answered (section 9.5.4).
+    pub(in super::super) fn src_avail_cancel(&mut self) -> bool {
+        self.src_cancel = !self.sources.is_empty();
+        self.src_cancel
+    }
+
+    /// The peer waits for its SrcAvail to be read, and nobody posts a receive.
+    pub(in super::super) fn is_waited_for(&self) -> bool {
+        !self.sources.is_empty() && self.receives.is_empty() && self.owed == 0
+    }
+
+    /// Nothing is being read, and no octets are to come as Data.
+    pub(in super::super) fn is_still(&self) -> bool {
+        self.reading.is_none() && self.owed == 0
+    }
+}

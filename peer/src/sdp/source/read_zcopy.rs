@@ -1,0 +1,87 @@
+//! SrcAvails as their owner sees them (sections 9.2, 9.5.2.1, 9.5.4, 11.3).
+
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::Mid;
+
+use super::super::credits::reached;
+use super::super::{Output, Violation};
+use super::Source;
+
+/// A SrcAvail that is outstanding.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct OpenSrcAvail {
+    pub(in super::super) mseq: u32,
+    /// The first octet of the stream that the peer has not read.
+    pub(in super::super) start: u64,
+    /// Octets that it has not read.
+    pub(in super::super) left: u32,
+    pub(in super::super) stag: u32,
+}
+
+impl Source {
+    /// A SrcAvail of `len` octets from `start` on went out, the first `payload` of them in the message itself.
+    pub(in super::super) fn advertised(&mut self, mseq: u32, start: u64, len: u32, payload: u32, stag: u32) {
+        let unread = start + u64::from(payload);
+        if payload > 0 {
+            self.took(start, u64::from(payload));
+        }
+        self.open.push_back(OpenSrcAvail { mseq, start: unread, left: len - payload, stag });
+        self.next = start + u64::from(len);
+    }
+
+    /// RdmaRdCompl, which perhaps invalidated an STag.
+    pub(in super::super) fn read_completed(
+        &mut self,
+        len: u32,
+        invalidated: Option<u32>,
+        out: &mut VecDeque<Output>,
+    ) -> Result<(), Violation> {
+        let mid = Mid::RDMA_RD_COMPL;
+        let oldest = self.open.front_mut().ok_or(Violation::Unmatched(mid))?;
+        if len == 0 || len > oldest.left {
+            return Err(Violation::Length { mid, found: len, left: oldest.left });
+        }
+        let (expected, whole) = (oldest.stag, len == oldest.left);
+        oldest.left -= len;
+        oldest.start += u64::from(len);
+        if let Some(found) = invalidated.filter(|found| !whole || *found != expected) {
+            return Err(Violation::Invalidated { mid, found, expected });
+        }
+        if whole {
+            self.open.pop_front();
+            out.push_back(Output::Withdraw { stag: expected });
+        }
+        Ok(())
+    }
+
+    /// SendSm: the oldest one ends; what is left of it goes as Data, unless a SrcAvailCancel asked for this (C18).
+    pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
+        if self.open.is_empty() {
+            return Err(Violation::Unmatched(Mid::SEND_SM));
+        }
+        if self.cancel.and_then(|cancel| cancel.mseq).is_some_and(|mseq| reached(mseq_ack, mseq)) {
+            self.void(|_| true, out);
+        } else if let Some(oldest) = self.open.pop_front() {
+            out.push_back(Output::Withdraw { stag: oldest.stag });
+            self.owed.push_back((oldest.start, u64::from(oldest.left)));
+        }
+        Ok(())
+    }
+
+    /// SrcAvails that the peer has dropped, or will: their octets are nobody's again.
+    pub(in super::super) fn void(&mut self, which: impl Fn(&OpenSrcAvail) -> bool, out: &mut VecDeque<Output>) {
+        // What is void is older than what is not, and what is not was sent when nothing older was open.
+        let first = self.open.iter().find(|advert| which(advert)).map(|advert| advert.start);
+        self.open.retain(|advert| {
+            let void = which(advert);
+            if void {
+                out.push_back(Output::Withdraw { stag: advert.stag });
+            }
+            !void
+        });
+        if let Some(start) = first {
+            self.next = start;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The peer's SinkAvails at the Data Source (sections 9.3, 9.5.1, 9.5.5, 11.3, 12.4).
+
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::{Mid, Mode, SinkAvail};
+
+use super::super::credits::reached;
+use super::super::{OpId, Output, Violation};
+use super::Source;
+
+/// A SinkAvail that is there to be used.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct OpenSinkAvail {
+    pub(in super::super) stag: u32,
+    pub(in super::super) va: u64,
+    pub(in super::super) len: u32,
+    non_discards: u32,
+}
+
+/// A SinkAvail that is being written to.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Writing {
+    pub(in super::super) op: OpId,
+    pub(in super::super) stag: u32,
+    pub(in super::super) start: u64,
+    pub(in super::super) len: u32,
+    pub(in super::super) written: bool,
+}
+
+impl Source {
+    /// A SinkAvail arrives. `most`: those that this side offered to keep.
+    pub(in super::super) fn sink_avail(
+        &mut self,
+        advert: &SinkAvail,
+        most: u16,
+        out: &mut VecDeque<Output>,
+    ) -> Result<(), Violation> {
+        if let Some((change, known)) = &mut self.left_pipelined {
+            // It crossed the ModeChange: it is dropped, but counted as if it had come before (C12). Fresh, it tells that the
+            // peer dropped the SrcAvails that it met (C39).
+            if advert.non_discards == *known {
+                let change = *change;
+                self.void(|own| !reached(own.mseq, change), out);
+            } else {
+                *known = known.wrapping_sub(1);
+                self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
+            }
+            return Ok(());
+        }
+        if self.mode != Mode::Pipelined {
+            return Err(Violation::Mode { mid: Mid::SINK_AVAIL, mode: self.mode });
+        }
+        if self.usable.len() + self.writing.len() >= usize::from(most) {
+            return Err(Violation::TooManyAdverts(most));
+        }
+        let SinkAvail { len, stag, va, non_discards } = *advert;
+        self.usable.push_back(OpenSinkAvail { stag, va, len, non_discards });
+        self.drop_stale();
+        if !self.usable.is_empty() {
+            // Write Zcopy goes before Read Zcopy (section 11.3, rule 1).
+            self.void(|_| true, out);
+        }
+        Ok(())
+    }
+
+    /// Section 9.5.1, step 4.
+    pub(super) fn drop_stale(&mut self) {
+        while self.usable.front().is_some_and(|oldest| oldest.non_discards != self.potential_non_discards) {
+            self.usable.pop_front();
+            self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
+        }
+    }
+
+    /// The oldest SinkAvail that can be used.
+    pub(super) fn usable(&self) -> Option<&OpenSinkAvail> {
+        self.usable.front()
+    }
+
+    /// It is being written to from now on: `len` octets from `start` on.
+    pub(in super::super) fn begin_write(&mut self, op: OpId, start: u64, len: u32) {
+        if let Some(OpenSinkAvail { stag, .. }) = self.usable.pop_front() {
+            self.writing.push_back(Writing { op, stag, start, len, written: false });
+            self.next = start + u64::from(len);
+        }
+    }
+
+    /// A write is through. Gives the oldest ones that are: each wants its RdmaWrCompl.
+    pub(in super::super) fn written(&mut self, op: OpId) -> Vec<Writing> {
+        if let Some(writing) = self.writing.iter_mut().find(|writing| writing.op == op) {
+            writing.written = true;
+        }
+        let through = self.writing.iter().take_while(|writing| writing.written).count();
+        self.writing.drain(..through).collect()
+    }
+
+    /// SinkAvailCancel: what is not being written to is dropped. Gives whether anything was (section 9.5.5).
+    pub(in super::super) fn sink_avail_cancel(&mut self) -> bool {
+        let any = !self.usable.is_empty();
+        self.usable.clear();
+        any
+    }
+
+    /// Leaves Pipelined Mode by a ModeChange of this MSeq. SinkAvails that are stale lower PotentialNonDiscards, the others are
+    /// void (C12).
+    pub(in super::super) fn leave_pipelined(&mut self, mseq: u32) {
+        self.usable.clear();
+        self.left_pipelined = Some((mseq, self.potential_non_discards));
+    }
+
+    /// The peer has seen everything up to here.
+    pub(in super::super) fn acknowledged(&mut self, mseq_ack: u32) {
+        if self.left_pipelined.is_some_and(|(mseq, _)| reached(mseq_ack, mseq)) {
+            self.left_pipelined = None;
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Streaming mode: from a TCP connection to the moment when iWARP begins, in each profile (section 8.1.1, C3).
+//!
+//! ```text
+//! Connecting:  swapped, bare:  Hello --> first octets: a Request: answered as MPA Responder; else FPDUs (bare)
+//!              natural, enhanced:  Hello, Request --> Reply           private-data:  Request(Hello) --> Reply(HelloAck)
+//! Accepting:   Hello, then a Request: natural, enhanced;  Hello and no Request: as the setting says, own Request (swapped) or
+//!              nothing (bare);  a Request first: private-data
+//! ```
+//!
+//! HelloAck is not sent here but in the private-data profile: it is the first message of iWARP.
+
+use weft_core::wire::mpa::startup::{HEADER_LEN, MAX_PD_LENGTH};
+
+use super::hello::{self, Agreed, HELLO_LEN, Refusal};
+use super::{Bare, Profile, Role, Settings, Start};
+use crate::hostile::Deviations;
+use crate::mpa::{
+    AfterReply, AfterRequest, MpaSettings, Negotiated, PrivateData, RtrKinds, StartupError, WaitReply, WaitRequest,
+};
+
+/// Where start-up stands.
+#[derive(Debug)]
+pub(super) struct Startup {
+    role: Role,
+    settings: Settings,
+    state: State,
+    /// Octets that arrived and have no reader yet.
+    kept: Vec<u8>,
+    /// Octets of the frame that is being read.
+    cut: FrameCut,
+    /// The peer's Hello, once it is good.
+    agreed: Option<Agreed>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Connecting, with nothing but a Hello sent: what comes tells the profile.
+    WaitFirst,
+    /// This side is MPA Responder.
+    WaitRequest(WaitRequest),
+    /// This side is MPA Initiator.
+    WaitReply(WaitReply),
+    /// Accepting.
+    WaitHello,
+    /// Accepting, with a good Hello: a Request may follow it.
+    WaitMaybeRequest,
+    Over,
+}
+
+/// What octets led to.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// More have to come.
+    Waiting,
+    /// iWARP begins. `agreed`: what the peer's Hello, or the HelloAck in private data, settled.
+    Started { start: Box<Start>, agreed: Option<Agreed>, acknowledged: bool },
+}
+
+impl Startup {
+    /// A Connecting Peer: `out` has what is to be sent.
+    pub(super) fn connect(settings: Settings, out: &mut Vec<u8>) -> Self {
+        let hello = hello::hello(&settings);
+        let mpa = settings.profile.mpa(settings.mpa);
+        let state = match settings.profile {
+            Profile::Swapped | Profile::Bare => {
+                out.extend_from_slice(&hello);
+                State::WaitFirst
+            }
+            Profile::Natural | Profile::Enhanced => {
+                out.extend_from_slice(&hello);
+                initiate(mpa, Vec::new(), out)
+            }
+            Profile::PrivateData => initiate(mpa, hello, out),
+        };
+        Startup { role: Role::Connecting, settings, state, kept: Vec::new(), cut: FrameCut::default(), agreed: None }
+    }
+
+    /// An Accepting Peer.
+    pub(super) fn accept(settings: Settings) -> Self {
+        Startup {
+            role: Role::Accepting,
+            settings,
+            state: State::WaitHello,
+            kept: Vec::new(),
+            cut: FrameCut::default(),
+            agreed: None,
+        }
+    }
+
+    /// Only the time that is waited for a Request has to pass.
+    pub(super) fn waits_for_request(&self) -> bool {
+        matches!(self.state, State::WaitMaybeRequest)
+    }
+
+    /// Octets of TCP arrived.
+    pub(super) fn handle_octets(&mut self, octets: &[u8]) -> Result<Progress, Refusal> {
+        self.kept.extend_from_slice(octets);
+        loop {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::WaitFirst => {
+                    let Some(first) = self.kept.first() else {
+                        self.state = State::WaitFirst;
+                        return Ok(Progress::Waiting);
+                    };
+                    // The first FPDU's ULPDU_Length is that of HelloAck, far below the key's "MP".
+                    if *first != b'M' {
+                        return Ok(self.bare());
+                    }
+                    let mpa = Profile::accepting_mpa(self.settings.mpa);
+                    self.state = State::WaitRequest(WaitRequest::start(mpa, Deviations::default()));
+                }
+                State::WaitHello => {
+                    if self.kept.starts_with(b"MPA ") {
+                        let mpa = Profile::accepting_mpa(self.settings.mpa);
+                        self.state = State::WaitRequest(WaitRequest::start(mpa, Deviations::default()));
+                        continue;
+                    }
+                    if self.kept.len() < HELLO_LEN {
+                        self.state = State::WaitHello;
+                        return Ok(Progress::Waiting);
+                    }
+                    let hello: Vec<u8> = self.kept.drain(..HELLO_LEN).collect();
+                    self.agreed = Some(hello::judge_hello(&hello, &self.settings)?);
+                    self.state = State::WaitMaybeRequest;
+                    if self.kept.is_empty() {
+                        return Ok(Progress::Waiting);
+                    }
+                }
+                State::WaitMaybeRequest => {
+                    let mpa = Profile::accepting_mpa(self.settings.mpa);
+                    self.state = State::WaitRequest(WaitRequest::start(mpa, Deviations::default()));
+                }
+                State::WaitRequest(wait) => {
+                    let frame = self.cut.take(&mut self.kept);
+                    match wait.handle_octets(&frame)? {
+                        AfterRequest::Waiting(more) => {
+                            self.state = State::WaitRequest(more);
+                            return Ok(Progress::Waiting);
+                        }
+                        AfterRequest::Arrived(decision) => {
+                            let mut acknowledged = false;
+                            let mut told = Vec::new();
+                            if self.is_accepting() && self.agreed.is_none() {
+                                // The private data is the Hello; an MPA Initiator that is the Connecting Peer of SDP.
+                                let hello = decision.request().private_data.as_octets();
+                                let agreed = hello::judge_hello(hello, &self.settings)?;
+                                told = hello::hello_ack(&self.settings, self.recv_size(&agreed), &agreed);
+                                self.agreed = Some(agreed);
+                                acknowledged = true;
+                            }
+                            let private_data = PrivateData::new(told).unwrap_or_default();
+                            let mut last = Vec::new();
+                            let negotiated = decision.accept(&private_data, &mut last);
+                            return Ok(self.started(negotiated, last, acknowledged));
+                        }
+                    }
+                }
+                State::WaitReply(wait) => {
+                    let frame = self.cut.take(&mut self.kept);
+                    match wait.handle_octets(&frame)? {
+                        AfterReply::Waiting(more) => {
+                            self.state = State::WaitReply(more);
+                            return Ok(Progress::Waiting);
+                        }
+                        AfterReply::Accepted(negotiated, frame) => {
+                            let mut acknowledged = false;
+                            if !self.is_accepting() && self.settings.profile == Profile::PrivateData {
+                                let ack = frame.private_data.as_octets();
+                                self.agreed = Some(hello::judge_hello_ack(ack, &self.settings)?);
+                                acknowledged = true;
+                            }
+                            return Ok(self.started(negotiated, Vec::new(), acknowledged));
+                        }
+                        AfterReply::Impossible(_, _, error) => return Err(Refusal::Setup(error)),
+                        AfterReply::Rejected(_) => return Err(Refusal::Rejected),
+                    }
+                }
+                State::Over => return Ok(Progress::Waiting),
+            }
+        }
+    }
+
+    /// No Request came behind the Hello: the setting decides.
+    pub(super) fn no_request(&mut self, out: &mut Vec<u8>) -> Progress {
+        if self.settings.profile == Profile::Bare {
+            self.state = State::Over;
+            return self.bare();
+        }
+        let mpa = Profile::accepting_mpa(self.settings.mpa);
+        self.state = initiate(mpa, Vec::new(), out);
+        Progress::Waiting
+    }
+
+    /// TCP ended in the middle.
+    pub(super) fn cut_short(&self) -> Refusal {
+        Refusal::Mpa(StartupError::CutShort { received: self.kept.len() })
+    }
+
+    /// Octets of this side's Private Buffers: the peer's wish is weighed (SDP-6.2.1.4-1).
+    pub(super) fn recv_size(&self, agreed: &Agreed) -> u32 {
+        agreed.des_rem_rcv_sz.clamp(self.settings.recv_size, self.settings.max_recv_size)
+    }
+
+    fn is_accepting(&self) -> bool {
+        self.role == Role::Accepting
+    }
+
+    fn bare(&mut self) -> Progress {
+        let Bare { version, framing_sent, framing_received } = self.settings.bare;
+        let start = Start {
+            negotiated: None,
+            version,
+            framing_sent,
+            framing_received,
+            speaks_first: true,
+            rtr: RtrKinds::NONE,
+            last: Vec::new(),
+            unread: std::mem::take(&mut self.kept),
+        };
+        Progress::Started { start: Box::new(start), agreed: self.agreed, acknowledged: false }
+    }
+
+    fn started(&mut self, negotiated: Negotiated, last: Vec<u8>, acknowledged: bool) -> Progress {
+        // The natural profile: HelloAck comes without an FPDU before it.
+        let silent_peer = self.is_accepting() && !acknowledged && negotiated.enhanced.is_none();
+        let initiator = negotiated.role == crate::mpa::Role::Initiator;
+        let start = Start {
+            negotiated: Some(negotiated),
+            version: negotiated.version,
+            framing_sent: negotiated.framing_sent(),
+            framing_received: negotiated.framing_received(),
+            speaks_first: initiator || silent_peer,
+            rtr: negotiated.rtr,
+            last,
+            unread: std::mem::take(&mut self.kept),
+        };
+        Progress::Started { start: Box::new(start), agreed: self.agreed, acknowledged }
+    }
+}
+
+fn initiate(mpa: MpaSettings, private_data: Vec<u8>, out: &mut Vec<u8>) -> State {
+    // A Hello is shorter than what any Request carries.
+    let private_data = PrivateData::new(private_data).unwrap_or_default();
+    WaitReply::start(mpa, &private_data, Deviations::default(), out).map_or(State::Over, State::WaitReply)
+}
+
+/// Cuts one MPA start-up frame off the front of a stream, so that its reader does not see what follows: in some profiles an
+/// FPDU follows at once.
+#[derive(Debug, Default)]
+struct FrameCut {
+    header: Vec<u8>,
+    body: usize,
+}
+
+impl FrameCut {
+    /// The octets of `stream` that belong to the frame.
+    fn take(&mut self, stream: &mut Vec<u8>) -> Vec<u8> {
+        let header = (HEADER_LEN - self.header.len()).min(stream.len());
+        let mut taken: Vec<u8> = stream.drain(..header).collect();
+        self.header.extend_from_slice(&taken);
+        if let [.., high, low] = self.header[..]
+            && self.header.len() == HEADER_LEN
+        {
+            let length = usize::from(u16::from_be_bytes([high, low]).min(MAX_PD_LENGTH));
+            let body = (length - self.body).min(stream.len());
+            self.body += body;
+            taken.extend(stream.drain(..body));
+        }
+        taken
+    }
+}

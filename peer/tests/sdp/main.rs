@@ -1,0 +1,41 @@
+//! SDP under a virtual clock: two machines over a link that is nothing but queues, or one machine against messages made by hand,
+//! with the requirements that each test proves.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+mod bcopy;
+mod bench;
+mod closing;
+mod host;
+mod model;
+mod random;
+mod startup;
+mod wire;
+mod world;
+mod zcopy;
+
+use weft_peer::sdp::{Policy, SrcAvailAnswer};
+
+/// `proof` shows each id by the truth of its expression.
+macro_rules! shows {
+    ($proof:ident: $($id:literal => $check:expr;)+) => {
+        $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
+    };
+}
+use shows;
+
+/// Small thresholds, and nothing that comes by itself.
+const POLICY: Policy = Policy {
+    source_threshold: 100,
+    sink_threshold: 0,
+    max_src_avail: 1 << 30,
+    src_avails: 4,
+    sink_avails: 4,
+    src_avail_payload: 10,
+    answer: SrcAvailAnswer::Read,
+    max_read: 1 << 30,
+    read_batch: u32::MAX,
+    transactions: true,
+    wants_pipelined: false,
+    follows_hints: false,
+    deadlock_wait: core::time::Duration::from_millis(100),
+};
