@@ -2,6 +2,9 @@
 //!
 //! The one little-endian item of the whole stack: the value is stored least significant octet first. Which octets are
 //! covered is said where FPDUs are laid out ([`crate::wire::mpa::fpdu`]), not here.
+//!
+//! Two packages take it: crc-fast where all octets lie in one piece (half the time of the other at 700 octets, a quarter at 1,400),
+//! crc32c to go on piece by piece, for which crc-fast has no plain function.
 
 /// Octets of the CRC field at the end of an FPDU.
 pub const CRC_LEN: usize = 4;
@@ -9,7 +12,7 @@ pub const CRC_LEN: usize = 4;
 /// The CRC32c of `octets`, as the number that the register holds (0xE3069283 for "123456789").
 #[must_use]
 pub fn crc32c(octets: &[u8]) -> u32 {
-    ::crc32c::crc32c(octets)
+    crc_fast::crc32_iscsi(octets)
 }
 
 /// Goes on where `crc` stopped: the CRC32c of all octets so far followed by `octets`.
