@@ -210,6 +210,24 @@ fn captures_that_begin_in_mid_stream_lock_with_and_without_markers() {
     }
 }
 
+/// Every fourth octet of the junk begins what could be a Send of 65,520 octets: more candidates than the search may take CRCs of.
+#[test]
+fn octets_full_of_headers_do_not_hide_fpdus_at_the_start_of_a_segment() {
+    let junk = hex("fff0 4143").repeat(50_000);
+    for markers in [false, true] {
+        let stream = [junk.clone(), fpdus(&sends(40, 1000), markers, true)].concat();
+        let mut watch = Watch::default();
+        let (first, rest) = stream.split_at(junk.len());
+        for (index, segment) in first.chunks(1000).chain(rest.chunks(1000)).enumerate() {
+            watch.data(0, index * 1000, segment);
+        }
+        let units = watch.finish();
+        let (lengths, statuses) = (told(&units, 0, "len"), told(&units, 0, "crc_status"));
+        assert_eq!(lengths[0], format!("unparsed {}", junk.len()), "markers: {markers}");
+        assert_eq!(statuses[1..], vec!["fpdu \"good\""; 40], "markers: {markers}");
+    }
+}
+
 #[test]
 fn octets_that_prove_nothing_are_streaming() {
     let mut watch = Watch::opened();

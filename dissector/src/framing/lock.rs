@@ -1,5 +1,6 @@
 //! Where do FPDUs begin when no start-up frame tells? Where CRC32c proves two of them in a row.
 
+use weft_core::crc::{self, CRC_LEN};
 use weft_core::marker::INTERVAL;
 use weft_core::wire::mpa::Layout;
 
@@ -47,6 +48,10 @@ impl Reader {
                     continue;
                 }
                 let header = stretch.start + index as u64;
+                let cost = 2 * u64::from(u16::from_be_bytes([head[0], head[1]]));
+                if !self.effort.allows(header, cost) && !half.segment_starts_at(header) {
+                    continue;
+                }
                 match self.try_lock(half, from, header) {
                     Ok(Some(start)) => return Lock { found: true, to: start, later: None },
                     Ok(None) => {}
@@ -65,11 +70,14 @@ impl Reader {
     fn try_lock(&mut self, half: &Half, from: u64, header: u64) -> Result<Option<u64>, Later> {
         let mut tries = Vec::new();
         let residue = |position: u64| (position % INTERVAL) as u16;
-        if self.settings.markers != Some(true) {
+        let (without, with) = self.may_begin(half, header)?;
+        if without {
             tries.push((header, None));
         }
-        if self.settings.markers != Some(false) {
+        if with {
             tries.push((header, Some((4..INTERVAL).step_by(4).map(|i| residue(header + i)).collect())));
+        }
+        if self.settings.markers != Some(false) {
             if header >= from + 4 && half.octets(header - 4, header)? == Some(&[0; 4]) {
                 tries.push((header - 4, Some(vec![residue(header - 4)])));
             }
@@ -91,6 +99,32 @@ impl Reader {
         self.settings.crc = Some(true);
         self.settings.markers = Some(row.phases.is_some());
         Ok(Some(*at))
+    }
+
+    /// May an FPDU whose CRC is good begin with the header at `header`: one without markers, one with markers behind the header?
+    ///
+    /// Wherever markers stand, there is one of two numbers of them in it; so three CRCs tell, each of which goes on where the one
+    /// before stopped.
+    fn may_begin(&self, half: &Half, header: u64) -> Result<(bool, bool), Later> {
+        let Some(head) = half.octets(header, header + 2)? else { return Ok((false, false)) };
+        let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
+        let marked =
+            |to_marker: u64| Layout::new(header, ulpdu_length, Some(((header + to_marker) % INTERVAL) as u16)).crc;
+        let mut good = [false; 3];
+        let (mut sum, mut at) = (0, header);
+        let ends = [Layout::new(header, ulpdu_length, None).crc, marked(INTERVAL - 4), marked(4)];
+        for (index, (end, good)) in ends.into_iter().zip(&mut good).enumerate() {
+            if self.settings.markers == Some(index == 0) {
+                // Not what this direction has.
+                continue;
+            }
+            let Some(octets) = half.octets(at, end + CRC_LEN as u64)? else { break };
+            let Some((covered, field)) = octets.split_last_chunk() else { break };
+            sum = if at == header { crc::crc32c(covered) } else { crc::append(sum, covered) };
+            at = end;
+            *good = sum == crc::from_octets(*field);
+        }
+        Ok((good[0], good[1] || good[2]))
     }
 
     /// FPDUs in a row from `start` with good CRCs and right markers, under any of `phases`.

@@ -6,6 +6,7 @@
 //! | [`settings`] | are there markers and CRCs, by what both frames say? |
 //! | [`guess`] | and when the peer's frame is not in the capture? |
 //! | [`lock`] | where do FPDUs begin when nothing tells? |
+//! | [`effort`] | how much may it cost to find that out? |
 //! | [`choose`] | how is the FPDU laid out that begins here? |
 //! | [`explain`] | what would explain that framing was lost? |
 //! | [`resync`] | where do FPDUs go on after framing was lost? |
@@ -17,6 +18,7 @@
 //! Nothing here judges; see [`crate::rules`].
 
 mod choose;
+mod effort;
 mod emit;
 mod explain;
 mod guess;
@@ -35,6 +37,7 @@ use weft_core::wire::sdp::FieldOrder;
 
 use crate::tcp::{Half, Later};
 use crate::unit::Carrier;
+use effort::Effort;
 use emit::Scratch;
 use sdp::Collector;
 use stretch::Passed;
@@ -96,6 +99,8 @@ pub(crate) struct Reader {
     zero: u64,
     crc_field: bool,
     fpdus: u64,
+    /// What searching for FPDUs may still cost.
+    effort: Effort,
     /// Octets before this were searched for a start-up key.
     searched: u64,
     /// All octets are there, and no start-up key is among them.
@@ -123,6 +128,7 @@ impl Default for Reader {
             zero: 0,
             crc_field: true,
             fpdus: 0,
+            effort: Effort::default(),
             searched: 0,
             keyless: false,
             blocked: None,

@@ -15,7 +15,7 @@ impl Reader {
         for stretch in captured {
             let mut at = stretch.start + (self.origin.wrapping_sub(stretch.start)) % 4;
             while at + 4 <= stretch.end {
-                match self.is_proven(half, at) {
+                match self.try_at(half, at) {
                     Ok(true) => return Ok(Some(at)),
                     Ok(false) => {}
                     Err(_) if half.is_finished() => {}
@@ -45,9 +45,14 @@ impl Reader {
         Err(Later::NEXT)
     }
 
-    fn is_proven(&self, half: &Half, at: u64) -> Result<bool, Later> {
+    fn try_at(&mut self, half: &Half, at: u64) -> Result<bool, Later> {
         let header = header_at(half, at, self.phase)?;
         let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(false) };
+        let allowed = self.effort.allows(at, u64::from(ulpdu_length)) || half.segment_starts_at(at);
+        if allowed { self.is_proven(half, at, ulpdu_length) } else { Ok(false) }
+    }
+
+    fn is_proven(&self, half: &Half, at: u64, ulpdu_length: u16) -> Result<bool, Later> {
         let layout = self.layout(at, ulpdu_length, self.phase, self.crc_field);
         let whole = half.octets(at, layout.end)?;
         if layout.end > half.end() {
