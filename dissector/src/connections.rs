@@ -216,22 +216,22 @@ impl Connections {
     }
 
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) {
-        let (src, dst) = (segment.src, segment.dst);
+        let Segment { src, dst, .. } = segment;
         let slot = match self.table.find(segment) {
             Some(Place::Open(slot)) if self.is_replaced(slot, segment) => {
                 self.retire(slot, sink);
-                self.open_new(src, dst, sink)
+                self.open_new(*src, *dst, sink)
             }
             Some(Place::Open(slot)) => slot,
             Some(Place::Past(past)) => match past.sees(segment) {
                 Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
-                Afterwards::Another => self.open_new(src, dst, sink),
+                Afterwards::Another => self.open_new(*src, *dst, sink),
                 Afterwards::Continues => {
-                    let other = if past.first == src { dst } else { src };
-                    self.open(past.number, past.first, other, sink)
+                    let other = if past.first == *src { dst } else { src };
+                    self.open(past.number, past.first, *other, sink)
                 }
             },
-            None => self.open_new(src, dst, sink),
+            None => self.open_new(*src, *dst, sink),
         };
         let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
         sink.packet(&of_segment(segment, connection.number));

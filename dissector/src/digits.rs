@@ -3,28 +3,47 @@
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
+/// The decimal digits of 0 to 99, two each.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
 /// Appends a number in decimal.
+#[inline]
 pub(crate) fn decimal(value: u64, out: &mut Vec<u8>) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut left = value;
-    loop {
+    while left >= 10 {
+        at -= 2;
+        [digits[at], digits[at + 1]] = PAIRS[(left % 100) as usize];
+        left /= 100;
+    }
+    if left > 0 || value == 0 {
         at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
+        digits[at] = b'0' + left as u8;
     }
     out.extend_from_slice(&digits[at..]);
 }
 
 /// Appends a number in hexadecimal, with at least `least` digits, at most 16.
+#[inline]
 pub(crate) fn hexadecimal(value: u64, least: u8, out: &mut Vec<u8>) {
-    let needed = (64 - value.leading_zeros()).div_ceil(4);
-    for digit in (0..needed.max(u32::from(least)).clamp(1, 16)).rev() {
-        out.push(HEX[(value >> (4 * digit) & 15) as usize]);
+    let needed = (64 - value.leading_zeros()).div_ceil(4) as usize;
+    let count = needed.max(usize::from(least)).clamp(1, 16);
+    let mut digits = [0u8; 16];
+    let mut left = value;
+    for digit in digits[..count].iter_mut().rev() {
+        *digit = HEX[(left & 15) as usize];
+        left >>= 4;
     }
+    out.extend_from_slice(&digits[..count]);
 }
 
 /// Appends octets in hexadecimal, without separators.
@@ -45,7 +64,7 @@ mod tests {
 
     #[test]
     fn numbers_read_as_the_standard_library_writes_them() {
-        for value in [0, 1, 9, 10, 15, 16, 255, 1000, 0xfff_ffff, 1 << 60, u64::MAX] {
+        for value in [0, 1, 9, 10, 15, 16, 99, 100, 101, 255, 999, 1000, 0xfff_ffff, 1 << 60, u64::MAX] {
             assert_eq!(text(|out| decimal(value, out)), value.to_string());
             assert_eq!(text(|out| hexadecimal(value, 0, out)), format!("{value:x}"));
             assert_eq!(text(|out| hexadecimal(value, 4, out)), format!("{value:04x}"));

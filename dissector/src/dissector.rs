@@ -243,16 +243,17 @@ impl Dissector {
 
     /// Reads one frame.
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
-        match self.ip.read(frame) {
+        // By reference, because they are long.
+        match &self.ip.read(frame) {
             Some(Transport::Tcp(segment)) => {
-                self.connections.segment(&segment, sink);
+                self.connections.segment(segment, sink);
                 if segment.syn {
-                    follow_exchange(&segment, &mut self.exchanges, &mut self.connections, sink);
+                    follow_exchange(segment, &mut self.exchanges, &mut self.connections, sink);
                 }
             }
             Some(Transport::Udp(datagram)) => {
-                sink.packet(&of_datagram(&datagram));
-                port_mapper(&datagram, &mut self.exchanges, self.transactions.as_mut(), sink);
+                sink.packet(&of_datagram(datagram));
+                port_mapper(datagram, &mut self.exchanges, self.transactions.as_mut(), sink);
             }
             None => {}
         }

@@ -154,12 +154,14 @@ pub struct Fpdu<'a> {
 impl<'a> Fpdu<'a> {
     /// The ULPDU: the DDP segment.
     #[must_use]
+    #[inline]
     pub fn ulpdu(&self) -> Part<'a> {
         self.body.from(2).up_to(usize::from(self.layout.ulpdu_length))
     }
 
     /// The PAD octets; fewer than there should be at the end of a capture.
     #[must_use]
+    #[inline]
     pub fn pad(&self) -> Part<'a> {
         self.body.from(2 + usize::from(self.layout.ulpdu_length))
     }

@@ -34,6 +34,7 @@ pub struct Values {
 
 impl Values {
     /// Forgets all of them.
+    #[inline]
     pub fn clear(&mut self) {
         self.entries.clear();
         self.arena.clear();
@@ -45,6 +46,7 @@ impl Values {
         self.entries.len() * size_of::<(Slot, Held)>() + self.arena.len()
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, slot: Slot, value: Held) {
         self.entries.push((slot, value));
     }
@@ -56,6 +58,7 @@ impl Values {
     }
 
     /// As a grammar tells it. Empty octet strings do not count, as in tshark; markers count one by one.
+    #[inline]
     pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
         match value {
             Value::Uint(value) => self.add(slot, Held::Number(value)),
@@ -84,6 +87,7 @@ impl Values {
         }));
     }
 
+    #[inline]
     pub(crate) fn of(&self, slot: Slot) -> impl Iterator<Item = &Held> {
         self.entries.iter().filter(move |(at, _)| *at == slot).map(|(_, held)| held)
     }
@@ -93,6 +97,7 @@ impl Values {
     }
 
     /// Appends each value of a slot as tshark writes it, with what `between` appends between two of them; gives how many.
+    #[inline]
     pub fn write(&self, slot: Slot, known: &Known, out: &mut Vec<u8>, mut between: impl FnMut(&mut Vec<u8>)) -> usize {
         let mut count = 0;
         for held in self.of(slot) {
@@ -114,7 +119,16 @@ impl Values {
         held.is_some()
     }
 
+    #[inline]
     fn write_one(&self, held: &Held, known: &Known, out: &mut Vec<u8>) {
+        if let Held::Number(value) = held {
+            write_number(*value, known, out);
+        } else {
+            self.write_other(held, known, out);
+        }
+    }
+
+    fn write_other(&self, held: &Held, known: &Known, out: &mut Vec<u8>) {
         // Writing to memory cannot fail.
         match held {
             Held::Number(value) => write_number(*value, known, out),
@@ -139,6 +153,7 @@ impl Values {
 }
 
 /// Appends a number as tshark writes it.
+#[inline]
 pub(crate) fn write_number(value: u64, known: &Known, out: &mut Vec<u8>) {
     match known.show {
         Show::Dec | Show::Plain => decimal(value, out),

@@ -34,15 +34,18 @@ pub(super) fn crc_good(octets: &[u8]) -> bool {
 }
 
 /// How an FPDU is laid out.
-pub(super) struct Chosen {
+pub(super) struct Chosen<'h> {
     pub(super) layout: Layout,
+    /// All its octets, when they were captured.
+    pub(super) whole: Option<&'h [u8]>,
     /// Whether its CRC is good, where that was looked at.
     pub(super) crc_good: Option<bool>,
 }
 
-impl Chosen {
-    fn new(layout: Layout, crc_good: Option<bool>) -> Option<Self> {
-        Some(Chosen { layout, crc_good })
+impl<'h> Chosen<'h> {
+    #[inline]
+    fn new(layout: Layout, whole: Option<&'h [u8]>, crc_good: Option<bool>) -> Option<Self> {
+        Some(Chosen { layout, whole, crc_good })
     }
 }
 
@@ -101,6 +104,7 @@ pub(super) fn header_at(half: &Half, start: u64, phase: Option<u16>) -> Result<H
 }
 
 /// `ULPDU_Length` of an FPDU that starts at `start`.
+#[inline]
 fn length_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<u16>, Later> {
     let at = header_position(start, phase);
     Ok(half.octets(at, at + 2)?.map(|octets| u16::from_be_bytes([octets[0], octets[1]])))
@@ -114,38 +118,39 @@ fn plausible_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<bo
 
 impl Reader {
     /// The layout of the FPDU at `start`; `None` when framing is lost there.
-    pub(super) fn choose(&mut self, half: &Half, start: u64) -> Result<Option<Chosen>, Later> {
+    pub(super) fn choose<'h>(&mut self, half: &'h Half, start: u64) -> Result<Option<Chosen<'h>>, Later> {
         let Some(ulpdu_length) = length_at(half, start, self.phase)? else { return Ok(None) };
         let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
         let whole = half.octets(start, rfc.end)?;
         let crc_on = self.settings.crc == Some(true);
         // The way of nearly every FPDU.
         if crc_on && whole.is_some_and(crc_good) {
-            return Ok(Chosen::new(self.place_markers(half, rfc)?, Some(true)));
+            return Ok(Chosen::new(self.place_markers(half, rfc)?, whole, Some(true)));
         }
         let plausible = plausible_at(half, start, self.phase)?;
         let within = rfc.end <= half.end();
         match whole {
             Some(_) if crc_on => {}
             Some(_) if check_markers(half, &rfc)?.right && self.may_end_at(half, rfc.end, self.phase)? => {
-                return Ok(Chosen::new(rfc, None));
+                return Ok(Chosen::new(rfc, whole, None));
             }
             Some(_) => {}
             None if within => {
                 let believed = plausible.is_none_or(|p| p) || self.may_end_at(half, rfc.end, self.phase)?;
-                return Ok(if believed { Chosen::new(rfc, None) } else { None });
+                return Ok(if believed { Chosen::new(rfc, None, None) } else { None });
             }
             None => {}
         }
         // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not confirmed.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
         if let Some(departed) = self.departure(half, start, confirmed)? {
-            return Ok(Chosen::new(departed, crc_on.then_some(true)));
+            let octets = half.octets(departed.start, departed.end)?;
+            return Ok(Chosen::new(departed, octets, crc_on.then_some(true)));
         }
         let plausible = plausible == Some(true);
         let stands = if within { confirmed || (!crc_on && plausible) } else { plausible };
         // All its octets are there and CRC is on: then its CRC was found bad.
-        Ok(if stands { Chosen::new(rfc, (crc_on && whole.is_some()).then_some(false)) } else { None })
+        Ok(if stands { Chosen::new(rfc, whole, (crc_on && whole.is_some()).then_some(false)) } else { None })
     }
 
     pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {

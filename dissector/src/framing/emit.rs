@@ -25,6 +25,7 @@ pub(crate) struct Target<'t> {
 }
 
 impl Target<'_> {
+    #[inline]
     pub(super) fn unit(
         &mut self,
         half: &Half,
@@ -36,6 +37,7 @@ impl Target<'_> {
         self.misread(half, start, (frame, time), incomplete, kind, None);
     }
 
+    #[inline]
     pub(super) fn misread(
         &mut self,
         half: &Half,
@@ -101,11 +103,11 @@ impl Scratch {
 
 impl Reader {
     /// Hands the chosen FPDU out.
-    pub(super) fn emit_fpdu(&mut self, half: &Half, chosen: &Chosen, out: &mut Target<'_>) {
+    pub(super) fn emit_fpdu(&mut self, half: &Half, chosen: &Chosen<'_>, out: &mut Target<'_>) {
         let layout = &chosen.layout;
         self.fpdus += 1;
         let stop = layout.end.min(half.end());
-        let whole = half.octets(layout.start, layout.end).ok().flatten();
+        let whole = chosen.whole;
         let mut markers = Vec::new();
         if layout.phase().is_some() {
             for piece in layout.pieces() {
@@ -136,7 +138,10 @@ impl Reader {
                 Some(_) => CrcStatus::Bad,
             }
         };
-        let field = half.octets(layout.crc, layout.crc + CRC_LEN as u64).ok().flatten().filter(|_| has_field);
+        let field = match whole {
+            Some(octets) => octets.last_chunk::<CRC_LEN>(),
+            None => half.octets(layout.crc, layout.crc + CRC_LEN as u64).ok().flatten().and_then(<[u8]>::first_chunk),
+        };
         let body = match whole {
             Some(octets) if layout.phase().is_none() => Part::whole(&octets[..(layout.crc - layout.start) as usize]),
             _ => {
@@ -152,7 +157,7 @@ impl Reader {
             body,
             markers: &markers,
             marker_status,
-            crc: field.and_then(|octets| octets.first_chunk().copied()),
+            crc: field.filter(|_| has_field).copied(),
             crc_status,
         };
         let frame = half.frame_of(layout.start, stop);

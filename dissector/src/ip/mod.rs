@@ -204,10 +204,16 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet<'a>) -> Option<Transport<'a>> 
     if head < 20 || head > packet.wire_len {
         return None;
     }
-    // The snap length may cut the options off: the fixed part alone, as a header without options, still tells all.
-    let mut without_options = *fixed;
-    without_options[12] = 5 << 4 | fixed[12] & 0xf;
-    let header = TcpHeaderSlice::from_slice(&without_options).ok()?;
+    let mut without_options;
+    let header = if let Some(header) = octets.get(..head) {
+        header
+    } else {
+        // The snap length cut the options off: the fixed part alone, as a header without options, still tells all.
+        without_options = *fixed;
+        without_options[12] = 5 << 4 | fixed[12] & 0xf;
+        &without_options[..]
+    };
+    let header = TcpHeaderSlice::from_slice(header).ok()?;
     Some(Transport::Tcp(Segment {
         frame: frame.number,
         time: frame.time,

@@ -136,6 +136,7 @@ impl FieldsWriter {
     }
 }
 
+#[inline]
 fn push(character: char, line: &mut Vec<u8>) {
     match u8::try_from(character) {
         Ok(octet) if character.is_ascii() => line.push(octet),

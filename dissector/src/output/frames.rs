@@ -71,6 +71,9 @@ pub struct Frames {
     wanted: Wanted,
     keep: Keep,
     origin: Option<u64>,
+    /// The frame that began last.
+    newest: Option<Box<Record>>,
+    /// Those before it.
     waiting: VecDeque<Box<Record>>,
     late: Vec<Box<Record>>,
     used: Vec<Box<Record>>,
@@ -83,7 +86,7 @@ impl Frames {
     #[must_use]
     pub fn new(wanted: Wanted, keep: Keep) -> Self {
         let (waiting, late, used) = (VecDeque::new(), Vec::new(), Vec::new());
-        Frames { wanted, keep, origin: None, waiting, late, used, held: 0, complete: false }
+        Frames { wanted, keep, origin: None, newest: None, waiting, late, used, held: 0, complete: false }
     }
 
     /// A frame begins; its packet and units follow.
@@ -92,18 +95,21 @@ impl Frames {
         let origin = *self.origin.get_or_insert(frame.time);
         let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
         let len = Some((frame.wire_len, captured));
-        let facts = FrameFacts { number: frame.number, time: frame.time, origin, len, packet: None };
-        let mut record = self.fresh(facts, frame.link_type);
+        let mut record = self.fresh();
+        record.facts = FrameFacts { number: frame.number, time: frame.time, origin, len, packet: None };
+        record.link_type = frame.link_type;
         if self.keep.octets {
             record.octets.extend_from_slice(frame.octets);
             self.held += frame.octets.len();
         }
-        self.waiting.push_back(record);
+        if let Some(before) = self.newest.replace(record) {
+            self.waiting.push_back(before);
+        }
     }
 
     /// What the frame that began last carried.
     pub fn packet(&mut self, packet: &Packet) {
-        if let Some(record) = self.waiting.back_mut() {
+        if let Some(record) = &mut self.newest {
             record.facts.packet = Some(*packet);
         }
     }
@@ -111,7 +117,7 @@ impl Frames {
     /// The frame that began last is read. `complete`: no unit comes any more for any frame so far
     /// ([`Dissector::holds_back`](crate::Dissector::holds_back)).
     pub fn end(&mut self, complete: bool) {
-        if let Some(record) = self.waiting.back_mut() {
+        if let Some(record) = &mut self.newest {
             self.wanted.frame(&record.facts, &mut record.values);
         }
         // A finding may be about any frame before.
@@ -130,7 +136,7 @@ impl Frames {
             // A guess that is near enough to keep the window within its bounds.
             self.held += kept.summary.len() + kept.tree.len() + kept.layers.len() * 2048;
         }
-        match find(&mut self.waiting, unit.frame) {
+        match find(&mut self.newest, &mut self.waiting, unit.frame) {
             Some(record) => {
                 self.wanted.unit(unit, &mut record.values);
                 record.units.extend(kept);
@@ -139,8 +145,8 @@ impl Frames {
             None if unit.frame == 0 => {}
             None => {
                 let origin = self.origin.unwrap_or(unit.time);
-                let facts = FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None };
-                let mut record = self.fresh(facts, 0);
+                let mut record = self.fresh();
+                record.facts = FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None };
                 self.wanted.unit(unit, &mut record.values);
                 self.wanted.frame_of(unit, origin, &mut record.values);
                 record.units.extend(kept);
@@ -152,12 +158,12 @@ impl Frames {
     /// A finding.
     pub fn finding(&mut self, finding: &Finding) {
         let kept = self.keep.findings.then(|| finding.clone());
-        if let Some(record) = find(&mut self.waiting, finding.frame) {
+        if let Some(record) = find(&mut self.newest, &mut self.waiting, finding.frame) {
             self.wanted.finding(finding, &mut record.values);
             record.findings.extend(kept);
         } else if self.keep.findings || self.wanted.findings() {
-            let facts = FrameFacts { number: finding.frame, ..FrameFacts::default() };
-            let mut record = self.fresh(facts, 0);
+            let mut record = self.fresh();
+            record.facts.number = finding.frame;
             self.wanted.finding(finding, &mut record.values);
             self.wanted.frame_of_finding(finding, &mut record.values);
             record.findings.extend(kept);
@@ -175,12 +181,16 @@ impl Frames {
         if let Some(late) = self.late.pop() {
             return Some(late);
         }
-        // The frame that was read last stays, whatever it holds: its units may be still to come.
-        let full = self.waiting.len() > WINDOW || self.held > MOST_HELD && self.waiting.len() > 1;
-        if !self.complete && !full {
-            return None;
-        }
-        let record = self.waiting.pop_front()?;
+        let record = if self.waiting.is_empty() {
+            // The frame that was read last stays, whatever it holds: its units may be still to come.
+            self.newest.take_if(|_| self.complete)?
+        } else {
+            let full = self.waiting.len() >= WINDOW || self.held > MOST_HELD;
+            if !self.complete && !full {
+                return None;
+            }
+            self.waiting.pop_front()?
+        };
         if self.held == 0 {
             return Some(record);
         }
@@ -189,14 +199,16 @@ impl Frames {
         Some(record)
     }
 
-    fn fresh(&mut self, facts: FrameFacts, link_type: u16) -> Box<Record> {
+    /// A record that says nothing yet.
+    #[inline]
+    fn fresh(&mut self) -> Box<Record> {
         let mut record = self.used.pop().unwrap_or_default();
         record.values.clear();
         record.units.clear();
         record.findings.clear();
         record.octets.clear();
-        record.facts = facts;
-        record.link_type = link_type;
+        record.facts = FrameFacts::default();
+        record.link_type = 0;
         record
     }
 
@@ -208,9 +220,17 @@ impl Frames {
     }
 }
 
-fn find(waiting: &mut VecDeque<Box<Record>>, frame: u64) -> Option<&mut Record> {
+#[inline]
+fn find<'r>(
+    newest: &'r mut Option<Box<Record>>,
+    waiting: &'r mut VecDeque<Box<Record>>,
+    frame: u64,
+) -> Option<&'r mut Record> {
+    if let Some(newest) = newest.as_mut().filter(|newest| newest.facts.number == frame) {
+        return Some(newest);
+    }
     let last = waiting.back()?.facts.number;
-    // Nearly always the last one; numbers have no holes but for frames of unknown interfaces.
+    // Numbers have no holes but for frames of unknown interfaces.
     let back = usize::try_from(last.checked_sub(frame)?).ok()?;
     let index = waiting.len().checked_sub(back + 1).filter(|index| waiting[*index].facts.number == frame);
     let index = match index {

@@ -214,6 +214,7 @@ impl Half {
     }
 
     /// Octets at `settled` join the runs.
+    #[inline]
     fn settle_octets(&mut self, source: Source, octets: Octets<'_>) {
         let slice = octets.as_slice();
         self.settled = source.position + slice.len() as u64;
@@ -389,6 +390,7 @@ impl Half {
 
     /// Number and time of the latest frame that supplied octets of `start..end`; zeros when none did.
     #[must_use]
+    #[inline]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (u64, u64) {
         if let Some(run) = self.run_at(start).filter(|run| start < end && end <= run.end()) {
             return run.latest_frame(start, end);
@@ -446,6 +448,11 @@ impl Half {
             }
             self.runs.pop_front();
         }
+        if position == self.end {
+            self.starts.clear();
+            self.ends.clear();
+            return;
+        }
         while self.starts.front().is_some_and(|start| *start < position) {
             self.starts.pop_front();
         }
@@ -478,6 +485,7 @@ impl Octets<'_> {
 }
 
 /// Adds `position` to an ordered list, once, unless it lies before `consumed`.
+#[inline]
 fn note(list: &mut VecDeque<u64>, position: u64, consumed: u64) {
     if position < consumed {
         return;

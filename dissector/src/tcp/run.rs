@@ -34,10 +34,12 @@ impl Run {
         Run { start: source.position, octets, head: 0, sources: VecDeque::from([source]) }
     }
 
+    #[inline]
     pub(super) fn end(&self) -> u64 {
         self.start + self.len() as u64
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.octets.len() - self.head
     }
@@ -53,10 +55,12 @@ impl Run {
     }
 
     /// The octets `from..to`; positions lie within the run, which callers have checked.
+    #[inline]
     pub(super) fn slice(&self, from: u64, to: u64) -> &[u8] {
         &self.octets[self.head + (from - self.start) as usize..self.head + (to - self.start) as usize]
     }
 
+    #[inline]
     pub(super) fn push(&mut self, octets: &[u8], source: Source) {
         self.octets.extend_from_slice(octets);
         self.sources.push_back(source);
@@ -100,6 +104,7 @@ impl Run {
     }
 
     /// Number and time of the latest frame with octets of `start..end`.
+    #[inline]
     pub(super) fn latest_frame(&self, start: u64, end: u64) -> (u64, u64) {
         // Most FPDUs lie in one segment.
         if let Some(only) = self.sources.front().filter(|_| self.sources.len() == 1) {

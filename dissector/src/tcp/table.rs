@@ -79,15 +79,15 @@ pub(crate) struct Table {
 impl Table {
     /// The connection of the segment's ports.
     pub(crate) fn find(&mut self, segment: &Segment<'_>) -> Option<Place> {
-        let (a, b) = (segment.src, segment.dst);
-        if let Some((src, dst, slot)) = self.last
-            && ((src, dst) == (a, b) || (src, dst) == (b, a))
+        let Segment { src: a, dst: b, .. } = segment;
+        if let Some((src, dst, slot)) = &self.last
+            && (src == a && dst == b || src == b && dst == a)
         {
-            return Some(Place::Open(slot));
+            return Some(Place::Open(*slot));
         }
-        let place = *self.places.get(&ConnectionKey::new(a, b))?;
+        let place = *self.places.get(&ConnectionKey::new(*a, *b))?;
         if let Place::Open(slot) = place {
-            self.last = Some((a, b, slot));
+            self.last = Some((*a, *b, slot));
         }
         Some(place)
     }

@@ -34,26 +34,73 @@ impl Counts {
 
     /// Counts a unit.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
-        self.incomplete += u64::from(unit.incomplete);
-        match &unit.kind {
-            Kind::Startup(..) => self.startups += 1,
-            Kind::Fpdu(fpdu) => {
-                self.fpdus += 1;
-                self.crc[fpdu.crc_status as usize] += 1;
-                self.wrong_markers +=
-                    u64::from(matches!(fpdu.marker_status, MarkerStatus::BadValue | MarkerStatus::Misplaced));
-            }
-            Kind::Sdp(..) => self.sdp += 1,
-            Kind::PortMapper(_) => self.port_mapper += 1,
-            Kind::Streaming { .. } => {}
-            Kind::Gap { len } => self.gap_octets += len,
-            Kind::Unparsed { len } => self.unparsed_octets += len,
-        }
+        self.one(Counted::unit(unit));
     }
 
     /// Counts a finding.
     pub(crate) fn finding(&mut self, finding: &Finding) {
-        self.findings[finding.severity as usize] += 1;
+        self.one(Counted::finding(finding));
+    }
+
+    /// Counts what was noted of a unit or finding.
+    #[inline]
+    pub(crate) fn one(&mut self, counted: Counted) {
+        self.incomplete += u64::from(counted.incomplete);
+        match counted.what {
+            What::Startup => self.startups += 1,
+            What::Fpdu(crc, markers) => {
+                self.fpdus += 1;
+                self.crc[crc as usize] += 1;
+                self.wrong_markers += u64::from(matches!(markers, MarkerStatus::BadValue | MarkerStatus::Misplaced));
+            }
+            What::Sdp => self.sdp += 1,
+            What::PortMapper => self.port_mapper += 1,
+            What::Streaming => {}
+            What::Gap(len) => self.gap_octets += len,
+            What::Unparsed(len) => self.unparsed_octets += len,
+            What::Finding(severity) => self.findings[severity as usize] += 1,
+        }
+    }
+}
+
+/// A unit or finding, as far as it counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counted {
+    what: What,
+    incomplete: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Startup,
+    Fpdu(CrcStatus, MarkerStatus),
+    Sdp,
+    PortMapper,
+    Streaming,
+    Gap(u64),
+    Unparsed(u64),
+    Finding(Severity),
+}
+
+impl Counted {
+    /// A unit.
+    #[inline]
+    pub(crate) fn unit(unit: &Unit<'_>) -> Self {
+        let what = match &unit.kind {
+            Kind::Startup(..) => What::Startup,
+            Kind::Fpdu(fpdu) => What::Fpdu(fpdu.crc_status, fpdu.marker_status),
+            Kind::Sdp(..) => What::Sdp,
+            Kind::PortMapper(_) => What::PortMapper,
+            Kind::Streaming { .. } => What::Streaming,
+            Kind::Gap { len } => What::Gap(*len),
+            Kind::Unparsed { len } => What::Unparsed(*len),
+        };
+        Counted { what, incomplete: unit.incomplete }
+    }
+
+    /// A finding.
+    pub(crate) fn finding(finding: &Finding) -> Self {
+        Counted { what: What::Finding(finding.severity), incomplete: false }
     }
 }
 

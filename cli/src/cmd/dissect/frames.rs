@@ -1,6 +1,6 @@
 //! Frame by frame, in tshark's manners: text, fields, JSON, PDML, and filtered captures.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::colour::Colour;
 use crate::exit::{BadInput, note, unwritable};
 use crate::input::Input;
 
-use super::count::Counts;
+use super::count::{Counted, Counts};
 use super::{Arguments, Chosen, Format, Out};
 
 pub(crate) fn run(
@@ -97,27 +97,33 @@ struct Gather {
 #[derive(Default)]
 struct Tally {
     passed: Counts,
-    /// What each frame that waits adds if it passes, by number.
-    undecided: VecDeque<(u64, Counts)>,
+    /// A frame that waits, mostly the only one, and what it adds if it passes.
+    first: u64,
+    noted: Vec<Counted>,
+    /// What each of the others adds, by number.
+    others: BTreeMap<u64, Counts>,
 }
 
 impl Tally {
-    /// What frame `number` adds.
-    fn of(&mut self, number: u64) -> &mut Counts {
-        // Nearly always the last one, or behind it.
-        let behind = self.undecided.iter().rev().take_while(|(waiting, _)| *waiting >= number).count();
-        let at = self.undecided.len() - behind;
-        if self.undecided.get(at).is_none_or(|(waiting, _)| *waiting != number) {
-            self.undecided.insert(at, (number, Counts::default()));
+    /// Notes what frame `number` adds.
+    fn note(&mut self, number: u64, counted: Counted) {
+        if self.noted.is_empty() && !self.others.contains_key(&number) {
+            self.first = number;
         }
-        &mut self.undecided[at].1
+        if self.first == number {
+            self.noted.push(counted);
+        } else {
+            self.others.entry(number).or_default().one(counted);
+        }
     }
 
     fn decide(&mut self, number: u64, passes: bool) {
-        // Nearly always the first one.
-        let Some(at) = self.undecided.iter().position(|(waiting, _)| *waiting >= number) else { return };
-        if self.undecided[at].0 == number
-            && let Some((_, counts)) = self.undecided.remove(at)
+        if self.first == number {
+            let noted = self.noted.drain(..);
+            if passes {
+                noted.for_each(|counted| self.passed.one(counted));
+            }
+        } else if let Some(counts) = self.others.remove(&number)
             && passes
         {
             self.passed.add(&counts);
@@ -144,14 +150,14 @@ impl Gather {
 impl Sink for Gather {
     fn unit(&mut self, unit: &Unit<'_>) {
         if let Some(tally) = &mut self.tally {
-            tally.of(unit.frame).unit(unit);
+            tally.note(unit.frame, Counted::unit(unit));
         }
         self.frames.unit(unit);
     }
 
     fn finding(&mut self, finding: &Finding) {
         if let Some(tally) = &mut self.tally {
-            tally.of(finding.frame).finding(finding);
+            tally.note(finding.frame, Counted::finding(finding));
         }
         self.frames.finding(finding);
     }
