@@ -77,10 +77,11 @@ impl Reader {
         if with {
             tries.push((header, Some((4..INTERVAL).step_by(4).map(|i| residue(header + i)).collect())));
         }
-        if self.settings.markers != Some(false) {
-            if header >= from + 4 && half.octets(header - 4, header)? == Some(&[0; 4]) {
-                tries.push((header - 4, Some(vec![residue(header - 4)])));
-            }
+        if self.settings.markers != Some(false)
+            && header >= from + 4
+            && half.octets(header - 4, header)? == Some(&[0; 4])
+        {
+            tries.push((header - 4, Some(vec![residue(header - 4)])));
         }
         let rows: Vec<_> = tries.into_iter().map(|(at, phases)| (at, self.chain(half, at, phases))).collect();
         if let Some(later) = rows.iter().filter(|(_, row)| row.count < 2).find_map(|(_, row)| row.more) {
