@@ -137,6 +137,8 @@ pub(crate) struct Wire {
     pub(crate) may_fragment: bool,
     /// The window field of what is sent.
     pub(crate) window: u16,
+    /// So many octets of each frame are in the capture.
+    snap_length: usize,
 }
 
 impl Wire {
@@ -176,8 +178,15 @@ impl Wire {
     }
 
     fn connecting(port: u16, options: &[u8]) -> Self {
-        let mut wire =
-            Wire { port, frames: Vec::new(), next: [1000, 5000], now: 0, may_fragment: false, window: 65535 };
+        let mut wire = Wire {
+            port,
+            frames: Vec::new(),
+            next: [1000, 5000],
+            now: 0,
+            may_fragment: false,
+            window: 65535,
+            snap_length: usize::MAX,
+        };
         wire.segment(0, |tcp| tcp.syn().options_raw(options).unwrap(), &[], true);
         wire.segment(1, |tcp| tcp.syn().ack(1001).options_raw(options).unwrap(), &[], true);
         wire.next = [1001, 5001];
@@ -247,6 +256,69 @@ impl Wire {
         self.frames[before..].rotate_left(between - before);
     }
 
+    /// `first` and `second`, each of one direction, happen at once: neither end has yet what the other sends.
+    pub(crate) fn at_once(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
+        let before = self.next;
+        first(self);
+        let sent = self.next;
+        let direction = usize::from(sent[1] != before[1]);
+        self.next[direction] = before[direction];
+        second(self);
+        self.next[direction] = sent[direction];
+    }
+
+    /// How many frames there are.
+    pub(crate) fn count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The same with other frames, or in another order; what is then earlier than the frame before it comes with that.
+    pub(crate) fn changed(&self, change: impl FnOnce(Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)>) -> Self {
+        let mut frames = change(self.frames.clone());
+        for at in 1..frames.len() {
+            frames[at].0 = frames[at].0.max(frames[at - 1].0);
+        }
+        Wire { frames, ..*self }
+    }
+
+    /// What `direction` sent, alone.
+    pub(crate) fn alone(&self, direction: usize) -> Self {
+        let last = [2, 1][direction];
+        self.changed(|frames| frames.into_iter().filter(|(_, frame)| frame[29] == last).collect())
+    }
+
+    /// The same behind `tags` of VLANs.
+    pub(crate) fn over(&self, tags: &[u8]) -> Self {
+        let tagged = |(time, mut frame): (u64, Vec<u8>)| {
+            frame.splice(12..12, tags.iter().copied());
+            (time, frame)
+        };
+        self.changed(|frames| frames.into_iter().map(tagged).collect())
+    }
+
+    /// The same over IPv6.
+    pub(crate) fn over_ipv6(&self) -> Self {
+        let carried = |(time, frame): (u64, Vec<u8>)| {
+            let tcp = &frame[14 + 20..];
+            let mut octets = frame[..12].to_vec();
+            octets.extend(hex("86dd 60000000"));
+            octets.extend(u16::try_from(tcp.len()).unwrap().to_be_bytes());
+            octets.extend([6, 64]);
+            for address in [&frame[26..30], &frame[30..34]] {
+                octets.extend(hex("fd00 0000 0000 0000 0000 0000"));
+                octets.extend(address);
+            }
+            octets.extend(tcp);
+            (time, octets)
+        };
+        self.changed(|frames| frames.into_iter().map(carried).collect())
+    }
+
+    /// The capture has so many octets of each frame.
+    pub(crate) fn cut_to(&self, snap_length: usize) -> Self {
+        Wire { frames: self.frames.clone(), snap_length, ..*self }
+    }
+
     /// Nothing happens for so many nanoseconds.
     pub(crate) fn wait(&mut self, nanoseconds: u64) {
         self.now += nanoseconds;
@@ -281,6 +353,13 @@ impl Wire {
     pub(crate) fn fin(&mut self, direction: usize) {
         let ack = self.next[1 - direction];
         self.segment(direction, |tcp| tcp.fin().ack(ack), &[], true);
+        self.next[direction] = self.next[direction].wrapping_add(1);
+    }
+
+    /// `direction` closes its half with `octets` in the same segment.
+    pub(crate) fn fin_with(&mut self, direction: usize, octets: &[u8]) {
+        let ack = self.next[1 - direction];
+        self.segment(direction, |tcp| tcp.fin().ack(ack), octets, true);
         self.next[direction] = self.next[direction].wrapping_add(1);
     }
 
@@ -319,6 +398,7 @@ impl Wire {
     pub(crate) fn feed_to(&self, mut dissector: Dissector, sink: &mut dyn Sink, mut look: impl FnMut(&Dissector)) {
         for ((time, octets), number) in self.frames.iter().zip(1..) {
             let wire_len = u32::try_from(octets.len()).unwrap();
+            let octets = &octets[..octets.len().min(self.snap_length)];
             let frame = Frame { number, time: *time, link_type: 1, octets, wire_len };
             dissector.frame(&frame, sink);
             look(&dissector);

@@ -84,6 +84,11 @@ impl Books {
         }
     }
 
+    /// Is it certain where markers of `direction` are due? Without both start-up frames that is a guess, until one stands there.
+    pub(crate) fn markers_are_certain(&self, direction: usize) -> bool {
+        self.mpa.streams[direction].marked_right || self.connection.startup.iter().all(Option::is_some)
+    }
+
     /// What is known beyond the octets of the unit that was taken in last.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
         let says_more = match unit.kind {

@@ -55,6 +55,8 @@ pub(crate) struct Request {
     pub msn: u32,
     /// Its frame.
     pub frame: u64,
+    /// Stream position behind its FPDU.
+    pub end: u64,
     time: u64,
     outstanding: u32,
     /// Octets of the response that were seen.
@@ -151,8 +153,8 @@ impl Operations {
         })
     }
 
-    /// The requester sends a request.
-    pub(crate) fn requested(&mut self, at: At, view: &SegmentView<'_>) {
+    /// The requester sends a request, in an FPDU that ends at stream position `end`.
+    pub(crate) fn requested(&mut self, at: At, end: u64, view: &SegmentView<'_>) {
         let asked = match view.opcode() {
             Opcode::READ_REQUEST => view
                 .payload
@@ -186,6 +188,7 @@ impl Operations {
             asked,
             msn,
             frame: at.frame,
+            end,
             time: at.time,
             outstanding,
             answered: 0,

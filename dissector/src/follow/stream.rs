@@ -96,6 +96,8 @@ pub(crate) struct Stream {
     pub unmarked: u32,
     /// Did any FPDU have markers?
     pub marked: bool,
+    /// Did any have markers that are right?
+    pub marked_right: bool,
     /// FPDUs so far with bad CRC.
     pub bad_crcs: u32,
     /// FPDUs so far without CRC field.
@@ -229,6 +231,7 @@ impl Stream {
         };
         self.misplaced += u32::from(fpdu.marker_status == MarkerStatus::Misplaced);
         self.marked |= !fpdu.markers.is_empty();
+        self.marked_right |= fpdu.marker_status == MarkerStatus::Good && !fpdu.markers.is_empty();
         // The first marker at or behind the start, and the last one before the CRC field.
         let ahead = u64::from(phase).wrapping_sub(fpdu.layout.start) % weft_core::marker::INTERVAL;
         let first = fpdu.layout.start + ahead;

@@ -1,7 +1,7 @@
 //! What TCP's headers tell of each end: options of the SYN, where segments begin, what came behind a FIN.
 //!
-//! Memory: the acknowledgements of the first segments, and the boundaries of the last [`BOUNDARIES`] segments of each direction. Congestion, windows and acknowledgements are
-//! not followed.
+//! Memory: the acknowledgements of the first segments and the last ones, and the boundaries of the last [`BOUNDARIES`] segments
+//! of each direction. Congestion, windows and acknowledgements are not followed.
 
 use std::collections::VecDeque;
 
@@ -39,8 +39,11 @@ pub(crate) struct TcpFacts {
     /// has behind it.
     pub acked_unseen: Option<u64>,
     acked: Option<u32>,
-    /// The first segments with payload: frame, and what it acknowledged.
+    /// Does the first RST stand elsewhere than behind all that was captured?
+    pub reset_elsewhere: bool,
+    /// The first segments with payload, the first FIN and the first RST: frame, and what it acknowledged.
     acks: Vec<(u64, u32)>,
+    reset: bool,
     isn: Option<u32>,
     fin: Option<u32>,
     next: Option<u32>,
@@ -72,13 +75,19 @@ impl TcpFacts {
             if self.fin.is_some_and(|fin| before(fin, end)) {
                 self.behind_fin.get_or_insert(segment.frame);
             }
-            if segment.ack_flag && self.acks.len() < FIRST_ACKS {
-                self.acks.push((segment.frame, segment.ack));
-            }
             self.boundaries(start, end, segment);
+        }
+        let begins = segment.wire_len > 0 && !segment.rst && self.acks.len() < FIRST_ACKS;
+        let ends = segment.fin && self.fin.is_none() || segment.rst && !self.reset;
+        if segment.ack_flag && (begins || ends) {
+            self.acks.push((segment.frame, segment.ack));
         }
         if segment.fin {
             self.fin.get_or_insert(end);
+        }
+        if segment.rst && !self.reset {
+            self.reset = true;
+            self.reset_elsewhere = self.sent_up_to() != Some(segment.seq);
         }
     }
 
@@ -110,8 +119,8 @@ impl TcpFacts {
         self.next.map(|next| next.wrapping_add(u32::from(self.fin.is_some())))
     }
 
-    /// Did this end have the peer's octets before stream position `position` when it sent `frame`, one of its first? `None`: not
-    /// known.
+    /// Did this end have the peer's octets before stream position `position` when it sent `frame`, one of its first or its FIN or
+    /// RST? `None`: not known.
     pub(crate) fn had_received(&self, frame: u64, peer: &TcpFacts, position: u64) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         let end = peer.isn?.wrapping_add(1).wrapping_add((position.checked_sub(ORIGIN)? & 0xffff_ffff) as u32);

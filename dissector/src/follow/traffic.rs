@@ -241,7 +241,8 @@ impl Traffic {
         let (own, peer) = if at.direction == 0 { (forth, back) } else { (back, forth) };
         let done = match (view.opcode(), view.segment) {
             (Opcode::READ_REQUEST | Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
-                own.operations.requested(at, view);
+                let end = if let Kind::Fpdu(fpdu) = &unit.kind { fpdu.layout.end } else { 0 };
+                own.operations.requested(at, end, view);
                 None
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {

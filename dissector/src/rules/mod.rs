@@ -7,6 +7,8 @@
 mod ddp;
 mod findings;
 mod mpa;
+#[cfg(test)]
+mod odd_tests;
 mod p2p;
 mod portmap;
 mod rdmap;

@@ -20,7 +20,11 @@ pub(super) static ERRORS: Rule =
 /// Octets that are no FPDU, with every octet before them captured and understood.
 fn stray(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
-    if !books.traffic.sides[usize::from(unit.direction)].strayed {
+    let side = &books.traffic.sides[usize::from(unit.direction)];
+    // Behind a start-up frame alone nobody knows whether the other end accepted.
+    let in_rdma_mode = side.fpdus.is_some() || books.connection.pair().is_some_and(|pair| pair.accepted());
+    // Nothing to explain: they may be the beginning of an FPDU that the capture does not have.
+    if !(side.strayed && in_rdma_mode) || unit.misread.is_none() {
         return;
     }
     let found = format!("{len} octets that are none");
@@ -50,10 +54,12 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         let Some(peer_fin) = connection.fin[1 - direction] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
         let Some(ended) = ended.filter(|ended| *ended > peer_fin) else { continue };
+        let tcp = &books.mpa.tcp;
         if traffic.is_whole()
             && !terminated
             && let Some(read) = peer.operations.unanswered().next()
             && read.frame < peer_fin
+            && tcp[direction].had_received(ended, &tcp[1 - direction], read.end) == Some(true)
         {
             let expected = "requests served although the other half is closed";
             let found = format!("a close, and no response to the request of frame {}", read.frame);

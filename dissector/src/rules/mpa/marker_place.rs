@@ -45,6 +45,9 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     let direction = usize::from(unit.direction);
     let stream = &books.mpa.streams[direction];
     let pair = books.connection.pair();
+    if !books.markers_are_certain(direction) {
+        return;
+    }
     // How far the marker places are from the due ones shows in the distance to the phase that should be.
     let body = fpdu.body.len() + 4;
     let octets = body..body + 4 * fpdu.markers.len();

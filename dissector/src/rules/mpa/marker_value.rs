@@ -5,7 +5,7 @@ use weft_core::{RequirementId, requirement};
 
 use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Fpdu, MarkerStatus, Unit};
+use crate::unit::{CrcStatus, Fpdu, MarkerStatus, Unit};
 
 pub(super) static POINTS_TO_HEADER: Rule = Rule {
     requirements: &[
@@ -76,7 +76,11 @@ fn points_to_header(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &
     {
         return;
     }
-    let stream = &books.mpa.streams[usize::from(unit.direction)];
+    let direction = usize::from(unit.direction);
+    if fpdu.crc_status != CrcStatus::Good && !books.markers_are_certain(direction) {
+        return;
+    }
+    let stream = &books.mpa.streams[direction];
     let layout = &fpdu.layout;
     let behind_crc = fpdu.body.len() + 4;
     let mut inner: Option<u16> = None;

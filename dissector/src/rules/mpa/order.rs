@@ -59,14 +59,14 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
     // Frames may stand in the capture in another order than that of the wire; what was acknowledged tells.
     let tcp = &books.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
-    let had = |frame: u64| request.is_some() && tcp[responder].had_received(frame, &tcp[initiator], end) == Some(true);
-    if request.is_none_or(|frame| reply.frame < frame) && !had(reply.frame) {
+    let had_not = |frame: u64| tcp[responder].had_received(frame, &tcp[initiator], end) == Some(false);
+    let too_early = |at: u64| request.is_none_or(|frame| at < frame && had_not(at));
+    if too_early(reply.frame) {
         let expected = "a Reply only behind a Request";
         findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.frame, expected, told());
     }
     if let Some(first) = books.mpa.streams[responder].first
-        && request.is_none_or(|frame| first < frame)
-        && !had(first)
+        && too_early(first)
     {
         let expected = "no FPDU from the Responder before a Request";
         findings.in_frame(requirement!("MPA-7.1.2-3"), responder, first, expected, told());
@@ -109,7 +109,7 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
     for (direction, stream) in books.mpa.streams.iter().enumerate() {
         let Some(first) = stream.first.filter(|first| *first < both) else { continue };
         let (tcp, other) = (&books.mpa.tcp, books.connection.peer_startup(direction).map_or(0, |frame| frame.end));
-        if tcp[direction].had_received(first, &tcp[1 - direction], other) == Some(true) {
+        if tcp[direction].had_received(first, &tcp[1 - direction], other) != Some(false) {
             continue;
         }
         let found = format!("an FPDU, and the other frame only in frame {both}");
@@ -137,7 +137,7 @@ fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
     // Frames may stand in the capture in another order than that of the wire; what the Responder acknowledged tells.
     let tcp = &books.mpa.tcp;
     let had = tcp[pair.responder].had_received(first, &tcp[pair.initiator], other.first_valid_end);
-    if allowed.is_some() && had == Some(true) {
+    if allowed.is_some() && had != Some(false) {
         return;
     }
     let found = || match (allowed, other.first) {
@@ -177,7 +177,10 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     let closes = connection.fin[responder].or(connection.rst[responder]);
     let gone = connection.fin[initiator].or(connection.rst[initiator]);
     let Some(frame) = closes.filter(|closes| gone.is_none_or(|gone| *closes < gone)) else { return };
-    if !(good && silent && alone) {
+    // Who closes before the Request reaches it owes no Reply.
+    let tcp = &books.mpa.tcp;
+    let had = tcp[responder].had_received(frame, &tcp[initiator], request.end) == Some(true);
+    if !(good && silent && alone && had) {
         return;
     }
     let found = || "the connection closed without a Reply".to_owned();

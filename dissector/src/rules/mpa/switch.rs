@@ -81,7 +81,7 @@ fn frame_is_whole(books: &Books, findings: &mut Findings<'_>) {
     for direction in 0..2 {
         let Some(frame) = books.connection.startup[direction] else { continue };
         let (there, announced) = (frame.private_len(), usize::from(frame.pd_length));
-        let closed = books.connection.fin[direction].is_some();
+        let closed = books.connection.fin[direction].is_some() && !books.mpa.tcp[direction].lacks_its_end();
         if frame.len < HEADER_LEN || there >= announced || !closed || !frame.whole {
             continue;
         }
@@ -135,6 +135,13 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.1-24"), &closed(8), &closed(12));
+        // The FIN stands behind the rest of it, which the capture does not have.
+        let mut lost = Wire::connected();
+        let frame = testing::startup_frame(0x40, 1, &[7; 12]);
+        lost.send(0, &frame[..28]);
+        lost.lose(0, &frame[28..]);
+        lost.fin(0);
+        proves(requirement!("MPA-7.1.1-24"), &closed(8), &lost);
     }
 
     #[test]

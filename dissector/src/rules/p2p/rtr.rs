@@ -123,9 +123,9 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
     let Some(pair) = books.connection.pair().filter(Pair::is_peer_to_peer) else { return };
     let (own, other) = (&books.mpa.streams[pair.initiator], &books.mpa.streams[pair.responder]);
     let tcp = &books.mpa.tcp;
-    let had_reply =
-        |frame: u64| tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(true);
-    if let Some(first) = own.first.filter(|first| *first < pair.reply.frame && !had_reply(*first)) {
+    let had_no_reply =
+        |frame: u64| tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(false);
+    if let Some(first) = own.first.filter(|first| *first < pair.reply.frame && had_no_reply(*first)) {
         let found = || format!("an FPDU before the Reply in frame {}", pair.reply.frame);
         let expected = "the ready-to-receive message behind the Reply";
         findings.in_frame(requirement!("P2P-3-3"), pair.initiator, first, expected, found());

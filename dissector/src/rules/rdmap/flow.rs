@@ -37,7 +37,10 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
         // Only a graceful end says that there will be no more responses.
         let reset = connection.rst.iter().any(Option::is_some);
         let Some(fin) = connection.fin[responder].filter(|_| !reset) else { continue };
-        for request in operations.unanswered().filter(|request| request.frame < fin).take(1) {
+        // Who closes before a request reaches it owes no response.
+        let tcp = &books.mpa.tcp;
+        let had = |end: u64| tcp[responder].had_received(fin, &tcp[requester], end) == Some(true);
+        for request in operations.unanswered().filter(|request| request.frame < fin && had(request.end)).take(1) {
             let (id, expected) = match request.asked {
                 Asked::Read(_) => (requirement!("RDMAP-5.2.1-18"), "a Read Response before the close"),
                 Asked::Atomic { .. } => (requirement!("RDMAP-7306.5.2.1-21"), "an Atomic Response before the close"),

@@ -25,7 +25,9 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         let (own, peer) = (&traffic.sides[side], &traffic.sides[1 - side]);
         let (fin, rst) = (connection.fin[side], connection.rst[side]);
         if let Some(seen) = &own.terminate {
-            if let Some(rst) = rst.filter(|rst| *rst > seen.frame && fin.is_none()) {
+            // An RST that stands elsewhere comes behind something that the capture does not have, a FIN most likely.
+            let alone = fin.is_none() && !books.mpa.tcp[side].reset_elsewhere;
+            if let Some(rst) = rst.filter(|rst| *rst > seen.frame && alone) {
                 let expected = "a graceful close behind the Terminate";
                 let found = format!("a reset behind the Terminate of frame {}", seen.frame);
                 findings.in_frame(requirement!("RDMAP-6.2.1-8"), side, rst, expected, found);
