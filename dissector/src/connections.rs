@@ -210,6 +210,12 @@ impl Connections {
         Connections { unwatched: true, ..Connections::default() }
     }
 
+    /// Octets that the open ones keep.
+    #[cfg(test)]
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
     /// Are there octets that no unit was handed out for?
     pub(crate) fn hold_back(&self) -> bool {
         self.holding > 0

@@ -99,9 +99,9 @@ impl Watch {
         self.books.join(exchange);
     }
 
-    /// Octets of memory that its context keeps.
+    /// Octets of memory that grow with what the connection does.
     pub(crate) fn memory(&self) -> usize {
-        self.books.context().memory()
+        self.books.memory()
     }
 
     fn hand_out(&mut self, sink: &mut dyn Sink) {
@@ -323,5 +323,18 @@ mod tests {
         wire.feed_to(Dissector::default(), &mut Told::default(), |dissector| held_back.push(dissector.holds_back()));
         // SYN, SYN-ACK, Request and Reply; what stands behind a hole; the hole's octets and half an FPDU; the other half.
         assert_eq!(held_back, [false, false, false, false, true, true, false]);
+    }
+
+    #[test]
+    fn unanswered_requests_and_their_stags_count_as_memory() {
+        let mut wire = Wire::started();
+        for msn in 1..=500_u32 {
+            let sink = format!("{msn:08x} 0000000000001000 00000008 00000200 0000000000002000");
+            wire.say(0, &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}"));
+        }
+        let mut kept = Vec::new();
+        wire.feed_to(Dissector::default(), &mut Told::default(), |dissector| kept.push(dissector.connections.memory()));
+        // A request and an STag each take more than their 28 and 4 octets on the wire.
+        assert!(kept[503] > kept[3] + 500 * 32, "{} {}", kept[3], kept[503]);
     }
 }

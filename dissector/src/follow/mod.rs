@@ -105,6 +105,11 @@ impl Books {
         &self.context
     }
 
+    /// Octets of memory that grow with what the connection does; what every connection has is not counted.
+    pub(crate) fn memory(&self) -> usize {
+        self.traffic.memory() + self.context.memory()
+    }
+
     /// The connection follows an exchange of the port mapper.
     pub(crate) fn join(&mut self, exchange: &exchange::Exchange) {
         self.context.exchange.get_or_insert_with(|| exchange.clone());

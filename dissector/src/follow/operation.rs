@@ -117,6 +117,11 @@ impl Operations {
         self.requests.iter().filter(|_| self.certain)
     }
 
+    /// Octets of memory in use.
+    pub(crate) fn memory(&self) -> usize {
+        self.requests.capacity() * size_of::<Request>()
+    }
+
     /// The Read Request with `msn`.
     pub(crate) fn request(&self, msn: u32) -> Option<&Request> {
         self.requests.iter().find(|request| request.msn == msn)

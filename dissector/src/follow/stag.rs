@@ -33,6 +33,11 @@ impl Stags {
         &self.in_order[owner]
     }
 
+    /// Octets of memory in use.
+    pub(crate) fn memory(&self) -> usize {
+        self.known.capacity() * size_of::<((u8, u32), Stag)>()
+    }
+
     /// Takes a segment in; gives an STag whose life it ends.
     pub(crate) fn segment(&mut self, at: At, view: &SegmentView<'_>, place: Place) -> Option<Stag> {
         let (own, peer) = (u8::from(at.direction == 1), u8::from(at.direction == 0));

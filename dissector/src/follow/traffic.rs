@@ -78,6 +78,11 @@ impl Traffic {
         self.sides.iter().all(|side| !side.lost && (side.messages.is_whole() || !side.began))
     }
 
+    /// Octets of memory that unanswered requests and STags take.
+    pub(super) fn memory(&self) -> usize {
+        self.sides.iter().map(|side| side.operations.memory()).sum::<usize>() + self.stags.memory()
+    }
+
     /// The Terminate that `unit` is, when it is the first of its direction.
     pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateSeen> {
         self.sides[usize::from(unit.direction)].terminate.as_ref().filter(|seen| seen.is(unit))
