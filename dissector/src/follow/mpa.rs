@@ -40,6 +40,12 @@ impl MpaBooks {
         self.windows[direction].segment(segment, scale);
     }
 
+    /// May the end that sends `direction` have known, in its frame `at`, what the other one sent in `frame`, up to stream position
+    /// `end`? Not when it acknowledges less; where nothing tells what it acknowledged, the order of frames decides.
+    pub(crate) fn may_know(&self, direction: usize, at: u64, frame: u64, end: u64) -> bool {
+        at > frame && self.tcp[direction].had_received(at, &self.tcp[1 - direction], end) != Some(false)
+    }
+
     /// Notes what a unit tells; `connection` already knows it.
     pub(super) fn unit(&mut self, connection: &Connection, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
         let direction = usize::from(unit.direction);

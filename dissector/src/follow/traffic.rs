@@ -24,8 +24,10 @@ const NOT_NEGOTIATED: u16 = 0x3fff;
 pub(crate) struct Fault {
     /// Its frame.
     pub frame: u64,
-    /// Its number among the segments of the direction.
+    /// Its number among the segments of the direction; the highest, where it has none.
     pub number: u64,
+    /// Stream position behind its FPDU.
+    pub end: u64,
 }
 
 /// What is known of one direction.
@@ -39,8 +41,8 @@ pub(crate) struct Side {
     pub terminate: Option<TerminateSeen>,
     /// Its first segment that DDP or RDMAP cannot take.
     pub fault: Option<Fault>,
-    /// The frame of its first FPDU with a bad CRC.
-    pub bad_crc: Option<u64>,
+    /// Its first FPDU with a bad CRC.
+    pub bad_crc: Option<Fault>,
     /// The frame of its first and of its latest FPDU that can be believed.
     pub fpdus: Option<(u64, u64)>,
     /// Its first FPDU whose octets no CRC guards: its frame, and whether it has a CRC field.
@@ -179,19 +181,20 @@ impl Traffic {
     fn fpdu(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, view: Option<&SegmentView<'_>>, remarks: &mut Vec<Remark>) {
         let direction = usize::from(unit.direction);
         let at = At { direction, frame: unit.frame, time: unit.time };
+        let fault = |number: u64| Fault { frame: unit.frame, number, end: fpdu.layout.end };
         let side = &mut self.sides[direction];
         if matches!(fpdu.crc_status, CrcStatus::Unchecked | CrcStatus::Absent) {
             side.unguarded.get_or_insert((unit.frame, fpdu.crc_status == CrcStatus::Unchecked));
         }
         let Some(view) = view else {
             if fpdu.crc_status == CrcStatus::Bad {
-                side.bad_crc.get_or_insert(unit.frame);
+                side.bad_crc.get_or_insert(fault(u64::MAX));
             } else if is_trusted(fpdu) && !unit.incomplete {
                 // Too short for a header.
                 if side.messages.unfinished().is_some() {
                     remarks.push(at.remark(What::Headless, 0..2));
                 }
-                side.fault.get_or_insert(Fault { frame: unit.frame, number: u64::MAX });
+                side.fault.get_or_insert(fault(u64::MAX));
             }
             return self.lose(direction);
         };
@@ -204,7 +207,7 @@ impl Traffic {
         let versions_fit = view.header[0] & 3 == version || view.header[1] >> 6 == version;
         if !versions_fit && side.messages.unfinished().is_some() {
             remarks.push(at.remark(What::Headless, 2..4));
-            side.fault.get_or_insert(Fault { frame: unit.frame, number: u64::MAX });
+            side.fault.get_or_insert(fault(u64::MAX));
             return self.lose(direction);
         }
         let number = side.log.add(unit, view);
@@ -215,7 +218,7 @@ impl Traffic {
         let sink = self.sides[1 - direction].operations.next_sink();
         let place = self.sides[direction].messages.segment(at, view, sink, remarks);
         if breaks_header(view, version) || remarks[before..].iter().any(is_fault) {
-            self.sides[direction].fault.get_or_insert(Fault { frame: unit.frame, number });
+            self.sides[direction].fault.get_or_insert(fault(number));
         }
         self.message(at, view, place);
         self.operation(at, unit, view, place, remarks);

@@ -81,7 +81,7 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         let closed = [connection.fin[1 - direction], connection.rst[1 - direction]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
         if let Some(fault) = own.fault
-            && let Some(closed) = closed.filter(|closed| *closed > fault.frame)
+            && let Some(closed) = closed.filter(|at| books.mpa.may_know(1 - direction, *at, fault.frame, fault.end))
             && receiver.terminate.is_none()
         {
             let found = format!("a close without Terminate behind the error of frame {}", fault.frame);
@@ -89,10 +89,13 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
             findings.in_frame(requirement!("DDP-6.2.2-3"), 1 - direction, closed, expected, found);
         }
         // A Responder may not send before it has a first FPDU that is right.
-        let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < *bad)) else { continue };
+        let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
+            continue;
+        };
+        let (bad, end) = (bad.frame, bad.end);
         match &receiver.terminate {
             None => {
-                if let Some(closed) = closed.filter(|closed| *closed > bad) {
+                if let Some(closed) = closed.filter(|at| books.mpa.may_know(1 - direction, *at, bad, end)) {
                     let found = format!("a close without Terminate behind the bad CRC of frame {bad}");
                     let expected = "a Terminate of layer 2 about the CRC";
                     findings.in_frame(requirement!("DDP-7-1"), 1 - direction, closed, expected, found);
@@ -174,6 +177,9 @@ mod tests {
         let silent = then(&[(0, bad)], |wire| wire.fin(1));
         let told = then(&[(0, bad), (1, report)], |wire| wire.fin(1));
         proves(requirement!("DDP-6.2.2-3"), &silent, &told);
+        // The close and the error cross each other.
+        let crossing = then(&[], |wire| wire.at_once(|wire| wire.say(0, bad), |wire| wire.fin(1)));
+        proves(requirement!("DDP-6.2.2-3"), &silent, &crossing);
 
         let bad_crc = |report: &str| {
             then(&[(0, SEND)], |wire| {

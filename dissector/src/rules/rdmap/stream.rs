@@ -37,15 +37,14 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         if own.lost {
             continue;
         }
-        let fault = peer.fault.map(|fault| fault.frame);
         // A Responder may not send before it has a first FPDU that is right.
-        let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < *bad));
+        let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < bad.frame));
         let closed = fin.into_iter().chain(rst).min();
         let expected = "a Terminate before the close";
-        if let Some(error) = fault.into_iter().chain(bad_crc).min()
-            && let Some(closed) = closed.filter(|closed| *closed > error)
+        if let Some(error) = peer.fault.into_iter().chain(bad_crc).min_by_key(|error| error.frame)
+            && let Some(closed) = closed.filter(|closed| books.mpa.may_know(side, *closed, error.frame, error.end))
         {
-            let found = format!("none, behind the error of frame {error}");
+            let found = format!("none, behind the error of frame {}", error.frame);
             findings.in_frame(requirement!("RDMAP-6.2.1-1"), side, closed, expected, found);
         } else if let Some(rst) =
             rst.filter(|rst| connection.fin.iter().chain(&connection.rst).flatten().all(|end| end >= rst))
@@ -88,6 +87,8 @@ mod tests {
         let silent = then(&[(0, SEND), (0, BAD)], |wire| wire.fin(1));
         let told = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.fin(1));
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &told);
+        let crossing = then(&[(0, SEND)], |wire| wire.at_once(|wire| wire.say(0, BAD), |wire| wire.fin(1)));
+        proves(requirement!("RDMAP-6.2.1-1"), &silent, &crossing);
         let reset = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.rst(1));
         proves(requirement!("RDMAP-6.2.1-8"), &reset, &told);
     }
