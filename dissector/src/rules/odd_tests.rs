@@ -463,7 +463,7 @@ fn much_at_once() {
             let mut one_in = |n: u64| {
                 // Knuth's MMIX generator.
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                (state >> 33) % n == 0
+                (state >> 33).is_multiple_of(n)
             };
             wire.changed(|frames| {
                 let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
