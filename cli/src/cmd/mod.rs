@@ -12,6 +12,7 @@ mod follow;
 mod ladder;
 mod lint;
 mod ping;
+mod pm;
 mod requirements;
 mod serve;
 mod stats;
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Bench(bench::Arguments),
     /// A file or a pipe over RDMA, by Sends, Writes or Reads
     Cat(cat::Arguments),
+    /// The SDP port mapper: ask one where a service speaks SDP, or be one
+    Pm(pm::Arguments),
     /// Be a responder for others to test against
     Serve(serve::Arguments),
     /// List what the builtin responder can be told to do wrong
@@ -83,6 +86,7 @@ impl Command {
             Command::Ping(arguments) => ping::run(&arguments),
             Command::Bench(arguments) => bench::run(&arguments),
             Command::Cat(arguments) => cat::run(&arguments),
+            Command::Pm(arguments) => pm::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Deviations(arguments) => deviations::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),

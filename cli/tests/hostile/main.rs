@@ -5,6 +5,7 @@ mod capture;
 mod clean;
 mod mpa;
 mod pair;
+mod portmap;
 mod proof;
 mod reactions;
 mod run;

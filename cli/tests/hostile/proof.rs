@@ -13,7 +13,7 @@ use crate::traffic::Wrong;
 
 /// What else is found of a deviation, since the octets that are wrong break these, too, or are taken for something else from there
 /// on: name, requirement.
-const ALSO: &str = include_str!("also.csv");
+pub(crate) const ALSO: &str = include_str!("also.csv");
 
 /// How a deviation was caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -15,6 +15,8 @@ use weft_core::wire::portmap::{MessageType, RawMessage, UDP_PORT};
 const MOST: usize = 1024;
 /// PMAccepts of one that are kept: those that differ in their SDP Address.
 const MOST_ACCEPTS: usize = 4;
+/// Ways that PMReqs of one took and are kept.
+const MOST_WAYS: usize = 4;
 /// The longest that a packet may be on its way, in nanoseconds: what is older cannot be told from a new one with the same names.
 const LIFETIME: u64 = 120_000_000_000;
 /// A PMReq that was not answered, nor sent again, for so long is not waited for any more.
@@ -61,13 +63,23 @@ impl PmSeen {
     }
 
     /// CpIPAddr.
-    pub(crate) fn connecting(&self) -> [u8; 16] {
+    fn connecting(&self) -> [u8; 16] {
         field(self.raw.ipv(), self.raw.cp_ip_addr)
     }
 
     /// ApIPAddr.
-    pub(crate) fn accepting(&self) -> [u8; 16] {
+    fn accepting(&self) -> [u8; 16] {
         field(self.raw.ipv(), self.raw.ap_ip_addr)
+    }
+
+    /// Is its CpIPAddr that of `other`, by the IPV of that one?
+    pub(crate) fn connects_like(&self, other: &PmSeen) -> bool {
+        field(other.raw.ipv(), self.raw.cp_ip_addr) == other.connecting()
+    }
+
+    /// Is its ApIPAddr that of `other`, by the IPV of that one?
+    pub(crate) fn accepts_like(&self, other: &PmSeen) -> bool {
+        field(other.raw.ipv(), self.raw.ap_ip_addr) == other.accepting()
     }
 
     fn end(&self) -> End {
@@ -92,6 +104,8 @@ type End = (u16, [u8; 16]);
 pub(crate) struct Transaction {
     /// The PMReq when it was seen first.
     pub(crate) request: PmSeen,
+    /// Where its PMReqs came from and went to; more than one way is odd, and each of them may be answered.
+    pub(crate) ways: Vec<(SocketAddr, SocketAddr)>,
     /// Of its last datagram.
     latest: u64,
     /// The PMAccepts that differ.
@@ -142,13 +156,12 @@ impl Transactions {
         self.get(self.by_both.get(&(seen.raw.assoc_handle.get(), seen.end())), seen.time)
     }
 
-    /// The transaction that a datagram is of, which is no PMReq: by all three names, else by AssocHandle and one more, else by CpPort and
-    /// CpIPAddr, of one that such a datagram is due in.
+    /// The transaction that a datagram is of, which is no PMReq: by all three names; else by CpPort and CpIPAddr, when such a
+    /// datagram is due; else by AssocHandle, which clients count up, and one more.
     pub(crate) fn of(&self, seen: &PmSeen) -> Option<&Transaction> {
         let by_handle = || {
             let kept = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
-            let one_more =
-                kept.request.raw.cp_port == seen.raw.cp_port || kept.request.connecting() == seen.connecting();
+            let one_more = kept.request.raw.cp_port == seen.raw.cp_port || seen.connects_like(&kept.request);
             one_more.then_some(kept)
         };
         let by_end = || {
@@ -159,7 +172,7 @@ impl Transactions {
             };
             due.then_some(kept)
         };
-        self.known(seen).or_else(by_handle).or_else(by_end)
+        self.known(seen).or_else(by_end).or_else(by_handle)
     }
 
     /// How a PMReq goes against an earlier one, and which.
@@ -200,7 +213,11 @@ impl Transactions {
     fn request(&mut self, seen: PmSeen) {
         let again = self.known(&seen).is_some_and(|known| seen.has_four_tuple_of(&known.request));
         if again {
-            return self.update(&seen, |_| {});
+            return self.update(&seen, |kept| {
+                if kept.ways.len() < MOST_WAYS && !kept.ways.contains(&(seen.src, seen.dst)) {
+                    kept.ways.push((seen.src, seen.dst));
+                }
+            });
         }
         let number = self.gone + self.kept.len() as u64;
         let handle = seen.raw.assoc_handle.get();
@@ -209,6 +226,7 @@ impl Transactions {
         self.by_both.insert((handle, seen.end()), number);
         self.kept.push_back(Transaction {
             request: seen,
+            ways: vec![(seen.src, seen.dst)],
             latest: seen.time,
             accepts: Vec::new(),
             deny: None,

@@ -4,12 +4,14 @@
 //!   [virtual link](VirtualLink);
 //! - [`Tape`]: all that passed on a link, for the monitor and the evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
+//! - [`portmap`]: the SDP port mapper over UDP;
 //! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator.
 
 pub mod cm;
 pub mod device;
 pub mod initiate;
 pub mod link;
+pub mod portmap;
 mod run;
 pub mod serve;
 mod stream;

@@ -29,6 +29,15 @@ pub enum What {
     },
     /// Octets of the stream, as one write took them or one read gave them; TCP may have cut them otherwise.
     Octets(Bytes),
+    /// A UDP datagram, of no connection.
+    Datagram {
+        /// The tester's address.
+        tester: SocketAddr,
+        /// The target's address.
+        target: SocketAddr,
+        /// What it carries.
+        octets: Bytes,
+    },
     /// The sender closed its half.
     Fin,
     /// The sender aborted the connection.
@@ -97,7 +106,11 @@ impl Tape {
         if let Some(reader) = &mut inner.reader {
             return reader(&TapeEvent { at, connection, direction, what });
         }
-        let cost = EVENT_COST + if let What::Octets(octets) = &what { octets.len() } else { 0 };
+        let cost = EVENT_COST
+            + match &what {
+                What::Octets(octets) | What::Datagram { octets, .. } => octets.len(),
+                _ => 0,
+            };
         if cost > inner.room {
             inner.lost += 1;
             return;

@@ -150,7 +150,7 @@ deviations! {
     "pm.accept-cp-port" [PmSent(|sent| sent.change(ACCEPT, |raw| plus_one(&mut raw.cp_port)))]
         ["PM-7.4-24", "PM-7.3.1.7-2", "PM-7.4-18"] "A PMAccept has another CpPort than its PMReq.";
     "pm.accept-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(ACCEPT))]
-        ["PM-7.4-17", "PM-16-1"] "A PMAccept comes from another UDP port than its PMReq went to.";
+        ["PM-16-1", "PM-7.4-17"] "A PMAccept comes from another UDP port than its PMReq went to.";
     "pm.accept-goes-elsewhere" [PmSent(|sent| sent.mislead(ACCEPT))]
         ["PM-7.4-29", "PM-7.4-17"] "A PMAccept goes to another UDP port than its PMReq came from.";
     "pm.accept-handle" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
@@ -168,7 +168,7 @@ deviations! {
     "pm.accept-time-1" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.pm_time = 1))]
         ["PM-7.3.1.4-10"] "A PMAccept lets its answer be kept for 250 ms, which a lost SYN outlasts.";
     "pm.accept-type" [PmSent(|sent| sent.change(ACCEPT, |raw| retype(raw, REQ)))]
-        ["PM-7.4-21", "PM-7.3.1.2-3", "PM-7.3.1.2-1", "PM-7.4-46"] "A PMAccept has the MT of a PMReq.";
+        ["PM-7.4-21", "PM-7.3.1.2-3", "PM-7.3.1.2-1", "PM-7.4-18", "PM-7.4-46"] "A PMAccept has the MT of a PMReq.";
     "pm.accept-version" [PmSent(|sent| sent.change(ACCEPT, version))]
         ["PM-7.4-19", "PM-7.3.1.1-1", "PM-7.4-18"] "A PMAccept has Ver 1.";
     "pm.ack-ap-address" [PmSent(|sent| sent.change(ACK, |raw| readdress(&mut raw.ap_ip_addr)))]
@@ -192,7 +192,7 @@ deviations! {
     "pm.ack-time" [PmSent(|sent| sent.change(ACK, |raw| raw.pm_time = 7))]
         ["PM-7.4-36", "PM-7.4-32"] "PmTime of a PMAck is not zero.";
     "pm.ack-type" [PmSent(|sent| sent.change(ACK, |raw| retype(raw, DENY)))]
-        ["PM-7.4-35", "PM-7.3.1.2-4", "PM-7.3.1.2-1"] "A PMAck has the MT of a PMDeny.";
+        ["PM-7.4-35", "PM-7.3.1.2-4", "PM-7.3.1.2-1", "PM-7.4-32"] "A PMAck has the MT of a PMDeny.";
     "pm.ack-version" [PmSent(|sent| sent.change(ACK, version))]
         ["PM-7.4-33", "PM-7.3.1.1-1", "PM-7.4-32"] "A PMAck has Ver 1.";
     "pm.acknowledges-again" [PmConduct(|conduct| conduct.acknowledges_again = true)]
@@ -227,7 +227,7 @@ deviations! {
     "pm.deny-cp-port" [PmSent(|sent| sent.change(DENY, |raw| plus_one(&mut raw.cp_port)))]
         ["PM-7.4-58", "PM-7.3.1.7-4", "PM-7.4-51"] "A PMDeny has another CpPort than its PMReq.";
     "pm.deny-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(DENY))]
-        ["PM-7.4-50", "PM-16-1"] "A PMDeny comes from another UDP port than its PMReq went to.";
+        ["PM-16-1", "PM-7.4-50"] "A PMDeny comes from another UDP port than its PMReq went to.";
     "pm.deny-goes-elsewhere" [PmSent(|sent| sent.mislead(DENY))]
         ["PM-7.4-62", "PM-7.4-50"] "A PMDeny goes to another UDP port than its PMReq came from.";
     "pm.deny-handle" [PmSent(|sent| sent.change(DENY, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
@@ -239,7 +239,7 @@ deviations! {
     "pm.deny-time" [PmSent(|sent| sent.change(DENY, |raw| raw.pm_time = 9))]
         ["PM-7.4-55", "PM-7.4-51"] "PmTime of a PMDeny is not zero.";
     "pm.deny-type" [PmSent(|sent| sent.change(DENY, |raw| retype(raw, ACK)))]
-        ["PM-7.4-54", "PM-7.3.1.2-5", "PM-7.3.1.2-1"] "A PMDeny has the MT of a PMAck.";
+        ["PM-7.4-54", "PM-7.3.1.2-5", "PM-7.3.1.2-1", "PM-7.4-51"] "A PMDeny has the MT of a PMAck.";
     "pm.deny-version" [PmSent(|sent| sent.change(DENY, version))]
         ["PM-7.4-52", "PM-7.3.1.1-1", "PM-7.4-51"] "A PMDeny has Ver 1.";
     "pm.gives-anew" [PmConduct(|conduct| conduct.gives_anew = true)]
@@ -292,13 +292,13 @@ deviations! {
         ["PM-7.3.1.3-5", "PM-7.4-6", "PM-7.4-4"] "IPV of a PMReq is 5 or 7.";
     "pm.request-ipv4-as-6" [PmSent(|sent| if sent.message.addresses.ipv() == 4 {
         sent.change(REQ, |raw| raw.ver_mt_ipv = RawMessage::first_octet(0, REQ, 6));
-    })] ["PM-7.3.1.3-4", "PM-7.4-6"] "A PMReq with IPv4 addresses has IPV 6.";
+    })] ["PM-7.3.1.3-4", "PM-7.4-6", "PM-7.4-4"] "A PMReq with IPv4 addresses has IPV 6.";
     "pm.request-ipv4-mapped" [PmSent(|sent| if sent.message.addresses.ipv() == 4 {
         sent.change(REQ, |raw| for field in [&mut raw.cp_ip_addr, &mut raw.ap_ip_addr] {
             let [a, b, c, d, ..] = *field;
             *field = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d];
         });
-    })] ["PM-7.3.1.3-1", "PM-7.3.1.3-2"] "IPv4 addresses of a PMReq stand at the end of their fields.";
+    })] ["PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.4-6", "PM-7.4-4"] "IPv4 addresses of a PMReq stand at the end of their fields.";
     "pm.request-long" [PmSent(|sent| if sent.is(REQ) { sent.octets.resize(64, 0); })]
         ["PM-7.3-1"] "A PMReq has 64 octets, as that of the Linux daemon.";
     "pm.request-other-address" [PmRequest(|message| {
@@ -315,7 +315,7 @@ deviations! {
     "pm.request-time" [PmSent(|sent| sent.change(REQ, |raw| raw.pm_time = 4))]
         ["PM-7.4-8", "PM-7.4-4"] "PmTime of a PMReq is not zero.";
     "pm.request-type" [PmSent(|sent| sent.change(REQ, |raw| retype(raw, ACCEPT)))]
-        ["PM-7.4-7", "PM-7.3.1.2-2", "PM-7.4-2", "PM-7.3.1.2-1"] "A PMReq has the MT of a PMAccept.";
+        ["PM-7.4-7", "PM-7.3.1.2-2", "PM-7.4-2", "PM-7.3.1.2-1", "PM-7.4-4"] "A PMReq has the MT of a PMAccept.";
     "pm.request-version" [PmSent(|sent| sent.change(REQ, version))]
         ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "A PMReq has Ver 1.";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]

@@ -274,7 +274,8 @@ impl Client {
     /// When [`Client::handle_timeout`] wants to be called.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.open.values().map(|open| open.due).chain(self.cache.deadline()).min()
+        let flush = self.cache.deadline().filter(|_| !self.conduct.keeps_for_ever);
+        self.open.values().map(|open| open.due).chain(flush).min()
     }
 
     /// The next datagram to send.

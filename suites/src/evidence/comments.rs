@@ -58,6 +58,8 @@ fn is_of(step: &Step, event: &TapeEvent) -> bool {
     let kind = match event.what {
         What::Connected { .. } => StepKind::Connected,
         What::Octets(_) => StepKind::Octets,
+        // No step sends any.
+        What::Datagram { .. } => return false,
         What::Fin => StepKind::Fin,
         What::Reset => StepKind::Reset,
     };

@@ -80,6 +80,11 @@ impl Framer {
             let target = End { address: target, next: first.wrapping_add(0x4000_0000) };
             self.flows.insert(event.connection, Flow { tester, target });
         }
+        if let What::Datagram { tester, target, octets } = &event.what {
+            let from_tester = event.direction == Direction::ToTarget;
+            let octets = datagram(from_tester, *tester, *target, octets);
+            return put(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
+        }
         let Some(flow) = self.flows.get_mut(&event.connection) else { return };
         let from_tester = event.direction == Direction::ToTarget;
         let mut put = |from_tester: bool, flag: Flag, payload: &[u8]| {
@@ -87,6 +92,7 @@ impl Framer {
             put(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
         };
         match &event.what {
+            What::Datagram { .. } => {}
             What::Connected { .. } => {
                 put(from_tester, Flag::Syn, &[]);
                 put(!from_tester, Flag::SynAck, &[]);
@@ -100,6 +106,22 @@ impl Framer {
             What::Reset => put(from_tester, Flag::Reset, &[]),
         }
     }
+}
+
+/// A frame of one datagram.
+fn datagram(from_tester: bool, tester: SocketAddr, target: SocketAddr, payload: &[u8]) -> Vec<u8> {
+    let (from, to) = if from_tester { (tester, target) } else { (target, tester) };
+    let (from_mac, to_mac) = if from_tester { (TESTER_MAC, TARGET_MAC) } else { (TARGET_MAC, TESTER_MAC) };
+    let ethernet = PacketBuilder::ethernet2(from_mac, to_mac);
+    let ip = match (from.ip(), to.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => ethernet.ipv4(from.octets(), to.octets(), 64),
+        (from, to) => ethernet.ipv6(v6(from), v6(to), 64),
+    };
+    let step = ip.udp(from.port(), to.port());
+    let mut octets = Vec::with_capacity(step.size(payload.len()));
+    // A Vec takes everything, and what UDP carried fits.
+    let _ = step.write(&mut octets, payload);
+    octets
 }
 
 impl Flow {

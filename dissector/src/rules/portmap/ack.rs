@@ -35,7 +35,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Some(seen), Some(transaction), Some(Meant::Ack)) = (view.seen, view.transaction, view.meant()) else { return };
     let direction = usize::from(unit.direction);
     let client = transaction.request.src;
-    if seen.src != client {
+    if !transaction.ways.iter().any(|(src, _)| *src == seen.src) {
         let expected = format!("from {client}, where the PMReq came from");
         findings.in_frame(requirement!("PM-7.4-45"), direction, seen.frame, &expected, format!("from {}", seen.src));
     }
@@ -75,7 +75,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let ids = [requirement!("PM-7.4-40"), requirement!("PM-7.3.1.8-2")];
         differs(&ids, 8..16, "AssocHandle", format!("{:#x}", seen.raw.assoc_handle.get()));
     }
-    if !fits(&|accept| accept.connecting() == seen.connecting()) {
+    if !fits(&|accept| seen.connects_like(accept)) {
         differs(
             &[requirement!("PM-7.4-41"), requirement!("PM-7.3.1.9-2")],
             16..32,
@@ -83,7 +83,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             "another one".to_owned(),
         );
     }
-    if !fits(&|accept| accept.accepting() == seen.accepting()) {
+    if !fits(&|accept| seen.accepts_like(accept)) {
         differs(
             &[requirement!("PM-7.4-43"), requirement!("PM-7.3.1.10-3")],
             32..48,

@@ -73,7 +73,7 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     };
     let Some((seen, request)) = reflects(&rows, view, unit, findings) else { return };
     let all = Meant::Deny.all_fields();
-    if seen.accepting() != request.accepting() {
+    if !seen.accepts_like(request) {
         let ids = [requirement!("PM-7.4-61"), requirement!("PM-7.3.1.10-4"), all];
         findings.each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another one");
     }
@@ -101,9 +101,10 @@ fn reflects<'a>(
     if view.meant() != Some(rows.meant) {
         return None;
     }
-    let (seen, request) = (view.seen?, &view.transaction?.request);
+    let (seen, transaction) = (view.seen?, view.transaction?);
+    let request = &transaction.request;
     let all = rows.meant.all_fields();
-    if (seen.src, seen.dst) != (request.dst, request.src) {
+    if !transaction.ways.contains(&(seen.dst, seen.src)) {
         let expected = format!("from {} to {}, where its PMReq went and came from", request.dst, request.src);
         findings.in_frame(
             rows.ends,
@@ -129,7 +130,7 @@ fn reflects<'a>(
         let ids = [rows.handle, requirement!("PM-7.3.1.8-2"), all];
         findings.each(&ids, unit, 8..16, &expected, &format!("{handle:#x}"));
     }
-    if seen.connecting() != request.connecting() {
+    if !seen.connects_like(request) {
         let ids = [rows.cp_address, requirement!("PM-7.3.1.9-2"), all];
         findings.each(&ids, unit, 16..32, "CpIPAddr of the PMReq", "another one");
     }

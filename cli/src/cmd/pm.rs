@@ -1,0 +1,37 @@
+//! `weft pm`: the SDP port mapper, both roles.
+
+mod ask;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:\n  weft pm ask 192.0.2.17:80                        where does it speak SDP?\n  \
+    weft pm ask '[fd00:9::1]:7000' --trace           each datagram explained\n  \
+    weft pm serve --map 192.0.2.17:80=7080           answer such questions"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// Ask a port mapper for the SDP Address of a service
+    Ask(ask::Arguments),
+    /// Answer from a table of mappings
+    Serve(serve::Arguments),
+}
+
+/// Asks or serves.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.role {
+        Role::Ask(arguments) => ask::run(arguments),
+        Role::Serve(arguments) => serve::run(arguments),
+    }
+}

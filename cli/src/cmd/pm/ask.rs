@@ -1,0 +1,224 @@
+//! `weft pm ask`: the PM Client.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::net::TcpSocket;
+use weft_core::wire::portmap::{Cache, PmTime, UDP_PORT};
+use weft_peer::Deviations;
+use weft_peer::driver::portmap::{Mapped, PmClient, PmError, follow, socket_at, source_for};
+use weft_peer::portmap::{Ask, ClientSettings, Fallback, Resolution, Resolved};
+
+use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful, note, say};
+use crate::rnic::resolve;
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Exit codes: 0 an SDP Address came; 1 denied, or reset at the SDP Address: plain TCP it is; 3 no answer, or nobody to\n\
+    connect to. Of several questions the last one counts.\n\n\
+    A trace and a capture show the port mapper at port 3935, whatever --mapper says, since readers know it by that."
+)]
+pub(crate) struct Arguments {
+    /// The service, HOST:PORT, as plain TCP would reach it
+    #[arg(value_name = "SERVICE")]
+    service: String,
+    /// The port mapper, HOST or HOST:PORT (default: the service's host, port 3935)
+    #[arg(long, value_name = "HOST")]
+    mapper: Option<String>,
+    /// Where the connection will come from, ADDRESS or ADDRESS:PORT (default: what this host would use, and a free port)
+    #[arg(long, value_name = "ADDRESS")]
+    from: Option<String>,
+    /// Wait before the first repetition, in milliseconds; it doubles, up to 4 seconds
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    wait: u64,
+    /// Repetitions
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u32).range(..=1000))]
+    repeats: u32,
+    /// Ask so often; an answer is kept as long as its PmTime says
+    #[arg(long, value_name = "TIMES", default_value_t = 1)]
+    count: u32,
+    /// Pause between two questions, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pause: u64,
+    /// Connect by TCP to what came of it, and close again; a reset at the SDP Address leads to plain TCP
+    #[arg(long)]
+    connect: bool,
+    /// Acknowledge a PMAccept that comes again, too: for Linux's iwpmd, whose repetitions nothing else ends. The draft forbids it
+    #[arg(long)]
+    acknowledge_repeats: bool,
+    /// Go on listening so long behind the last answer, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    linger: u64,
+    /// Break a rule on purpose (may be given several times); `weft deviations pm.` lists the names
+    #[arg(long, value_name = "NAME")]
+    deviate: Vec<String>,
+    /// One JSON object a question
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+/// Asks.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
+        .map_err(|error| BadInput(error.to_string()))?;
+    runtime::on_one_thread(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let service = host_and_port(&arguments.service, None).await?;
+        let mapper = match &arguments.mapper {
+            Some(mapper) => host_and_port(mapper, Some(UDP_PORT)).await?,
+            None => SocketAddr::new(service.ip(), UDP_PORT),
+        };
+        let (connecting, held) = connecting(arguments, service).await?;
+        let settings = ClientSettings {
+            wait: Duration::from_millis(arguments.wait),
+            repeats: arguments.repeats,
+            acknowledges_repeats: arguments.acknowledge_repeats,
+            deviations,
+            ..ClientSettings::default()
+        };
+        let local = if mapper.is_ipv4() == connecting.is_ipv4() { connecting.ip() } else { unspecified(mapper) };
+        let client = PmClient::bind_to(&[SocketAddr::new(local, 0)], settings, tape)
+            .map_err(|error| BadInput(format!("cannot ask from {local}: {error}")))?;
+        let ask = Ask { mapper, service, connecting };
+        let outcome = tokio::select! {
+            outcome = questions(arguments, &client, ask, held) => outcome,
+            () = runtime::interrupted() => Ok(None),
+        };
+        tokio::time::sleep(Duration::from_millis(arguments.linger)).await;
+        drop(client);
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        match outcome? {
+            None | Some(Resolution::Sdp { .. }) => Ok(ExitCode::SUCCESS),
+            Some(Resolution::Conventional { why: Fallback::Silent, .. }) => Ok(ExitCode::from(UNREACHABLE)),
+            Some(Resolution::Conventional { .. }) => Ok(ExitCode::from(UNEXPECTED)),
+        }
+    })
+}
+
+/// Asks as often as told; the last answer.
+async fn questions(
+    arguments: &Arguments,
+    client: &PmClient,
+    ask: Ask,
+    held: TcpSocket,
+) -> anyhow::Result<Option<Resolution>> {
+    let mut held = Some(held);
+    let mut last = None;
+    for number in 0..arguments.count {
+        if number > 0 {
+            tokio::time::sleep(Duration::from_millis(arguments.pause)).await;
+        }
+        let resolved = client.resolve(ask).await.map_err(|error| match error {
+            PmError::Ask(error) => anyhow::Error::new(BadInput(error.to_string())),
+            PmError::Ended => Unsuccessful { code: HARNESS, text: error.to_string() }.into(),
+        })?;
+        tell(arguments, &resolved);
+        last = Some(resolved.resolution);
+        if arguments.connect {
+            let socket = match held.take() {
+                Some(socket) => socket,
+                None => bound(SocketAddr::new(ask.connecting.ip(), 0))?.0,
+            };
+            last = Some(connect(client, ask, resolved.resolution, socket).await?);
+        }
+    }
+    Ok(last)
+}
+
+/// Connects; reset at the SDP Address, to the Conventional Address.
+async fn connect(client: &PmClient, ask: Ask, resolution: Resolution, socket: TcpSocket) -> anyhow::Result<Resolution> {
+    let mapped = follow(client, ask, resolution, socket).await;
+    let Mapped { stream, resolution } =
+        mapped.map_err(|error| Unsuccessful { code: UNREACHABLE, text: format!("no connection: {error}") })?;
+    if let Resolution::Conventional { why: Fallback::Reset, .. } = resolution {
+        note("the SDP Address resets the connection; plain TCP it is");
+    }
+    note(&format!("connected {} to {}", stream.local_addr()?, stream.peer_addr()?));
+    Ok(resolution)
+}
+
+/// What is said of a resolution, one line.
+fn tell(arguments: &Arguments, resolved: &Resolved) {
+    let Resolved { ask, resolution, requests, .. } = resolved;
+    if arguments.json {
+        let (result, pm_time, cached) = match resolution {
+            Resolution::Sdp { pm_time, cached, .. } => ("sdp", Some(pm_time.0), *cached),
+            Resolution::Conventional { why: Fallback::Denied, .. } => ("denied", None, false),
+            Resolution::Conventional { why: Fallback::Silent, .. } => ("silent", None, false),
+            Resolution::Conventional { why: Fallback::Reset, .. } => ("reset", None, false),
+        };
+        let told = json!({
+            "kind": "pm_answer", "service": ask.service, "mapper": ask.mapper, "connecting": ask.connecting,
+            "result": result, "address": resolution.address(), "pm_time": pm_time, "cached": cached, "requests": requests,
+        });
+        return say!("{told}");
+    }
+    let sent = if *requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
+    match resolution {
+        Resolution::Sdp { address, pm_time, cached: true } => {
+            say!("{}: SDP at {address}, from an answer that may be kept {}", ask.service, kept(*pm_time));
+        }
+        Resolution::Sdp { address, pm_time, cached: false } => {
+            say!("{}: SDP at {address}, may be kept {} ({sent})", ask.service, kept(*pm_time));
+        }
+        Resolution::Conventional { address, why } => {
+            say!("{}: plain TCP at {address}: {why} ({sent} to {})", ask.service, ask.mapper);
+        }
+    }
+}
+
+fn kept(pm_time: PmTime) -> String {
+    match pm_time.cache() {
+        Cache::Once => "for one connection".to_owned(),
+        Cache::For(time) => format!("for {} s", time.as_secs_f64()),
+        Cache::Forever => "for ever".to_owned(),
+    }
+}
+
+/// An address and port of what was typed.
+async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Result<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let bare: Option<IpAddr> = text.trim_start_matches('[').trim_end_matches(']').parse().ok();
+    let (host, port) = match (bare, text.rsplit_once(':'), port) {
+        (Some(_), _, Some(port)) | (None, None, Some(port)) => (text, port),
+        (None, Some((host, number)), _) if !host.is_empty() => {
+            (host, number.parse().map_err(|_| BadInput(format!("{number:?} is no port; 1 to 65535")))?)
+        }
+        _ => return Err(BadInput(format!("{text:?} is not HOST:PORT")).into()),
+    };
+    resolve(host, port).await
+}
+
+fn unspecified(like: SocketAddr) -> IpAddr {
+    if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+}
+
+/// Where the connection will come from, and a TCP socket that keeps the port for it.
+async fn connecting(arguments: &Arguments, service: SocketAddr) -> anyhow::Result<(SocketAddr, TcpSocket)> {
+    let from = match &arguments.from {
+        Some(from) => host_and_port(from, Some(0)).await?,
+        None => {
+            let source = source_for(service).await;
+            let source = source.map_err(|error| crate::rnic::unreachable(service, &error))?;
+            SocketAddr::new(source, 0)
+        }
+    };
+    let (socket, local) = bound(from)?;
+    Ok((local, socket))
+}
+
+fn bound(from: SocketAddr) -> anyhow::Result<(TcpSocket, SocketAddr)> {
+    socket_at(from).map_err(|error| BadInput(format!("cannot connect from {from}: {error}")).into())
+}

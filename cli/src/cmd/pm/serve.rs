@@ -1,0 +1,212 @@
+//! `weft pm serve`: the PM Server.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+use weft_core::wire::portmap::{PmTime, UDP_PORT};
+use weft_peer::Deviations;
+use weft_peer::driver::portmap::PmServer;
+use weft_peer::portmap::{Mapping, ServerEvent, ServerSettings, Table, Target};
+
+use crate::exit::{BadInput, note, say};
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "A mapping is SERVICE=TARGET. SERVICE is ADDRESS:PORT; 0.0.0.0 and [::] stand for every address. TARGET is one of\n  \
+    7080                                 this port of the address that was asked for\n  \
+    192.0.2.18:7080,192.0.2.19:7080      these addresses, in turn\n  \
+    192.0.2.18:9000-9099                 a port of its own for each connection, free again when nobody takes it\n\n\
+    Examples:\n  weft pm serve --map 0.0.0.0:80=7080 --map '[::]:80=7080'\n  \
+    weft pm serve --listen 127.0.0.1:3935 --map 127.0.0.1:80=127.0.0.1:9000-9099 --pm-time 20 --trace\n\n\
+    It listens for questions only; SDP has to be there by itself. What happens is told on standard output. Ctrl-C stops it.\n\
+    Where a host has several addresses, name each with --listen, so that answers come from the one that was asked."
+)]
+pub(crate) struct Arguments {
+    /// A service and where its SDP is (may be given several times)
+    #[arg(long, value_name = "SERVICE=TARGET", required = true)]
+    map: Vec<String>,
+    /// Where to answer (may be given several times; default 0.0.0.0:3935 and [::]:3935); port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Vec<SocketAddr>,
+    /// PmTime of the answers: 0 for one connection, 1 to 127 quarters of a second, 128 to 254 seconds, 255 for ever
+    #[arg(long, value_name = "TIME", default_value_t = 0)]
+    pm_time: u8,
+    /// How long an offer waits for its acknowledgement, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    hold: u64,
+    /// Requests that are known at a time; more are denied
+    #[arg(long, value_name = "COUNT", default_value_t = 4096)]
+    most: usize,
+    /// Those of one connecting address among them
+    #[arg(long, value_name = "COUNT", default_value_t = 256)]
+    most_of_one: usize,
+    /// Put the requested port into a PMDeny, as section 7.4 of the draft has it; section 7.3.1.6 has 0
+    #[arg(long)]
+    deny_with_port: bool,
+    /// Break a rule on purpose (may be given several times); `weft deviations pm.` lists the names
+    #[arg(long, value_name = "NAME")]
+    deviate: Vec<String>,
+    /// Tell nothing but where it listens
+    #[arg(long, short)]
+    quiet: bool,
+    /// One JSON object an event
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+/// Serves until it is interrupted.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
+        .map_err(|error| BadInput(error.to_string()))?;
+    let mut table = Table::default();
+    for text in &arguments.map {
+        let mapping = mapping(text, PmTime(arguments.pm_time)).map_err(BadInput)?;
+        table.insert(mapping).map_err(|error| BadInput(format!("{text}: {error}")))?;
+    }
+    let settings = ServerSettings {
+        hold: Duration::from_millis(arguments.hold),
+        most_requests: arguments.most,
+        most_of_one: arguments.most_of_one,
+        denies_with_port: arguments.deny_with_port,
+        deviations,
+        ..ServerSettings::default()
+    };
+    runtime::on_one_thread(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let mut server = if arguments.listen.is_empty() {
+            let any = |ip| SocketAddr::new(ip, UDP_PORT);
+            let both = [any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))];
+            bind(&both, settings, table, tape)?
+        } else {
+            bind(&arguments.listen, settings, table, tape)?
+        };
+        for address in server.local_addrs() {
+            say!("listening on {address}");
+        }
+        loop {
+            tokio::select! {
+                event = server.next_event() => match event {
+                    Some(event) if arguments.json => say!("{}", object(&event)),
+                    Some(event) if !arguments.quiet => say!("{}", line(&event)),
+                    Some(_) => {}
+                    None => break,
+                },
+                () = runtime::interrupted() => break,
+            }
+        }
+        drop(server);
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn bind(
+    addresses: &[SocketAddr],
+    settings: ServerSettings,
+    table: Table,
+    tape: Option<weft_peer::driver::Tape>,
+) -> anyhow::Result<PmServer> {
+    PmServer::bind(addresses, settings, table, tape).map_err(|error| {
+        let all: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        note("another port mapper may be there already: Linux's is called iwpmd");
+        BadInput(format!("cannot listen on {}: {error}", all.join(" and "))).into()
+    })
+}
+
+/// Reads `SERVICE=TARGET`.
+fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
+    let wrong = |what: &str| format!("{text:?}: {what}; a mapping is SERVICE=TARGET, such as 192.0.2.17:80=7080");
+    let (service, target) = text.split_once('=').ok_or_else(|| wrong("there is no ="))?;
+    let service: SocketAddr = service.parse().map_err(|_| wrong("the service is not ADDRESS:PORT"))?;
+    let any = match service.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    if let Some((first, last)) = target.rsplit_once('-') {
+        let (ip, first) = match first.rsplit_once(':') {
+            Some((_, port)) => {
+                let at: SocketAddr = first.parse().map_err(|_| wrong("the target is not ADDRESS:PORT-PORT"))?;
+                (at.ip(), port)
+            }
+            None => (any, first),
+        };
+        let port = |text: &str| text.parse::<u16>().map_err(|_| wrong("a port is 1 to 65535"));
+        let ports = port(first)?..=port(last)?;
+        return Ok(Mapping { service, target: Target::Made { at: SocketAddr::new(ip, 0), ports }, pm_time });
+    }
+    let address = |text: &str| match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::new(any, port)),
+        Err(_) => text.parse().map_err(|_| wrong("a target is a port or ADDRESS:PORT")),
+    };
+    let addresses = target.split(',').map(address).collect::<Result<Vec<_>, _>>()?;
+    Ok(Mapping { service, target: Target::Fixed(addresses), pm_time })
+}
+
+fn line(event: &ServerEvent) -> String {
+    match event {
+        ServerEvent::Accepted { connecting, service, address, again } => {
+            let again = if *again { ", asked again" } else { "" };
+            format!("{connecting} asks for {service}: SDP at {address}{again}")
+        }
+        ServerEvent::Denied { connecting, service, why } => format!("{connecting} asks for {service}: denied, {why}"),
+        ServerEvent::Acknowledged { connecting, address } => format!("{connecting} acknowledges {address}"),
+        ServerEvent::Expired { connecting, address } => format!("{connecting} has not taken {address}"),
+        ServerEvent::Released { address } => format!("{address} is free again"),
+        ServerEvent::Alarm => "alarm: too many requests a second".to_owned(),
+        ServerEvent::Discarded { from, why } => format!("discarded, from {from}: {why}"),
+    }
+}
+
+fn object(event: &ServerEvent) -> serde_json::Value {
+    match event {
+        ServerEvent::Accepted { connecting, service, address, again } => json!({
+            "kind": "pm_accepted", "connecting": connecting, "service": service, "address": address, "again": again,
+        }),
+        ServerEvent::Denied { connecting, service, why } => json!({
+            "kind": "pm_denied", "connecting": connecting, "service": service, "why": why.to_string(),
+        }),
+        ServerEvent::Acknowledged { connecting, address } => {
+            json!({"kind": "pm_acknowledged", "connecting": connecting, "address": address})
+        }
+        ServerEvent::Expired { connecting, address } => {
+            json!({"kind": "pm_expired", "connecting": connecting, "address": address})
+        }
+        ServerEvent::Released { address } => json!({"kind": "pm_released", "address": address}),
+        ServerEvent::Alarm => json!({"kind": "pm_alarm"}),
+        ServerEvent::Discarded { from, why } => {
+            json!({"kind": "pm_discarded", "from": from, "why": why.to_string()})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_read() {
+        let target = |text: &str| mapping(text, PmTime(0)).unwrap().target;
+        let fixed = |addresses: &[&str]| Target::Fixed(addresses.iter().map(|it| it.parse().unwrap()).collect());
+        let made = |at: &str, ports| Target::Made { at: at.parse().unwrap(), ports };
+        assert_eq!(target("10.0.0.1:80=7080"), fixed(&["0.0.0.0:7080"]));
+        assert_eq!(target("[::]:80=7080"), fixed(&["[::]:7080"]));
+        assert_eq!(target("10.0.0.1:80=10.0.0.2:1,10.0.0.3:2"), fixed(&["10.0.0.2:1", "10.0.0.3:2"]));
+        assert_eq!(target("10.0.0.1:80=9000-9009"), made("0.0.0.0:0", 9000..=9009));
+        assert_eq!(target("[fd00::1]:80=[fd00::2]:9000-9009"), made("[fd00::2]:0", 9000..=9009));
+        for wrong in
+            ["", "10.0.0.1:80", "80=80", "10.0.0.1:80=", "10.0.0.1:80=x", "10.0.0.1:80=1-x", "10.0.0.1:80=70000"]
+        {
+            assert!(mapping(wrong, PmTime(0)).is_err(), "{wrong}");
+        }
+    }
+}

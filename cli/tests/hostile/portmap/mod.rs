@@ -1,0 +1,88 @@
+//! The port mapper's twins against each other and the monitor: each deviation is caught, correct ones are not blamed.
+//!
+//! A deviation whose first requirement shows on the wire has to be found by the monitor, with that requirement named; any other one
+//! by what comes of it in one of the scenes: who answers what, where connections go, what expires.
+
+mod net;
+mod scene;
+
+use std::collections::BTreeSet;
+
+use weft_core::RequirementId;
+use weft_core::error::Layer;
+use weft_core::requirement::{Class, Observe, Severity};
+use weft_peer::{Deviation, Deviations, hostile};
+
+use crate::proof::{ALSO, By, all_are_caught};
+use net::Run;
+use scene::Scene;
+
+/// Is it for the monitor to see?
+fn is_on_the_wire(id: RequirementId) -> bool {
+    let row = id.row();
+    let judgeable = row.classified.is_none_or(|classified| classified.class == Class::Judgeable);
+    row.observe == Observe::Wire && judgeable
+}
+
+/// Errors that nobody asked for.
+fn unlisted(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<String> {
+    let listed = |id: &RequirementId| {
+        let line = format!("{},{id}", deviation.name);
+        deviation.breaks.contains(id) || ALSO.lines().any(|listed| listed == line)
+    };
+    let errors = |end| -> BTreeSet<RequirementId> {
+        run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
+    };
+    let told = |id: &RequirementId| format!("{},{id}", deviation.name);
+    let own = errors(side).into_iter().filter(|id| !listed(id)).map(|id| told(&id));
+    let other = errors(1 - side).into_iter().filter(|id| !listed(id));
+    own.chain(other.map(|id| format!("{} (of the correct end)", told(&id)))).collect()
+}
+
+fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By, String> {
+    let (own, none) = (Deviations::from(deviation), Deviations::NONE);
+    let main = deviation.breaks[0];
+    for (scene, side) in Scene::ALL.iter().flat_map(|scene| [(*scene, 0), (*scene, 1)]) {
+        let run = scene.play(if side == 0 { [&own, &none] } else { [&none, &own] });
+        let right = scene.play([&none, &none]);
+        let found =
+            run.found(side, Severity::Note).contains(&main) && !right.found(side, Severity::Note).contains(&main);
+        if found || run.outcome != right.outcome && !is_on_the_wire(main) {
+            unasked.extend(unlisted(deviation, side, &run, &right));
+            return Ok(if found { By::Monitor } else { By::Reaction });
+        }
+    }
+    Err(format!("{}: nothing shows {main}", deviation.name))
+}
+
+#[test]
+fn each_deviation_of_the_port_mapper_is_caught() {
+    all_are_caught(hostile::all().filter(|deviation| deviation.layer == Layer::SdpPm), catch);
+}
+
+#[test]
+fn nothing_is_found_in_correct_exchanges() {
+    let none = Deviations::NONE;
+    for scene in Scene::ALL.iter().filter(|scene| !scene.is_tampered_with()) {
+        let run = scene.play([&none, &none]);
+        let blamed: Vec<_> = run.findings.iter().filter(|finding| finding.severity >= Severity::Warning).collect();
+        assert!(blamed.is_empty(), "{scene:?}: {blamed:#?}");
+    }
+}
+
+/// Scenes that all come to the same would show nothing.
+#[test]
+fn scenes_are_what_they_are_called() {
+    let none = Deviations::NONE;
+    for (scene, part) in [
+        (Scene::Mapped, "SDP at 10.0.0.1:7001, connected"),
+        (Scene::MappedV6, "SDP at [fd00:9::1]:7001, connected"),
+        (Scene::Denied, "plain TCP at 10.0.0.1:5009: denied"),
+        (Scene::Silent, "no answer"),
+        (Scene::Reset, "reset, then plain TCP at 10.0.0.1:5003"),
+        (Scene::AckLost, "10.0.0.2:40001 has not taken 10.0.0.1:9001"),
+    ] {
+        let outcome = scene.play([&none, &none]).outcome;
+        assert!(outcome.contains(part), "{scene:?}: {outcome}");
+    }
+}

@@ -1,0 +1,214 @@
+//! What happens between a client and a server, one scene for each thing that can be done wrong.
+
+use weft_peer::Deviations;
+
+use super::net::{Fate, Net, Run, Way};
+
+/// The first AssocHandle of the client.
+const HANDLE: u64 = 0x1122_3344_5566_7788;
+/// Longer than a client waits for an answer, and a server for a PMAck.
+const LONG: u64 = 60_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scene {
+    Mapped,
+    MappedV6,
+    Denied,
+    DeniedWithPort,
+    /// No answer arrives.
+    Silent,
+    RequestLost,
+    AcceptLost,
+    /// A port was made, and is asked for again by somebody else when its time is over.
+    AckLost,
+    /// Two connections, PmTime 0.
+    Twice,
+    /// Two connections, PmTime 1 s, two seconds apart.
+    TwiceLater,
+    /// Two connections to a service that is denied with a PmTime.
+    DeniedTwice,
+    /// One is open, two more are asked.
+    Parallel,
+    /// Two at once, both of which are lost when they are sent first.
+    ParallelLost,
+    /// The same port connects to one service and then to another.
+    OneAfterTheOther,
+    AcceptTwice,
+    DenyBehindAccept,
+    AcceptUnasked,
+    AckUnasked,
+    /// The client's host starts anew, and the same connection is asked for.
+    Restarted,
+    /// The service goes while its PMAccept is lost.
+    ServiceGone,
+    /// A PMReq comes again when it is forgotten.
+    RequestLate,
+    /// A PMReq comes again before its time is over.
+    RequestAgain,
+    /// Nobody listens at the SDP Address.
+    Reset,
+    RequestOdd,
+    RequestPadded,
+    RequestTimed,
+    AckTimed,
+    AcceptOdd,
+    AcceptPadded,
+}
+
+fn passes(_: usize, _: usize, _: &mut Vec<u8>) -> Fate {
+    Fate::Passes
+}
+
+/// Loses the `number`th datagram of a side.
+fn loses(side: usize, number: usize, lost: (usize, usize)) -> Fate {
+    if (side, number) == lost { Fate::Lost } else { Fate::Passes }
+}
+
+/// Changes octets of the messages of one kind.
+fn changes(octets: &mut [u8], first: u8, places: &[usize]) -> Fate {
+    if octets[0] == first {
+        for place in places {
+            if let Some(octet) = octets.get_mut(*place) {
+                *octet = 0x5a;
+            }
+        }
+    }
+    Fate::Passes
+}
+
+impl Scene {
+    pub(crate) const ALL: &[Scene] = &[
+        Scene::Mapped,
+        Scene::MappedV6,
+        Scene::Denied,
+        Scene::DeniedWithPort,
+        Scene::Silent,
+        Scene::RequestLost,
+        Scene::AcceptLost,
+        Scene::AckLost,
+        Scene::Twice,
+        Scene::TwiceLater,
+        Scene::DeniedTwice,
+        Scene::Parallel,
+        Scene::ParallelLost,
+        Scene::OneAfterTheOther,
+        Scene::AcceptTwice,
+        Scene::DenyBehindAccept,
+        Scene::AcceptUnasked,
+        Scene::AckUnasked,
+        Scene::Restarted,
+        Scene::ServiceGone,
+        Scene::RequestLate,
+        Scene::RequestAgain,
+        Scene::Reset,
+        Scene::RequestOdd,
+        Scene::RequestPadded,
+        Scene::RequestTimed,
+        Scene::AckTimed,
+        Scene::AcceptOdd,
+        Scene::AcceptPadded,
+    ];
+
+    /// Does it have datagrams that no correct end sends?
+    pub(crate) fn is_tampered_with(self) -> bool {
+        use Scene::{
+            AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestTimed,
+        };
+        [AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestTimed]
+            .contains(&self)
+    }
+
+    fn way(self) -> Way {
+        match self {
+            Scene::Silent => |side, _, _| if side == 1 { Fate::Lost } else { Fate::Passes },
+            Scene::RequestLost => |side, number, _| loses(side, number, (0, 1)),
+            Scene::ParallelLost => |side, number, _| if side == 0 && number <= 2 { Fate::Lost } else { Fate::Passes },
+            Scene::AcceptLost | Scene::ServiceGone | Scene::Restarted => |side, number, _| loses(side, number, (1, 1)),
+            Scene::AckLost => |side, _, octets| {
+                if side == 0 && octets[0] & 0x30 == 0x20 { Fate::Lost } else { Fate::Passes }
+            },
+            Scene::RequestAgain | Scene::RequestLate => |side, _, _| if side == 1 { Fate::Lost } else { Fate::Passes },
+            Scene::DeniedTwice => |_, _, octets| changes(octets, 0x34, &[1]),
+            Scene::RequestOdd => |_, _, octets| changes(octets, 0x04, &[2, 3]),
+            Scene::RequestPadded => |_, _, octets| changes(octets, 0x04, &[20, 47]),
+            Scene::RequestTimed => |_, _, octets| changes(octets, 0x04, &[1]),
+            Scene::AckTimed => |_, _, octets| changes(octets, 0x24, &[1]),
+            Scene::AcceptOdd => |_, _, octets| changes(octets, 0x14, &[2, 3]),
+            Scene::AcceptPadded => |_, _, octets| changes(octets, 0x14, &[20, 47]),
+            _ => passes,
+        }
+    }
+
+    /// Plays it: client and server with these deviations.
+    pub(crate) fn play(self, deviations: [&Deviations; 2]) -> Run {
+        let pm_time = if self == Scene::TwiceLater { 4 } else { 0 };
+        let mut net = Net::new(self == Scene::MappedV6, pm_time, self == Scene::DeniedWithPort, self.way(), deviations);
+        match self {
+            Scene::Denied | Scene::DeniedWithPort => net.ask(5009, 40001),
+            Scene::Reset => net.ask(5003, 40001),
+            Scene::DeniedTwice => {
+                net.ask(5009, 40001);
+                net.wait(1000);
+                net.ask(5009, 40002);
+            }
+            Scene::Twice | Scene::TwiceLater => {
+                net.ask(5001, 40001);
+                net.wait(if self == Scene::Twice { 100 } else { 2000 });
+                net.ask(5001, 40002);
+            }
+            // The duplicate of a Request for a port that is made for it.
+            Scene::AcceptLost => {
+                net.ask(5002, 40001);
+                net.wait(1000);
+                net.ask(5002, 40002);
+            }
+            Scene::AckLost => {
+                // No connection comes about either: the client's host is cut off.
+                net.inject(0, &net.message(0x04, 5002, 40001, HANDLE));
+                net.inject(0, &net.message(0x04, 5002, 40002, HANDLE + 1));
+                net.wait(LONG);
+                net.inject(0, &net.message(0x04, 5002, 40003, HANDLE + 2));
+            }
+            Scene::Parallel => {
+                net.inject(0, &net.message(0x04, 5001, 39999, 7));
+                net.ask(5001, 40001);
+                net.ask(5004, 40002);
+            }
+            Scene::ParallelLost => {
+                net.ask(5001, 40001);
+                net.ask(5004, 40002);
+            }
+            Scene::OneAfterTheOther => {
+                net.ask(5001, 40001);
+                net.wait(1000);
+                net.ask(5004, 40001);
+            }
+            Scene::AcceptTwice | Scene::DenyBehindAccept => {
+                net.ask(5001, 40001);
+                let (first, port) = if self == Scene::AcceptTwice { (0x14, 7001) } else { (0x34, 0) };
+                net.inject(1, &net.message(first, port, 40001, HANDLE));
+            }
+            Scene::AcceptUnasked => net.inject(1, &net.message(0x14, 7001, 40001, HANDLE)),
+            Scene::AckUnasked => net.inject(0, &net.message(0x24, 7001, 40001, HANDLE)),
+            Scene::Restarted => {
+                net.ask(5001, 40001);
+                net.restart();
+                net.ask(5001, 40001);
+            }
+            Scene::ServiceGone => {
+                net.ask(5001, 40001);
+                let service = net.service(5001);
+                net.server.table().set_available(service, false);
+            }
+            Scene::RequestLate | Scene::RequestAgain => {
+                let request = net.message(0x04, 5002, 40001, HANDLE);
+                net.inject(0, &request);
+                net.wait(if self == Scene::RequestLate { LONG } else { 9000 });
+                net.inject(0, &request);
+            }
+            _ => net.ask(5001, 40001),
+        }
+        net.wait(LONG);
+        net.end_run()
+    }
+}

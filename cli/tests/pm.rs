@@ -1,0 +1,135 @@
+//! `weft pm` with itself: both roles as processes.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+struct Server {
+    process: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn server(listen: &str, options: &[&str]) -> Server {
+    let mut process = Command::new(WEFT)
+        .args(["pm", "serve", "--listen", listen])
+        .args(options)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let address = lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().to_owned();
+    Server { process, lines, address }
+}
+
+fn ask(arguments: &[&str]) -> Output {
+    Command::new(WEFT).args(["pm", "ask"]).args(arguments).output().unwrap()
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8(octets.to_vec()).unwrap()
+}
+
+#[test]
+fn a_mapping_is_asked_for_explained_and_kept() {
+    let mut server = server("127.0.0.1:0", &["--map", "127.0.0.1:80=127.0.0.9:7080", "--pm-time", "255", "--json"]);
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("pm.pcapng");
+    let capture = capture.to_str().unwrap();
+    let told = ask(&[
+        "127.0.0.1:80",
+        "--mapper",
+        &server.address,
+        "--from",
+        "127.0.0.1:0",
+        "--count",
+        "2",
+        "--json",
+        "--trace",
+        "--write",
+        capture,
+    ]);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let objects: Vec<Value> = text(&told.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |field: &str| objects.iter().map(|object| object[field].clone()).collect::<Vec<_>>();
+    assert_eq!(of("result"), ["sdp", "sdp"]);
+    assert_eq!(of("address"), ["127.0.0.9:7080", "127.0.0.9:7080"]);
+    assert_eq!((of("cached"), of("requests")), (vec![false.into(), true.into()], vec![1.into(), 0.into()]));
+    let trace = text(&told.stderr);
+    let lines: Vec<&str> = trace.lines().collect();
+    assert_eq!(lines.len(), 3, "{trace}");
+    for (line, name) in lines.iter().zip(["PMReq", "PMAccept", "PMAck"]) {
+        assert!(line.contains(name), "{line}");
+    }
+    for kind in ["pm_accepted", "pm_acknowledged"] {
+        let event: Value = serde_json::from_str(&server.lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!((event["kind"].as_str(), event["address"].as_str()), (Some(kind), Some("127.0.0.9:7080")));
+    }
+    let lint = Command::new(WEFT).args(["lint", "--json", capture]).output().unwrap();
+    let summary: Value = serde_json::from_slice(lint.stdout.trim_ascii()).unwrap();
+    let counts = [&summary["error"], &summary["warning"], &summary["note"]];
+    assert_eq!(counts, [&Value::from(0); 3], "{summary}");
+}
+
+#[test]
+fn exit_codes_tell_denied_from_silent_and_from_usage() {
+    let server = server("[::1]:0", &["--map", "[::1]:80=7080"]);
+    let denied = ask(&["[::1]:81", "--mapper", &server.address]);
+    assert_eq!(denied.status.code(), Some(1), "{}", text(&denied.stderr));
+    assert!(text(&denied.stdout).contains("plain TCP at [::1]:81: denied (1 request"), "{}", text(&denied.stdout));
+    let mapped = ask(&["[::1]:80", "--mapper", &server.address]);
+    assert_eq!(mapped.status.code(), Some(0));
+    assert!(
+        text(&mapped.stdout).contains("SDP at [::1]:7080, may be kept for one connection"),
+        "{}",
+        text(&mapped.stdout)
+    );
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mapper = nobody.local_addr().unwrap().to_string();
+    let silent = ask(&["127.0.0.1:80", "--mapper", &mapper, "--wait", "10", "--repeats", "2"]);
+    assert_eq!(silent.status.code(), Some(3));
+    assert!(text(&silent.stdout).contains("no answer (3 requests"), "{}", text(&silent.stdout));
+    for wrong in
+        [&["127.0.0.1"][..], &["127.0.0.1:80", "--deviate", "pm.nonsense"], &["127.0.0.1:80", "--from", "::1"], &[]]
+    {
+        assert_eq!(ask(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+    let misread = Command::new(WEFT).args(["pm", "serve", "--map", "80=80"]).output().unwrap();
+    assert_eq!(misread.status.code(), Some(2));
+}
+
+/// The SDP Address resets; plain TCP is there.
+#[test]
+fn a_reset_leads_to_plain_tcp() {
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = service.local_addr().unwrap().to_string();
+    // Bound and never listened on.
+    let gone = weft_peer::driver::portmap::socket_at;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let (_held, gone) = gone("127.0.0.1:0".parse().unwrap()).unwrap();
+    let server = server("127.0.0.1:0", &["--map", &format!("{at}={gone}")]);
+    let told = ask(&[&at, "--mapper", &server.address, "--connect"]);
+    assert_eq!(told.status.code(), Some(1), "{}", text(&told.stderr));
+    assert!(text(&told.stderr).contains("the SDP Address resets the connection"), "{}", text(&told.stderr));
+    assert!(service.accept().is_ok());
+}
+
+#[test]
+fn a_twin_that_deviates_is_found_in_the_trace() {
+    let server = server("127.0.0.1:0", &["--map", "127.0.0.1:80=7080", "--deviate", "pm.accept-reserved"]);
+    let told = ask(&["127.0.0.1:80", "--mapper", &server.address, "--trace"]);
+    assert!(text(&told.stderr).contains("PM-7.3.1.5-1"), "{}", text(&told.stderr));
+}

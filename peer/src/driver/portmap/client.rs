@@ -1,0 +1,197 @@
+//! Questions to port mappers, over one UDP socket for each family.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{future, io};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::sleep_until;
+
+use super::socket::{LONGEST, Role, Socket};
+use crate::driver::device::random_seed;
+use crate::driver::tape::Tape;
+use crate::driver::tcp::Clock;
+use crate::portmap::{Ask, AskError, Client, ClientSettings, Resolution, Resolved, Transaction};
+
+/// Questions that wait for the client's task.
+const WAITING: usize = 64;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum PmError {
+    /// The question is refused.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The client's socket failed, and it ended.
+    #[error("the client of the port mapper has ended")]
+    Ended,
+}
+
+enum Command {
+    Ask(Ask, oneshot::Sender<Result<Resolved, AskError>>),
+    Reset(Ask, SocketAddr, oneshot::Sender<Resolution>),
+}
+
+/// A client; clones ask through the same sockets and keep answers together. It ends with the last of them.
+#[derive(Debug, Clone)]
+pub struct PmClient {
+    commands: mpsc::Sender<Command>,
+    _task: std::sync::Arc<Ending>,
+}
+
+#[derive(Debug)]
+struct Ending(AbortHandle);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl PmClient {
+    /// A client on ports that the host picks, at any address. A family that the host does not have is done without.
+    ///
+    /// # Errors
+    /// No socket can be bound.
+    pub fn bind(settings: ClientSettings, tape: Option<Tape>) -> io::Result<Self> {
+        let any = |ip| SocketAddr::new(ip, 0);
+        Self::bind_to(&[any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))], settings, tape)
+    }
+
+    /// A client at these addresses: one of each family is used.
+    ///
+    /// # Errors
+    /// None of them can be bound.
+    pub fn bind_to(addresses: &[SocketAddr], settings: ClientSettings, tape: Option<Tape>) -> io::Result<Self> {
+        let clock = Clock::start();
+        let (mut sockets, mut failed) = ([None, None], None);
+        for address in addresses {
+            match Socket::bind(Role::Client, *address, clock, tape.clone()) {
+                Ok(socket) => sockets[usize::from(address.is_ipv6())] = Some(socket),
+                Err(error) => failed = Some(error),
+            }
+        }
+        if sockets.iter().all(Option::is_none) {
+            return Err(failed.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()));
+        }
+        let (commands, arrived) = mpsc::channel(WAITING);
+        let [v4, v6] = sockets;
+        let task = Task { clock, v4, v6, client: Client::new(settings, random_seed()), waiting: HashMap::new() };
+        let task = tokio::spawn(task.run(arrived)).abort_handle();
+        Ok(PmClient { commands, _task: std::sync::Arc::new(Ending(task)) })
+    }
+
+    /// Asks, or takes the answer that is kept. It takes as long as the settings let a port mapper be silent, at most.
+    ///
+    /// # Errors
+    /// The question is refused, or the client has ended.
+    pub async fn resolve(&self, ask: Ask) -> Result<Resolved, PmError> {
+        let (told, answer) = oneshot::channel();
+        self.commands.send(Command::Ask(ask, told)).await.map_err(|_| PmError::Ended)?;
+        Ok(answer.await.map_err(|_| PmError::Ended)??)
+    }
+
+    /// The connection to `address`, which `ask` was resolved to, was reset: where to connect to instead.
+    ///
+    /// # Errors
+    /// The client has ended.
+    pub async fn reset(&self, ask: Ask, address: SocketAddr) -> Result<Resolution, PmError> {
+        let (told, answer) = oneshot::channel();
+        self.commands.send(Command::Reset(ask, address, told)).await.map_err(|_| PmError::Ended)?;
+        answer.await.map_err(|_| PmError::Ended)
+    }
+}
+
+struct Task {
+    clock: Clock,
+    v4: Option<Socket>,
+    v6: Option<Socket>,
+    client: Client,
+    waiting: HashMap<Transaction, oneshot::Sender<Result<Resolved, AskError>>>,
+}
+
+async fn receive(socket: Option<&Socket>, buffer: &mut [u8; LONGEST]) -> io::Result<(usize, SocketAddr)> {
+    match socket {
+        Some(socket) => socket.receive(buffer).await,
+        None => future::pending().await,
+    }
+}
+
+impl Task {
+    async fn run(mut self, mut arrived: mpsc::Receiver<Command>) {
+        let (mut in_4, mut in_6) = ([0; LONGEST], [0; LONGEST]);
+        loop {
+            let deadline = self.client.deadline().map(|at| self.clock.to_tokio(at));
+            let timer = async {
+                match deadline {
+                    Some(at) => sleep_until(at).await,
+                    None => future::pending().await,
+                }
+            };
+            let received = tokio::select! {
+                command = arrived.recv() => {
+                    let Some(command) = command else { return };
+                    self.command(command);
+                    None
+                }
+                received = receive(self.v4.as_ref(), &mut in_4) => Some((received, &in_4)),
+                received = receive(self.v6.as_ref(), &mut in_6) => Some((received, &in_6)),
+                () = timer => None,
+            };
+            match received {
+                Some((Ok((len, from)), buffer)) => {
+                    self.client.handle_datagram(self.clock.now(), from, buffer.get(..len).unwrap_or_default());
+                }
+                Some((Err(error), _)) => {
+                    tracing::warn!(%error, "a port mapper client's socket failed");
+                    return;
+                }
+                None => {}
+            }
+            self.client.handle_timeout(self.clock.now());
+            self.drain().await;
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Ask(ask, told) => match self.client.ask(self.clock.now(), ask) {
+                Ok(transaction) => {
+                    self.waiting.insert(transaction, told);
+                }
+                // Nobody may be waiting any more.
+                Err(error) => {
+                    let _ = told.send(Err(error));
+                }
+            },
+            Command::Reset(ask, address, told) => {
+                let _ = told.send(self.client.reset(&ask, address));
+            }
+        }
+    }
+
+    async fn drain(&mut self) {
+        while let Some(datagram) = self.client.poll_datagram() {
+            let socket = if datagram.to.is_ipv4() { &self.v4 } else { &self.v6 };
+            if let Some(socket) = socket {
+                socket.send(&datagram).await;
+            }
+        }
+        while let Some((from, why)) = self.client.poll_discarded() {
+            tracing::debug!(%from, %why, "a datagram of a port mapper was discarded");
+        }
+        while let Some(resolved) = self.client.poll_event() {
+            if let Some(told) = self.waiting.remove(&resolved.transaction) {
+                let _ = told.send(Ok(resolved));
+            }
+        }
+        // Who asked may have gone away; the question goes, too.
+        let gone: Vec<Transaction> =
+            self.waiting.iter().filter(|(_, told)| told.is_closed()).map(|(transaction, _)| *transaction).collect();
+        for transaction in gone {
+            self.waiting.remove(&transaction);
+            self.client.cancel(transaction);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A PM Server on UDP sockets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+
+use super::socket::{LONGEST, Role, Socket};
+use crate::driver::tape::Tape;
+use crate::driver::tcp::Clock;
+use crate::portmap::{Datagram, Server, ServerEvent, ServerSettings, Table};
+
+/// Events that wait for their reader; more are dropped.
+const EVENTS: usize = 4096;
+
+/// A server; it answers until it is dropped.
+#[derive(Debug)]
+pub struct PmServer {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    events: mpsc::Receiver<ServerEvent>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    clock: Clock,
+    machine: Mutex<Server>,
+    events: mpsc::Sender<ServerEvent>,
+    /// The deadline may have changed.
+    changed: Notify,
+}
+
+impl PmServer {
+    /// Answers at each of `addresses`; port 0 picks a free one.
+    ///
+    /// # Errors
+    /// One of them cannot be bound.
+    pub fn bind(
+        addresses: &[SocketAddr],
+        settings: ServerSettings,
+        table: Table,
+        tape: Option<Tape>,
+    ) -> io::Result<Self> {
+        let clock = Clock::start();
+        let (sender, events) = mpsc::channel(EVENTS);
+        let machine = Mutex::new(Server::new(settings, table));
+        let shared = Arc::new(Shared { clock, machine, events: sender, changed: Notify::new() });
+        let mut sockets = Vec::new();
+        for address in addresses {
+            sockets.push(Socket::bind(Role::Server, *address, clock, tape.clone())?);
+        }
+        let addresses = sockets.iter().map(Socket::local).collect();
+        let mut tasks = JoinSet::new();
+        for socket in sockets {
+            tasks.spawn(answer(Arc::clone(&shared), socket));
+        }
+        tasks.spawn(expire(Arc::clone(&shared)));
+        Ok(PmServer { shared, addresses, events, _tasks: tasks })
+    }
+
+    /// Where it answers.
+    #[must_use]
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What happened next.
+    pub async fn next_event(&mut self) -> Option<ServerEvent> {
+        self.events.recv().await
+    }
+
+    /// Looks at its mappings, or changes them.
+    pub fn table<R>(&self, with: impl FnOnce(&mut Table) -> R) -> R {
+        with(self.shared.lock().table())
+    }
+
+    /// A connection arrived at an SDP Address; see [`Server::handle_connection`].
+    #[must_use]
+    pub fn connected(&self, connecting: SocketAddr, address: SocketAddr) -> Option<SocketAddr> {
+        let mut machine = self.shared.lock();
+        let service = machine.handle_connection(self.shared.clock.now(), connecting, address);
+        self.shared.tell(&mut machine);
+        service
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Server> {
+        // A holder that panicked left whole entries.
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands on what happened.
+    fn tell(&self, machine: &mut Server) {
+        while let Some(event) = machine.poll_event() {
+            // A reader that does not keep up misses some; the answers do not wait for it.
+            let _ = self.events.try_send(event);
+        }
+        self.changed.notify_one();
+    }
+
+    fn datagram(&self, from: SocketAddr, octets: &[u8]) -> Vec<Datagram> {
+        let mut machine = self.lock();
+        machine.handle_datagram(self.clock.now(), from, octets);
+        let answers = std::iter::from_fn(|| machine.poll_datagram()).collect();
+        self.tell(&mut machine);
+        answers
+    }
+}
+
+async fn answer(shared: Arc<Shared>, socket: Socket) {
+    let mut buffer = [0; LONGEST];
+    loop {
+        match socket.receive(&mut buffer).await {
+            Ok((len, from)) => {
+                for datagram in shared.datagram(from, buffer.get(..len).unwrap_or_default()) {
+                    socket.send(&datagram).await;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a port mapper's socket failed");
+                return;
+            }
+        }
+    }
+}
+
+async fn expire(shared: Arc<Shared>) {
+    loop {
+        let deadline = shared.lock().deadline().map(|at| shared.clock.to_tokio(at));
+        let timer = async {
+            match deadline {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = timer => {
+                let mut machine = shared.lock();
+                machine.handle_timeout(shared.clock.now());
+                shared.tell(&mut machine);
+            }
+            () = shared.changed.notified() => {}
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A UDP socket of a port mapper, and its record.
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use socket2::{Domain, Protocol, Type};
+use tokio::net::UdpSocket;
+use weft_core::wire::portmap::UDP_PORT;
+
+use crate::driver::tape::{Direction, Tape, What};
+use crate::driver::tcp::Clock;
+use crate::portmap::Datagram;
+
+/// Longer than any message: what does not fit is no message.
+pub(super) const LONGEST: usize = 2048;
+
+/// Whose socket it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Client,
+    Server,
+}
+
+#[derive(Debug)]
+pub(super) struct Socket {
+    role: Role,
+    udp: UdpSocket,
+    local: SocketAddr,
+    clock: Clock,
+    tape: Option<Tape>,
+}
+
+impl Socket {
+    pub(super) fn bind(role: Role, address: SocketAddr, clock: Clock, tape: Option<Tape>) -> io::Result<Self> {
+        let udp = udp_at(address)?;
+        let local = udp.local_addr()?;
+        Ok(Socket { role, udp, local, clock, tape })
+    }
+
+    pub(super) fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The next datagram. Errors of single datagrams, such as those that an ICMP message brings, are passed over.
+    pub(super) async fn receive(&self, buffer: &mut [u8; LONGEST]) -> io::Result<(usize, SocketAddr)> {
+        loop {
+            match self.udp.recv_from(buffer).await {
+                Ok((octets, from)) => {
+                    self.record(Direction::FromTarget, from, buffer.get(..octets).unwrap_or_default());
+                    return Ok((octets, from));
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted) => {
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends; a datagram that cannot be sent is as one that was lost.
+    pub(super) async fn send(&self, datagram: &Datagram) {
+        let sent = if datagram.aside {
+            match udp_at(SocketAddr::new(self.local.ip(), 0)) {
+                Ok(other) => other.send_to(&datagram.octets, datagram.to).await,
+                Err(error) => Err(error),
+            }
+        } else {
+            self.record(Direction::ToTarget, datagram.to, &datagram.octets);
+            self.udp.send_to(&datagram.octets, datagram.to).await
+        };
+        if let Err(error) = sent {
+            tracing::debug!(to = %datagram.to, %error, "a datagram could not be sent");
+        }
+    }
+
+    /// Whatever port the port mapper was given, its record names that of the specification, by which readers know it.
+    fn record(&self, direction: Direction, peer: SocketAddr, octets: &[u8]) {
+        if let Some(tape) = &self.tape {
+            let (mut tester, mut target) = (self.local, peer);
+            match self.role {
+                Role::Client => target.set_port(UDP_PORT),
+                Role::Server => tester.set_port(UDP_PORT),
+            }
+            let octets = Bytes::copy_from_slice(octets);
+            tape.record(self.clock.now(), 0, direction, What::Datagram { tester, target, octets });
+        }
+    }
+}
+
+/// IPv6 alone at an IPv6 address, so that one of each family can have the same port.
+fn udp_at(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}

@@ -1,0 +1,268 @@
+//! The port mapper over UDP on the loopback interface: both drivers, a relay that mangles by a seed, and what TCP makes of it.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::task::JoinHandle;
+use weft_core::coverage::{By, Proof};
+use weft_core::requirement;
+use weft_core::wire::portmap::PmTime;
+use weft_peer::driver::portmap::{PmClient, PmServer, connect, socket_at};
+use weft_peer::driver::{Direction, Tape, What};
+use weft_peer::portmap::{
+    Ask, ClientSettings, Fallback, Mapping, Resolution, ServerEvent, ServerSettings, Table, Target,
+};
+
+const LOCAL: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
+
+fn at(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+/// Waits that fit the loopback interface.
+fn quick() -> ClientSettings {
+    ClientSettings {
+        wait: Duration::from_millis(50),
+        longest_wait: Duration::from_millis(50),
+        ..ClientSettings::default()
+    }
+}
+
+fn server(local: &str, mappings: &[(SocketAddr, SocketAddr)]) -> PmServer {
+    let mut table = Table::default();
+    for (service, sdp) in mappings {
+        table.insert(Mapping { service: *service, target: Target::Fixed(vec![*sdp]), pm_time: PmTime(0) }).unwrap();
+    }
+    PmServer::bind(&[at(local)], ServerSettings::default(), table, None).unwrap()
+}
+
+async fn listener(local: &str) -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind(local).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// A port where nobody listens, and that stays so while the socket lives.
+fn nobody(local: &str) -> (tokio::net::TcpSocket, SocketAddr) {
+    socket_at(at(local)).unwrap()
+}
+
+/// The resolution, where it was connected to, and the ends that the PMReq, the PMAck and the connection named.
+async fn mapped(local: &str) -> (bool, [SocketAddr; 3]) {
+    let (sdp, sdp_address) = listener(local).await;
+    let (_held, service) = nobody(local);
+    let mut server = server(local, &[(service, sdp_address)]);
+    let client = PmClient::bind(quick(), None).unwrap();
+    let mapped = connect(&client, server.local_addrs()[0], service).await.unwrap();
+    let (_, from) = sdp.accept().await.unwrap();
+    let mut named = Vec::new();
+    for _ in 0..2 {
+        match server.next_event().await.unwrap() {
+            ServerEvent::Accepted { connecting, .. } | ServerEvent::Acknowledged { connecting, .. } => {
+                named.push(connecting);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let at_sdp = mapped.resolution == Resolution::Sdp { address: sdp_address, pm_time: PmTime(0), cached: false }
+        && mapped.stream.peer_addr().unwrap() == sdp_address;
+    (at_sdp, [named[0], named[1], from])
+}
+
+#[tokio::test]
+async fn a_mapped_service_is_connected_to_at_its_sdp_address() {
+    let (at_sdp, [asked, acknowledged, from]) = mapped(LOCAL[0]).await;
+    let mut proof = Proof::new(By::Test);
+    proof.shows(requirement!("PM-7-2"), || assert!(at_sdp));
+    // The connection comes from where the PMReq said.
+    proof.shows(requirement!("PM-7.4-11"), || assert_eq!(asked.port(), from.port()));
+    proof.shows(requirement!("PM-7.4-13"), || assert_eq!(asked.ip(), from.ip()));
+    proof.shows(requirement!("PM-7.4-30"), || assert_eq!(acknowledged, from));
+    let (at_sdp, [asked, acknowledged, from]) = mapped(LOCAL[1]).await;
+    proof.shows(requirement!("PM-7.2-6"), || assert_eq!((at_sdp, asked, acknowledged), (true, from, from)));
+}
+
+#[tokio::test]
+async fn a_denied_service_is_connected_to_in_plain_tcp() {
+    for local in LOCAL {
+        let (plain, service) = listener(local).await;
+        let server = server(local, &[]);
+        let client = PmClient::bind(quick(), None).unwrap();
+        let mapped = connect(&client, server.local_addrs()[0], service).await.unwrap();
+        plain.accept().await.unwrap();
+        let mut proof = Proof::new(By::Test);
+        proof.shows(requirement!("PM-7-3"), || {
+            assert_eq!(mapped.resolution, Resolution::Conventional { address: service, why: Fallback::Denied });
+        });
+        proof.shows(requirement!("PM-7.1-1"), || assert_eq!(mapped.stream.peer_addr().unwrap(), service));
+    }
+}
+
+/// Section 7.5.1: nobody listens where the port mapper points, which TCP answers by a reset (section 7.5.2).
+#[tokio::test]
+async fn a_reset_leads_to_plain_tcp() {
+    for local in LOCAL {
+        let (plain, service) = listener(local).await;
+        let (_held, gone) = nobody(local);
+        let server = server(local, &[(service, gone)]);
+        let client = PmClient::bind(quick(), None).unwrap();
+        let mapped = connect(&client, server.local_addrs()[0], service).await.unwrap();
+        plain.accept().await.unwrap();
+        let mut proof = Proof::new(By::Test);
+        for id in [requirement!("PM-7.5.1-9"), requirement!("PM-7.5.2-11")] {
+            proof.shows(id, || {
+                assert_eq!(mapped.resolution, Resolution::Conventional { address: service, why: Fallback::Reset });
+                assert_eq!(mapped.stream.peer_addr().unwrap(), service);
+            });
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_dead_port_mapper_leads_to_plain_tcp() {
+    // Bound, and never read: as silent as a host that is gone.
+    let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (_closed, closed) = nobody("127.0.0.1:0");
+    for mapper in [silent.local_addr().unwrap(), closed] {
+        let (plain, service) = listener("127.0.0.1:0").await;
+        let client = PmClient::bind(quick(), None).unwrap();
+        let mapped = connect(&client, mapper, service).await.unwrap();
+        plain.accept().await.unwrap();
+        let mut proof = Proof::new(By::Test);
+        proof.shows(requirement!("PM-7.5.1-8"), || {
+            assert_eq!(mapped.resolution, Resolution::Conventional { address: service, why: Fallback::Silent });
+        });
+    }
+}
+
+/// A port mapper of another host: the service need not be there.
+#[tokio::test]
+async fn the_port_mapper_may_be_on_another_host() {
+    let mut server = server("127.0.0.2:0", &[(at("127.0.0.1:5001"), at("127.0.0.3:7001"))]);
+    let client = PmClient::bind(quick(), None).unwrap();
+    let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
+    let resolved = client.resolve(ask).await.unwrap();
+    assert_eq!(resolved.resolution.address(), at("127.0.0.3:7001"));
+    assert!(matches!(server.next_event().await, Some(ServerEvent::Accepted { .. })));
+    assert!(matches!(server.next_event().await, Some(ServerEvent::Acknowledged { .. })));
+    // A listener there tells of its connection.
+    assert_eq!(server.connected(ask.connecting, at("127.0.0.3:7001")), Some(ask.service));
+    assert_eq!(server.connected(at("127.0.0.1:40002"), at("127.0.0.3:7001")), None);
+}
+
+#[tokio::test]
+async fn what_nobody_acknowledges_expires() {
+    let mut table = Table::default();
+    let target = Target::Made { at: at("127.0.0.1:0"), ports: 9001..=9001 };
+    table.insert(Mapping { service: at("127.0.0.1:5001"), target, pm_time: PmTime(0) }).unwrap();
+    let settings = ServerSettings { hold: Duration::from_millis(50), ..ServerSettings::default() };
+    let mut server = PmServer::bind(&[at("127.0.0.1:0")], settings, table, None).unwrap();
+    let deviations = weft_peer::Deviations::from_names(["pm.ack-left-out"]).unwrap();
+    let client = PmClient::bind(ClientSettings { deviations, ..quick() }, None).unwrap();
+    let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
+    client.resolve(ask).await.unwrap();
+    let address = at("127.0.0.1:9001");
+    let connecting = ask.connecting;
+    let accepted = ServerEvent::Accepted { connecting, service: ask.service, address, again: false };
+    for expected in [accepted, ServerEvent::Expired { connecting, address }, ServerEvent::Released { address }] {
+        assert_eq!(server.next_event().await, Some(expected));
+    }
+}
+
+/// A tape names the specification's port, by which a reader knows the protocol.
+#[tokio::test]
+async fn a_tape_has_each_datagram() {
+    let server = server("127.0.0.1:0", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
+    let tape = Tape::default();
+    let client = PmClient::bind_to(&[at("127.0.0.1:0")], quick(), Some(tape.clone())).unwrap();
+    let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
+    client.resolve(ask).await.unwrap();
+    let told: Vec<_> = tape
+        .events()
+        .into_iter()
+        .map(|event| match event.what {
+            What::Datagram { target, octets, .. } => (event.direction, target, octets[0], octets.len()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let mapper = at("127.0.0.1:3935");
+    let (to, from) = (Direction::ToTarget, Direction::FromTarget);
+    assert_eq!(told, [(to, mapper, 0x04, 48), (from, mapper, 0x14, 48), (to, mapper, 0x24, 48)]);
+}
+
+/// Passes datagrams on between one client and a server; by the seed it loses, repeats and turns them round.
+async fn relay(server: SocketAddr, seed: u64) -> (SocketAddr, JoinHandle<()>) {
+    let (front, back) = (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let address = front.local_addr().unwrap();
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let task = tokio::spawn(async move {
+        let (mut one, mut other) = ([0; 2048], [0; 2048]);
+        let mut client = None;
+        let mut held: Option<(bool, Vec<u8>)> = None;
+        loop {
+            let (to_server, octets) = tokio::select! {
+                got = front.recv_from(&mut one) => {
+                    let (len, from) = got.unwrap();
+                    client = Some(from);
+                    (true, one[..len].to_vec())
+                }
+                got = back.recv_from(&mut other) => (false, other[..got.unwrap().0].to_vec()),
+            };
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let mut passed = match state % 10 {
+                0..=2 => vec![],
+                3 => vec![(to_server, octets.clone()), (to_server, octets)],
+                // It goes behind whatever comes next.
+                4 | 5 if held.is_none() => {
+                    held = Some((to_server, octets));
+                    continue;
+                }
+                _ => vec![(to_server, octets)],
+            };
+            passed.extend(held.take());
+            for (to_server, octets) in passed {
+                if to_server {
+                    back.send_to(&octets, server).await.unwrap();
+                } else if let Some(client) = client {
+                    front.send_to(&octets, client).await.unwrap();
+                }
+            }
+        }
+    });
+    (address, task)
+}
+
+#[tokio::test]
+async fn a_relay_that_loses_repeats_and_reorders_changes_nothing() {
+    const SEEDS: u64 = 8;
+    const QUESTIONS: u16 = 12;
+    for seed in 1..=SEEDS {
+        println!("seed {seed}");
+        let server = server("127.0.0.1:0", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
+        let (mapper, task) = relay(server.local_addrs()[0], seed).await;
+        let wait = Duration::from_millis(20);
+        let settings = ClientSettings { wait, longest_wait: wait, repeats: 100, ..ClientSettings::default() };
+        let client = PmClient::bind(settings, None).unwrap();
+        let questions = (0..QUESTIONS).map(|number| {
+            let client = client.clone();
+            let service = SocketAddr::from(([127, 0, 0, 1], 5001 + number % 2));
+            let connecting = SocketAddr::from(([127, 0, 0, 1], 40_000 + number));
+            tokio::spawn(async move { client.resolve(Ask { mapper, service, connecting }).await.unwrap() })
+        });
+        for question in questions.collect::<Vec<_>>() {
+            let resolved = question.await.unwrap();
+            let mapped = resolved.ask.service.port() == 5001;
+            let expected = if mapped {
+                Resolution::Sdp { address: at("127.0.0.1:7001"), pm_time: PmTime(0), cached: false }
+            } else {
+                Resolution::Conventional { address: resolved.ask.service, why: Fallback::Denied }
+            };
+            assert_eq!(resolved.resolution, expected, "seed {seed}");
+        }
+        task.abort();
+    }
+}
