@@ -277,6 +277,53 @@ async fn the_echo_does_not_run_out_of_receives() {
     }
 }
 
+/// rping's ritual in the octets of RFC 5040 and 5041, with a Read of three octets, without CRCs.
+#[tokio::test]
+async fn rping_reads_and_writes() {
+    let mut link = Link::Virtual(VirtualLink::rping(without_crc()).unwrap());
+    let mut connection = link.connect().await.unwrap();
+    connection.send(b"MPA ID Req Frame\0\x01\0\0").await.unwrap();
+    expect(&mut connection, b"MPA ID Rep Frame\0\x01\0\0").await;
+    // A Send of 16 octets: TO 0x10, STag 7, 3 octets.
+    let told = |msn: u8, stag: u8| {
+        let header = [0, 34, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, msn, 0, 0, 0, 0];
+        [&header[..], &[0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, stag, 0, 0, 0, 3, 0, 0, 0, 0]].concat()
+    };
+    connection.send(&told(1, 7)).await.unwrap();
+    let Received::Octets(request) = next(&mut connection).await else { panic!("a Read Request was due") };
+    assert_eq!(request[..20], *b"\0\x2e\x41\x41\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0");
+    assert_eq!(request[32..], *b"\0\0\0\x03\0\0\0\x07\0\0\0\0\0\0\0\x10\0\0\0\0");
+    let sink = &request[20..32];
+    connection.send(&[b"\0\x11\xc1\x42", sink, b"ab\0\0\0\0\0\0"].concat()[..]).await.unwrap();
+    let go_ahead = |msn: u8| {
+        let header = [0, 34, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, msn, 0, 0, 0, 0];
+        [&header[..], &[0; 20]].concat()
+    };
+    expect(&mut connection, &go_ahead(1)).await;
+    connection.send(&told(2, 8)).await.unwrap();
+    let write = b"\0\x11\xc1\x40\0\0\0\x08\0\0\0\0\0\0\0\x10ab\0\0\0\0\0\0";
+    expect(&mut connection, &[&write[..], &go_ahead(2)].concat()).await;
+    connection.finish().await.unwrap();
+    assert_eq!(next(&mut connection).await, Received::Fin);
+}
+
+/// A Send of no octets is none of rping's: it closes. A first frame that is none closes at once, and one that does not come in time.
+#[tokio::test]
+async fn rping_closes_on_what_is_not_its_own() {
+    let mut link = Link::Virtual(VirtualLink::rping(without_crc()).unwrap());
+    let mut strange = link.connect().await.unwrap();
+    strange.send(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    assert_eq!(next(&mut strange).await, Received::Fin);
+    let mut silent = link.connect().await.unwrap();
+    let deadline = silent.now() + Duration::from_secs(11);
+    assert_eq!(silent.receive(deadline).await.unwrap(), Received::Fin);
+    let mut other = link.connect().await.unwrap();
+    other.send(b"MPA ID Req Frame\0\x01\0\0").await.unwrap();
+    expect(&mut other, b"MPA ID Rep Frame\0\x01\0\0").await;
+    other.send(b"\0\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0").await.unwrap();
+    assert_eq!(next(&mut other).await, Received::Fin);
+}
+
 fn without_crc() -> Settings {
     Settings { mpa: MpaSettings { crc: false, ..MpaSettings::default() }, ..Settings::default() }
 }

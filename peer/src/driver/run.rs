@@ -45,7 +45,8 @@ pub(super) async fn drive(
             unsent.clear();
         }
         if unsent.is_empty() {
-            match next_transmit(clock.now(), connection, mangler.as_mut()) {
+            let now = clock.now();
+            match next_transmit(now, || connection.poll_transmit(now), mangler.as_mut()) {
                 Some(Transmit::Octets(octets)) => unsent = octets,
                 Some(Transmit::Fin) => {
                     if stream.shutdown().await.is_err() {

@@ -17,11 +17,12 @@ use super::link::{LinkError, Received};
 use super::tape::Tape;
 use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, Mangling, next_transmit};
-use crate::service::{Echo, Service, deliver_events};
+use crate::service::{Echo, RpingServer, Served, Service, WithService};
 use crate::time::Instant;
+use crate::verbs::RnicError;
 
-/// Makes the machine of a new connection, and its user.
-type Factory = Box<dyn FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync>;
+/// Makes the machine of a new connection, with its user.
+type Factory = Box<dyn FnMut(Instant) -> Box<dyn Served> + Send + Sync>;
 
 /// A target in process.
 pub struct VirtualLink {
@@ -45,7 +46,14 @@ impl VirtualLink {
     pub const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
     /// A target that has `factory` make the machine of each new connection.
-    pub fn new(factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
+    pub fn new(mut factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
+        Self::serving(move |now| {
+            let (connection, service) = factory(now);
+            Box::new(WithService { connection, service })
+        })
+    }
+
+    fn serving(factory: impl FnMut(Instant) -> Box<dyn Served> + Send + Sync + 'static) -> Self {
         let world = Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new() }));
         VirtualLink { world, tape: Tape::default(), factory: Box::new(factory), mangling: None, connections: 0 }
     }
@@ -63,6 +71,15 @@ impl VirtualLink {
         VirtualLink::new(move |now| (Connection::respond(now, settings.clone()), Box::new(Echo)))
     }
 
+    /// The builtin responder with `rping -s`, on Queue Pairs of the software RNIC; `settings` hold its deviations.
+    ///
+    /// # Errors
+    /// There is no such RNIC.
+    pub fn rping(settings: Settings) -> Result<Self, RnicError> {
+        let server = RpingServer::new(settings)?;
+        Ok(Self::serving(move |now| Box::new(server.accept(now))))
+    }
+
     pub(super) async fn connect(&mut self) -> Result<VirtualTester, LinkError> {
         // Each wait gives the runtime its turn, so that a caller can be cancelled although time is virtual.
         tokio::task::yield_now().await;
@@ -74,9 +91,9 @@ impl VirtualLink {
         }
         let arrival = world.now + Self::LATENCY;
         world.run_until(arrival, None);
-        let (connection, service) = (self.factory)(arrival);
+        let served = (self.factory)(arrival);
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
-        world.machines.insert(number, Machine::new(connection, service, mangler));
+        world.machines.insert(number, Machine::new(served, mangler));
         world.serve(number);
         let back = arrival + Self::LATENCY;
         world.run_until(back, None);
@@ -203,8 +220,7 @@ struct World {
 
 /// One connection: the target's machine, and what is on the way both ways.
 struct Machine {
-    connection: Connection,
-    service: Box<dyn Service>,
+    served: Box<dyn Served>,
     mangler: Option<Mangler>,
     to_target: VecDeque<(Instant, Item)>,
     to_tester: VecDeque<(Instant, Item)>,
@@ -223,10 +239,9 @@ enum Item {
 }
 
 impl Machine {
-    fn new(connection: Connection, service: Box<dyn Service>, mangler: Option<Mangler>) -> Self {
+    fn new(served: Box<dyn Served>, mangler: Option<Mangler>) -> Self {
         Machine {
-            connection,
-            service,
+            served,
             mangler,
             to_target: VecDeque::new(),
             to_tester: VecDeque::new(),
@@ -240,7 +255,7 @@ impl Machine {
     fn next(&self) -> Option<Instant> {
         let arrival = if self.reads() { self.to_target.front().map(|(at, _)| *at) } else { None };
         let mangled = self.mangler.as_ref().filter(|_| !self.is_held_back()).and_then(Mangler::poll_timeout);
-        [arrival, self.connection.poll_timeout(), mangled].into_iter().flatten().min()
+        [arrival, self.served.poll_timeout(), mangled].into_iter().flatten().min()
     }
 
     /// Lets all happen that is due at `now`.
@@ -251,15 +266,15 @@ impl Machine {
             match item {
                 Item::Octets(octets) => {
                     self.unread = self.unread.saturating_sub(octets.len());
-                    self.connection.handle_octets(now, &octets);
+                    self.served.handle_octets(now, &octets);
                 }
-                Item::Fin => self.connection.handle_fin(now),
-                Item::Reset => self.connection.handle_reset(now),
+                Item::Fin => self.served.handle_fin(now),
+                Item::Reset => self.served.handle_reset(now),
             }
             self.serve(now);
         }
-        if self.connection.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            self.connection.handle_timeout(now);
+        if self.served.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            self.served.handle_timeout(now);
         }
         self.serve(now);
     }
@@ -270,20 +285,20 @@ impl Machine {
     }
 
     fn is_over(&self) -> bool {
-        self.connection.is_over() && self.mangler.as_ref().is_none_or(Mangler::is_idle)
+        self.served.is_over() && self.mangler.as_ref().is_none_or(Mangler::is_idle)
     }
 
     fn reads(&self) -> bool {
-        self.service.is_ready(&self.connection)
+        self.served.is_ready()
     }
 
     fn serve(&mut self, now: Instant) {
         loop {
-            deliver_events(now, &mut self.connection, &mut *self.service);
+            self.served.serve(now);
             if self.is_held_back() {
                 return;
             }
-            let item = match next_transmit(now, &mut self.connection, self.mangler.as_mut()) {
+            let item = match next_transmit(now, || self.served.poll_transmit(now), self.mangler.as_mut()) {
                 None => return,
                 Some(Transmit::Octets(octets)) => {
                     self.on_the_way += octets.len();
@@ -293,7 +308,7 @@ impl Machine {
                 Some(Transmit::Reset) => {
                     if self.mangler.is_some() {
                         // The machine may know nothing of it.
-                        self.connection.handle_reset(now);
+                        self.served.handle_reset(now);
                     }
                     Item::Reset
                 }

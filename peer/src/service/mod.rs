@@ -1,13 +1,18 @@
 //! What an endpoint does with a connection: code above the protocol, still without IO.
 //!
 //! A [`Service`] gets each event of one connection and answers with commands. The same service runs over TCP and over the
-//! virtual link. [`Echo`] is the builtin responder's, [`Exchange`] the builtin initiator's.
+//! virtual link. [`Echo`] is the builtin responder's, [`Exchange`] the builtin initiator's. [`RpingServer`] is `rping -s`, on Queue
+//! Pairs in place of connections.
 
 mod echo;
 mod exchange;
+mod rping;
+mod served;
 
 pub use echo::Echo;
 pub use exchange::{Exchange, Outcome};
+pub use rping::RpingServer;
+pub(crate) use served::{Served, WithService};
 
 use crate::connection::{Connection, Event};
 use crate::time::Instant;

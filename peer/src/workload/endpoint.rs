@@ -54,6 +54,43 @@ impl Region {
         RemoteAddress { stag: self.stag.to_bits(), tagged_offset: offset }
     }
 
+    /// New memory of `len` octets, at least one, registered with all rights that `access` gives.
+    ///
+    /// # Errors
+    /// There is no such memory left.
+    pub(crate) fn register(
+        rnic: &mut Rnic,
+        pd: PdId,
+        key: u8,
+        len: usize,
+        access: Access,
+    ) -> Result<Self, WorkloadError> {
+        let buffer = rnic.allocate_buffer(len.max(1))?;
+        // Buffers begin at multiples of the greatest page, which makes the shortest list.
+        let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
+        let (key, base) = (StagKey(key), ToBase::ZeroBased);
+        let registration = Registration { pd, key, list, base, remote: access.is_remote(), access };
+        match rnic.register(&registration) {
+            Ok(registered) => Ok(Region { buffer, index: registered.stag.index, stag: registered.stag }),
+            Err(error) => {
+                rnic.free_buffer(buffer)?;
+                Err(WorkloadError::from(error))
+            }
+        }
+    }
+
+    /// Gives all back.
+    pub(crate) fn deregister(self, rnic: &mut Rnic) {
+        // What is bound to it, or gone already, stays as it is.
+        let _ = rnic.deallocate_stag(self.index);
+        let _ = rnic.free_buffer(self.buffer);
+    }
+
+    /// Where its octets are.
+    pub(crate) fn buffer(&self) -> Buffer {
+        self.buffer
+    }
+
     /// Its octets.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -111,21 +148,8 @@ impl Endpoint {
     /// # Errors
     /// There is no such memory left.
     pub fn register(&mut self, len: usize, access: Access) -> Result<Region, WorkloadError> {
-        let key = StagKey(u8::try_from(self.regions.len() % 256).unwrap_or(0));
-        let region = self.device.verbs(|rnic| {
-            let buffer = rnic.allocate_buffer(len.max(1))?;
-            // Buffers begin at multiples of the greatest page, which makes the shortest list.
-            let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
-            let base = ToBase::ZeroBased;
-            let registration = Registration { pd: self.pd, key, list, base, remote: access.is_remote(), access };
-            match rnic.register(&registration) {
-                Ok(registered) => Ok(Region { buffer, index: registered.stag.index, stag: registered.stag }),
-                Err(error) => {
-                    rnic.free_buffer(buffer)?;
-                    Err(WorkloadError::from(error))
-                }
-            }
-        })?;
+        let key = u8::try_from(self.regions.len() % 256).unwrap_or(0);
+        let region = self.device.verbs(|rnic| Region::register(rnic, self.pd, key, len, access))?;
         self.regions.push(region);
         Ok(region)
     }
@@ -263,8 +287,7 @@ impl Drop for Endpoint {
         let _ = self.device.destroy_cq(self.cq);
         self.device.verbs(|rnic| {
             for region in &self.regions {
-                let _ = rnic.deallocate_stag(region.index);
-                let _ = rnic.free_buffer(region.buffer);
+                region.deregister(rnic);
             }
             let _ = rnic.deallocate_pd(self.pd);
         });

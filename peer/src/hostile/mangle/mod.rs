@@ -24,7 +24,7 @@ use weft_core::wire::mpa::fpdu;
 
 use self::pdus::{Pdu, Pdus};
 pub use self::plan::{BadPlan, Kind, Plan};
-use crate::connection::{Connection, Transmit};
+use crate::connection::Transmit;
 use crate::time::Instant;
 
 /// Octets that a mangler holds before it wants no more.
@@ -293,15 +293,15 @@ impl Mangler {
     }
 }
 
-/// What a connection's driver does next: what the connection says, or what its mangler makes of that.
+/// What a connection's driver does next: what the connection says when it is `asked`, or what its mangler makes of that.
 pub(crate) fn next_transmit(
     now: Instant,
-    connection: &mut Connection,
+    mut asked: impl FnMut() -> Option<Transmit>,
     mangler: Option<&mut Mangler>,
 ) -> Option<Transmit> {
-    let Some(mangler) = mangler else { return connection.poll_transmit(now) };
+    let Some(mangler) = mangler else { return asked() };
     while mangler.has_room()
-        && let Some(transmit) = connection.poll_transmit(now)
+        && let Some(transmit) = asked()
     {
         mangler.push(now, transmit);
     }

@@ -1,0 +1,355 @@
+//! `rping -s` as a machine: an MPA Responder's start-up, a Queue Pair of the software RNIC, and the ritual of
+//! [`ping`](crate::workload::ping).
+//!
+//! All connections of one [`RpingServer`] share its RNIC, and each has a Protection Domain, a Queue Pair and a buffer of its own, as
+//! rping's have. What a client asks for beyond the buffer, or out of turn, ends the connection, gracefully where nothing is under way.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::Served;
+use crate::connection::{Settings, Transmit};
+use crate::memory::{Access, PdId};
+use crate::mpa::{AfterRequest, WaitDecision, WaitRequest};
+use crate::time::Instant;
+use crate::verbs::{
+    CompletedOperation, CompletionStatus, CqHandle, LlpHandle, LlpSettings, Node, Operation, Payload, QpHandle, QpInit,
+    QpModify, QpState, ReceiveWr, Rnic, RnicError, RnicSettings, SendWr, Sent, WorkCompletion,
+};
+use crate::workload::ping::Advertisement;
+use crate::workload::{Region, WorkloadError};
+
+/// Octets of each Send of the ritual.
+const MESSAGE: u32 = 16;
+/// Receives that are posted: a client that keeps the ritual has no more than one Send under way.
+const RECEIVES: u32 = 2;
+/// Reads each way.
+const READS: u32 = 16;
+/// Entries of the completion queue.
+const WORK: u32 = 64;
+
+const REMOTE: Access = Access { bind: false, ..Access::ALL };
+
+/// The server: one RNIC for all of its connections.
+#[derive(Debug, Clone)]
+pub struct RpingServer {
+    rnic: Arc<Mutex<Rnic>>,
+    settings: Settings,
+}
+
+impl RpingServer {
+    /// Octets of each connection's buffer: the longest that rping takes.
+    pub const SIZE: u32 = 65_535;
+
+    /// A server whose connections have these settings, deviations among them.
+    ///
+    /// # Errors
+    /// There is no such RNIC.
+    pub fn new(settings: Settings) -> Result<Self, RnicError> {
+        const NAME: &str = "weft0";
+        let (mut rnic, _) = Node::new([NAME]).open(NAME, RnicSettings::default())?;
+        rnic.deviate(settings.deviations.clone());
+        Ok(RpingServer { rnic: Arc::new(Mutex::new(rnic)), settings })
+    }
+
+    /// A new connection: TCP is there.
+    pub(crate) fn accept(&self, now: Instant) -> Rping {
+        let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
+        Rping {
+            rnic: Arc::clone(&self.rnic),
+            settings: self.settings.clone(),
+            state: State::Startup(startup),
+            verbs: None,
+            turn: Turn::Source,
+            outgoing: VecDeque::new(),
+            deadline: Some(now + self.settings.startup_timeout),
+        }
+    }
+}
+
+/// One connection of the server.
+#[derive(Debug)]
+pub(crate) struct Rping {
+    rnic: Arc<Mutex<Rnic>>,
+    settings: Settings,
+    state: State,
+    verbs: Option<Verbs>,
+    turn: Turn,
+    /// What goes out while the RNIC has no part in it.
+    outgoing: VecDeque<Transmit>,
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum State {
+    Startup(WaitRequest),
+    /// The RNIC has the stream.
+    Operating(LlpHandle),
+    /// FIN is sent, or will be; the peer's is waited for.
+    Refused,
+    Over,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// Where the data is.
+    Source,
+    /// The data, so many octets.
+    Data(u32),
+    /// Where the data shall go.
+    Sink(u32),
+    /// The end.
+    Nothing,
+}
+
+/// What a connection has of the RNIC.
+#[derive(Debug, Clone, Copy)]
+struct Verbs {
+    pd: PdId,
+    cq: CqHandle,
+    qp: QpHandle,
+    messages: Region,
+    data: Region,
+}
+
+fn lock(rnic: &Mutex<Rnic>) -> MutexGuard<'_, Rnic> {
+    // A verb that panicked left whole objects behind.
+    rnic.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Served for Rping {
+    fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
+        match std::mem::replace(&mut self.state, State::Refused) {
+            State::Startup(waiting) => match waiting.handle_octets(octets) {
+                Ok(AfterRequest::Waiting(more)) => self.state = State::Startup(more),
+                Ok(AfterRequest::Arrived(decision)) => {
+                    if self.begin(now, decision).is_err() {
+                        self.abort();
+                    }
+                }
+                Err(_) => self.refuse(now),
+            },
+            State::Operating(llp) => {
+                self.state = State::Operating(llp);
+                lock(&self.rnic).handle_octets(now, llp, octets);
+                self.work(now);
+            }
+            state => self.state = state,
+        }
+    }
+
+    fn handle_fin(&mut self, now: Instant) {
+        match &self.state {
+            State::Startup(_) => {
+                self.outgoing.push_back(Transmit::Fin);
+                self.end();
+            }
+            State::Operating(llp) => {
+                lock(&self.rnic).handle_fin(now, *llp);
+                self.work(now);
+            }
+            State::Refused => self.end(),
+            State::Over => {}
+        }
+    }
+
+    fn handle_reset(&mut self, now: Instant) {
+        if let State::Operating(llp) = self.state {
+            lock(&self.rnic).handle_reset(now, llp);
+        }
+        self.outgoing.clear();
+        self.end();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match &self.state {
+            State::Operating(llp) => {
+                lock(&self.rnic).handle_timeout(now, *llp);
+                self.work(now);
+            }
+            State::Startup(_) => self.refuse(now),
+            State::Refused => self.abort(),
+            State::Over => {}
+        }
+    }
+
+    fn serve(&mut self, now: Instant) {
+        self.work(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let State::Operating(llp) = self.state else { return self.outgoing.pop_front() };
+        let mut octets = Vec::new();
+        let sent = lock(&self.rnic).poll_transmit(now, llp, |slices| {
+            slices.iter().for_each(|slice| octets.extend_from_slice(slice));
+            octets.len()
+        });
+        match sent {
+            Sent::Nothing => None,
+            Sent::Octets(_) => Some(Transmit::Octets(octets.into())),
+            Sent::Fin => Some(Transmit::Fin),
+            Sent::Reset => Some(Transmit::Reset),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Operating(llp) => lock(&self.rnic).poll_timeout(llp),
+            _ => self.deadline,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        match self.state {
+            State::Operating(llp) => lock(&self.rnic).is_stream_over(llp),
+            State::Startup(_) | State::Refused => false,
+            State::Over => self.outgoing.is_empty(),
+        }
+    }
+}
+
+impl Rping {
+    /// A start-up frame that is no good: close.
+    fn refuse(&mut self, now: Instant) {
+        self.state = State::Refused;
+        self.outgoing.push_back(Transmit::Fin);
+        self.deadline = Some(now + self.settings.close_timeout);
+    }
+
+    fn abort(&mut self) {
+        self.outgoing.push_back(Transmit::Reset);
+        self.end();
+    }
+
+    fn end(&mut self) {
+        (self.state, self.deadline) = (State::Over, None);
+    }
+
+    /// A good Request: the Queue Pair takes over, and its Reply goes out in front of everything.
+    fn begin(&mut self, now: Instant, decision: WaitDecision) -> Result<(), WorkloadError> {
+        let mut reply = Vec::new();
+        let negotiated = decision.accept(&self.settings.private_data, &mut reply);
+        let verbs = self.open()?;
+        let agreed = negotiated.enhanced;
+        let mut rnic = lock(&self.rnic);
+        let llp = rnic.attach_stream(LlpSettings::new(&negotiated, self.settings.emss))?;
+        self.state = State::Operating(llp);
+        let modify = QpModify {
+            llp: Some(llp),
+            stream_message: Some(reply.into()),
+            ird: agreed.map(|agreed| agreed.ird.into()),
+            ord: agreed.map(|agreed| agreed.ord.into()),
+            ..QpModify::to(QpState::Rts)
+        };
+        rnic.modify_qp(now, verbs.qp, &modify)?;
+        Ok(())
+    }
+
+    /// Makes what the connection needs, and posts its receives. What was made when something fails stays until the RNIC goes.
+    fn open(&mut self) -> Result<Verbs, WorkloadError> {
+        let mut rnic = lock(&self.rnic);
+        let pd = rnic.allocate_pd()?;
+        let (cq, _) = rnic.create_cq(WORK, None)?;
+        let init = QpInit { max_sq_wrs: WORK, max_rq_wrs: WORK, ord: READS, ird: READS, ..QpInit::new(pd, cq, cq) };
+        let (qp, _, _) = rnic.create_qp(init, None)?;
+        let messages = Region::register(&mut rnic, pd, 0, (MESSAGE * RECEIVES) as usize, Access::LOCAL)?;
+        let data = Region::register(&mut rnic, pd, 1, RpingServer::SIZE as usize, REMOTE)?;
+        let verbs = Verbs { pd, cq, qp, messages, data };
+        (0..u64::from(RECEIVES)).try_for_each(|slot| verbs.post_receive(&mut rnic, slot))?;
+        self.verbs = Some(verbs);
+        Ok(verbs)
+    }
+
+    /// Does what the completions that are there call for.
+    fn work(&mut self, now: Instant) {
+        let Some(verbs) = self.verbs else { return };
+        let mut rnic = lock(&self.rnic);
+        while let Ok(completion) = rnic.poll_cq(verbs.cq) {
+            let next = match completion.status {
+                CompletionStatus::Success => verbs.react(&mut rnic, self.turn, &completion),
+                _ => Ok(Turn::Nothing),
+            };
+            self.turn = next.unwrap_or_else(|_| {
+                // It may be closing already.
+                let _ = rnic.modify_qp(now, verbs.qp, &QpModify::to(QpState::Closing));
+                Turn::Nothing
+            });
+        }
+    }
+}
+
+impl Verbs {
+    /// What is waited for next.
+    fn react(&self, rnic: &mut Rnic, turn: Turn, done: &WorkCompletion) -> Result<Turn, WorkloadError> {
+        let out_of_turn = || Err(WorkloadError::Protocol("a Send out of turn".to_owned()));
+        match (done.operation, turn) {
+            (_, Turn::Nothing) => Ok(turn),
+            (CompletedOperation::Receive, Turn::Source) => {
+                let source = self.take(rnic, done)?;
+                let local = self.data.part(0, source.size);
+                let read = Operation::Read { local, remote: source.address, invalidate_local: false };
+                rnic.post_send(self.qp, vec![SendWr::new(0, read)])?;
+                Ok(Turn::Data(source.size))
+            }
+            (CompletedOperation::Read, Turn::Data(size)) => {
+                self.go_ahead(rnic)?;
+                Ok(Turn::Sink(size))
+            }
+            (CompletedOperation::Receive, Turn::Sink(size)) => {
+                let sink = self.take(rnic, done)?;
+                // rping writes a C string: up to the first zero octet, and that octet.
+                let text = rnic.buffer(self.data.buffer())?.iter().take(size as usize).position(|octet| *octet == 0);
+                let length = text.and_then(|zero| u32::try_from(zero + 1).ok()).unwrap_or(size).min(sink.size);
+                let payload = Payload::Gather(vec![self.data.part(0, length)]);
+                let write = Operation::Write { payload, remote: sink.address };
+                rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, write) }])?;
+                self.go_ahead(rnic)?;
+                Ok(Turn::Source)
+            }
+            (CompletedOperation::Receive, Turn::Data(_)) => out_of_turn(),
+            _ => Ok(turn),
+        }
+    }
+
+    /// What a client's Send says; its receive is posted again.
+    fn take(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<Advertisement, WorkloadError> {
+        let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
+        let octets = rnic.buffer(self.messages.buffer())?.get(start..);
+        let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
+        // A client that is content may close at once: no receive can be posted any more then, and none is needed.
+        let _ = self.post_receive(rnic, received.wr_id);
+        advertisement
+            .filter(|advertisement| advertisement.size <= RpingServer::SIZE)
+            .ok_or_else(|| WorkloadError::Protocol("a Send that is not rping's".to_owned()))
+    }
+
+    fn go_ahead(&self, rnic: &mut Rnic) -> Result<(), WorkloadError> {
+        let payload = Payload::Inline(Bytes::from_static(&[0; MESSAGE as usize]));
+        let send = Operation::Send { payload, solicited: false, invalidate: None };
+        rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, send) }])?;
+        Ok(())
+    }
+
+    fn post_receive(&self, rnic: &mut Rnic, slot: u64) -> Result<(), WorkloadError> {
+        let scatter = vec![self.messages.part(slot * u64::from(MESSAGE), MESSAGE)];
+        rnic.post_receive(self.qp, vec![ReceiveWr { wr_id: slot, scatter }])?;
+        Ok(())
+    }
+}
+
+impl Drop for Rping {
+    fn drop(&mut self) {
+        let Some(Verbs { pd, cq, qp, messages, data }) = self.verbs else { return };
+        let mut rnic = lock(&self.rnic);
+        // Nobody asks for what does not come back.
+        let _ = rnic.destroy_qp(qp);
+        let _ = rnic.destroy_cq(cq);
+        for region in [messages, data] {
+            region.deregister(&mut rnic);
+        }
+        let _ = rnic.deallocate_pd(pd);
+    }
+}
