@@ -128,6 +128,12 @@
 ---@field within? number
 ---@field opcode? integer
 ---@field payload? string
+---@field last? boolean
+---@field stag? integer
+---@field tagged_offset? integer
+---@field qn? integer
+---@field msn? integer
+---@field mo? integer
 ---@field crc? boolean
 
 ---@class weft.fields.expect_octets
@@ -138,11 +144,21 @@
 ---@field begins string
 ---@field keep? boolean
 
+---@class weft.fields.expect_terminate
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field code? string|string[]
+---@field told? string|string[]
+---@field error? string|string[]
+
 ---@class weft.fields.expect_silence
 ---@field requirement? string|string[]
 ---@field shows? string|string[]
 ---@field overdue_fails? boolean
 ---@field within? number
+---@field open? boolean
 
 ---@class weft.fields.expect_close
 ---@field requirement? string|string[]
@@ -151,6 +167,7 @@
 ---@field within? number
 ---@field or_reject? boolean
 ---@field after_terminate? boolean
+---@field graceful? boolean
 
 ---@class weft.Reply
 ---@field octets string
@@ -180,6 +197,23 @@
 ---@field qn integer?
 ---@field msn integer?
 ---@field mo integer?
+
+---@class weft.Terminate: weft.Fpdu
+---@field layer integer
+---@field error_type integer
+---@field code integer
+---@field m boolean
+---@field d boolean
+---@field r boolean
+---@field reserved integer
+---@field rest string
+
+---@class weft.Operation
+---@field msn integer
+---@field ird integer?
+---@field stag integer?
+---@field to integer?
+---@field length integer?
 
 ---@class weft.Message
 ---@operator concat(weft.Message|string): weft.Message
@@ -225,6 +259,11 @@ function Connection:expect_reply(options) end
 ---@return weft.Fpdu
 function Connection:expect_fpdu(options) end
 
+---The target refuses what it was sent: a Terminate with one of these errors, or a close. `requirement` is about the refusal, `told` about the Terminate, `code` about its error.
+---@param options? weft.fields.expect_terminate
+---@return weft.Terminate?
+function Connection:expect_terminate(options) end
+
 ---The target's next octets begin so.
 ---@param options? weft.fields.expect_octets
 ---@return string
@@ -267,6 +306,11 @@ function Tester:connect() end
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Reply
 function Tester:start_up(options) end
+
+---A connection in Full Operation: the service's first exchange is done, and FPDUs went both ways.
+---@param options? weft.fields.mpa_request
+---@return weft.Connection, weft.Operation
+function Tester:operate(options) end
 
 ---The Request that this target accepts.
 ---@param options? weft.fields.mpa_request

@@ -59,6 +59,22 @@ pub(crate) fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
     octets
 }
 
+/// The ULPDUs of a Read Response, or a part of one, with at most `most` octets of data each.
+pub(crate) fn read_response(stag: u32, tagged_offset: u64, data: &[u8], most: usize) -> Vec<Vec<u8>> {
+    let count = data.len().div_ceil(most.max(1)).max(1);
+    let segment = |index: usize| {
+        let start = index * most;
+        let header = RawTagged {
+            control: ddp::Control::new(true, index + 1 == count, ddp::Control::VERSION),
+            ulp_control: rdmap::Control::new(Opcode::READ_RESPONSE, rdmap::Control::VERSION),
+            stag: stag.into(),
+            tagged_offset: tagged_offset.wrapping_add(start as u64).into(),
+        };
+        [header.as_bytes(), &data[start..data.len().min(start + most)]].concat()
+    };
+    (0..count).map(segment).collect()
+}
+
 /// The ready-to-receive message that an initiator chooses among those that the Reply allows, as a ULPDU: a zero-length Write before a
 /// zero-length Read before a zero-length Send (RFC 6581 section 9.2). The STags mean nothing.
 pub(crate) fn ready_to_receive(agreed: &Enhanced) -> Option<(Rtr, Vec<u8>)> {
@@ -121,6 +137,14 @@ mod tests {
             Enhanced { peer_to_peer: true, ird: 1, ord: 1, rtr_write: true, rtr_read: true, ..Enhanced::default() };
         let fields = StartupFields { revision: 2, enhanced: Some(enhanced), ..StartupFields::REQUEST };
         assert_eq!(startup(&fields)[16..], [0x50, 0x02, 0x00, 0x04, 0x80, 0x01, 0xc0, 0x01]);
+    }
+
+    /// RFC 5041 Figure 4, RFC 5040 Figure 3: T=1, L on the last alone, opcode 2, TO goes on.
+    #[test]
+    fn a_read_response_is_cut() {
+        let made = read_response(7, 0x10, b"abcde", 3);
+        assert_eq!(made, [&b"\x81\x42\0\0\0\x07\0\0\0\0\0\0\0\x10abc"[..], b"\xc1\x42\0\0\0\x07\0\0\0\0\0\0\0\x13de"]);
+        assert_eq!(read_response(7, 0, b"", 3).len(), 1);
     }
 
     #[test]

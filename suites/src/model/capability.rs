@@ -15,12 +15,16 @@ pub enum Capability {
     Echo,
     /// Sends markers when asked to.
     Markers,
+    /// Full Operation can be entered: echo or rping runs on it. Follows from the target's service; nobody declares it.
+    Operation,
     /// Answers an MPA Request of revision 1.
     #[serde(rename = "revision-1")]
     Revision1,
     /// Answers an MPA Request of revision 2 (RFC 6581).
     #[serde(rename = "revision-2")]
     Revision2,
+    /// `rping -s` runs on it. Follows from the target's service; nobody declares it.
+    Rping,
 }
 
 impl fmt::Display for Capability {
@@ -29,8 +33,10 @@ impl fmt::Display for Capability {
             Capability::Crc => "crc",
             Capability::Echo => "echo",
             Capability::Markers => "markers",
+            Capability::Operation => "operation",
             Capability::Revision1 => "revision-1",
             Capability::Revision2 => "revision-2",
+            Capability::Rping => "rping",
         })
     }
 }

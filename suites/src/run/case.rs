@@ -47,9 +47,11 @@ impl Site {
             let why = format!("The target is unreachable, as the first case found: {why}.");
             return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
         }
-        let stage = Stage::new(self.target.clone(), self.live.link(), key.clone(), self.sink.clone());
+        let service = self.target.service_for(&case.info.capabilities);
+        let target = Arc::new(Target { service, ..Target::clone(&self.target) });
+        let stage = Stage::new(target.clone(), self.live.link(service)?, key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
-        let invoked = invoke(case, key, stage.clone(), self.target.clone(), self.suites.limits, seed).await;
+        let invoked = invoke(case, key, stage.clone(), target, self.suites.limits, seed).await;
         let mut stage = stage.lock().await;
         stage.leave().await;
         match &stage.log.refused {
@@ -94,14 +96,18 @@ impl Site {
             return Some(format!("The target's role is {role}, and the case judges a target that is {judged}."));
         }
         let has = |capability: &Capability| match capability {
-            Capability::Echo => self.target.service == Service::Echo,
+            Capability::Echo => self.target.offers(Service::Echo),
+            Capability::Operation => self.target.service != Service::None,
+            Capability::Rping => self.target.offers(Service::Rping),
             declared => self.target.capabilities.contains(declared),
         };
         let missing = case.capabilities.iter().find(|capability| !has(capability))?;
-        if *missing == Capability::Echo {
-            return Some("No echo service runs on the target.".to_owned());
-        }
-        Some(format!("The target does not declare the capability {missing}."))
+        Some(match missing {
+            Capability::Echo => "No echo service runs on the target.".to_owned(),
+            Capability::Operation => "Neither echo nor rping runs on the target.".to_owned(),
+            Capability::Rping => "No rping -s runs on the target.".to_owned(),
+            declared => format!("The target does not declare the capability {declared}."),
+        })
     }
 }
 

@@ -42,6 +42,14 @@ const TESTER: &[Method] = &[
     },
     Method {
         table: Some("mpa.request"),
+        gives: Some("weft.Connection, weft.Operation"),
+        ..method(
+            "operate",
+            "A connection in Full Operation: the service's first exchange is done, and FPDUs went both ways",
+        )
+    },
+    Method {
+        table: Some("mpa.request"),
         gives: Some("weft.Message"),
         ..method("request", "The Request that this target accepts")
     },
@@ -73,6 +81,14 @@ const CONNECTION: &[Method] = &[
         table: Some("expect_fpdu"),
         gives: Some("weft.Fpdu"),
         ..method("expect_fpdu", "The target sends an FPDU of these fields")
+    },
+    Method {
+        table: Some("expect_terminate"),
+        gives: Some("weft.Terminate?"),
+        ..method(
+            "expect_terminate",
+            "The target refuses what it was sent: a Terminate with one of these errors, or a close. `requirement` is about the refusal, `told` about the Terminate, `code` about its error",
+        )
     },
     Method {
         table: Some("expect_octets"),
@@ -139,7 +155,12 @@ fn generate() -> mlua::Result<String> {
             let _ = writeln!(text, "---@field {}{optional} {is}", field.name);
         }
     }
-    for (class, fields) in [("weft.Reply", &message::REPLY_FIELDS[..]), ("weft.Fpdu", &message::FPDU_FIELDS[..])] {
+    for (class, fields) in [
+        ("weft.Reply", &message::REPLY_FIELDS[..]),
+        ("weft.Fpdu", &message::FPDU_FIELDS[..]),
+        ("weft.Terminate: weft.Fpdu", &message::TERMINATE_FIELDS[..]),
+        ("weft.Operation", &message::OPERATION_FIELDS[..]),
+    ] {
         let _ = writeln!(text, "\n---@class {class}");
         for (name, is) in fields {
             let _ = writeln!(text, "---@field {name} {is}");
@@ -211,6 +232,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.expect_reply(None)?;
     reader.expect_fpdu(None)?;
     reader.expect_octets(Some(table("return { begins = '' }")?))?;
+    reader.expect_terminate(None)?;
     reader.expect_silence(None)?;
     reader.expect_close(None)?;
     Ok(lua.remove_app_data::<Asked>().map(|asked| asked.0).unwrap_or_default())
@@ -225,7 +247,7 @@ fn lua_type(rust: &str) -> &'static str {
     match rust.rsplit("::").next().unwrap_or(rust) {
         "bool" => "boolean",
         "f64" => "number",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "integer",
+        "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "integer",
         "Vec<usize>" => "integer[]",
         "String" | "LuaString" => "string",
         "String>" => "string[]",

@@ -7,7 +7,7 @@ use weft_core::RequirementId;
 
 use super::fields::Fields;
 use super::location::here;
-use crate::stage::{Before, Expectation, FpduFields, ReplyFields};
+use crate::stage::{Before, Close, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
 use crate::target::Target;
 
 /// Seconds that a target has for a Reply, or for an FPDU.
@@ -76,19 +76,41 @@ impl Reader<'_> {
         Ok(shows)
     }
 
-    pub(super) fn expect_close(&self, table: Option<Table>) -> mlua::Result<(Expectation, Before)> {
+    pub(super) fn expect_close(&self, table: Option<Table>) -> mlua::Result<(Expectation, Before, Close)> {
         let mut fields = Fields::new(self.lua, "expect_close", table);
         let expectation = self.expectation(&mut fields, CLOSE_SECONDS)?;
         let before = Before { reject: fields.or("or_reject", false)?, terminate: fields.or("after_terminate", false)? };
+        let close = if fields.or("graceful", false)? { Close::Graceful } else { Close::Any };
         fields.done()?;
-        Ok((expectation, before))
+        Ok((expectation, before, close))
     }
 
-    pub(super) fn expect_silence(&self, table: Option<Table>) -> mlua::Result<Expectation> {
+    /// `error`: one, or a list, of `"12 01"`: layer and type, then the code, in hexadecimal.
+    pub(super) fn expect_terminate(&self, table: Option<Table>) -> mlua::Result<(Expectation, TerminateFields)> {
+        let mut fields = Fields::new(self.lua, "expect_terminate", table);
+        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        let mut wanted = TerminateFields {
+            errors: Vec::new(),
+            code: self.ids(&mut fields, "code")?,
+            told: self.ids(&mut fields, "told")?,
+        };
+        for error in fields.optional::<Ids>("error")?.map(|Ids(errors)| errors).unwrap_or_default() {
+            let octets = error.split_once(' ').and_then(|(control, code)| {
+                Some([u8::from_str_radix(control, 16).ok()?, u8::from_str_radix(code, 16).ok()?])
+            });
+            let why = || fields.wrong("error", &format!("{error:?}: expected two octets in hexadecimal, as \"12 01\""));
+            wanted.errors.push(octets.ok_or_else(why)?);
+        }
+        fields.done()?;
+        Ok((expectation, wanted))
+    }
+
+    pub(super) fn expect_silence(&self, table: Option<Table>) -> mlua::Result<(Expectation, bool)> {
         let mut fields = Fields::new(self.lua, "expect_silence", table);
         let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;
+        let open = fields.or("open", false)?;
         fields.done()?;
-        Ok(expectation)
+        Ok((expectation, open))
     }
 
     pub(super) fn expect_reply(&self, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
@@ -111,6 +133,14 @@ impl Reader<'_> {
         let wanted = FpduFields {
             opcode: fields.optional("opcode")?,
             payload: fields.octets("payload")?,
+            header: HeaderFields {
+                last: fields.optional("last")?,
+                stag: fields.optional("stag")?,
+                tagged_offset: fields.optional::<i64>("tagged_offset")?.map(i64::cast_unsigned),
+                qn: fields.optional("qn")?,
+                msn: fields.optional("msn")?,
+                mo: fields.optional("mo")?,
+            },
             crc: fields.or("crc", false)?,
         };
         fields.done()?;

@@ -10,12 +10,14 @@
 //! t:note("...")                          -- a line for the transcript
 //! local conn = t:connect()               -- TCP only
 //! local conn, reply = t:start_up { ... } -- TCP, t:request { ... }, a Reply with R=0, and a pause before the first FPDU
+//! local conn, op = t:operate { ... }     -- as start_up, and the service's first exchange: FPDUs went both ways; see weft.Operation
 //! conn:send(message_or_octets, { cuts = { 3, 16 }, pause = 0.01 })
 //! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false, revision = 1, crc = true }
 //! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
 //! conn:expect_octets { begins = "\0\0\0\0", keep = true }
 //! conn:expect_silence { requirement = "MPA-...", within = 2 }
 //! local seconds = conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
+//! local terminate = conn:expect_terminate { requirement = "DDP-...", error = "12 01", code = "DDP-...", told = "RDMAP-..." }
 //! conn:finish()                          -- FIN alone
 //! conn:close()                           -- FIN, and wait for the target's
 //! conn:reset()
@@ -94,6 +96,23 @@ impl UserData for Tester {
                 Ok((Connection { stage, target, requirements, number }, message::reply_table(&lua, &reply)?))
             }
         });
+        methods.add_async_method("operate", |lua, tester, table: Option<Table>| {
+            let (at, stage) = (here(&lua), tester.stage.clone());
+            let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
+            let request = message::startup_from_lua(&lua, target.request.clone(), table);
+            let read = tester.reader(&lua).expect_reply(None);
+            async move {
+                let (request, (expectation, _)) = (request?, read?);
+                let (number, operation) = {
+                    let mut stage = stage.lock().await;
+                    let number = stage.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
+                    let operation = stage.operate(number, &request, &expectation).await;
+                    (number, operation.map_err(mlua::Error::external)?)
+                };
+                let operation = message::operation_table(&lua, &operation)?;
+                Ok((Connection { stage, target, requirements, number }, operation))
+            }
+        });
         methods.add_method("request", |lua, tester, table: Option<Table>| {
             message::startup_from_lua(lua, tester.target.request.clone(), table)
         });
@@ -167,8 +186,8 @@ impl UserData for Connection {
             let (stage, number) = (conn.stage.clone(), conn.number);
             let read = conn.reader(&lua).expect_close(table);
             async move {
-                let (expectation, before) = read?;
-                let took = stage.lock().await.expect_close(number, &expectation, before).await;
+                let (expectation, before, close) = read?;
+                let took = stage.lock().await.expect_close(number, &expectation, before, close).await;
                 took.map(|took| took.as_secs_f64()).map_err(mlua::Error::external)
             }
         });
@@ -176,8 +195,8 @@ impl UserData for Connection {
             let (stage, number) = (conn.stage.clone(), conn.number);
             let read = conn.reader(&lua).expect_silence(table);
             async move {
-                let expectation = read?;
-                stage.lock().await.expect_silence(number, &expectation).await.map_err(mlua::Error::external)
+                let (expectation, open) = read?;
+                stage.lock().await.expect_silence(number, &expectation, open).await.map_err(mlua::Error::external)
             }
         });
         methods.add_async_method("expect_reply", |lua, conn, table: Option<Table>| {
@@ -196,6 +215,16 @@ impl UserData for Connection {
                 let (expectation, wanted) = read?;
                 let fpdu = stage.lock().await.expect_fpdu(number, &expectation, &wanted).await;
                 message::fpdu_table(&lua, &fpdu.map_err(mlua::Error::external)?)
+            }
+        });
+        methods.add_async_method("expect_terminate", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).expect_terminate(table);
+            async move {
+                let (expectation, wanted) = read?;
+                let fpdu = stage.lock().await.expect_terminate(number, &expectation, &wanted).await;
+                let fpdu = fpdu.map_err(mlua::Error::external)?;
+                fpdu.map(|fpdu| message::terminate_table(&lua, &fpdu)).transpose()
             }
         });
         methods.add_async_method("expect_octets", |lua, conn, table: Option<Table>| {

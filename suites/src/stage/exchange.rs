@@ -1,14 +1,13 @@
 //! The good exchange: what shows that the target is alive and does its work.
 //!
-//! With the echo service: Request, Reply with R=0, a Send, the same octets back in a Send, an orderly close. Where nothing
-//! is known above MPA: Request, Reply with R=0, an orderly close.
+//! With the echo service: Request, Reply with R=0, a Send, the same octets back in a Send, an orderly close. With rping, its ritual in
+//! place of the Send. Where nothing is known above MPA: Request, Reply with R=0, an orderly close.
 
 use weft_core::RequirementId;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::Startup;
 use weft_core::wire::rdmap::Opcode;
 
-use super::expect::NoFrame;
 use super::fpdu::{crc_is_right, ulpdu};
 use super::{Arrival, Expectation, Stage, Stop, describe};
 use crate::correct::{self, Rtr, StartupFields};
@@ -21,12 +20,38 @@ const PAYLOAD: &[u8] = b"weft good exchange";
 /// Seconds that the target has for its Reply, and again for its echo.
 const ANSWER_SECONDS: f64 = 5.0;
 
+/// Octets of rping's data where nothing else is asked for: its own default.
+const RPING_SIZE: u32 = 64;
+
 /// What start-up came to.
-struct Started {
+pub(super) struct Started {
     /// CRCs are in use.
-    crc: bool,
+    pub(super) crc: bool,
     /// What the tester sent to show that it is ready.
     rtr: Option<Rtr>,
+    /// IRD of an enhanced Reply.
+    pub(super) ird: Option<u16>,
+}
+
+/// What a script goes on with in Full Operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// MSN of the tester's next Send.
+    pub(crate) msn: u32,
+    /// A tagged buffer of the target: the sink of rping's Read.
+    pub(crate) buffer: Option<TaggedBuffer>,
+    /// Reads that the target holds at a time, as its enhanced Reply tells.
+    pub(crate) ird: Option<u16>,
+}
+
+/// Octets of the target that a tagged segment can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaggedBuffer {
+    pub(crate) stag: u32,
+    /// TO of its first octet.
+    pub(crate) tagged_offset: u64,
+    /// As many as its server was given.
+    pub(crate) length: u32,
 }
 
 impl Stage {
@@ -39,14 +64,15 @@ impl Stage {
         let number = self.connect(at).await?;
         let within = self.target.scaled(ANSWER_SECONDS);
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
-        let done = match self.start_up(number, &expectation).await? {
-            Ok(started) if self.target.service == Service::Echo => self.echo(number, &started, &expectation).await?,
-            Ok(_) => Ok(()),
+        let request = Message::new("MPA Request", correct::startup(&self.target.request));
+        let done = match self.start_up(number, &request, &expectation).await? {
+            Ok(started) => self.work(number, &started, &expectation).await?,
             Err(why) => Err(why),
         };
         let expected = match self.target.service {
             Service::Echo => "a good exchange: Reply with R=0, and the Send's octets back",
-            Service::Rping | Service::None => "a good exchange: Reply with R=0",
+            Service::Rping => "a good exchange: Reply with R=0, and rping's ritual",
+            Service::None => "a good exchange: Reply with R=0",
         };
         match done {
             Ok(()) => {
@@ -59,6 +85,48 @@ impl Stage {
         }
     }
 
+    /// What the target's service is for, once.
+    async fn work(
+        &mut self,
+        number: u32,
+        started: &Started,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        match self.target.service {
+            Service::None => Ok(Ok(())),
+            Service::Echo => self.echo(number, started, expectation).await,
+            Service::Rping => match self.first_half(number, started, RPING_SIZE, expectation).await? {
+                Ok(operation) => self.second_half(number, started, operation.msn, RPING_SIZE, expectation).await,
+                Err(why) => Ok(Err(why)),
+            },
+        }
+    }
+
+    /// Request and Reply, and then what brings the target's service into Full Operation: it has sent FPDUs, and so may send more.
+    pub(crate) async fn operate(
+        &mut self,
+        number: u32,
+        request: &Message,
+        expectation: &Expectation,
+    ) -> Result<Operation, Stop> {
+        let begun = match self.start_up(number, request, expectation).await? {
+            Ok(started) => match self.target.service {
+                Service::Echo => {
+                    let msn = if started.rtr == Some(Rtr::Send) { 3 } else { 2 };
+                    let done = self.echo(number, &started, expectation).await?;
+                    done.map(|()| Operation { msn, buffer: None, ird: started.ird })
+                }
+                Service::Rping => self.first_half(number, &started, RPING_SIZE, expectation).await?,
+                Service::None => Err("nothing is known above MPA".to_owned()),
+            },
+            Err(why) => Err(why),
+        };
+        if begun.is_ok() {
+            self.log.answered();
+        }
+        begun.map_err(|why| self.undecided(expectation, "Full Operation", &why))
+    }
+
     /// Sends a Request on a connection of its own. Gives the Reply, or what came instead.
     pub(crate) async fn probe(&mut self, request: &StartupFields) -> Result<Result<Vec<u8>, String>, Stop> {
         let number = self.connect(None).await?;
@@ -66,25 +134,20 @@ impl Stage {
         self.put(number, &Message::new("MPA Request", correct::startup(request)), None).await?;
         let reply = self.reply(number, &expectation).await?;
         self.abort(number, None).await?;
-        Ok(reply.map_err(|none| match none {
-            NoFrame::Fin => "closed the connection".to_owned(),
-            NoFrame::Reset => "reset the connection".to_owned(),
-            NoFrame::TimedOut => "did not answer".to_owned(),
-            NoFrame::Other(what) => format!("sent {what}"),
-        }))
+        Ok(reply.map_err(|none| none.to_string()))
     }
 
     /// Request and Reply, and in the peer-to-peer model the ready-to-receive message.
-    async fn start_up(&mut self, number: u32, expectation: &Expectation) -> Result<Result<Started, String>, Stop> {
-        let request = self.target.request.clone();
-        let message = Message::new("MPA Request", correct::startup(&request));
-        self.put(number, &message, expectation.at.as_ref()).await?;
+    async fn start_up(
+        &mut self,
+        number: u32,
+        request: &Message,
+        expectation: &Expectation,
+    ) -> Result<Result<Started, String>, Stop> {
+        self.put(number, request, expectation.at.as_ref()).await?;
         let reply = match self.reply(number, expectation).await? {
             Ok(reply) => reply,
-            Err(NoFrame::Fin) => return Ok(Err("it closed the connection instead of a Reply".into())),
-            Err(NoFrame::Reset) => return Ok(Err("it reset the connection instead of a Reply".into())),
-            Err(NoFrame::TimedOut) => return Ok(Err("it did not answer the Request".into())),
-            Err(NoFrame::Other(what)) => return Ok(Err(format!("it answered the Request with {what}"))),
+            Err(none) => return Ok(Err(format!("it {none} where its Reply was due"))),
         };
         let frame = match Startup::parse(&reply) {
             Ok(frame) => frame,
@@ -93,13 +156,15 @@ impl Stage {
         if frame.reject {
             return Ok(Err("it rejected the connection".into()));
         }
-        if frame.markers && self.target.service == Service::Echo {
+        if frame.markers && self.target.service != Service::None {
             return Ok(Err("it asks for markers, which this exchange does not send".into()));
         }
-        if request.enhanced.is_some() && frame.enhanced.is_none() {
+        let asked = Startup::parse(&request.octets).ok();
+        if asked.is_some_and(|asked| asked.enhanced.is_some()) && frame.enhanced.is_none() {
             return Ok(Err("its Reply to an enhanced Request is not enhanced".into()));
         }
-        let mut started = Started { crc: frame.crc || request.crc, rtr: None };
+        let mut started = Started { crc: frame.crc || asked.is_some_and(|asked| asked.crc), rtr: None, ird: None };
+        started.ird = frame.enhanced.map(|words| words.ird);
         if let Some(agreed) = frame.enhanced.filter(|agreed| agreed.peer_to_peer) {
             let Some((kind, ulpdu)) = correct::ready_to_receive(&agreed) else {
                 return Ok(Err("its Reply agrees to no ready-to-receive message".into()));
@@ -120,6 +185,56 @@ impl Stage {
         Ok(self.receive(number, settled, expectation.at.as_ref()).await? == Arrival::TimedOut)
     }
 
+    /// The first Send of a connection. A ready-to-receive Send has used up the first number (RFC 5040 section 5.3).
+    pub(super) async fn first_send(
+        &mut self,
+        number: u32,
+        started: &Started,
+        payload: &[u8],
+        expectation: &Expectation,
+    ) -> Result<Result<u32, String>, Stop> {
+        if started.rtr.is_none() && !self.settle(number, expectation).await? {
+            return Ok(Err("it did not wait for the first FPDU behind its Reply".into()));
+        }
+        let msn = if started.rtr == Some(Rtr::Send) { 2 } else { 1 };
+        self.put_ulpdu(number, "Send", &correct::send(msn, payload), started, expectation).await?;
+        Ok(Ok(msn))
+    }
+
+    /// Sends a right FPDU.
+    pub(super) async fn put_ulpdu(
+        &mut self,
+        number: u32,
+        name: &str,
+        ulpdu: &[u8],
+        started: &Started,
+        expectation: &Expectation,
+    ) -> Result<(), Stop> {
+        let message = Message::new(format!("FPDU with {name}"), correct::fpdu(ulpdu, started.crc));
+        self.put(number, &message, expectation.at.as_ref()).await
+    }
+
+    /// The target's next FPDU, but for the answer to a ready-to-receive Read; `due` says which one that should be.
+    pub(super) async fn answer(
+        &mut self,
+        number: u32,
+        started: &Started,
+        due: &str,
+        expectation: &Expectation,
+    ) -> Result<Result<Vec<u8>, String>, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        loop {
+            match self.fpdu(number, deadline, expectation.at.as_ref()).await? {
+                Ok(fpdu) if started.rtr == Some(Rtr::Read) && is_empty_response(&fpdu) => {}
+                Ok(fpdu) if started.crc && !crc_is_right(&fpdu) => {
+                    return Ok(Err("the CRC of its FPDU is wrong".into()));
+                }
+                Ok(fpdu) => return Ok(Ok(fpdu)),
+                Err(none) => return Ok(Err(format!("it {none} where {due} was due"))),
+            }
+        }
+    }
+
     /// A Send there, and the same octets back.
     async fn echo(
         &mut self,
@@ -127,38 +242,23 @@ impl Stage {
         started: &Started,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
-        let at = expectation.at.as_ref();
-        if started.rtr.is_none() && !self.settle(number, expectation).await? {
-            return Ok(Err("it did not wait for the first FPDU behind its Reply".into()));
+        if let Err(why) = self.first_send(number, started, PAYLOAD, expectation).await? {
+            return Ok(Err(why));
         }
-        // A ready-to-receive Send uses up the first number (RFC 5040 section 5.3).
-        let msn = if started.rtr == Some(Rtr::Send) { 2 } else { 1 };
-        let message = Message::new("FPDU with Send", correct::fpdu(&correct::send(msn, PAYLOAD), started.crc));
-        self.put(number, &message, at).await?;
-        let deadline = self.link.now() + expectation.within;
-        loop {
-            match self.fpdu(number, deadline, at).await? {
-                // The answer to a ready-to-receive Read.
-                Ok(fpdu) if started.rtr == Some(Rtr::Read) && is_read_response(&fpdu) => {}
-                Ok(fpdu) => return Ok(judge_echo(&fpdu, started.crc)),
-                Err(NoFrame::Fin) => return Ok(Err("it closed the connection instead of echoing the Send".into())),
-                Err(NoFrame::Reset) => return Ok(Err("it reset the connection instead of echoing the Send".into())),
-                Err(NoFrame::TimedOut) => return Ok(Err("it did not echo the Send".into())),
-                Err(NoFrame::Other(what)) => return Ok(Err(format!("it answered the Send with {what}"))),
-            }
-        }
+        let echo = self.answer(number, started, "the echo of its Send", expectation).await?;
+        Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
     }
 }
 
-fn is_read_response(fpdu: &[u8]) -> bool {
-    Segment::parse(ulpdu(fpdu)).is_ok_and(|segment| segment.ulp_control().opcode() == Opcode::READ_RESPONSE)
+fn is_empty_response(fpdu: &[u8]) -> bool {
+    Segment::parse(ulpdu(fpdu)).is_ok_and(|segment| {
+        segment.ulp_control().opcode() == Opcode::READ_RESPONSE
+            && matches!(segment, Segment::Tagged(_, payload) if payload.is_empty())
+    })
 }
 
 /// Does a whole FPDU hold the Send that was to come back?
-fn judge_echo(fpdu: &[u8], crc: bool) -> Result<(), String> {
-    if crc && !crc_is_right(fpdu) {
-        return Err("the CRC of its FPDU is wrong".into());
-    }
+fn judge_echo(fpdu: &[u8]) -> Result<(), String> {
     match Segment::parse(ulpdu(fpdu)) {
         Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload == PAYLOAD => Ok(()),
         _ => Err(format!("it answered the Send with {}", describe::stream(fpdu))),
@@ -171,15 +271,9 @@ mod tests {
 
     #[test]
     fn only_the_same_octets_are_an_echo() {
-        let good = correct::fpdu(&correct::send(1, PAYLOAD), true);
-        assert_eq!(judge_echo(&good, true), Ok(()));
+        assert_eq!(judge_echo(&correct::fpdu(&correct::send(1, PAYLOAD), true)), Ok(()));
         let other = correct::fpdu(&correct::send(1, b"other"), true);
-        assert!(judge_echo(&other, true).unwrap_err().contains("Send"));
-        let mut damaged = good.clone();
-        damaged[25] ^= 1;
-        assert!(judge_echo(&damaged, true).unwrap_err().contains("CRC"));
-        let without = correct::fpdu(&correct::send(1, PAYLOAD), false);
-        assert_eq!(judge_echo(&without, false), Ok(()));
-        assert!(judge_echo(&correct::fpdu(b"", true), true).is_err());
+        assert!(judge_echo(&other).unwrap_err().contains("Send"));
+        assert!(judge_echo(&correct::fpdu(b"", true)).is_err());
     }
 }

@@ -48,6 +48,16 @@ pub(crate) struct Before {
     pub(crate) terminate: bool,
 }
 
+/// How a connection is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Close {
+    /// FIN or reset.
+    #[default]
+    Any,
+    /// FIN.
+    Graceful,
+}
+
 /// What a Reply must hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReplyFields {
@@ -63,8 +73,19 @@ pub(super) enum NoFrame {
     Fin,
     Reset,
     TimedOut,
-    /// Octets that are no Reply.
+    /// Octets that are none.
     Other(String),
+}
+
+impl std::fmt::Display for NoFrame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoFrame::Fin => f.write_str("closed the connection"),
+            NoFrame::Reset => f.write_str("reset the connection"),
+            NoFrame::TimedOut => f.write_str("did not answer"),
+            NoFrame::Other(what) => write!(f, "sent {what}"),
+        }
+    }
 }
 
 impl Stage {
@@ -74,16 +95,17 @@ impl Stage {
         number: u32,
         expectation: &Expectation,
         before: Before,
+        close: Close,
     ) -> Result<Duration, Stop> {
-        let expected = match before.terminate {
-            true => "the target closes the connection and sends no octet before but a Terminate",
-            false => "the target closes the connection and sends no octet before",
+        let expected = match (before.terminate, close) {
+            (true, _) => "the target closes the connection and sends no octet before but a Terminate",
+            (false, Close::Any) => "the target closes the connection and sends no octet before",
+            (false, Close::Graceful) => "the target closes the connection by FIN and sends no octet before",
         };
         let mut sent = "no octet before";
         let began = self.link.now();
         let deadline = began + expectation.within;
         let at = expectation.at.as_ref();
-        let waited = expectation.within.as_secs_f64();
         let closed = loop {
             let unread = &mut self.conn(number, at)?.unread;
             if before.terminate && sent == "no octet before" && begins_terminate(unread) {
@@ -106,8 +128,7 @@ impl Stage {
                 Arrival::Fin => break "FIN",
                 Arrival::Reset => break "reset",
                 Arrival::TimedOut => {
-                    let text = format!("nothing within {waited} s");
-                    self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                    let text = self.silence(number, expectation);
                     return Err(self.overdue(expectation, expected, &format!("{text}, and the connection stays open")));
                 }
             }
@@ -115,6 +136,9 @@ impl Stage {
         let took = self.link.now().saturating_duration_since(began);
         self.finish(number, at).await?;
         let actual = format!("{closed} after {} ms, {sent}", milliseconds(took));
+        if close == Close::Graceful && closed != "FIN" {
+            return Err(self.unmet(expectation, expected, &actual));
+        }
         self.met(number, expectation, expected, &actual);
         Ok(took)
     }
@@ -127,7 +151,6 @@ impl Stage {
         fields: &ReplyFields,
     ) -> Result<Vec<u8>, Stop> {
         let expected = fields.to_string();
-        let waited = expectation.within.as_secs_f64();
         let actual = match self.reply(number, expectation).await? {
             Ok(reply) => {
                 let text = describe::stream(&reply);
@@ -139,24 +162,31 @@ impl Stage {
                 self.mark_wrong(number);
                 format!("it sent {text}")
             }
-            Err(NoFrame::Other(what)) => {
-                self.mark_wrong(number);
-                format!("it sent {what}")
-            }
-            Err(NoFrame::Fin) => "it closed the connection".into(),
-            Err(NoFrame::Reset) => "it reset the connection".into(),
             Err(NoFrame::TimedOut) => {
-                let text = format!("nothing within {waited} s");
-                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                let text = self.silence(number, expectation);
                 return Err(self.overdue(expectation, &expected, &text));
+            }
+            Err(none) => {
+                if matches!(none, NoFrame::Other(_)) {
+                    self.mark_wrong(number);
+                }
+                format!("it {none}")
             }
         };
         Err(self.unmet(expectation, &expected, &actual))
     }
 
-    /// The target sends nothing until the time is over; that it closes is fine.
-    pub(crate) async fn expect_silence(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
-        const EXPECTED: &str = "the target sends no octet";
+    /// The target sends nothing until the time is over; that it closes is fine, unless the connection has to stay `open`.
+    pub(crate) async fn expect_silence(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        open: bool,
+    ) -> Result<(), Stop> {
+        let expected = match open {
+            true => "the target sends no octet, and keeps the connection open",
+            false => "the target sends no octet",
+        };
         let deadline = self.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let arrival = match self.conn(number, at)?.unread.is_empty() {
@@ -167,18 +197,25 @@ impl Stage {
             Arrival::Octets => {
                 let answer = std::mem::take(&mut self.conn(number, at)?.unread);
                 self.mark_wrong(number);
-                return Err(self.unmet(expectation, EXPECTED, &format!("it sent {}", describe::stream(&answer))));
+                return Err(self.unmet(expectation, expected, &format!("it sent {}", describe::stream(&answer))));
+            }
+            Arrival::Fin | Arrival::Reset if open => {
+                let what = if arrival == Arrival::Fin { NoFrame::Fin } else { NoFrame::Reset };
+                return Err(self.unmet(expectation, expected, &format!("it {what}")));
             }
             Arrival::Fin => "it closed the connection, no octet before".to_owned(),
             Arrival::Reset => "it reset the connection, no octet before".to_owned(),
-            Arrival::TimedOut => {
-                let text = format!("nothing within {} s", expectation.within.as_secs_f64());
-                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
-                text
-            }
+            Arrival::TimedOut => self.silence(number, expectation),
         };
-        self.met(number, expectation, EXPECTED, &actual);
+        self.met(number, expectation, expected, &actual);
         Ok(())
+    }
+
+    /// The time of an expectation is over and nothing came.
+    pub(super) fn silence(&mut self, number: u32, expectation: &Expectation) -> String {
+        let text = format!("nothing within {} s", expectation.within.as_secs_f64());
+        self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+        text
     }
 
     /// Takes one whole Reply from the stream.

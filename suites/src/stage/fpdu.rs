@@ -15,8 +15,66 @@ pub(crate) struct FpduFields {
     pub(crate) opcode: Option<u8>,
     /// What is behind the headers.
     pub(crate) payload: Option<Vec<u8>>,
+    /// Fields of its DDP header.
+    pub(crate) header: HeaderFields,
     /// The CRC field is right.
     pub(crate) crc: bool,
+}
+
+/// What a DDP header must hold; STag and TO only a tagged one has, QN, MSN and MO only an untagged one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HeaderFields {
+    pub(crate) last: Option<bool>,
+    pub(crate) stag: Option<u32>,
+    pub(crate) tagged_offset: Option<u64>,
+    pub(crate) qn: Option<u32>,
+    pub(crate) msn: Option<u32>,
+    pub(crate) mo: Option<u32>,
+}
+
+impl HeaderFields {
+    /// The first field that is another, and its value.
+    fn miss(&self, segment: &Segment<'_>) -> Option<String> {
+        let last = segment.control().last();
+        if self.last.is_some_and(|wanted| wanted != last) {
+            return Some(format!(", whose L is {}", u8::from(last)));
+        }
+        let (tagged, untagged) = match segment {
+            Segment::Tagged(header, _) => (Some(header), None),
+            Segment::Untagged(header, _) => (None, Some(header)),
+        };
+        let fields = [
+            ("STag", self.stag.map(u64::from), tagged.map(|header| header.stag.get().into())),
+            ("TO", self.tagged_offset, tagged.map(|header| header.tagged_offset.get())),
+            ("QN", self.qn.map(u64::from), untagged.map(|header| header.qn.get().into())),
+            ("MSN", self.msn.map(u64::from), untagged.map(|header| header.msn.get().into())),
+            ("MO", self.mo.map(u64::from), untagged.map(|header| header.mo.get().into())),
+        ];
+        let other = fields.into_iter().find(|(_, wanted, found)| wanted.is_some() && wanted != found);
+        other.map(|(name, _, found)| match found {
+            Some(found) => format!(", whose {name} is {found:#x}"),
+            None => format!(", which has no {name}"),
+        })
+    }
+}
+
+impl std::fmt::Display for HeaderFields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(last) = self.last {
+            write!(f, ", L={}", u8::from(last))?;
+        }
+        let fields = [
+            ("STag", self.stag.map(u64::from)),
+            ("TO", self.tagged_offset),
+            ("QN", self.qn.map(u64::from)),
+            ("MSN", self.msn.map(u64::from)),
+            ("MO", self.mo.map(u64::from)),
+        ];
+        fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .try_for_each(|(name, value)| write!(f, ", {name} {value:#x}"))
+    }
 }
 
 impl Stage {
@@ -42,17 +100,11 @@ impl Stage {
                     format!("it sent {}{what}", describe::stream(&fpdu))
                 }
             },
-            Err(NoFrame::Other(what)) => {
-                self.mark_wrong(number);
-                format!("it sent {what}, which is no whole FPDU")
-            }
-            Err(NoFrame::Fin) => "it closed the connection".into(),
-            Err(NoFrame::Reset) => "it reset the connection".into(),
             Err(NoFrame::TimedOut) => {
-                let text = format!("nothing within {} s", expectation.within.as_secs_f64());
-                self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+                let text = self.silence(number, expectation);
                 return Err(self.overdue(expectation, &expected, &text));
             }
+            Err(none) => self.no_fpdu(number, &none),
         };
         Err(self.unmet(expectation, &expected, &actual))
     }
@@ -101,6 +153,15 @@ impl Stage {
                 Err(self.unmet(expectation, &expected, &actual))
             }
         }
+    }
+
+    /// What came in place of an FPDU.
+    pub(super) fn no_fpdu(&mut self, number: u32, none: &NoFrame) -> String {
+        if !matches!(none, NoFrame::Other(_)) {
+            return format!("it {none}");
+        }
+        self.mark_wrong(number);
+        format!("it {none}, which is no whole FPDU")
     }
 
     /// Takes one whole FPDU from the stream.
@@ -152,6 +213,9 @@ impl FpduFields {
         if self.opcode.is_some() && opcode != self.opcode {
             return Some(String::new());
         }
+        if let Some(what) = segment.as_ref().and_then(|segment| self.header.miss(segment)) {
+            return Some(what);
+        }
         let payload = match segment {
             Some(Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) => payload,
             None => &[],
@@ -170,6 +234,7 @@ impl std::fmt::Display for FpduFields {
         if let Some(payload) = &self.payload {
             write!(f, ", {} octets of payload", payload.len())?;
         }
+        write!(f, "{}", self.header)?;
         if self.crc { f.write_str(", with a right CRC") } else { Ok(()) }
     }
 }
@@ -186,13 +251,24 @@ mod tests {
     #[test]
     fn each_field_is_looked_at() {
         let fpdu = correct::fpdu(&correct::send(1, b"hi"), true);
-        let wanted = |opcode, payload: &[u8], crc| FpduFields { opcode, payload: Some(payload.to_vec()), crc };
+        let wanted = |opcode, payload: &[u8], crc| {
+            let header = HeaderFields { msn: Some(1), ..HeaderFields::default() };
+            FpduFields { opcode, payload: Some(payload.to_vec()), header, crc }
+        };
+        let other =
+            FpduFields { header: HeaderFields { stag: Some(1), ..HeaderFields::default() }, ..FpduFields::default() };
         assert_eq!(wanted(Some(3), b"hi", true).miss(&fpdu), None);
+        assert_eq!(other.miss(&fpdu).unwrap(), ", which has no STag");
+        let second = correct::fpdu(&correct::send(2, b"hi"), true);
+        assert_eq!(wanted(Some(3), b"hi", true).miss(&second).unwrap(), ", whose MSN is 0x2");
         assert!(wanted(Some(5), b"hi", true).miss(&fpdu).is_some());
         assert!(wanted(None, b"ho", true).miss(&fpdu).is_some());
         let unchecked = correct::fpdu(&correct::send(1, b"hi"), false);
         assert!(wanted(None, b"hi", true).miss(&unchecked).is_some());
         assert_eq!(wanted(None, b"hi", false).miss(&unchecked), None);
-        assert_eq!(wanted(Some(3), b"", true).to_string(), "an FPDU with Send, 0 octets of payload, with a right CRC");
+        assert_eq!(
+            wanted(Some(3), b"", true).to_string(),
+            "an FPDU with Send, 0 octets of payload, MSN 0x1, with a right CRC"
+        );
     }
 }

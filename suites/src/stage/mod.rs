@@ -9,15 +9,19 @@ mod exchange;
 mod expect;
 mod fpdu;
 mod log;
+mod rping;
+mod terminate;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use weft_peer::driver::{Link, LinkError, Received, TapeEvent, TesterConnection};
 
-pub(crate) use expect::{Before, Expectation, ReplyFields};
-pub(crate) use fpdu::{FpduFields, crc_is_right, ulpdu};
+pub(crate) use exchange::Operation;
+pub(crate) use expect::{Before, Close, Expectation, ReplyFields};
+pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
 pub(crate) use log::{Decision, Log, Met};
+pub(crate) use terminate::TerminateFields;
 
 use crate::model::{CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
 use crate::script::message::Message;

@@ -31,7 +31,8 @@ pub async fn check(target: &Target) -> Result<Vec<Probe>, OpenError> {
     let described = Arc::new(target.clone());
     let stage = || {
         let key = CaseKey::new("target/check");
-        Stage::new(described.clone(), live.link(), key, Arc::new(|_: &Event| {}))
+        let link = live.link(described.service)?;
+        Ok::<_, OpenError>(Stage::new(described.clone(), link, key, Arc::new(|_: &Event| {})))
     };
     if !target.role.plays(Role::Responder) {
         let text = "it is an initiator: it comes by itself when a run waits for it".to_owned();
@@ -39,7 +40,7 @@ pub async fn check(target: &Target) -> Result<Vec<Probe>, OpenError> {
     }
     let mut probes = Vec::new();
     for what in ["a good exchange", "a second one"] {
-        let mut stage = stage();
+        let mut stage = stage()?;
         let done = stage.good_exchange(Vec::new(), None).await;
         stage.leave().await;
         let why = stage.log.decision.as_ref().and_then(|decision| decision.actual.clone());
@@ -64,7 +65,7 @@ pub async fn check(target: &Target) -> Result<Vec<Probe>, OpenError> {
         ("revision 2, enhanced", with(enhanced)),
         ("revision 2, peer to peer", with(ready)),
     ] {
-        let mut stage = stage();
+        let mut stage = stage()?;
         let answer = stage.probe(&request).await;
         stage.leave().await;
         let text = match answer {

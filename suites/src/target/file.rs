@@ -18,6 +18,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::{ENHANCED_LEN, Enhanced, NOT_NEGOTIATED};
+use weft_peer::service::RpingServer;
 
 use super::{PRESETS, Preset, Service, Target, TargetError};
 use crate::baseline::BaselineEntry;
@@ -65,6 +66,9 @@ pub struct TargetFile {
     /// Deviations of a builtin target, by name.
     #[serde(default)]
     pub deviations: Vec<String>,
+    /// Octets that `rping -s` was given with `-S`, 64 to 65535. Default 64, as rping's.
+    #[serde(default)]
+    pub rping_size: Option<u32>,
     /// How the tester starts a connection that the target accepts.
     #[serde(default)]
     pub startup: StartupTable,
@@ -184,6 +188,11 @@ impl Target {
         if !(0.1..=1000.0).contains(&time_scale) {
             return Err(wrong(format!("time_scale = {time_scale}: expected 0.1 to 1000")));
         }
+        let rping_size =
+            fields.rping_size.unwrap_or(if fields.kind == TargetKind::Tcp { 64 } else { RpingServer::SIZE });
+        if !(64..=RpingServer::SIZE).contains(&rping_size) {
+            return Err(wrong(format!("rping_size = {rping_size}: expected 64 to {}", RpingServer::SIZE)));
+        }
         let revision = fields.startup.revision.unwrap_or(1);
         let is_tcp = fields.kind == TargetKind::Tcp;
         if is_tcp != fields.address.is_some() {
@@ -233,6 +242,7 @@ impl Target {
                 ..StartupFields::REQUEST
             },
             settle: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
+            rping_size,
             baseline: fields.baseline,
             ..Self::builtin()
         };

@@ -1,13 +1,20 @@
 //! A target while a run lasts.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use tokio::task::AbortHandle;
 use weft_peer::Settings;
+use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
+use weft_peer::driver::device::random_seed;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
-use weft_peer::driver::{Link, TcpLink, VirtualLink};
+use weft_peer::driver::{Device, Link, TcpLink, VirtualLink};
+use weft_peer::memory::MemorySettings;
+use weft_peer::service::RpingServer;
+use weft_peer::verbs::{Node, RnicError, RnicSettings};
+use weft_peer::workload::{WorkloadError, ping};
 
-use super::{Target, TargetKind};
+use super::{Service, Target, TargetKind};
 
 /// Seconds that a connection attempt may take.
 const CONNECT_SECONDS: f64 = 5.0;
@@ -26,6 +33,9 @@ pub enum OpenError {
     /// The builtin responder does not start.
     #[error("the builtin responder does not start: {0}")]
     Builtin(std::io::Error),
+    /// Its RNIC does not open.
+    #[error("the builtin responder has no RNIC: {0}")]
+    Rnic(#[from] RnicError),
 }
 
 /// The resolver's own words, without those of the library in front of them.
@@ -39,10 +49,16 @@ pub struct Live {
     reach: Reach,
     connect_timeout: Duration,
     server: Option<StopHandle>,
+    rping: Option<AbortHandle>,
 }
 
 enum Reach {
     Virtual(Settings),
+    /// The ports of the echo service and of rping.
+    BuiltinTcp {
+        echo: SocketAddr,
+        rping: SocketAddr,
+    },
     Tcp(SocketAddr),
 }
 
@@ -53,25 +69,53 @@ impl Live {
     /// See [`OpenError`].
     pub async fn open(target: &Target) -> Result<Self, OpenError> {
         let settings = Settings { deviations: target.deviations.clone(), ..Settings::default() };
-        let mut stop = None;
-        let reach = match target.kind {
-            TargetKind::Builtin => Reach::Virtual(settings),
+        let connect_timeout = target.scaled(CONNECT_SECONDS);
+        let mut live = Live { reach: Reach::Virtual(settings.clone()), connect_timeout, server: None, rping: None };
+        match target.kind {
+            // Its RNIC is made for each link: see whether it can be.
+            TargetKind::Builtin => drop(VirtualLink::rping(settings)?),
             TargetKind::BuiltinTcp => {
+                let rping = live.start_rping(&settings)?;
                 let settings = ServerSettings { connection: settings, ..ServerSettings::default() };
-                let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let server = Server::bind(loopback, settings).map_err(OpenError::Builtin)?;
-                stop = Some(server.stop_handle());
-                let address = server.local_addr();
+                let server = Server::bind(LOOPBACK, settings).map_err(OpenError::Builtin)?;
+                live.server = Some(server.stop_handle());
+                let echo = server.local_addr();
                 tokio::spawn(async move {
                     if let Err(error) = server.run().await {
                         tracing::warn!(%error, "the builtin responder ended");
                     }
                 });
-                Reach::Tcp(address)
+                live.reach = Reach::BuiltinTcp { echo, rping };
             }
-            TargetKind::Tcp => Reach::Tcp(resolve(target.address.as_deref().unwrap_or_default()).await?),
-        };
-        Ok(Live { reach, connect_timeout: target.scaled(CONNECT_SECONDS), server: stop })
+            TargetKind::Tcp => {
+                live.reach = Reach::Tcp(resolve(target.address.as_deref().unwrap_or_default()).await?);
+            }
+        }
+        Ok(live)
+    }
+
+    /// `rping -s` on a software RNIC in real time.
+    fn start_rping(&mut self, settings: &Settings) -> Result<SocketAddr, OpenError> {
+        let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
+        let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
+        rnic.deviate(settings.deviations.clone());
+        let device = Device::new(rnic);
+        let cm = CmSettings { mpa: settings.mpa, startup_timeout: settings.startup_timeout };
+        let listener = Listener::bind(&device, LOOPBACK, cm).map_err(OpenError::Builtin)?;
+        let address = listener.local_addr();
+        let serving = tokio::spawn(async move {
+            loop {
+                let request = listener.next().await;
+                let device = device.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = serve_rping(&device, request).await {
+                        tracing::debug!(%error, "a connection of the builtin rping ended");
+                    }
+                });
+            }
+        });
+        self.rping = Some(serving.abort_handle());
+        Ok(address)
     }
 
     /// Time costs nothing on its links, and cases do not disturb each other.
@@ -79,20 +123,42 @@ impl Live {
         matches!(self.reach, Reach::Virtual(_))
     }
 
-    /// A link of its own for one case; its clock begins now.
-    #[must_use]
-    pub fn link(&self) -> Link {
-        match &self.reach {
-            Reach::Virtual(settings) => Link::Virtual(VirtualLink::echo(settings.clone())),
-            Reach::Tcp(address) => Link::Tcp(TcpLink::new(*address).with_connect_timeout(self.connect_timeout)),
-        }
+    /// A link of its own for one case, to this service where the target has several; its clock begins now.
+    ///
+    /// # Errors
+    /// The builtin target has no RNIC.
+    pub fn link(&self, service: Service) -> Result<Link, OpenError> {
+        let address = match &self.reach {
+            Reach::Virtual(settings) if service == Service::Rping => {
+                return Ok(Link::Virtual(VirtualLink::rping(settings.clone())?));
+            }
+            Reach::Virtual(settings) => return Ok(Link::Virtual(VirtualLink::echo(settings.clone()))),
+            Reach::BuiltinTcp { rping, .. } if service == Service::Rping => *rping,
+            Reach::BuiltinTcp { echo, .. } => *echo,
+            Reach::Tcp(address) => *address,
+        };
+        Ok(Link::Tcp(TcpLink::new(address).with_connect_timeout(self.connect_timeout)))
     }
+}
+
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Serves one client to its end.
+async fn serve_rping(device: &Device, request: Result<ConnectRequest, CmError>) -> Result<(), WorkloadError> {
+    let request = request?;
+    let mut server = ping::Server::new(device, RpingServer::SIZE)?;
+    server.accept(request)?;
+    while server.round().await?.is_some() {}
+    server.disconnect().await
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
         if let Some(server) = &self.server {
             server.stop();
+        }
+        if let Some(rping) = &self.rping {
+            rping.abort();
         }
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use weft_peer::Deviations;
 use weft_peer::hostile::Deviation;
+use weft_peer::service::RpingServer;
 
 pub use check::{Probe, check};
 pub use file::{EnhancedTable, RtrKind, StartupTable, TargetFile, TargetKind};
@@ -29,7 +30,7 @@ use crate::model::{Capability, Role, TargetInfo};
 pub enum Service {
     /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server -e`).
     Echo,
-    /// `rping -s`: a Send that is not rping's own ends the connection, so the start-up alone is the good exchange.
+    /// `rping -s`: its ritual is the good exchange; a Send that is not the ritual's ends the connection.
     Rping,
     /// Nothing is known above MPA: the start-up alone is the good exchange.
     None,
@@ -60,6 +61,8 @@ pub struct Target {
     pub(crate) deviations: Deviations,
     pub(crate) request: StartupFields,
     pub(crate) settle: Duration,
+    /// Octets that `rping -s` has for its data.
+    pub(crate) rping_size: u32,
     pub(crate) baseline: Vec<BaselineEntry>,
 }
 
@@ -160,6 +163,7 @@ impl Target {
             deviations: Deviations::default(),
             request: StartupFields::REQUEST,
             settle: Duration::ZERO,
+            rping_size: RpingServer::SIZE,
             baseline: Vec::new(),
         }
     }
@@ -218,6 +222,22 @@ impl Target {
             service: self.service.as_str().into(),
             capabilities: self.capabilities.clone(),
             deviations: self.deviations.iter().map(|deviation| deviation.name.to_owned()).collect(),
+        }
+    }
+
+    /// Does this service run on it? On a builtin target both do.
+    pub(crate) fn offers(&self, service: Service) -> bool {
+        let builtin = self.kind != TargetKind::Tcp && matches!(service, Service::Echo | Service::Rping);
+        self.service == service || builtin
+    }
+
+    /// Which service a case with these needs is run against.
+    pub(crate) fn service_for(&self, capabilities: &[Capability]) -> Service {
+        let wanted = |capability, service| capabilities.contains(&capability) && self.offers(service);
+        match () {
+            () if wanted(Capability::Rping, Service::Rping) => Service::Rping,
+            () if wanted(Capability::Echo, Service::Echo) => Service::Echo,
+            () => self.service,
         }
     }
 

@@ -62,7 +62,7 @@ async fn a_target_that_dies_of_the_stimulus_is_inconclusive() {
 async fn silence_is_inconclusive() {
     let result = result_against(|stream| async move { std::mem::forget(stream) }).await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("did not answer the Request"), "{}", result.explanation);
+    assert!(result.explanation.contains("did not answer"), "{}", result.explanation);
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn garbage_is_inconclusive_and_told() {
     })
     .await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("answered the Request with"), "{}", result.explanation);
+    assert!(result.explanation.contains("where its Reply was due"), "{}", result.explanation);
 }
 
 #[tokio::test]
@@ -84,12 +84,12 @@ async fn a_reply_that_announces_more_than_it_sends_is_inconclusive() {
     })
     .await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("answered the Request with 20 octets"), "{}", result.explanation);
+    assert!(result.explanation.contains("sent 20 octets where its Reply was due"), "{}", result.explanation);
 }
 
 #[tokio::test]
 async fn a_close_at_once_is_inconclusive() {
     let result = result_against(|stream| async move { drop(stream) }).await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("the connection instead of a Reply"), "{}", result.explanation);
+    assert!(result.explanation.contains("the connection where its Reply was due"), "{}", result.explanation);
 }

@@ -16,7 +16,10 @@ use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
 use crate::correct::StartupFields;
 use crate::model::{Mark, MarkKind};
 
-pub(crate) use read::{FPDU_FIELDS, REPLY_FIELDS, fpdu_table, reply_table};
+pub(crate) use read::{
+    FPDU_FIELDS, OPERATION_FIELDS, REPLY_FIELDS, TERMINATE_FIELDS, fpdu_table, operation_table, reply_table,
+    terminate_table,
+};
 pub(crate) use startup::from_lua as startup_from_lua;
 
 /// Most octets that one message may have; the greatest legal FPDU is a tenth of it.

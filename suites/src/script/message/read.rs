@@ -4,7 +4,7 @@ use mlua::{Lua, Table};
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::Startup;
 
-use crate::stage::{crc_is_right, ulpdu};
+use crate::stage::{Operation, crc_is_right, ulpdu};
 
 /// Fields of what [`reply_table`] makes, with their types in Lua.
 pub(crate) const REPLY_FIELDS: [(&str, &str); 13] = [
@@ -38,6 +38,53 @@ pub(crate) const FPDU_FIELDS: [(&str, &str); 12] = [
     ("msn", "integer?"),
     ("mo", "integer?"),
 ];
+
+/// Fields of what [`terminate_table`] makes, beside those of an FPDU.
+pub(crate) const TERMINATE_FIELDS: [(&str, &str); 8] = [
+    ("layer", "integer"),
+    ("error_type", "integer"),
+    ("code", "integer"),
+    ("m", "boolean"),
+    ("d", "boolean"),
+    ("r", "boolean"),
+    ("reserved", "integer"),
+    ("rest", "string"),
+];
+
+/// Fields of what [`operation_table`] makes.
+pub(crate) const OPERATION_FIELDS: [(&str, &str); 5] =
+    [("msn", "integer"), ("ird", "integer?"), ("stag", "integer?"), ("to", "integer?"), ("length", "integer?")];
+
+/// What a script goes on with in Full Operation: the MSN of its next Send; IRD, where the Reply is enhanced; STag, TO and octets of a tagged buffer of the target,
+/// where its service names one.
+pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.set("msn", operation.msn)?;
+    table.set("ird", operation.ird)?;
+    if let Some(buffer) = operation.buffer {
+        table.set("stag", buffer.stag)?;
+        table.set("to", buffer.tagged_offset.cast_signed())?;
+        table.set("length", buffer.length)?;
+    }
+    Ok(table)
+}
+
+/// The fields of an FPDU with a Terminate (RFC 5040 Figure 7); `rest` is what stands behind its first four octets.
+pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
+    let table = fpdu_table(lua, octets)?;
+    let payload = table.get::<Option<mlua::LuaString>>("payload")?;
+    let payload = payload.map(|payload| payload.as_bytes().to_vec()).unwrap_or_default();
+    let octet = |at: usize| payload.get(at).copied().unwrap_or_default();
+    table.set("layer", octet(0) >> 4)?;
+    table.set("error_type", octet(0) & 0xf)?;
+    table.set("code", octet(1))?;
+    for (name, bit) in [("m", 0x80), ("d", 0x40), ("r", 0x20)] {
+        table.set(name, octet(2) & bit != 0)?;
+    }
+    table.set("reserved", u16::from_be_bytes([octet(2) & 0x1f, octet(3)]))?;
+    table.set("rest", lua.create_string(payload.get(4..).unwrap_or_default())?)?;
+    Ok(table)
+}
 
 /// The fields of a Reply; those of RFC 6581 where it is enhanced.
 pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
@@ -75,7 +122,7 @@ pub(crate) fn fpdu_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let payload = match segment {
         Segment::Tagged(header, payload) => {
             table.set("stag", header.stag.get())?;
-            table.set("tagged_offset", header.tagged_offset.get())?;
+            table.set("tagged_offset", header.tagged_offset.get().cast_signed())?;
             payload
         }
         Segment::Untagged(header, payload) => {
@@ -107,6 +154,22 @@ mod tests {
         assert_eq!((table.get::<u16>("ird").unwrap(), table.get::<u16>("ord").unwrap()), (1, 2));
         assert_eq!(table.get::<String>("private_data").unwrap(), "hi");
         assert_eq!(names(&reply_table(&lua, b"x").unwrap()).into_iter().collect::<Vec<_>>(), ["octets"]);
+    }
+
+    /// RFC 5040 Figures 7 and 8: layer 1, type 2, code 1, M and D, the last reserved bit.
+    #[test]
+    fn a_terminate_is_read_bit_by_bit() {
+        let lua = Lua::new();
+        let ulpdu = b"\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x12\x01\xc0\x01\0\x12";
+        let table = terminate_table(&lua, &crate::correct::fpdu(ulpdu, true)).unwrap();
+        let number = |name: &str| table.get::<u32>(name).unwrap();
+        assert_eq!((number("layer"), number("error_type"), number("code"), number("reserved")), (1, 2, 1, 1));
+        let bit = |name: &str| table.get::<bool>(name).unwrap();
+        assert_eq!(
+            (bit("m"), bit("d"), bit("r"), table.get::<String>("rest").unwrap()),
+            (true, true, false, "\0\x12".into())
+        );
+        assert!(TERMINATE_FIELDS.iter().all(|(name, _)| names(&table).contains(*name)));
     }
 
     #[test]

@@ -12,10 +12,10 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     let mut fields = Fields::new(lua, "rdmap.read_request", table);
     let read = ReadRequest {
         sink_stag: fields.or("sink_stag", 1u32)?,
-        sink_to: fields.or("sink_to", 0u64)?,
+        sink_to: fields.or("sink_to", 0i64)?.cast_unsigned(),
         rdmardsz: fields.or("rdmardsz", 0u32)?,
         src_stag: fields.or("src_stag", 1u32)?,
-        src_to: fields.or("src_to", 0u64)?,
+        src_to: fields.or("src_to", 0i64)?.cast_unsigned(),
     };
     let header = ulpdu::untagged(&mut fields, Opcode::READ_REQUEST, queue::READ_REQUEST)?;
     fields.done()?;

@@ -16,7 +16,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
         control,
         ulp_control,
         stag: fields.or("stag", 1u32)?.into(),
-        tagged_offset: fields.or("tagged_offset", 0u64)?.into(),
+        tagged_offset: fields.or("tagged_offset", 0i64)?.cast_unsigned().into(),
     };
     fields.done()?;
     Ok(ulpdu::message(ulp_control.opcode(), &header, &payload))

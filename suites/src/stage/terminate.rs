@@ -1,0 +1,126 @@
+//! A refusal: the Terminate that tells an error, or a close without one.
+
+use weft_core::RequirementId;
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use super::expect::NoFrame;
+use super::fpdu::ulpdu;
+use super::{Expectation, Stage, Stop, describe};
+
+/// What a refusal must hold, apart from what every expectation has.
+///
+/// A refusal meets the requirements of the [`Expectation`] whichever way it is told: they are about what is refused. That there is a
+/// Terminate, and that it has the right error, are requirements of their own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TerminateFields {
+    /// The errors that will do: layer and type in one octet, then the code. None: any.
+    pub(crate) errors: Vec<[u8; 2]>,
+    /// The requirements that are broken when the Terminate has another error.
+    pub(crate) code: Vec<RequirementId>,
+    /// The requirements that are broken when there is no Terminate.
+    pub(crate) told: Vec<RequirementId>,
+}
+
+impl Stage {
+    /// The target refuses what it was sent. Gives the whole FPDU of its Terminate; without one, `None`.
+    pub(crate) async fn expect_terminate(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        fields: &TerminateFields,
+    ) -> Result<Option<Vec<u8>>, Stop> {
+        let expected = fields.to_string();
+        let at = expectation.at.as_ref();
+        let all = |ids: &[&[RequirementId]]| Expectation { requirements: ids.concat(), ..expectation.clone() };
+        let refused = all(&[&expectation.requirements]);
+        // Nothing that is about the refusal holds where there is none.
+        let everything = all(&[&expectation.requirements, &fields.told, &fields.code]);
+        let deadline = self.link.now() + expectation.within;
+        match self.fpdu(number, deadline, at).await? {
+            Ok(fpdu) => {
+                let text = describe::stream(&fpdu);
+                let Some(error) = error_of(&fpdu) else {
+                    self.mark_wrong(number);
+                    return Err(self.unmet(&everything, &expected, &format!("it sent {text}")));
+                };
+                self.log.answered();
+                let [control, code] = error;
+                let actual = format!("Terminate {control:02x} {code:02x}");
+                self.met(number, &all(&[&refused.requirements, &fields.told]), &expected, &actual);
+                let code = Expectation { shows: Vec::new(), ..all(&[&fields.code]) };
+                if fields.errors.is_empty() || fields.errors.contains(&error) {
+                    self.met(number, &code, &expected, &actual);
+                    return Ok(Some(fpdu));
+                }
+                self.mark_wrong(number);
+                Err(self.unmet(&code, &expected, &format!("it sent {actual}")))
+            }
+            Err(none @ (NoFrame::Fin | NoFrame::Reset)) => {
+                let actual = format!("it {none} without a Terminate");
+                self.met(number, &refused, &expected, &actual);
+                if !fields.told.is_empty() {
+                    return Err(self.unmet(
+                        &Expectation { shows: Vec::new(), ..all(&[&fields.told]) },
+                        &expected,
+                        &actual,
+                    ));
+                }
+                if !fields.code.is_empty() {
+                    let code = Expectation { shows: fields.code.clone(), requirements: Vec::new(), ..refused };
+                    return Err(self.undecided(&code, &expected, &actual));
+                }
+                Ok(None)
+            }
+            Err(NoFrame::TimedOut) => {
+                let text = self.silence(number, expectation);
+                Err(self.unmet(&everything, &expected, &format!("{text}, and the connection stays open")))
+            }
+            Err(none) => {
+                let actual = self.no_fpdu(number, &none);
+                Err(self.unmet(&everything, &expected, &actual))
+            }
+        }
+    }
+}
+
+/// Layer and type, and code, where the FPDU holds a Terminate.
+fn error_of(fpdu: &[u8]) -> Option<[u8; 2]> {
+    let segment = Segment::parse(ulpdu(fpdu)).ok()?;
+    let (Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) = segment;
+    let is_terminate = segment.ulp_control().opcode() == Opcode::TERMINATE;
+    payload.first_chunk().copied().filter(|_| is_terminate)
+}
+
+impl std::fmt::Display for TerminateFields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.told.is_empty() { "a refusal" } else { "a Terminate" })?;
+        for (place, [control, code]) in self.errors.iter().enumerate() {
+            write!(f, "{} {control:02x} {code:02x}", if place == 0 { ":" } else { " or" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::correct;
+
+    #[test]
+    fn only_a_terminate_has_an_error() {
+        // RFC 5040 Figure 7 behind an untagged header of queue 2.
+        let ulpdu = b"\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x12\x01\0\0";
+        assert_eq!(error_of(&correct::fpdu(ulpdu, true)), Some([0x12, 0x01]));
+        assert_eq!(error_of(&correct::fpdu(&ulpdu[..19], true)), None);
+        assert_eq!(error_of(&correct::fpdu(&correct::send(1, b"hi"), true)), None);
+    }
+
+    #[test]
+    fn what_is_expected_is_told() {
+        let any = TerminateFields::default();
+        assert_eq!(any.to_string(), "a refusal");
+        let one = TerminateFields { errors: vec![[0x12, 3], [0x12, 2]], ..any };
+        assert_eq!(one.to_string(), "a refusal: 12 03 or 12 02");
+    }
+}

@@ -1,0 +1,89 @@
+-- RFC 5041 section 4.1: the first octet of a DDP segment, as a Data Sink takes it.
+
+case {
+  id = "ddp/4.1-control/reserved",
+  version = 1,
+  title = "The four reserved bits of a segment are not looked at",
+  requirements = { "DDP-4.1-11" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "segment" },
+  parameters = { bits = { 0x04, 0x08, 0x10, 0x20, 0x3c } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn }:flip(0, p.bits) })
+    conn:expect_fpdu { requirement = "DDP-4.1-11", opcode = 3, payload = "weft", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/4.1-control/last",
+  version = 1,
+  title = "A Send is delivered when its last segment is there, and not before",
+  requirements = { "DDP-4.1-9", "DDP-5.4-2" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "segment" },
+  parameters = { first = { 1, 2, 3, 4, 7 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    local payload = "in two segments"
+    local head, tail = payload:sub(1, p.first), payload:sub(p.first + 1)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = head, msn = op.msn, last = false } })
+    conn:expect_silence { requirement = { "DDP-4.1-9", "DDP-5.4-2" }, within = 1 }
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = tail, msn = op.msn, mo = p.first } })
+    conn:expect_fpdu { requirement = { "DDP-4.1-9", "DDP-5.4-2" }, opcode = 3, payload = payload, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/4.1-control/version-untagged",
+  version = 1,
+  title = "An untagged segment of another DDP version is refused",
+  requirements = { "DDP-4.1-13", "DDP-7.2-13", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "segment", "refusal" },
+  parameters = { version = { 0, 2, 3 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, ddp_version = p.version } })
+    conn:expect_terminate { requirement = "DDP-4.1-13", told = "RDMAP-6.2.1-1", code = "DDP-7.2-13", error = "12 06" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/4.1-control/version-tagged",
+  version = 1,
+  title = "A tagged segment of another DDP version is refused",
+  requirements = { "DDP-4.1-13", "DDP-7.2-7", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "segment", "refusal" },
+  parameters = { version = { 0, 2, 3 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", ddp_version = p.version } })
+    conn:expect_terminate { requirement = "DDP-4.1-13", told = "RDMAP-6.2.1-1", code = "DDP-7.2-7", error = "11 04" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}

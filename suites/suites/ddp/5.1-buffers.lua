@@ -1,0 +1,118 @@
+-- RFC 5041 sections 4.2, 5.1 and 5.2: where a Data Sink puts tagged segments. rping's buffer is written to and read back.
+
+--- Reads octets of the target's buffer and holds them against these.
+local function expect_data(conn, op, at, data, msn, requirement)
+  conn:send(mpa.fpdu {
+    ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #data, src_stag = op.stag, src_to = op.to + at, msn = msn },
+  })
+  local got = ""
+  repeat
+    local fpdu = conn:expect_fpdu { requirement = requirement, opcode = 2, overdue_fails = true }
+    got = got .. fpdu.payload
+  until fpdu.last
+  return got == data
+end
+
+case {
+  id = "ddp/5.1-buffers/any-offset",
+  version = 1,
+  title = "A Write may begin at any octet, and its neighbours stay as they are",
+  requirements = { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "write" },
+  parameters = { at = { 1, 2, 3, 4, 5, 7, 31 }, length = { 1, 2, 3, 4, 5, 16 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    local ALL = { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" }
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = ("."):rep(64) } })
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + p.at, payload = ("w"):rep(p.length) },
+    })
+    local around = "." .. ("w"):rep(p.length) .. "."
+    local same = expect_data(conn, op, p.at - 1, around, 1, ALL)
+    t:check(same, {
+      requirement = ALL,
+      expected = "the octets written, and those around them as they were",
+      actual = same and "they are" or "others",
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/5.1-buffers/again",
+  version = 1,
+  title = "The same octets can be written again and again",
+  requirements = { "DDP-5.1.1-4" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "write" },
+  parameters = { times = { 2, 3, 16 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    for time = 1, p.times do
+      conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = ("time %02d"):format(time) } })
+    end
+    local same = expect_data(conn, op, 0, ("time %02d"):format(p.times), 1, "DDP-5.1.1-4")
+    t:check(same, {
+      requirement = "DDP-5.1.1-4",
+      expected = "the octets of the last Write",
+      actual = same and "they are" or "others",
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/5.1-buffers/no-octets",
+  version = 1,
+  title = "STag and TO of a tagged message of no octets are not looked at",
+  requirements = { "DDP-5.2-10", "RDMAP-5.1-12" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "write", "empty" },
+  parameters = { stag = { 0, 1, 0x12345678, 0xffffffff }, to = { 0, 1, -1 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = p.stag, tagged_offset = p.to } })
+    -- It has no effect, so nothing comes of it: no Terminate, and no close.
+    conn:expect_silence { requirement = { "DDP-5.2-10", "RDMAP-5.1-12" }, within = 1, open = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/5.1-buffers/own-queues",
+  version = 1,
+  title = "A Read Request does not use up a receive, and needs none",
+  requirements = { "DDP-5.1.2-5" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read" },
+
+  run = function(t)
+    t:good_exchange()
+
+    -- No Send came before it: whatever was posted for those was not touched. Of no octets, it asks for no right either. The Write in
+    -- front shows that it is no ready-to-receive message.
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.write() })
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
+    conn:expect_fpdu { requirement = "DDP-5.1.2-5", opcode = 2, payload = "", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}

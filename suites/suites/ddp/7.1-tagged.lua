@@ -1,0 +1,94 @@
+-- RFC 5041 sections 7.1 and 7.2, RFC 5040 section 4.8: tagged segments that a Data Sink refuses. rping's Read Request names a buffer
+-- of the target.
+
+case {
+  id = "ddp/7.1-tagged/stag",
+  version = 1,
+  title = "A Write to an STag that is not valid is refused",
+  requirements = { "DDP-7.1-10", "DDP-7.2-3", "DDP-8.3-7", "RDMAP-3.2-6", "RDMAP-4.8-44", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "write", "refusal" },
+  -- The key, the index, all of it, and the one that privileged consumers have for themselves.
+  parameters = { change = { 0x00000001, 0x000000ff, 0x00000100, 0x40000000, 0x80000000, 0xffffffff, "zero" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local stag = p.change == "zero" and 0 or op.stag ~ p.change
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = op.to, payload = "weft" } })
+    conn:expect_terminate {
+      requirement = { "DDP-7.1-10", "DDP-8.3-7" },
+      told = { "RDMAP-3.2-6", "RDMAP-6.2.1-1" },
+      code = { "DDP-7.2-3", "RDMAP-4.8-44" },
+      error = "11 00",
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/7.1-tagged/bounds",
+  version = 1,
+  title = "A Write of which an octet lies outside of the buffer is refused",
+  requirements = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-7.2-4", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "write", "refusal" },
+  parameters = {
+    -- Where it begins, from the begin or from the end of the buffer, and how many octets it has.
+    from = { "begin", "end" },
+    at = { -16, -1, 0, 1, 4096 },
+    length = { 1, 17 },
+  },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    local to = op.to + p.at + (p.from == "end" and op.length or 0)
+    local inside = p.from == "end" and p.at + p.length <= 0 or p.from == "begin" and p.at >= 0 and p.at + p.length <= op.length
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = to, payload = ("w"):rep(p.length) } })
+    local ALL = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3" }
+    if inside then
+      -- The other side of the line: these octets are good.
+      conn:expect_silence { requirement = ALL, shows = { "DDP-7.2-4", "RDMAP-6.2.1-1" }, within = 1, open = true }
+      conn:close()
+    else
+      -- Before a buffer whose first TO is 0 it is a wrap as well.
+      conn:expect_terminate { requirement = ALL, told = "RDMAP-6.2.1-1", code = "DDP-7.2-4", error = p.at < 0 and { "11 01", "11 03" } or "11 01" }
+      conn:expect_close()
+    end
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/7.1-tagged/wrap",
+  version = 1,
+  title = "A Write that goes beyond the greatest TO is refused",
+  requirements = { "DDP-7.1-14", "DDP-7.2-6", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "write", "refusal" },
+  parameters = { before = { 1, 8, 15 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = -p.before, payload = ("w"):rep(16) } })
+    conn:expect_terminate {
+      requirement = "DDP-7.1-14",
+      told = "RDMAP-6.2.1-1",
+      code = "DDP-7.2-6",
+      -- Its first octet is outside of the buffer already.
+      error = { "11 03", "11 01" },
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}

@@ -1,0 +1,132 @@
+-- RFC 5041 sections 7.1 and 7.2: untagged segments that a Data Sink refuses.
+
+case {
+  id = "ddp/7.1-untagged/queue-number",
+  version = 1,
+  title = "A segment for a queue that the stream does not have is refused",
+  requirements = { "DDP-7.1-1", "DDP-7.2-8", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "refusal" },
+  -- 3 is the queue of RFC 7306's Atomic Responses.
+  parameters = { qn = { 4, 5, 255, 256, 0x80000000, 0xffffffff } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } })
+    conn:expect_terminate { requirement = "DDP-7.1-1", told = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/7.1-untagged/msn",
+  version = 1,
+  title = "A Send whose MSN has no buffer, since it was used or is far ahead, is refused",
+  requirements = { "DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "refusal" },
+  -- Beside the one that is due: 0 would be right after 2^32 messages.
+  parameters = { ahead = { -2, -1, 100000, 0x7fffffff, 0x80000000 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local msn = (op.msn + p.ahead) & 0xffffffff
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = msn } })
+    conn:expect_terminate {
+      requirement = { "DDP-7.1-9", "RDMAP-7.2-1" },
+      told = "RDMAP-6.2.1-1",
+      code = "DDP-7.2-10",
+      -- Which of the two it is depends on how the buffers are kept.
+      error = { "12 03", "12 02" },
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/7.1-untagged/mo",
+  version = 1,
+  title = "A Send whose MO lies behind its buffer is refused",
+  requirements = { "DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "refusal" },
+  parameters = { mo = { 0x1000000, 0x7fffffff, 0xfffffff0, 0xffffffff } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, mo = p.mo } })
+    conn:expect_terminate {
+      requirement = "DDP-7.1-7",
+      told = "RDMAP-6.2.1-1",
+      code = "DDP-7.2-11",
+      -- It is both: an MO that is no good, and a message that is too long.
+      error = { "12 04", "12 05" },
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/7.1-untagged/too-long",
+  version = 1,
+  title = "A Send that is longer than its buffer is refused: rping's has 16 octets",
+  requirements = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4", "DDP-7.2-12", "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal" },
+  parameters = { length = { 17, 18, 20, 32, 1024 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.length), msn = op.msn } })
+    conn:expect_terminate {
+      requirement = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4" },
+      told = { "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
+      code = "DDP-7.2-12",
+      error = "12 05",
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/7.1-untagged/too-long-later",
+  version = 1,
+  title = "A second segment that goes beyond the end of the buffer is refused: rping's has 16 octets",
+  requirements = { "DDP-7.1-8", "DDP-7.2-12" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal" },
+  parameters = { first = { 1, 8, 15, 16 }, all = { 17, 20 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.first), msn = op.msn, last = false } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.all - p.first), msn = op.msn, mo = p.first } })
+    conn:expect_terminate { requirement = "DDP-7.1-8", code = "DDP-7.2-12", error = { "12 05", "12 04" } }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}

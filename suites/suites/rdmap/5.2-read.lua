@@ -1,0 +1,341 @@
+-- RFC 5040 sections 4.4, 5.2, 5.5 and 7.2: RDMA Reads of the target's memory. rping's Read Request names a buffer of the target.
+
+--- The octets of a whole Read Response, which has to be right in each segment.
+local function expect_response(conn, stag, to, requirement)
+  local data = ""
+  repeat
+    local fpdu = conn:expect_fpdu {
+      requirement = requirement, opcode = 2, stag = stag, tagged_offset = to + #data, overdue_fails = true,
+    }
+    data = data .. fpdu.payload
+  until fpdu.last
+  return data
+end
+
+--- Writes octets that differ from place to place.
+local function fill(conn, op, length)
+  local data = ""
+  while #data < length do
+    data = data .. string.pack(">I2", #data % 65521)
+  end
+  data = data:sub(1, length)
+  for at = 0, length - 1, 1024 do
+    local piece = data:sub(at + 1, at + 1024)
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = piece, last = at + #piece == length },
+    })
+  end
+  return data
+end
+
+local SERVED = {
+  "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
+  "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4",
+}
+
+case {
+  id = "rdmap/5.2-read/sink",
+  version = 1,
+  title = "A Read Response goes to the SinkSTag and the SinkTO of its request, whatever they are",
+  requirements = {
+    "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
+    "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
+  },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read" },
+  parameters = { stag = { 0, 1, 0x12345678, 0xffffffff }, to = { 0, 1, 3, 0x7fffffffffffffc0, -64 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    local data = fill(conn, op, 64)
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = p.stag, sink_to = p.to, rdmardsz = 63, src_stag = op.stag, src_to = op.to + 1 },
+    })
+    local read = expect_response(conn, p.stag, p.to, SERVED)
+    t:check(read == data:sub(2), {
+      requirement = { "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-4.4-6" },
+      expected = "the 63 octets behind the first",
+      actual = read == data:sub(2) and "they are" or #read .. " octets that differ",
+    })
+    -- One answer is one answer.
+    conn:expect_silence { requirement = { "RDMAP-5.2-1", "RDMAP-1.2-1" }, within = 0.5, open = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/source",
+  version = 1,
+  title = "A Read of any part of a buffer gives the octets of that part, those that a Write in front of it has just put there",
+  requirements = {
+    "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "RDMAP-5.2.2-14",
+    "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3",
+  },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read" },
+  parameters = { from = { 0, 1, 7, 4095 }, length = { 1, 2, 3, 64, 1500, 9001, 60000 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    if p.from + p.length > op.length then
+      t:unimplemented(("The target's rping has %d octets (-S, and rping_size of the target file)."):format(op.length))
+    end
+    local data = fill(conn, op, p.from + p.length)
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 5, rdmardsz = p.length, src_stag = op.stag, src_to = op.to + p.from },
+    })
+    local SEGMENTS = {
+      "RDMAP-5.2.2-14", "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6",
+    }
+    local read = expect_response(conn, 0x7766, 5, SEGMENTS)
+    local same = read == data:sub(p.from + 1)
+    t:check(same, {
+      requirement = {
+        "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "DDP-5.2-3",
+      },
+      expected = ("%d octets from %d on"):format(p.length, p.from),
+      actual = same and "they are" or #read .. " octets that differ",
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/no-octets",
+  version = 1,
+  title = "A Read of no octets is answered by a Read Response of none, and its source is not looked at",
+  requirements = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "empty" },
+  parameters = { stag = { 0, 1, 0xffffffff, "own" }, to = { 0, -1 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local stag = p.stag == "own" and op.stag or p.stag
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, src_stag = stag, src_to = p.to } })
+    conn:expect_fpdu {
+      requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" },
+      shows = "DDP-5.2-9",
+      opcode = 2, payload = "", last = true, overdue_fails = true,
+    }
+    conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/first",
+  version = 1,
+  title = "A Read of no octets is answered as the very first message, too",
+  requirements = { "RDMAP-5.2.1-18" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "read", "empty", "startup" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 3 } })
+    conn:expect_fpdu { requirement = "RDMAP-5.2.1-18", opcode = 2, payload = "", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/pipelined",
+  version = 1,
+  title = "As many Reads as were agreed can wait at a time, and are answered in their order",
+  requirements = {
+    "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4",
+  },
+  roles = { "responder" },
+  capabilities = { "rping", "revision-2" },
+  tags = { "read" },
+  parameters = { ord = { 1, 2, 16 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local ALL = { "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4" }
+    local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = p.ord }
+    local reads = math.min(p.ord, op.ird or 1)
+    local requests
+    for read = 1, reads do
+      local request = mpa.fpdu {
+        ulpdu = rdmap.read_request {
+          sink_stag = 0x7700 + read, sink_to = read, rdmardsz = read, src_stag = op.stag, src_to = op.to, msn = read,
+        },
+      }
+      requests = requests and requests .. request or request
+    end
+    conn:send(requests)
+    for read = 1, reads do
+      expect_response(conn, 0x7700 + read, read, ALL)
+    end
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+--- A Read that is refused.
+local function refused(t, op, conn, fields, expectation)
+  fields.sink_stag, fields.src_stag = 0x7766, fields.src_stag or op.stag
+  conn:send(mpa.fpdu { ulpdu = rdmap.read_request(fields) })
+  conn:expect_terminate(expectation)
+  conn:expect_close()
+end
+
+case {
+  id = "rdmap/5.2-read/invalid-stag",
+  version = 1,
+  title = "A Read of an STag that is not valid is refused",
+  requirements = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5", "RDMAP-4.8-18", "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  parameters = { change = { 0x00000001, 0x000000ff, 0x00000100, 0x40000000, 0x80000000, 0xffffffff, "zero" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local stag = p.change == "zero" and 0 or op.stag ~ p.change
+    refused(t, op, conn, { src_stag = stag, src_to = op.to, rdmardsz = 4 }, {
+      requirement = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5" },
+      told = { "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
+      code = "RDMAP-4.8-18",
+      error = "01 00",
+    })
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/bounds",
+  version = 1,
+  title = "A Read of which an octet lies outside of the buffer is refused",
+  requirements = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  parameters = { from = { "begin", "end" }, at = { -16, -1, 0, 1, 4096 }, length = { 1, 17 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    local to = op.to + p.at + (p.from == "end" and op.length or 0)
+    local inside = p.from == "end" and p.at + p.length <= 0 or p.from == "begin" and p.at >= 0 and p.at + p.length <= op.length
+    local ALL = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3" }
+    if inside then
+      conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = p.length, src_stag = op.stag, src_to = to } })
+      conn:expect_fpdu { requirement = ALL, shows = { "RDMAP-4.8-19", "RDMAP-6.2.1-1" }, opcode = 2, overdue_fails = true }
+      conn:close()
+    else
+      refused(t, op, conn, { src_to = to, rdmardsz = p.length }, {
+        requirement = ALL,
+        told = "RDMAP-6.2.1-1",
+        code = "RDMAP-4.8-19",
+        -- Before a buffer whose first TO is 0 it is a wrap as well.
+        error = p.at < 0 and { "01 01", "01 04" } or "01 01",
+      })
+    end
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/wrap",
+  version = 1,
+  title = "A Read that goes beyond the greatest TO is refused",
+  requirements = { "RDMAP-7.2-8", "RDMAP-4.8-22", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  parameters = { before = { 1, 8, 15 }, length = { 16, 0xffffffff } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    refused(t, op, conn, { src_to = -p.before, rdmardsz = p.length }, {
+      requirement = "RDMAP-7.2-8",
+      told = "RDMAP-6.2.1-1",
+      code = "RDMAP-4.8-22",
+      -- Its first octet is outside of the buffer already.
+      error = { "01 04", "01 01" },
+    })
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/size-of-request",
+  version = 1,
+  title = "A Read Request of another size than 28 octets is refused",
+  requirements = { "RDMAP-5.2.1-5" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  parameters = { more = { -28, -4, -1, 1, 4, 100 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local right = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to }
+    local request = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more)
+    conn:send(mpa.fpdu { ulpdu = request })
+    conn:expect_terminate { requirement = "RDMAP-5.2.1-5" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/numbers",
+  version = 1,
+  title = "A Read Request whose queue number or MSN is no good is refused",
+  requirements = { "RDMAP-7.2-15", "DDP-7.1-9" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  parameters = { wrong = { "msn-0", "msn-again", "msn-far", "mo" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local function request(fields)
+      fields.sink_stag, fields.src_stag, fields.src_to, fields.rdmardsz = 0x7766, op.stag, op.to, 4
+      return mpa.fpdu { ulpdu = rdmap.read_request(fields) }
+    end
+    conn:send(request { msn = 1 })
+    conn:expect_fpdu { opcode = 2 }
+    local wrong = ({
+      ["msn-0"] = { msn = 0 }, ["msn-again"] = { msn = 1 }, ["msn-far"] = { msn = 100000 }, mo = { msn = 2, mo = 1 << 24 },
+    })[p.wrong]
+    conn:send(request(wrong))
+    conn:expect_terminate { requirement = { "RDMAP-7.2-15", "DDP-7.1-9" } }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}

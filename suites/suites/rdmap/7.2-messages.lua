@@ -1,0 +1,208 @@
+-- RFC 5040 sections 5.3, 5.4 and 7.2: messages that a receiver refuses, and the Terminate.
+
+case {
+  id = "rdmap/7.2-messages/version",
+  version = 1,
+  title = "A message of another RDMAP version is refused",
+  requirements = { "RDMAP-7.2-3", "RDMAP-5.3-14", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "refusal" },
+  parameters = { version = { 0, 2, 3 }, opcode = { 3, 5 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, rdmap_version = p.version } })
+    conn:expect_terminate {
+      requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/version-of-others",
+  version = 1,
+  title = "A Read Request and a Write of another RDMAP version are refused",
+  requirements = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal", "read", "write" },
+  parameters = { version = { 0, 2, 3 }, message = { "read", "write" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local made = ({
+      read = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to, rdmap_version = p.version },
+      write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", rdmap_version = p.version },
+    })[p.message]
+    conn:send(mpa.fpdu { ulpdu = made })
+    conn:expect_terminate {
+      requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/opcode",
+  version = 1,
+  title = "A message with an opcode that nobody has defined is refused",
+  requirements = { "RDMAP-7.2-2", "RDMAP-4.8-26", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "operation" },
+  tags = { "refusal" },
+  -- 8 to 11 are those of RFC 7306, and 15 is for experiments (RFC 6580 section 3.4).
+  parameters = { opcode = { 12, 13, 14, 15 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } })
+    conn:expect_terminate { requirement = "RDMAP-7.2-2", told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/opcode-of-others",
+  version = 1,
+  title = "A tagged message with an opcode that nobody has defined, and a reserved one on the queue of Read Requests, are refused",
+  requirements = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3", "RDMAP-4.8-26", "RDMAP-6.2.1-1" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal", "read", "write" },
+  parameters = { opcode = { 12, 13, 14, 15 }, message = { "read", "write" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local made = ({
+      read = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to, opcode = p.opcode },
+      write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", opcode = p.opcode },
+    })[p.message]
+    conn:send(mpa.fpdu { ulpdu = made })
+    conn:expect_terminate {
+      requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/opcode-in-wrong-place",
+  version = 1,
+  title = "An opcode that belongs on another queue, or into a segment of the other kind, is refused",
+  requirements = { "RDMAP-7.2-2" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal" },
+  parameters = { place = { "send-tagged", "send-on-1", "read-on-0", "write-untagged", "response-untagged" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local made = ({
+      ["send-tagged"] = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", opcode = 3 },
+      ["send-on-1"] = rdmap.send { payload = "weft", qn = 1, msn = 1 },
+      ["read-on-0"] = rdmap.read_request {
+        sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to, qn = 0, msn = op.msn,
+      },
+      ["write-untagged"] = rdmap.send { payload = "weft", opcode = 0, msn = op.msn },
+      ["response-untagged"] = rdmap.send { payload = "weft", opcode = 2, msn = op.msn },
+    })[p.place]
+    conn:send(mpa.fpdu { ulpdu = made })
+    conn:expect_terminate { requirement = "RDMAP-7.2-2" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/invalidate",
+  version = 1,
+  title = "A Send that invalidates an STag which is not the stream's is refused",
+  requirements = {
+    "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-6.2.1-1",
+  },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal", "invalidate" },
+  parameters = { opcode = { 4, 6 }, stag = { "unknown", "zero", "other" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local other, owner = t:operate()
+    local conn, op = t:operate()
+    local stag = ({ unknown = op.stag ~ 0xffffffff, zero = 0, other = owner.stag })[p.stag]
+    if p.stag == "other" and owner.stag == op.stag then
+      t:unimplemented("Both connections were told the same STag.")
+    end
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("\0"):rep(16), msn = op.msn, opcode = p.opcode, invalidate_stag = stag } })
+    conn:expect_terminate {
+      requirement = { "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14" },
+      told = "RDMAP-6.2.1-1",
+      code = { "RDMAP-4.8-23", "RDMAP-4.8-29" },
+      -- Invalid, of another stream, or not to be invalidated: which of them is told first is left open.
+      error = { "01 00", "01 03", "01 09", "02 09" },
+    }
+    conn:expect_close()
+    -- Nobody's right was taken away.
+    other:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = owner.stag, src_to = owner.to },
+    })
+    other:expect_fpdu { requirement = "RDMAP-5.3-20", opcode = 2, payload = "rdma", overdue_fails = true }
+    other:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/read-response",
+  version = 1,
+  title = "A Read Response that goes to octets which were not asked for is refused",
+  requirements = { "RDMAP-5.2.2-6" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal", "read" },
+  parameters = { wrong = { "stag", "end", "wrap" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, 0x77656601, 64) } })
+    local request = conn:expect_fpdu { opcode = 1 }
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    local stag, to = string.unpack(">I4i8", request.payload)
+    local wrong = ({
+      stag = { stag = stag ~ 0xffffffff, tagged_offset = to },
+      ["end"] = { stag = stag, tagged_offset = to + (1 << 20) },
+      wrap = { stag = stag, tagged_offset = -8 },
+    })[p.wrong]
+    wrong.opcode, wrong.payload = 2, ("w"):rep(64)
+    conn:send(mpa.fpdu { ulpdu = rdmap.write(wrong) })
+    conn:expect_terminate { requirement = "RDMAP-5.2.2-6" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
