@@ -66,7 +66,8 @@ impl Stage {
                         &actual,
                     ));
                 }
-                if !fields.code.is_empty() {
+                // Without any requirement it was the Terminate itself that the script wanted.
+                if !fields.code.is_empty() || everything.requirements.is_empty() {
                     let code = Expectation { shows: fields.code.clone(), requirements: Vec::new(), ..refused };
                     return Err(self.undecided(&code, &expected, &actual));
                 }

@@ -29,32 +29,44 @@ local KINDS = {
   },
 }
 
-local FIGURES = {
-  "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-6", "RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.1-13", "RDMAP-5.4-1",
-  "RDMAP-5.4-2", "RDMAP-5.4-7", "RDMAP-5.4-8",
-}
-local PARTS = {
-  "RDMAP-4.8-5", "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-11", "RDMAP-4.8-12", "RDMAP-4.8-13", "RDMAP-4.8-15",
-  "RDMAP-4.8-16", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-4.2-5", "RDMAP-7.1-4", "RDMAP-7.1-5",
-  "DDP-7.1-17", "RDMAP-3.1-7",
-}
 local END = { "RDMAP-5.4-12", "DDP-7.1-19" }
 
 local function hexadecimal(octets)
   return (("%02x "):rep(#octets)):format(octets:byte(1, -1))
 end
 
+--- Makes an error of this kind. Gives the connection, the Terminate, the octets of the segment in error, and what holds expectations.
+local function provoke(t, name, expectation)
+  local kind = KINDS[name]
+  local conn, op = t:operate { crc = true }
+  local ulpdu = kind.make(op)
+  local fpdu = mpa.fpdu { ulpdu = ulpdu }
+  conn:send(name == "crc" and fpdu:flip(#fpdu - 1) or fpdu)
+  expectation.error = kind.error
+  local told = conn:expect_terminate(expectation) ---@cast told weft.Terminate
+  local function holds(ok, requirement, expected, actual)
+    t:check(ok, { requirement = requirement, expected = expected, actual = actual })
+  end
+  return conn, told, ulpdu:octets(), holds
+end
+
+--- The DDP header that a segment begins with.
+local function header_of(octets)
+  return octets:sub(1, octets:byte(1) & 0x80 ~= 0 and 14 or 18)
+end
+
+local function bits_of(told)
+  return ("M=%s D=%s R=%s"):format(told.m, told.d, told.r)
+end
+
 case {
-  id = "rdmap/4.8-terminate/headers",
+  id = "rdmap/4.8-terminate/layout",
   version = 1,
-  title = "A Terminate has the layout of Figure 7, gives back what Figure 10 asks for, and is the last message",
+  title = "A Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
   requirements = {
-    "RDMAP-6.2.1-1", "RDMAP-7.1-2", "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31",
-    "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-6", "RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.1-13", "RDMAP-5.4-1",
-    "RDMAP-5.4-2", "RDMAP-5.4-7", "RDMAP-5.4-8",
-    "RDMAP-4.8-5", "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-11", "RDMAP-4.8-12", "RDMAP-4.8-13", "RDMAP-4.8-15",
-    "RDMAP-4.8-16", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-4.2-5", "RDMAP-7.1-4", "RDMAP-7.1-5",
-    "DDP-7.1-17", "RDMAP-3.1-7", "RDMAP-5.4-12", "DDP-7.1-19",
+    "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
+    "RDMAP-4.8-38", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-13", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2",
+    "RDMAP-5.4-7", "RDMAP-5.4-8", "RDMAP-4.2-5", "RDMAP-5.4-12", "DDP-7.1-19",
   },
   roles = { "responder" },
   capabilities = { "rping", "crc" },
@@ -64,45 +76,134 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local kind = KINDS[p.kind]
-    local conn, op = t:operate { crc = true }
-    local ulpdu = kind.make(op)
-    local fpdu = mpa.fpdu { ulpdu = ulpdu }
-    conn:send(p.kind == "crc" and fpdu:flip(#fpdu - 1) or fpdu)
-    local terminate = conn:expect_terminate {
+    local conn, told, octets, holds = provoke(t, p.kind, {
       told = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
-      code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38", "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" },
-      error = kind.error,
-    }
-    local told = terminate ---@cast told weft.Terminate
-    local function holds(ok, requirement, expected, actual)
-      t:check(ok, { requirement = requirement, expected = expected, actual = actual })
-    end
-
-    local header = ("T=%d QN %s MSN %s MO %s L=%s"):format(told.tagged and 1 or 0, told.qn, told.msn, told.mo, told.last)
-    local right = not told.tagged and told.qn == 2 and told.msn == 1 and told.mo == 0 and told.last
-    holds(right, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2", "RDMAP-5.4-7", "RDMAP-5.4-8" }, "T=0 QN 2 MSN 1 MO 0 L=true", header)
+      code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" },
+    })
+    local kind = KINDS[p.kind]
+    holds(not told.tagged and told.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" },
+      "T=0, QN 2", ("T=%d, QN %s"):format(told.tagged and 1 or 0, told.qn))
+    holds(told.msn == 1 and told.mo == 0 and told.last, "RDMAP-5.4-2",
+      "MSN 1, MO 0, L=true", ("MSN %s, MO %s, L=%s"):format(told.msn, told.mo, told.last))
     holds(told.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x"):format(told.reserved))
 
-    local bits = ("M=%s D=%s R=%s"):format(told.m, told.d, told.r)
     local parts, request = kind.parts or false, kind.request or false
-    local wanted = ("M=%s D=%s R=%s"):format(parts, parts, request)
-    holds(told.m == parts and told.d == parts and told.r == request, {
-      "RDMAP-4.8-5", "RDMAP-4.8-9", "RDMAP-4.8-11", "RDMAP-4.8-13", "RDMAP-4.8-15", "RDMAP-4.8-16", "RDMAP-4.8-39", "RDMAP-4.8-40",
-      "RDMAP-4.8-41", "RDMAP-7.1-4", "RDMAP-7.1-5", "DDP-7.1-17", "RDMAP-3.1-7",
-    }, wanted, bits)
-
-    local octets = ulpdu:octets()
-    local copied = octets:sub(1, octets:byte(1) & 0x80 ~= 0 and 14 or 18)
-    local rest = parts and string.pack(">I2", #octets) .. copied or ""
-    -- The data of a Read Request is its header.
-    rest = request and rest .. octets:sub(19) or rest
-    holds(told.rest:sub(1, 2) == rest:sub(1, 2), "RDMAP-4.8-8", "length " .. hexadecimal(rest:sub(1, 2)), hexadecimal(told.rest:sub(1, 2)))
-    holds(told.rest:sub(3, 2 + #copied) == rest:sub(3, 2 + #copied), "RDMAP-4.8-10", "header " .. hexadecimal(rest:sub(3, 2 + #copied)), hexadecimal(told.rest:sub(3, 2 + #copied)))
-    holds(told.rest:sub(3 + #copied) == rest:sub(3 + #copied), { "RDMAP-4.8-12", "RDMAP-4.8-42", "RDMAP-4.2-5" },
-      "behind it " .. hexadecimal(rest:sub(3 + #copied)), hexadecimal(told.rest:sub(3 + #copied)))
+    holds(told.m == parts and told.d == parts and told.r == request,
+      { "RDMAP-4.8-5", "RDMAP-4.8-13", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41" },
+      ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(told))
+    local length = parts and 2 + #header_of(octets) + (request and 28 or 0) or 0
+    holds(#told.rest == length, "RDMAP-4.2-5", ("%d octets behind the control"):format(length), ("%d"):format(#told.rest))
 
     conn:expect_close { requirement = END }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/4.8-terminate/segment",
+  version = 1,
+  title = "A Terminate for a segment in error gives back its length and its DDP header",
+  requirements = { "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-39", "RDMAP-4.8-40" },
+  roles = { "responder" },
+  capabilities = { "rping", "crc" },
+  tags = { "terminate", "refusal" },
+  parameters = { kind = { "untagged", "tagged", "operation", "read" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local _, told, octets, holds = provoke(t, p.kind, {})
+    local header = header_of(octets)
+    holds(#told.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
+      ("a length and %d octets of header"):format(#header), ("%d octets"):format(#told.rest))
+    local copied = told.rest:sub(3, 2 + #header)
+    holds(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
+    local length = string.unpack(">I2", told.rest)
+    holds(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d"):format(#octets), ("%d"):format(length))
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/4.8-terminate/ddp-error",
+  version = 1,
+  title = "An error of DDP is told with the numbers of RFC 5041, with length and DDP header, and no other",
+  requirements = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31", "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
+  roles = { "responder" },
+  capabilities = { "rping", "crc" },
+  tags = { "terminate", "refusal" },
+  parameters = { kind = { "untagged", "tagged" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local _, told, _, holds = provoke(t, p.kind, { code = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" } })
+    holds(told.m and told.d and not told.r, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
+      "M=true D=true R=false", bits_of(told))
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/4.8-terminate/operation-error",
+  version = 1,
+  title = "A Remote Operation error is told with length and DDP header, and no other",
+  requirements = { "RDMAP-4.8-15" },
+  roles = { "responder" },
+  capabilities = { "rping", "crc" },
+  tags = { "terminate", "refusal" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local _, told, _, holds = provoke(t, "operation", {})
+    holds(told.m and told.d and not told.r, "RDMAP-4.8-15", "M=true D=true R=false", bits_of(told))
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/4.8-terminate/read-error",
+  version = 1,
+  title = "A Read Request whose source is refused is given back whole",
+  requirements = { "RDMAP-4.8-12", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" },
+  roles = { "responder" },
+  capabilities = { "rping", "crc" },
+  tags = { "terminate", "refusal", "read" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local _, told, octets, holds = provoke(t, "read", {})
+    local request = octets:sub(19)
+    local copied = told.rest:sub(3 + 18)
+    holds(copied == request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
+    holds(told.r, { "RDMAP-4.8-41", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(told))
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/4.8-terminate/llp-error",
+  version = 1,
+  title = "A wrong CRC is told as an error of MPA, without headers, whose octets are not to be trusted",
+  requirements = { "RDMAP-4.8-11", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" },
+  roles = { "responder" },
+  capabilities = { "operation", "crc" },
+  tags = { "terminate", "refusal", "crc" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, told, _, holds = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, told = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
+    holds(#told.rest == 0 and not told.d, "RDMAP-4.8-11", "D=false, and no octet behind the control",
+      ("D=%s, %d octets"):format(told.d, #told.rest))
+    conn:expect_close()
 
     t:liveness()
   end,
@@ -114,17 +215,23 @@ case {
   title = "Of several errors the Terminate tells the first",
   requirements = { "RDMAP-7.1-6", "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" },
   roles = { "responder" },
-  capabilities = { "operation" },
+  capabilities = { "rping" },
   tags = { "terminate", "refusal" },
 
   run = function(t)
     t:good_exchange()
 
     local conn, op = t:operate()
-    local first = mpa.fpdu { ulpdu = rdmap.send { payload = "first", qn = 77, msn = op.msn } }
-    local second = mpa.fpdu { ulpdu = rdmap.send { payload = "second", msn = op.msn, ddp_version = 2 } }
-    conn:send(first .. second)
-    conn:expect_terminate { requirement = "RDMAP-7.1-6", code = "RDMAP-7.1-6", error = "12 01" }
+    local first = rdmap.send { payload = "first", qn = 77, msn = op.msn }
+    local second = rdmap.send { payload = "second", qn = 78, msn = op.msn }
+    conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second })
+    local told = conn:expect_terminate { told = "RDMAP-7.1-6" }
+    local header = told.rest:sub(3, 20)
+    t:check(header == first:octets():sub(1, 18), {
+      requirement = "RDMAP-7.1-6",
+      expected = "the header of the first segment in error, " .. hexadecimal(first:octets():sub(1, 18)),
+      actual = hexadecimal(header),
+    })
     conn:expect_close { requirement = { "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" } }
 
     t:liveness()
@@ -145,7 +252,9 @@ case {
 
     local conn, op = t:operate()
     local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "bad", qn = 77, msn = op.msn } }
-    local good = mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to } }
+    local good = mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
+    }
     conn:send(bad .. good)
     conn:expect_close { requirement = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" }, after_terminate = true, overdue_fails = true }
 

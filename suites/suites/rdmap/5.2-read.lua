@@ -313,7 +313,7 @@ case {
   id = "rdmap/5.2-read/numbers",
   version = 1,
   title = "A Read Request whose queue number or MSN is no good is refused",
-  requirements = { "RDMAP-7.2-15", "DDP-7.1-9" },
+  requirements = { "RDMAP-7.2-15" },
   roles = { "responder" },
   capabilities = { "rping" },
   tags = { "read", "refusal" },
@@ -333,7 +333,7 @@ case {
       ["msn-0"] = { msn = 0 }, ["msn-again"] = { msn = 1 }, ["msn-far"] = { msn = 100000 }, mo = { msn = 2, mo = 1 << 24 },
     })[p.wrong]
     conn:send(request(wrong))
-    conn:expect_terminate { requirement = { "RDMAP-7.2-15", "DDP-7.1-9" } }
+    conn:expect_terminate { requirement = "RDMAP-7.2-15" }
     conn:expect_close()
 
     t:liveness()
