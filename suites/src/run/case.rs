@@ -1,6 +1,7 @@
 //! Runs one planned case from link to evidence.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -27,6 +28,33 @@ pub(super) struct Site {
     pub(super) sink: Arc<dyn EventSink>,
     /// Why the target is not there, as the first case found; `None` in it when it is.
     pub(super) absent: OnceLock<Option<String>>,
+    pub(super) silence: Silence,
+}
+
+/// Whether the target has ever done anything but take connections.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    heard: AtomicBool,
+    cases: AtomicU32,
+}
+
+impl Silence {
+    /// Cases to which a target may say nothing before the others are spared their time-outs.
+    const PATIENCE: u32 = 3;
+
+    fn note(&self, heard: bool) {
+        if heard {
+            self.heard.store(true, Relaxed);
+        } else {
+            self.cases.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Cases that heard nothing, when that is all there was, and enough of it.
+    fn is_all(&self) -> Option<u32> {
+        let cases = self.cases.load(Relaxed);
+        (cases >= Self::PATIENCE && !self.heard.load(Relaxed)).then_some(cases)
+    }
 }
 
 impl Site {
@@ -47,6 +75,10 @@ impl Site {
             let why = format!("The target is unreachable, as the first case found: {why}.");
             return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
         }
+        if let Some(cases) = self.silence.is_all() {
+            let why = format!("The target takes connections and says nothing: {cases} cases waited for it in vain.");
+            return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
+        }
         let service = self.target.service_for(&case.info.capabilities);
         let target = Arc::new(Target { service, ..Target::clone(&self.target) });
         let stage = Stage::new(target.clone(), self.live.link(service)?, key.clone(), self.sink.clone());
@@ -56,7 +88,11 @@ impl Site {
         stage.leave().await;
         match &stage.log.refused {
             Some(why) if stage.log.connections == 0 => drop(self.absent.set(Some(why.clone()))),
-            _ if stage.log.connections > 0 => drop(self.absent.set(None)),
+            _ if stage.log.connections > 0 => {
+                // The first to look says so; it stays.
+                let _ = self.absent.set(None);
+                self.silence.note(stage.heard);
+            }
             // The script connected to nothing: the next case shows.
             _ => {}
         }

@@ -135,6 +135,7 @@ pub async fn run_with(
         out,
         sink: sink.clone(),
         absent: OnceLock::new(),
+        silence: case::Silence::default(),
     };
     let site = Arc::new(site);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();

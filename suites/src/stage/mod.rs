@@ -64,12 +64,14 @@ pub(crate) struct Stage {
     sink: Arc<dyn EventSink>,
     connections: Vec<Conn>,
     received: usize,
+    /// The target sent something, or closed: it is not merely a port.
+    pub(crate) heard: bool,
     pub(crate) log: Log,
 }
 
 impl Stage {
     pub(crate) fn new(target: Arc<Target>, link: Link, key: CaseKey, sink: Arc<dyn EventSink>) -> Self {
-        Stage { target, link, key, sink, connections: Vec::new(), received: 0, log: Log::default() }
+        Stage { target, link, key, sink, connections: Vec::new(), received: 0, heard: false, log: Log::default() }
     }
 
     /// Everything that crossed the wire, and how many events and steps the record had no room for.
@@ -242,6 +244,7 @@ impl Stage {
         let received = self.conn(number, at)?.end.receive(deadline).await;
         let (kind, arrival) = match received {
             Ok(Received::Octets(octets)) => {
+                self.heard = true;
                 self.received += octets.len();
                 if self.received > MAX_RECEIVED {
                     let expectation = Expectation::preparation(Duration::ZERO, at);
@@ -259,6 +262,7 @@ impl Stage {
             Ok(Received::TimedOut) => return Ok(Arrival::TimedOut),
             Err(error) => return Err(self.harness(at, &error.to_string())),
         };
+        self.heard = true;
         let text = if arrival == Arrival::Fin { "close" } else { "reset" };
         self.step(number, Direction::Received, kind, text.into(), None);
         if arrival == Arrival::Reset {

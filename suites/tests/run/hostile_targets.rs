@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use crate::common::CASE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -30,6 +30,33 @@ async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream)
     let (mut report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     server.abort();
     report.results.remove(0)
+}
+
+/// Each case would wait for its time-outs: the first ones are enough to see that nothing comes.
+#[tokio::test]
+async fn a_target_that_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let text = format!(
+        "name = \"mute\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.1\n",
+        listener.local_addr().unwrap()
+    );
+    let target = Target::from_toml("mute.toml", &text).unwrap();
+    let taken = Arc::new(AtomicU32::new(0));
+    let count = taken.clone();
+    let server = tokio::spawn(async move {
+        let mut streams = Vec::new();
+        loop {
+            streams.push(listener.accept().await.unwrap());
+            count.fetch_add(1, Relaxed);
+        }
+    });
+    let out = tempfile::tempdir().unwrap();
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), Filter::of([CASE]), out.path()).await;
+    server.abort();
+    assert_eq!((report.results.len(), taken.load(Relaxed)), (16, 3));
+    assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
+    let told = |result: &&CaseResult| result.explanation.contains("says nothing: 3 cases waited");
+    assert_eq!(report.results.iter().filter(told).count(), 13);
 }
 
 /// Does what is required once, and nothing after it: no pass without liveness.
