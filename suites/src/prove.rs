@@ -125,7 +125,8 @@ fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
     if deviation.is_of_initiator() {
         return Some("it is an MPA Initiator's, and the twin is a Responder");
     }
-    (deviation.name == "mpa.sends-after-rejection").then_some("the twin's services reject nobody")
+    let of_rejection = ["mpa.sends-after-rejection", "p2p.rejects-unenhanced"].contains(&deviation.name);
+    of_rejection.then_some("the twin's services reject nobody")
 }
 
 fn cell(result: &CaseResult, deviation: &Deviation) -> Cell {

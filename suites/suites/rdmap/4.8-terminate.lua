@@ -42,7 +42,7 @@ local function provoke(t, name, expectation)
   local ulpdu = kind.make(op)
   local fpdu = mpa.fpdu { ulpdu = ulpdu }
   conn:send(name == "crc" and fpdu:flip(#fpdu - 1) or fpdu)
-  expectation.error = kind.error
+  expectation.error = expectation.code and kind.error
   local told = conn:expect_terminate(expectation) ---@cast told weft.Terminate
   local function holds(ok, requirement, expected, actual)
     t:check(ok, { requirement = requirement, expected = expected, actual = actual })

@@ -1,0 +1,147 @@
+-- RFC 6581 sections 5, 6 and 10: enhanced start-up frames, and who answers which kind.
+
+case {
+  id = "mpa-p2p/6-frames/reply",
+  version = 1,
+  title = "An enhanced Request gets an enhanced Reply of revision 2 that has its words and no more",
+  requirements = { "P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-6-1", "P2P-6-4", "P2P-6-6", "P2P-6-10" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+  parameters = { private_data = { "", "x", "12345678" }, peer_to_peer = { true, false } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request {
+      enhanced = true, revision = 2, private_data = p.private_data,
+      peer_to_peer = p.peer_to_peer, rtr_write = p.peer_to_peer, rtr_read = p.peer_to_peer, rtr_send = p.peer_to_peer,
+    })
+    local reply = conn:expect_reply { requirement = { "P2P-10-2", "P2P-10-9", "P2P-5-2" }, reject = false, overdue_fails = true }
+    local flags = ("octet 16 is %02x, revision %s"):format(reply.flags, reply.revision)
+    t:check(reply.flags & 0x0f == 0, { requirement = { "P2P-6-4", "P2P-6-1" }, expected = "reserved bits of zero", actual = flags })
+    t:check(reply.flags & 0x10 ~= 0, { requirement = { "P2P-10-2", "P2P-10-9", "P2P-5-2" }, expected = "S=1", actual = flags })
+    t:check(reply.revision == 2, { requirement = "P2P-6-6", expected = "revision 2", actual = flags })
+    local length = #reply.octets - 20
+    t:check(length >= 4, { requirement = "P2P-6-10", expected = "at least the 4 octets of the words", actual = length .. " octets" })
+    -- What PD_Length leaves out would come now.
+    conn:expect_silence { requirement = "P2P-6-10", within = 0.5 }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/6-frames/unenhanced",
+  version = 1,
+  title = "A Request with S=0 gets a Reply with S=0, in revision 2, too",
+  requirements = { "P2P-10-3", "P2P-10-11", "P2P-6-3" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+  parameters = { revision = { 1, 2 }, private_data = { "", "12345678" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local ALL = { "P2P-10-3", "P2P-10-11", "P2P-6-3" }
+    local conn = t:connect()
+    conn:send(mpa.request { revision = p.revision, private_data = p.private_data })
+    local reply = conn:expect_reply { requirement = ALL, overdue_fails = true }
+    t:check(reply.flags & 0x10 == 0, { requirement = ALL, expected = "S=0", actual = ("octet 16 is %02x"):format(reply.flags) })
+    t:check(reply.revision <= p.revision, {
+      requirement = "P2P-10-3",
+      expected = "no greater revision than the Request's",
+      actual = "revision " .. reply.revision,
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/6-frames/revision-1",
+  version = 1,
+  title = "An endpoint of revision 2 takes Requests of revision 1",
+  requirements = { "P2P-6-8", "P2P-10-10", "P2P-1.1-1" },
+  roles = { "responder" },
+  capabilities = { "revision-1", "revision-2" },
+  tags = { "startup", "enhanced" },
+
+  run = function(t)
+    local conn = t:connect()
+    conn:send(mpa.request { revision = 1 })
+    conn:expect_reply { requirement = { "P2P-6-8", "P2P-10-10", "P2P-1.1-1" }, reject = false, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/6-frames/reserved",
+  version = 1,
+  title = "The four reserved bits behind S are not looked at",
+  requirements = { "P2P-6-5" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+  parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x0f } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { enhanced = true, revision = 2, crc = true }:flip(16, p.bits))
+    conn:expect_reply { requirement = "P2P-6-5", reject = false, enhanced = true, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/6-frames/no-room",
+  version = 1,
+  title = "A Request with S=1 that has no room for the words is answered by a close or by R=1",
+  requirements = { "P2P-6-12" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+  parameters = { length = { 0, 1, 2, 3 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(mpa.request { flags = 0x50, revision = 2, private_data = ("\0"):rep(p.length) })
+    conn:expect_close { requirement = "P2P-6-12", or_reject = true }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/6-frames/longest",
+  version = 1,
+  title = "508 octets of private data fit behind the words",
+  requirements = { "P2P-6-10" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+  parameters = { length = { 253, 257, 508 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { enhanced = true, revision = 2, private_data = ("x"):rep(p.length) })
+    conn:expect_reply { requirement = "P2P-6-10", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}

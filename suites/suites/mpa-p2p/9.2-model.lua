@@ -1,0 +1,146 @@
+-- RFC 6581 section 9.2: the peer-to-peer model and its ready-to-receive messages.
+
+local KINDS = { send = "rtr_send", write = "rtr_write", read = "rtr_read" }
+
+local function flags(reply)
+  return ("A=%s B=%s C=%s D=%s"):format(reply.peer_to_peer, reply.rtr_send, reply.rtr_write, reply.rtr_read)
+end
+
+case {
+  id = "mpa-p2p/9.2-model/peer-to-peer",
+  version = 1,
+  title = "A=1 is answered by A=1 and at least one kind of message, whatever was offered",
+  requirements = { "P2P-9.2-4", "P2P-9-3", "P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-mail.2-1" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+  parameters = { offered = { "all", "send", "write", "read" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    local function offers(kind)
+      return p.offered == "all" or p.offered == kind
+    end
+    conn:send(t:request {
+      enhanced = true, revision = 2, peer_to_peer = true, rtr_send = offers "send", rtr_write = offers "write", rtr_read = offers "read",
+    })
+    local reply = conn:expect_reply { reject = false, enhanced = true }
+    t:check(reply.peer_to_peer, { requirement = { "P2P-9.2-4", "P2P-9-3" }, expected = "A=1", actual = flags(reply) })
+    t:check(reply.rtr_send or reply.rtr_write or reply.rtr_read, {
+      requirement = { "P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-mail.2-1" },
+      expected = "at least one of B, C and D",
+      actual = flags(reply),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9.2-model/client-server",
+  version = 1,
+  title = "A=0 is answered by A=0 and no kind of message, whatever B, C and D were",
+  requirements = { "P2P-9.2-7", "P2P-9.2-25", "P2P-9.2-3" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+  parameters = { kinds = { true, false } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request {
+      enhanced = true, revision = 2, peer_to_peer = false, rtr_send = p.kinds, rtr_write = p.kinds, rtr_read = p.kinds,
+    })
+    local reply = conn:expect_reply { reject = false, enhanced = true }
+    t:check(not reply.peer_to_peer, { requirement = "P2P-9.2-7", expected = "A=0", actual = flags(reply) })
+    t:check(not (reply.rtr_send or reply.rtr_write or reply.rtr_read), {
+      requirement = { "P2P-9.2-25", "P2P-9.2-3" },
+      expected = "B, C and D of zero",
+      actual = flags(reply),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9.2-model/ready",
+  version = 1,
+  title = "Each kind of ready-to-receive message that the Reply has is taken, whatever STags it has, and a Read is answered",
+  requirements = { "P2P-9.2-12", "P2P-9.2-14" },
+  roles = { "responder" },
+  capabilities = { "revision-2", "echo" },
+  tags = { "startup", "enhanced" },
+  parameters = { kind = { "send", "write", "read" }, stag = { 0, 1, 0x12345678, 0xffffffff } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local BOTH = { "P2P-9.2-12", "P2P-9.2-14" }
+    local conn, reply = t:start_up {
+      enhanced = true, revision = 2, peer_to_peer = true, [KINDS[p.kind]] = true,
+    }
+    if not reply[KINDS[p.kind]] then
+      conn:close()
+      t:unimplemented(("The target does not take a %s as ready-to-receive message."):format(p.kind))
+    end
+    conn:send(mpa.fpdu { ulpdu = ({
+      send = rdmap.send(),
+      write = rdmap.write { stag = p.stag },
+      read = rdmap.read_request { sink_stag = p.stag, src_stag = p.stag },
+    })[p.kind] })
+    if p.kind == "read" then
+      conn:expect_fpdu { requirement = BOTH, opcode = 2, stag = p.stag, payload = "", last = true, overdue_fails = true }
+    end
+    -- A ready-to-receive Send has used the first number.
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = p.kind == "send" and 2 or 1 } })
+    conn:expect_fpdu { requirement = BOTH, opcode = 3, payload = "weft", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9.2-model/waits",
+  version = 1,
+  title = "A Responder sends no FPDU before the ready-to-receive message",
+  requirements = { "P2P-3-4", "P2P-mail.5-1" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced" },
+
+  run = function(t)
+    local conn = t:start_up { enhanced = true, revision = 2, peer_to_peer = true, rtr_send = true, rtr_write = true, rtr_read = true }
+    conn:expect_silence { requirement = { "P2P-3-4", "P2P-mail.5-1" }, within = 2 }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9.2-model/waits-not-for-ever",
+  version = 1,
+  title = "A Responder does not wait without end for the first FPDU",
+  requirements = { "P2P-mail.6-1" },
+  roles = { "responder" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced", "slow" },
+  tier = "full",
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:start_up { enhanced = true, revision = 2, peer_to_peer = true, rtr_send = true, rtr_write = true, rtr_read = true }
+    conn:expect_close { requirement = "P2P-mail.6-1", within = 120, overdue_fails = true }
+
+    t:liveness()
+  end,
+}
