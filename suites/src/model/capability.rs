@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
+    /// Serves Atomic Operations, and takes Immediate Data (RFC 7306).
+    Atomics,
     /// Sends and checks CRCs when asked to.
     Crc,
     /// Each Send comes back as a Send with the same octets. Follows from the target's service; nobody declares it.
@@ -30,6 +32,7 @@ pub enum Capability {
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Capability::Atomics => "atomics",
             Capability::Crc => "crc",
             Capability::Echo => "echo",
             Capability::Markers => "markers",

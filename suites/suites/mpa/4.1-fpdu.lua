@@ -87,3 +87,49 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa/4.1-fpdu/pad",
+  version = 1,
+  title = "The octets of PAD may have any value",
+  requirements = { "MPA-4.1-4" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "fpdu" },
+  -- Behind 20 octets of length and headers.
+  parameters = { payload = { 1, 2, 3 }, pad = { 0x01, 0x80, 0xff } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    local payload = ("w"):rep(p.payload)
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.send { payload = payload, msn = op.msn }, pad = string.char(p.pad):rep(4 - p.payload),
+    })
+    conn:expect_fpdu { requirement = "MPA-4.1-4", opcode = 3, payload = payload, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.1-fpdu/shortest",
+  version = 1,
+  title = "The shortest ULPDUs there are, of 14 and of 18 octets, are taken",
+  requirements = { "MPA-3-5" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "fpdu", "empty" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.write() })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send() })
+    conn:expect_fpdu { requirement = "MPA-3-5", opcode = 3, payload = "", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}

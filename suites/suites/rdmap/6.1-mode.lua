@@ -1,0 +1,62 @@
+-- RFC 5040 sections 6.1 and 8.1.1, RFC 5041 section 6.1: nothing but messages once start-up is done; STags that nobody can guess.
+
+case {
+  id = "rdmap/6.1-mode/only-messages",
+  version = 1,
+  title = "Behind start-up come messages, and nothing else",
+  requirements = { "RDMAP-6.1-3", "DDP-6.1-2", "RDMAP-4.1-22" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "startup", "segment" },
+  parameters = { sends = { 1, 3 } },
+
+  run = function(t, p)
+    local conn = t:start_up()
+    for msn = 1, p.sends do
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = msn } })
+      conn:expect_fpdu { requirement = { "RDMAP-6.1-3", "DDP-6.1-2" }, shows = "RDMAP-4.1-22", opcode = 3, payload = "weft", overdue_fails = true }
+    end
+    conn:expect_silence { requirement = { "RDMAP-6.1-3", "DDP-6.1-2" }, within = 0.5, open = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/6.1-mode/stags",
+  version = 1,
+  title = "STags are not numbered one behind the other",
+  requirements = { "RDMAP-8.1.1-8", "RDMAP-8.1.1-9" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "protection" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local BOTH = { "RDMAP-8.1.1-8", "RDMAP-8.1.1-9" }
+    local stags, steps, told = {}, {}, {}
+    for number = 1, 8 do
+      local conn, op = t:operate()
+      stags[number] = op.stag >> 8
+      told[number] = ("%08x"):format(op.stag)
+      if number > 1 then
+        local step = stags[number] - stags[number - 1]
+        steps[step] = (steps[step] or 0) + 1
+      end
+      conn:reset()
+    end
+    local most = 0
+    for _, count in pairs(steps) do
+      most = math.max(most, count)
+    end
+    t:check(most <= 3, {
+      requirement = BOTH,
+      expected = "eight STags of which at most three have the same distance to the one before",
+      actual = table.concat(told, " "),
+    })
+
+    t:liveness()
+  end,
+}

@@ -1,0 +1,272 @@
+-- RFC 7306 sections 4 to 6: Atomic Operations on the target's memory, and Immediate Data. rping's Read Request names a buffer of the target.
+
+local FETCH_ADD, CMP_SWAP = 0, 2
+
+--- An Atomic Request (RFC 7306 Figure 4), every operand 0 but those that are given.
+local function atomic(op, fields)
+  return rdmap.send {
+    opcode = 10, qn = 1, msn = fields.msn or 1, invalidate_stag = fields.word,
+    payload = string.pack(">I4I4I4i8i8i8i8i8", fields.kind, fields.id or 0x01020304, fields.stag or op.stag, op.to + (fields.at or 0),
+      fields.data or 0, fields.mask or 0, fields.compare or 0, fields.compare_mask or 0),
+  }
+end
+
+local function put(conn, op, octets)
+  conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = octets } })
+end
+
+local RESPONSE = {
+  "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
+  "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
+}
+
+--- The original value that an Atomic Response has.
+local function answer(t, conn, msn, id)
+  local fpdu = conn:expect_fpdu { requirement = RESPONSE, opcode = 11, qn = 3, msn = msn, mo = 0, last = true, overdue_fails = true }
+  t:check(#fpdu.payload == 12, { requirement = "RDMAP-7306.5.2.2-1", expected = "12 octets", actual = #fpdu.payload .. " octets" })
+  local found, value = string.unpack(">I4i8", fpdu.payload)
+  t:check(found == id, {
+    requirement = "RDMAP-7306.5.2.2-3", expected = ("identifier %#x"):format(id), actual = ("identifier %#x"):format(found),
+  })
+  return value
+end
+
+--- The octets that are there now.
+local function look(conn, op, msn, requirement)
+  conn:send(mpa.fpdu {
+    ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 8, src_stag = op.stag, src_to = op.to, msn = msn },
+  })
+  return conn:expect_fpdu { requirement = requirement, opcode = 2, overdue_fails = true }.payload
+end
+
+case {
+  id = "rdmap/7306-extensions/fetch-add",
+  version = 1,
+  title = "FetchAdd answers with the value that was there, and adds field by field where the mask says so",
+  requirements = {
+    "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
+    "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
+    "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3", "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7",
+    "RDMAP-7306.4.1-9", "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6",
+  },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic" },
+  -- Mask: where carries stop.
+  parameters = { value = { 1, 0xffffffff, -1 }, add = { 1, 3 }, mask = { 0, 0x80000000 }, word = { 0, 0x12345678 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    put(conn, op, string.pack("<i8", p.value))
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = p.add, mask = p.mask, id = 0x0a0b0c0d, word = p.word }) })
+    local original = answer(t, conn, 1, 0x0a0b0c0d)
+    local order = original == p.value and "<" or ">"
+    t:check(original == string.unpack(order .. "i8", string.pack("<i8", p.value)), {
+      requirement = "RDMAP-7306.5.1.1-1",
+      expected = ("the value that was there, %#x"):format(p.value),
+      actual = ("%#x"):format(original),
+    })
+    local low = (original & 0xffffffff) + p.add
+    local sum = original + p.add
+    if p.mask ~= 0 then
+      sum = original & ~0xffffffff | low & 0xffffffff
+    end
+    local ALL = { "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7", "RDMAP-7306.4.1-9" }
+    local now = string.unpack(order .. "i8", look(conn, op, 2, ALL))
+    t:check(now == sum, {
+      requirement = ALL,
+      -- What the monitor says about the response decides these.
+      shows = { "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6" },
+      expected = ("%#x in memory"):format(sum), actual = ("%#x"):format(now),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/cmp-swap",
+  version = 1,
+  title = "CmpSwap answers with the value that was there, and swaps under its mask where the comparison holds",
+  requirements = {
+    "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3", "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
+    "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
+    "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3",
+  },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic" },
+  parameters = { same = { true, false }, swap_mask = { -1, 0x00ff00ff00ff00ff }, compare_mask = { -1, 0x0f } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    -- The same in either byte order.
+    local was, swap = 0x1122334444332211, 0x5566778888776655
+    put(conn, op, string.pack("<i8", was))
+    local compare = p.same and was or was ~ 1
+    conn:send(mpa.fpdu {
+      ulpdu = atomic(op, { kind = CMP_SWAP, data = swap, mask = p.swap_mask, compare = compare, compare_mask = p.compare_mask }),
+    })
+    local original = answer(t, conn, 1, 0x01020304)
+    t:check(original == was, {
+      requirement = "RDMAP-7306.5.1.2-1", expected = ("the value that was there, %#x"):format(was), actual = ("%#x"):format(original),
+    })
+    local wanted = p.same and (swap & p.swap_mask | was & ~p.swap_mask) or was
+    local ALL = { "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3" }
+    local now = look(conn, op, 2, ALL)
+    local little, big = string.unpack("<i8", now), string.unpack(">i8", now)
+    t:check(little == wanted or big == wanted, {
+      requirement = ALL, expected = ("%#x in memory"):format(wanted), actual = ("%#x"):format(little),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/in-order",
+  version = 1,
+  title = "Atomic Requests and Reads that wait together are answered in their order",
+  requirements = {
+    "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-1", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9",
+    "RDMAP-7306.7-11",
+  },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics", "revision-2" },
+  tags = { "atomic" },
+
+  run = function(t)
+    local ALL = {
+      "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-1", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9",
+      "RDMAP-7306.7-11",
+    }
+    local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = 4 }
+    put(conn, op, ("\0"):rep(8))
+    local requests
+    local count = math.min(op.ird or 1, 4)
+    for msn = 1, count do
+      local request = mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1, msn = msn, id = 0x100 + msn }) }
+      requests = requests and requests .. request or request
+    end
+    conn:send(requests)
+    local first
+    for msn = 1, count do
+      local fpdu = conn:expect_fpdu { requirement = ALL, opcode = 11, qn = 3, overdue_fails = true }
+      t:check(#fpdu.payload == 12, { requirement = ALL, expected = "12 octets", actual = #fpdu.payload .. " octets" })
+      local id, value = string.unpack(">I4i8", fpdu.payload)
+      first = first or value
+      t:check(id == 0x100 + msn and fpdu.msn == msn and value == first + msn - 1, {
+        requirement = ALL,
+        expected = ("the answer to request %d: MSN %d, value %d"):format(msn, msn, first + msn - 1),
+        actual = ("identifier %#x, MSN %d, value %d"):format(id, fpdu.msn, value),
+      })
+    end
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/misaligned",
+  version = 1,
+  title = "An Atomic Operation on an address that is no multiple of eight is refused",
+  requirements = {
+    "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27",
+  },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic", "refusal" },
+  parameters = { at = { 1, 2, 4, 7 }, kind = { 0, 2 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) })
+    conn:expect_terminate {
+      requirement = { "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5" },
+      told = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
+      code = { "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27" },
+      error = "02 07",
+    }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/opcode",
+  version = 1,
+  title = "An Atomic Operation that nobody has defined is refused",
+  requirements = { "RDMAP-7306.5.2.1-5" },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic", "refusal" },
+  parameters = { kind = { 1, 3, 15 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, data = 1 }) })
+    conn:expect_terminate { requirement = "RDMAP-7306.5.2.1-5" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/stag",
+  version = 1,
+  title = "An Atomic Operation on memory that is not the stream's is refused",
+  requirements = { "RDMAP-7306.5-8" },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic", "refusal" },
+  parameters = { wrong = { "stag", "end", "cut" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local length = op.length // 8 * 8
+    local fields = ({
+      stag = { kind = FETCH_ADD, stag = op.stag ~ 0xffffffff },
+      ["end"] = { kind = FETCH_ADD, at = length + 8 },
+      -- Where the buffer's length is a multiple of eight there is no such place, and this is the one behind it.
+      cut = { kind = FETCH_ADD, at = length },
+    })[p.wrong]
+    conn:send(mpa.fpdu { ulpdu = atomic(op, fields) })
+    conn:expect_terminate { requirement = "RDMAP-7306.5-8" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/immediate-size",
+  version = 1,
+  title = "Immediate Data of another size than eight octets is refused",
+  requirements = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3" },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "immediate", "refusal" },
+  parameters = { length = { 0, 7, 9, 16 }, opcode = { 8, 9 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } })
+    conn:expect_terminate { told = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3" } }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
