@@ -5,7 +5,7 @@ use std::time::Duration;
 use weft_core::RequirementId;
 use weft_core::wire::mpa::Startup;
 use weft_core::wire::mpa::fpdu::len_without_markers;
-use weft_core::wire::mpa::startup::HEADER_LEN;
+use weft_core::wire::mpa::startup::{FLAG_R, HEADER_LEN, REPLY_KEY};
 use weft_core::wire::rdmap::Opcode;
 
 use super::{Arrival, Direction, Stage, StepKind, Stop, describe};
@@ -116,7 +116,7 @@ impl Stage {
                 }
             } else if !unread.is_empty() {
                 let answer = std::mem::take(&mut self.conn(number, at)?.unread);
-                if before.reject && Startup::parse(&answer).is_ok_and(|frame| frame.reject) {
+                if before.reject && rejects(&answer) {
                     self.met(number, expectation, "a close, or an MPA Reply with R=1", &describe::stream(&answer));
                     return Ok(self.link.now().saturating_duration_since(began));
                 }
@@ -270,6 +270,11 @@ impl std::fmt::Display for ReplyFields {
     }
 }
 
+/// Are the octets a Reply with R=1, whatever else is in it?
+fn rejects(octets: &[u8]) -> bool {
+    octets.starts_with(&REPLY_KEY) && octets.len() >= HEADER_LEN && octets[16] & FLAG_R != 0
+}
+
 /// Do the octets begin an FPDU with a Terminate, as far as they go?
 fn begins_terminate(octets: &[u8]) -> bool {
     const ULP_CONTROL: usize = 3;
@@ -287,4 +292,18 @@ fn whole_fpdu(octets: &[u8]) -> Option<usize> {
 
 fn milliseconds(duration: Duration) -> String {
     format!("{:.1}", duration.as_secs_f64() * 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As siw rejects a Request with S=1 and no words: its own frame has S=1 and no words, which is another matter.
+    #[test]
+    fn a_rejection_may_be_wrong_otherwise() {
+        assert!(rejects(b"MPA ID Rep Frame\x70\x02\0\0"));
+        assert!(!rejects(b"MPA ID Rep Frame\x50\x02\0\0"));
+        assert!(!rejects(b"MPA ID Req Frame\x70\x02\0\0"));
+        assert!(!rejects(b"MPA ID Rep Frame\x70"));
+    }
 }

@@ -149,3 +149,31 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "ddp/5.2-segmentation/not-too-small",
+  version = 1,
+  title = "No segment of a long Send, but for the last, has less than 128 octets",
+  requirements = { "MPA-4.5-8" },
+  roles = { "responder" },
+  capabilities = { "echo" },
+  tags = { "segment", "send" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(cut(text(4000), op.msn, 1024))
+    repeat
+      local fpdu = conn:expect_fpdu { opcode = 3 }
+      t:check(fpdu.last or #fpdu.ulpdu >= 128, {
+        requirement = "MPA-4.5-8",
+        expected = "a ULPDU of at least 128 octets",
+        actual = #fpdu.ulpdu .. " octets",
+      })
+    until fpdu.last
+    conn:close()
+
+    t:liveness()
+  end,
+}

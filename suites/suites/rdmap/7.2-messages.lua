@@ -206,3 +206,67 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "rdmap/7.2-messages/invalidated",
+  version = 1,
+  title = "Behind a Send that invalidates it an STag is good no more, or it is told that it cannot be invalidated",
+  requirements = { "RDMAP-5.3-8", "RDMAP-1.2-2", "DDP-4.3-4", "DDP-5.4-7" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "invalidate", "write" },
+  parameters = { opcode = { 4, 6 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local told = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
+    local send = rdmap.send { payload = told, msn = op.msn, opcode = p.opcode, invalidate_stag = op.stag }
+    local write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft" }
+    conn:send(mpa.fpdu { ulpdu = send } .. mpa.fpdu { ulpdu = write })
+    conn:expect_terminate { requirement = { "RDMAP-5.3-8", "RDMAP-1.2-2", "DDP-4.3-4", "DDP-5.4-7" } }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/read-completes",
+  version = 1,
+  title = "A Read Response completes the Read, however its segments are cut and TCP delivers them",
+  requirements = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "segments" },
+  parameters = { segment = { 1, 2, 3, 7, 16, 64 }, every = { 1, 5, 1000 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local ALL = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23" }
+    local data = ("weft"):rep(15) .. "end\0"
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, 0x77656601, #data) } })
+    local request = conn:expect_fpdu { opcode = 1 }
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    local stag, to = string.unpack(">I4i8", request.payload)
+    local response
+    for at = 0, #data - 1, p.segment do
+      local piece = data:sub(at + 1, at + p.segment)
+      local fpdu = mpa.fpdu {
+        ulpdu = rdmap.write {
+          opcode = 2, stag = stag, tagged_offset = to + at, payload = piece, last = at + #piece == #data,
+        },
+      }
+      response = response and response .. fpdu or fpdu
+    end
+    conn:send(response, { every = p.every })
+    conn:expect_fpdu { requirement = ALL, opcode = 3, overdue_fails = true }
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x2000, 0x77656602, #data), msn = 2 } })
+    conn:expect_fpdu { requirement = ALL, opcode = 0, payload = data, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}

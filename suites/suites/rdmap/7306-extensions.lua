@@ -47,18 +47,18 @@ case {
     "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
     "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
     "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3", "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7",
-    "RDMAP-7306.4.1-9", "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6",
+    "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6",
   },
   roles = { "responder" },
   capabilities = { "rping", "atomics" },
   tags = { "atomic" },
   -- Mask: where carries stop.
-  parameters = { value = { 1, 0xffffffff, -1 }, add = { 1, 3 }, mask = { 0, 0x80000000 }, word = { 0, 0x12345678 } },
+  parameters = { value = { 1, 0xffffffff, -1 }, add = { 1, 3 }, mask = { 0, 0x80000000 } },
 
   run = function(t, p)
     local conn, op = t:operate()
     put(conn, op, string.pack("<i8", p.value))
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = p.add, mask = p.mask, id = 0x0a0b0c0d, word = p.word }) })
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = p.add, mask = p.mask, id = 0x0a0b0c0d }) })
     local original = answer(t, conn, 1, 0x0a0b0c0d)
     local order = original == p.value and "<" or ">"
     t:check(original == string.unpack(order .. "i8", string.pack("<i8", p.value)), {
@@ -71,7 +71,7 @@ case {
     if p.mask ~= 0 then
       sum = original & ~0xffffffff | low & 0xffffffff
     end
-    local ALL = { "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7", "RDMAP-7306.4.1-9" }
+    local ALL = { "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7" }
     local now = string.unpack(order .. "i8", look(conn, op, 2, ALL))
     t:check(now == sum, {
       requirement = ALL,
@@ -79,6 +79,30 @@ case {
       shows = { "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6" },
       expected = ("%#x in memory"):format(sum), actual = ("%#x"):format(now),
     })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/invalidate-stag",
+  version = 1,
+  title = "The octets of the Invalidate STag mean nothing in an Atomic Request",
+  requirements = { "RDMAP-7306.4.1-9" },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic" },
+  parameters = { stag = { 1, 0x12345678, "own" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    for msn = 1, 2 do
+      conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, msn = msn, word = p.stag == "own" and op.stag or p.stag }) })
+      conn:expect_fpdu { requirement = "RDMAP-7306.4.1-9", opcode = 11, overdue_fails = true }
+    end
     conn:close()
 
     t:liveness()
@@ -175,6 +199,7 @@ case {
   title = "An Atomic Operation on an address that is no multiple of eight is refused",
   requirements = {
     "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27",
+    "RDMAP-7306.8.1-3",
   },
   roles = { "responder" },
   capabilities = { "rping", "atomics" },
@@ -186,12 +211,13 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) })
-    conn:expect_terminate {
+    local told = conn:expect_terminate {
       requirement = { "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5" },
       told = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
       code = { "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27" },
       error = "02 07",
     }
+    t:check(not told.r, { requirement = "RDMAP-7306.8.1-3", expected = "R=false", actual = ("R=%s"):format(told.r) })
     conn:expect_close()
 
     t:liveness()
@@ -243,6 +269,28 @@ case {
     })[p.wrong]
     conn:send(mpa.fpdu { ulpdu = atomic(op, fields) })
     conn:expect_terminate { requirement = "RDMAP-7306.5-8" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/response",
+  version = 1,
+  title = "An Atomic Response that answers nothing is refused",
+  requirements = { "RDMAP-7306.5.2.2-5" },
+  roles = { "responder" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic", "refusal" },
+  parameters = { length = { 0, 11, 12, 13 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 11, qn = 3, payload = ("w"):rep(p.length) } })
+    conn:expect_terminate { requirement = "RDMAP-7306.5.2.2-5" }
     conn:expect_close()
 
     t:liveness()
