@@ -19,6 +19,8 @@ use crate::verbs::LlpHandle;
 
 /// Octets that one read takes at most.
 const READ_LEN: usize = 256 * 1024;
+/// Reads and turns at sending after which the task lets others run: those of other connections, and whoever posts the next receives.
+const ROUNDS: u32 = 4;
 
 thread_local! {
     /// Where octets lie while they are handled; no connection keeps any.
@@ -64,7 +66,13 @@ impl Drive<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // Somebody may have posted work, whatever the socket says.
         let mut looked = false;
+        let mut rounds = 0;
         while !self.over {
+            if rounds == ROUNDS {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            rounds += 1;
             if self.open && self.wanted && self.stream.poll_readable(cx).is_ready() {
                 looked |= self.read(cx.waker(), Stream::read);
             } else if !looked || self.blocked && self.stream.poll_writable(cx).is_ready() || self.is_late(cx) {
