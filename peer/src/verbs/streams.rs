@@ -234,25 +234,21 @@ impl Rnic {
         key: Key,
         take: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
     ) -> Option<Sent> {
-        let mut batch = std::mem::take(&mut self.batch);
+        let Rnic { batch, llps, qps, shared, .. } = self;
         batch.clear();
-        if let Some(llp) = self.llps.get_mut(key) {
-            while let Some(ulpdu) = llp.ahead.pop_front() {
-                let none = PayloadOf::Octets(&[]);
-                llp.push(&self.shared.memory, &mut batch, &ulpdu, &none);
-            }
+        let llp = llps.get_mut(key)?;
+        while let Some(ulpdu) = llp.ahead.pop_front() {
+            llp.push(&shared.memory, batch, &ulpdu, &PayloadOf::Octets(&[]));
         }
-        if let Some(mut context) = self.context(now, key) {
-            while !batch.is_full() && context.add_fpdu(&mut batch) == Step::Added {}
+        if let Some(qp) = llp.qp.and_then(|qp| qps.get_mut(qp)) {
+            let mut context = Context { now, shared, qp, llp: Some(llp) };
+            while !batch.is_full() && context.add_fpdu(batch) == Step::Added {}
         }
-        let mut sent = None;
-        if !batch.is_empty()
-            && let Some(llp) = self.llps.get_mut(key)
-        {
-            sent = Some(Sent::Octets(batch.offer(&self.shared.memory, take, &mut llp.backlog)));
+        if batch.is_empty() {
+            return None;
         }
-        self.batch = batch;
-        sent
+        let llp = llps.get_mut(key)?;
+        Some(Sent::Octets(batch.offer(&shared.memory, take, &mut llp.backlog)))
     }
 
     fn check_closed(&mut self, now: Instant, key: Key) {
