@@ -3,8 +3,10 @@
 //! The one little-endian item of the whole stack: the value is stored least significant octet first. Which octets are
 //! covered is said where FPDUs are laid out ([`crate::wire::mpa::fpdu`]), not here.
 //!
-//! Two packages take it: crc-fast where all octets lie in one piece (half the time of the other at 700 octets, a quarter at 1,400),
-//! crc32c to go on piece by piece, for which crc-fast has no plain function.
+//! Two packages take it: crc-fast where all octets lie in one piece (half the time of the other at 700 octets, a quarter at 1,400) or the
+//! piece to go on with is long (an eighth at 32,748), crc32c to go on with a few octets.
+
+use crc_fast::{CrcAlgorithm, Digest};
 
 /// Octets of the CRC field at the end of an FPDU.
 pub const CRC_LEN: usize = 4;
@@ -15,10 +17,19 @@ pub fn crc32c(octets: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(octets)
 }
 
+/// Octets of a piece from which on crc-fast is the faster one to go on with.
+const LONG: usize = 256;
+
 /// Goes on where `crc` stopped: the CRC32c of all octets so far followed by `octets`.
 #[must_use]
 pub fn append(crc: u32, octets: &[u8]) -> u32 {
-    ::crc32c::crc32c_append(crc, octets)
+    if octets.len() < LONG {
+        return ::crc32c::crc32c_append(crc, octets);
+    }
+    // The register holds the complement of what stands in the field.
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
+    digest.update(octets);
+    u32::try_from(digest.finalize()).unwrap_or_default()
 }
 
 /// The four octets of the CRC field, in transmission order.
@@ -66,7 +77,9 @@ mod tests {
     #[test]
     fn agrees_with_a_slow_twin_in_any_split() {
         let slow = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
-        proptest::proptest!(|(octets: Vec<u8>, at: usize)| {
+        // On both sides of what is long, and of what either package takes with wide instructions.
+        let any = proptest::collection::vec(proptest::num::u8::ANY, 0..4 * LONG);
+        proptest::proptest!(|(octets in any, at: usize)| {
             let (a, b) = octets.split_at(at % (octets.len() + 1));
             proptest::prop_assert_eq!(append(crc32c(a), b), slow.checksum(&octets));
         });
