@@ -266,3 +266,28 @@ async fn a_relay_that_loses_repeats_and_reorders_changes_nothing() {
         task.abort();
     }
 }
+
+/// Section 7.5.1: the first AssocHandle of each start is random, so that nobody can guess it.
+#[tokio::test]
+async fn each_start_begins_with_another_handle() {
+    let mapper = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let mut handles = std::collections::BTreeSet::new();
+    for _ in 0..16 {
+        let client = PmClient::bind(quick(), None).unwrap();
+        let (service, connecting) = (at("127.0.0.1:5001"), at("127.0.0.1:40001"));
+        let ask = Ask { mapper: mapper.local_addr().unwrap(), service, connecting };
+        let question = tokio::spawn(async move { client.resolve(ask).await });
+        let mut octets = [0; 64];
+        assert_eq!(mapper.recv_from(&mut octets).await.unwrap().0, 48);
+        question.abort();
+        let _ = question.await;
+        handles.insert(<[u8; 8]>::try_from(&octets[8..16]).unwrap());
+    }
+    let mut proof = Proof::new(By::Test);
+    // Sixteen values of 64 bits: equal high octets, or a pattern of small steps, come about by chance once in 2^60 runs.
+    proof.shows(requirement!("PM-7.5.1-6"), || {
+        assert_eq!(handles.len(), 16);
+        let high: std::collections::BTreeSet<u8> = handles.iter().map(|handle| handle[0]).collect();
+        assert!(high.len() > 4, "{handles:x?}");
+    });
+}

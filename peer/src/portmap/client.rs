@@ -11,7 +11,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
 
-use weft_core::wire::portmap::{Message, MessageType, PmTime};
+use weft_core::wire::portmap::{Mapped, Message, MessageType, PmTime};
 
 use super::Datagram;
 use super::ask::{Ask, AskError, Fallback, Resolution};
@@ -38,6 +38,9 @@ pub struct ClientSettings {
     /// A PMAccept that comes again is acknowledged again, for a minute. The draft forbids it (section 7.5.1); the Linux daemon repeats its
     /// PMAccept until a PMAck arrives, and one may be lost.
     pub acknowledges_repeats: bool,
+    /// PMReqs have the Linux daemon's form: 64 octets, with the connecting port and address once more, which it hands to its kernel; of
+    /// a PMReq of the draft it hands on what happens to stand there. Against the draft, this breaks the format (section 7.3).
+    pub in_linux_manner: bool,
     /// What it does wrong.
     pub deviations: Deviations,
 }
@@ -50,6 +53,7 @@ impl Default for ClientSettings {
             repeats: 4,
             most_open: 1024,
             acknowledges_repeats: false,
+            in_linux_manner: false,
             deviations: Deviations::NONE,
         }
     }
@@ -126,6 +130,9 @@ impl Client {
     /// The question makes no sense, or cannot be asked now.
     pub fn ask(&mut self, now: Instant, ask: Ask) -> Result<Transaction, AskError> {
         let mut request = ask.request(self.next_handle.max(1))?;
+        if self.settings.in_linux_manner {
+            request.mapped = Some(Mapped { port: request.cp_port, ip_addr: request.to_raw().cp_ip_addr });
+        }
         let transaction = Transaction(self.next_transaction);
         if !self.conduct.keeps_for_ever {
             self.cache.flush(now);

@@ -105,3 +105,34 @@ fn no_handle_is_zero_and_they_wrap() {
     let handles: Vec<u64> = sent(&mut client).iter().map(|request| request.handle).collect();
     assert_eq!(handles, [u64::MAX, 1, 2]);
 }
+
+/// Notes on the Linux daemon: mapped port in Reserved, mapped address behind the message.
+#[test]
+fn the_linux_daemons_form_is_sent_where_that_is_asked_for() {
+    let settings = weft_peer::portmap::ClientSettings { in_linux_manner: true, ..Default::default() };
+    let mut client = weft_peer::portmap::Client::new(settings, HANDLE);
+    client.ask(millis(0), ask()).unwrap();
+    let octets = client.poll_datagram().unwrap().octets;
+    let mut expected = Said { reserved: 40001, ..said(REQ) }.octets();
+    expected.extend([10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(octets, expected);
+}
+
+/// The same end asks again and again, each time behind the answer.
+#[test]
+fn no_three_tuple_comes_twice() {
+    let mut client = client();
+    let mut handles = std::collections::BTreeSet::new();
+    for round in 0..2000 {
+        client.ask(millis(round), ask()).unwrap();
+        let request = sent(&mut client)[0];
+        client.handle_datagram(
+            millis(round),
+            mapper(),
+            &Said { handle: request.handle, ..said(crate::octets::DENY) }.octets(),
+        );
+        assert!(client.poll_event().is_some());
+        handles.insert(request.handle);
+    }
+    proves([(requirement!("PM-7.5.1-1"), &|| assert_eq!(handles.len(), 2000))]);
+}

@@ -49,9 +49,9 @@ pub(crate) struct Arguments {
     /// Connect by TCP to what came of it, and close again; a reset at the SDP Address leads to plain TCP
     #[arg(long)]
     connect: bool,
-    /// Acknowledge a PMAccept that comes again, too: for Linux's iwpmd, whose repetitions nothing else ends. The draft forbids it
+    /// Speak as Linux's iwpmd wants it, against the draft: requests of 64 octets, and an acknowledgement for each repeated answer
     #[arg(long)]
-    acknowledge_repeats: bool,
+    linux: bool,
     /// Go on listening so long behind the last answer, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     linger: u64,
@@ -80,7 +80,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let settings = ClientSettings {
             wait: Duration::from_millis(arguments.wait),
             repeats: arguments.repeats,
-            acknowledges_repeats: arguments.acknowledge_repeats,
+            acknowledges_repeats: arguments.linux,
+            in_linux_manner: arguments.linux,
             deviations,
             ..ClientSettings::default()
         };
