@@ -241,6 +241,11 @@ impl Device {
         .await
     }
 
+    /// The clock of its streams.
+    pub(super) fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
     /// Takes over a TCP connection, on which start-up is still to be done.
     pub(super) fn stream_of(&self, tcp: TcpStream, by: Opener) -> io::Result<Stream> {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);

@@ -5,6 +5,7 @@
 //! - [`Tape`]: all that passed on a link, for the monitor and the evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
+//! - [`sdp`]: SDP sockets on such an RNIC;
 //! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator.
 
 pub mod cm;
@@ -13,6 +14,7 @@ pub mod initiate;
 pub mod link;
 pub mod portmap;
 mod run;
+pub mod sdp;
 pub mod serve;
 mod stream;
 mod tape;

@@ -18,6 +18,8 @@ pub(super) struct Closing {
     received: bool,
     /// This side ends TCP: the peer's DisConn came before its own was sent, or crossed it (C26).
     ends: bool,
+    /// All is said; TCP ends when the peer has seen it, or at the deadline.
+    lingers: bool,
     /// The peer's AbortConn came.
     aborted: bool,
     /// AbortConn is to be sent, or is on its way; why.
@@ -69,21 +71,35 @@ impl Connection {
         self.sink.end(&mut self.out);
         self.out.push_back(Output::Event(Event::PeerClosed));
         self.close.deadline = self.close.sent.map(|_| now + self.settings.close_timeout);
-        self.hang_up_when_done();
+        self.hang_up_when_done(now);
     }
 
     /// The RNIC has sent this side's DisConn.
-    pub(super) fn dis_conn_sent(&mut self) {
+    pub(super) fn dis_conn_sent(&mut self, now: Instant) {
         self.close.out = true;
-        self.hang_up_when_done();
+        self.hang_up_when_done(now);
     }
 
-    fn hang_up_when_done(&mut self) {
+    /// This side is the one to end TCP. Until the peer has this side's DisConn it may send updates and completions; TCP that ends
+    /// before them would look like a reset to it.
+    fn hang_up_when_done(&mut self, now: Instant) {
         if self.close.received && self.close.out && self.close.ends && !self.close.is_aborting() {
-            self.advance();
-            self.end(false, None);
-            self.out.push_back(Output::Disconnect { abortive: false });
+            self.close.lingers = true;
+            self.close.deadline = Some(now + self.settings.close_linger);
         }
+    }
+
+    /// The peer has seen everything up to here.
+    pub(super) fn has_seen(&mut self, mseq_ack: u32) {
+        if self.close.lingers && self.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
+            self.finish_close();
+        }
+    }
+
+    fn finish_close(&mut self) {
+        self.advance();
+        self.end(false, None);
+        self.out.push_back(Output::Disconnect { abortive: false });
     }
 
     /// The peer's AbortConn.
@@ -119,6 +135,8 @@ impl Connection {
     pub(super) fn give_up(&mut self, now: Instant) {
         if self.close.is_aborting() {
             self.hang_up();
+        } else if self.close.lingers {
+            self.finish_close();
         } else {
             self.begin_abort(now, None);
         }

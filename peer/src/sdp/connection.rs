@@ -1,4 +1,4 @@
-//! The machine's surface: what the user commands, what arrives, what comes out.
+//! The machine's surface: what the user commands and what comes out; what arrives is in `arrive`.
 
 use std::collections::VecDeque;
 
@@ -6,14 +6,13 @@ use weft_core::wire::sdp::{FieldOrder, Mode};
 
 use super::close::Closing;
 use super::credits::Credits;
-use super::hello::{self, Agreed, Refusal};
 use super::next::Control;
 use super::nudge::Nudge;
 use super::pool::Pool;
 use super::resize::Resize;
 use super::sink::Sink;
 use super::source::Source;
-use super::startup::{Progress, Startup};
+use super::startup::Startup;
 use super::urgent::Urgent;
 use super::{
     Event, Exposed, Half, OpId, Output, Policy, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendId, Settings,
@@ -102,10 +101,10 @@ pub struct Connection {
     pub(super) sinks_refused: bool,
     pub(super) nudge: Nudge,
     next_op: u64,
-    ops: VecDeque<(OpId, Op)>,
-    startup_deadline: Option<Instant>,
-    credit_deadline: Option<Instant>,
-    deadlock_deadline: Option<Instant>,
+    pub(super) ops: VecDeque<(OpId, Op)>,
+    pub(super) startup_deadline: Option<Instant>,
+    pub(super) credit_deadline: Option<Instant>,
+    pub(super) deadlock_deadline: Option<Instant>,
 }
 
 /// Construction.
@@ -157,7 +156,7 @@ impl Connection {
         }
     }
 
-    fn post_buffers(&mut self, size: u32) {
+    pub(super) fn post_buffers(&mut self, size: u32) {
         self.pool = Pool::new(size, self.settings.bufs);
         self.pool.fill(&mut self.out);
         self.credits.posted = self.pool.posted();
@@ -303,173 +302,8 @@ impl Connection {
     }
 }
 
-/// What arrives.
+/// What comes out.
 impl Connection {
-    /// Octets of TCP in streaming mode; behind [`Output::Start`] they are the RNIC's.
-    pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
-        let Phase::Starting(startup) = &mut self.phase else { return };
-        let progress = startup.handle_octets(octets);
-        if startup.waits_for_request() {
-            let end = now + self.settings.request_wait;
-            if self.settings.request_wait.is_zero() {
-                return self.no_request(now);
-            }
-            self.credit_deadline = Some(end);
-            return;
-        }
-        self.progress(now, progress);
-    }
-
-    fn no_request(&mut self, now: Instant) {
-        self.credit_deadline = None;
-        let Phase::Starting(startup) = &mut self.phase else { return };
-        let mut request = Vec::new();
-        let progress = startup.no_request(&mut request);
-        if !request.is_empty() {
-            self.out.push_back(Output::Streaming(request));
-        }
-        self.progress(now, Ok(progress));
-    }
-
-    fn progress(&mut self, now: Instant, progress: Result<Progress, Refusal>) {
-        match progress {
-            Err(refusal) => self.refuse(refusal),
-            Ok(Progress::Waiting) => {}
-            Ok(Progress::Started { start, agreed, acknowledged }) => self.started(now, *start, agreed, acknowledged),
-        }
-    }
-
-    fn started(&mut self, now: Instant, start: super::Start, agreed: Option<Agreed>, acknowledged: bool) {
-        let Phase::Starting(startup) = &self.phase else { return };
-        let size = agreed.map(|agreed| startup.recv_size(&agreed));
-        if let (Role::Accepting, Some(size)) = (self.role, size) {
-            self.post_buffers(size);
-        }
-        self.out.push_back(Output::Start(Box::new(start)));
-        match (self.role, agreed) {
-            (Role::Accepting, Some(agreed)) => {
-                let wait = now + self.settings.credit_wait;
-                if !acknowledged {
-                    let head = hello::hello_ack(&self.settings, self.pool.size(), &agreed);
-                    let (op, payload, invalidate) = (None, None, None);
-                    self.out.push_back(Output::Send { op, head, payload, solicited: true, invalidate });
-                    self.credits.kept_back = 1;
-                    self.credit_deadline = Some(wait);
-                }
-                self.open(agreed);
-            }
-            (Role::Connecting, Some(agreed)) => {
-                self.open(agreed);
-                // The peer is MPA Responder, and mute until it has heard something (C42).
-                self.control.push_back(Control::Update);
-            }
-            _ => self.phase = Phase::WaitHelloAck,
-        }
-    }
-
-    /// Hello and HelloAck are exchanged.
-    pub(super) fn open(&mut self, agreed: Agreed) {
-        self.startup_deadline = None;
-        self.order = agreed.order;
-        self.peer_max_adverts = agreed.peer_max_adverts;
-        self.resize = Resize::new(agreed.peer_recv_size);
-        self.credits.begin(self.settings.bufs, agreed.peer_bufs);
-        self.credits.posted = self.pool.posted();
-        self.phase = Phase::Open;
-        self.out.push_back(Output::Event(Event::Opened(agreed)));
-    }
-
-    /// The attempt ends: TCP is closed without a word.
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
-        self.out.push_back(Output::Event(Event::Refused(refusal)));
-        self.end(true, None);
-        self.out.push_back(Output::Disconnect { abortive: true });
-    }
-
-    /// A message of the peer filled a Private Buffer: its first `octets`.
-    pub fn handle_message(&mut self, now: Instant, buffer: PrivateBuffer, octets: &[u8], arrival: Arrival) {
-        // What comes in some other order than it was posted is not this connection's.
-        if !self.pool.filled(buffer) || self.is_over() {
-            return;
-        }
-        self.credits.posted = self.pool.posted();
-        if let Err(violation) = self.message(now, buffer, octets, arrival) {
-            self.begin_abort(now, Some(violation));
-        }
-        self.advance();
-        self.watch_for_deadlock(now);
-    }
-
-    /// An operation is through. `ok`: it succeeded; otherwise the LLP connection is gone or going.
-    pub fn handle_completed(&mut self, now: Instant, op: OpId, ok: bool) {
-        let Some(at) = self.ops.iter().position(|(id, _)| *id == op) else { return };
-        let Some((_, what)) = self.ops.remove(at).filter(|_| !self.is_over()) else { return };
-        if !ok {
-            return self.begin_abort(now, None);
-        }
-        match what {
-            Op::Payload => self.source.flown(),
-            Op::Read => {
-                let policy = self.settings.policy;
-                let answer = self.sink.read_completed(op, &policy, &mut self.out);
-                self.answer(answer);
-            }
-            Op::Write => {
-                let done = self.source.written(op);
-                self.control.extend(done.iter().map(|it| Control::RdmaWrCompl { len: it.len, stag: it.stag }));
-                if self.source.sink_cancel && self.source.writing.is_empty() {
-                    self.source.sink_cancel = false;
-                    self.control.push_back(Control::SinkCancelAck);
-                }
-            }
-            Op::DisConn => self.dis_conn_sent(),
-            Op::AbortConn => self.hang_up(),
-        }
-        self.advance();
-        self.watch_for_deadlock(now);
-    }
-
-    /// The LLP connection is gone: closed by the peer, reset, or lost.
-    pub fn handle_disconnected(&mut self, _now: Instant) {
-        if self.is_over() {
-            return;
-        }
-        if let Phase::Starting(startup) = &self.phase {
-            let refusal = startup.cut_short();
-            self.out.push_back(Output::Event(Event::Refused(refusal)));
-        }
-        self.end(!self.close.is_graceful(), None);
-    }
-
-    /// The time that [`poll_timeout`](Self::poll_timeout) named has come.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        let due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-        if due(self.startup_deadline) {
-            self.startup_deadline = None;
-            return self.refuse(Refusal::TimedOut);
-        }
-        if due(self.credit_deadline) {
-            self.credit_deadline = None;
-            self.credits.kept_back = 0;
-            if matches!(&self.phase, Phase::Starting(startup) if startup.waits_for_request()) {
-                self.no_request(now);
-            }
-        }
-        if due(self.deadlock_deadline) {
-            self.deadlock_deadline = None;
-            if self.is_deadlocked() {
-                let answers = self.sink.ask_for_data();
-                self.answer(answers);
-            }
-        }
-        self.nudge.pass(now);
-        if due(self.close.deadline) {
-            self.close.deadline = None;
-            self.give_up(now);
-        }
-        self.advance();
-    }
-
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -529,7 +363,7 @@ impl Connection {
     }
 
     /// Both sides wait for each other's reads (section 9.2).
-    fn is_deadlocked(&self) -> bool {
+    pub(super) fn is_deadlocked(&self) -> bool {
         self.sink.is_waited_for() && !self.source.open.is_empty()
     }
 

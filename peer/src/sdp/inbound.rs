@@ -47,6 +47,7 @@ impl Connection {
         }
         let place = (buffer, length(from), length(payload.len()));
         self.body(now, &message, arrival, place)?;
+        self.has_seen(message.mseq_ack);
         if self.credits.frozen.is_some() {
             self.pool.make_up(&mut self.out);
             self.credits.posted = self.pool.posted();

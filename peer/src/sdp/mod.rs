@@ -18,7 +18,7 @@
 //! | `violation` | what a peer can do wrong | 8.2.2 |
 //! | `profile`, `startup` | streaming octets until iWARP begins, in each profile | 8.1.1 |
 //! | `hello` | Hello and HelloAck: refusals, versions, IRD and ORD | 6.2, 8.1.1 |
-//! | `connection` | the machine's surface: commands, and what arrives | |
+//! | `connection`, `arrive` | the machine's surface: commands, what comes out, what arrives | |
 //! | `inbound` | what each message does | 6 |
 //! | `next` | which message goes out next, and its header | 10.1 |
 //! | `credits`, `nudge`, `pool` | send credit, a way out at two credits, Private Buffers | 10.2 to 10.5 |
@@ -33,6 +33,7 @@
 //! What is absent on purpose: sockets and an API to wait on (the driver's), the port mapper, judging the peer beyond what makes going
 //! on impossible. What is not there yet: socket duplication (section 13); a SuspComm ends the connection.
 
+mod arrive;
 mod close;
 mod connection;
 mod credits;

@@ -43,6 +43,9 @@ pub struct Settings {
     pub credit_wait: Duration,
     /// A close that makes no progress becomes abortive after this time (section 8.2.1). Default 30 s.
     pub close_timeout: Duration,
+    /// A side whose DisConn was the last keeps TCP for so long, unless it hears that the peer has it: what the peer sent before would
+    /// otherwise meet a connection that is gone, which looks like a reset to it. Default 10 ms.
+    pub close_linger: Duration,
     /// When which mechanism is used.
     pub policy: Policy,
 }
@@ -65,6 +68,7 @@ impl Default for Settings {
             request_wait: Duration::ZERO,
             credit_wait: Duration::from_millis(30),
             close_timeout: Duration::from_secs(30),
+            close_linger: Duration::from_millis(10),
             policy: Policy::default(),
         }
     }

@@ -112,6 +112,12 @@ impl Bench {
         std::mem::take(&mut self.host.events)
     }
 
+    /// Time passes until the machine's next deadline.
+    pub(crate) fn wait(&mut self) {
+        self.now = self.host.machine.poll_timeout().unwrap();
+        self.host.machine.handle_timeout(self.now);
+    }
+
     /// The machine saw something that it cannot live with.
     pub(crate) fn is_aborted(&mut self) -> bool {
         self.host.run(self.now);

@@ -7,6 +7,7 @@ mod bench;
 mod closing;
 mod host;
 mod model;
+mod modes;
 mod random;
 mod startup;
 mod wire;

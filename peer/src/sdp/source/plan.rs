@@ -42,12 +42,15 @@ impl Source {
         let ordinary = item.end - u64::from(item.urgent) - start;
         let suits = ordinary > policy.source_threshold && refused != Some(item.send);
         if suits && self.mode == Mode::Pipelined {
+            // RdmaWrCompl goes before everything behind it, other writes too: who watches tells by it what was written where.
+            if !self.writing.is_empty() {
+                return Plan::Nothing;
+            }
             if let Some(sink) = self.usable() {
                 let len = u32::try_from(ordinary).unwrap_or(u32::MAX).min(sink.len);
                 return Plan::Write { start, len, stag: sink.stag, va: sink.va };
             }
-            // RdmaWrCompl goes before everything behind it.
-            if self.writing.is_empty() && room.adverts > 0 && self.open.len() < policy.src_avails {
+            if room.adverts > 0 && self.open.len() < policy.src_avails {
                 return Plan::SrcAvail { start, len: src_avail_len(ordinary, policy), payload: 0 };
             }
             return Plan::Nothing;

@@ -1,0 +1,144 @@
+//! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], whose octets are read and written as TCP's are.
+//!
+//! Each connection has a Queue Pair, and a task that joins it with its [`Connection`](crate::sdp::Connection) (`engine`), on memory of
+//! the RNIC (`area`). What is written is copied once and is the connection's from then on; a read copies it out of receives that are
+//! posted ahead, so that every mechanism finds one.
+//!
+//! What is not there yet: urgent data, peek, vectored writes, and receives in the user's own memory.
+
+mod area;
+mod engine;
+mod stream;
+
+use core::time::Duration;
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+pub use stream::SdpStream;
+
+use super::device::Device;
+use super::stream::Opener;
+use crate::sdp::{Refusal, Role, Settings, Violation};
+use crate::verbs::{CqError, PostError, QpError};
+
+/// How sockets are made.
+#[derive(Debug, Clone, Copy)]
+pub struct SdpSettings {
+    /// SDP, and below it MPA.
+    pub sdp: Settings,
+    /// TCP has to be connected within this time. Default 10 s.
+    pub connect_timeout: Duration,
+    /// Octets that may be written and not be out yet (SO_SNDBUF). Default 1 MiB.
+    pub send_buffer: usize,
+    /// Octets of a receive that is posted ahead. Default 64 KiB.
+    pub receive: usize,
+    /// Receives that are posted ahead, at least 1; with `receive` they make SO_RCVBUF. Default 4.
+    pub receives: usize,
+}
+
+impl Default for SdpSettings {
+    fn default() -> Self {
+        SdpSettings {
+            sdp: Settings::default(),
+            connect_timeout: Duration::from_secs(10),
+            send_buffer: 1 << 20,
+            receive: 1 << 16,
+            receives: 4,
+        }
+    }
+}
+
+/// Why there is no connection, or none any more.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SdpError {
+    /// TCP, by its words.
+    #[error("{1}")]
+    Io(io::ErrorKind, String),
+    /// The RNIC has no room for a connection.
+    #[error("the RNIC has no room for a connection: {0}")]
+    Rnic(String),
+    /// The peer's start-up.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The connection was reset during start-up.
+    #[error("closed during start-up")]
+    Closed,
+    /// The peer broke a rule that makes going on impossible.
+    #[error("the peer broke a rule: {0}")]
+    Violation(#[from] Violation),
+}
+
+impl From<io::Error> for SdpError {
+    fn from(error: io::Error) -> Self {
+        SdpError::Io(error.kind(), error.to_string())
+    }
+}
+
+macro_rules! rnic_errors {
+    ($($error:ty),+) => {
+        $(impl From<$error> for SdpError {
+            fn from(error: $error) -> Self {
+                SdpError::Rnic(error.to_string())
+            }
+        })+
+    };
+}
+
+rnic_errors!(crate::memory::MemoryError, crate::memory::BufferError, CqError, QpError, PostError);
+
+impl SdpStream {
+    /// Connects to an SDP listener.
+    ///
+    /// # Errors
+    /// See [`SdpError`].
+    pub async fn connect(device: &Device, address: SocketAddr, settings: SdpSettings) -> Result<Self, SdpError> {
+        let connecting = TcpStream::connect(address);
+        let timed_out = |_| SdpError::Io(io::ErrorKind::TimedOut, "TCP was not connected in time".to_owned());
+        let tcp = tokio::time::timeout(settings.connect_timeout, connecting).await.map_err(timed_out)??;
+        SdpStream::start(device, device.stream_of(tcp, Opener::Here)?, Role::Connecting, settings).await
+    }
+}
+
+/// Waits for SDP connections.
+#[derive(Debug)]
+pub struct SdpListener {
+    device: Device,
+    tcp: TcpListener,
+    settings: SdpSettings,
+}
+
+/// Connections that TCP holds ready.
+const BACKLOG: u32 = 1024;
+
+impl SdpListener {
+    /// Listens on `address`; port 0 picks a free one.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn bind(device: &Device, address: SocketAddr, settings: SdpSettings) -> io::Result<Self> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(SdpListener { device: device.clone(), tcp: socket.listen(BACKLOG)?, settings })
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// What TCP says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+
+    /// The next connection, when its start-up is over. One at a time: who wants more calls it from several tasks.
+    ///
+    /// # Errors
+    /// See [`SdpError`]: of one peer; the listener goes on.
+    pub async fn accept(&self) -> Result<SdpStream, SdpError> {
+        let (tcp, _) = self.tcp.accept().await?;
+        let stream = self.device.stream_of(tcp, Opener::Peer)?;
+        SdpStream::start(&self.device, stream, Role::Accepting, self.settings).await
+    }
+}

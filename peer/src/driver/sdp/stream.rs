@@ -1,0 +1,328 @@
+//! The socket, and the task that moves its engine.
+
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
+use weft_core::wire::sdp::Mode;
+
+use super::engine::Engine;
+use super::{SdpError, SdpSettings};
+use crate::driver::Device;
+use crate::driver::stream::Stream;
+use crate::driver::tcp::Clock;
+use crate::sdp::{Half, Policy, Refused, Role, Start};
+use crate::verbs::{QpModify, QpState};
+
+/// A wait that is not due to a deadline of the machine ends after so long.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// An SDP connection. What is dropped without a shut-down is shut down then; octets that were written still go out.
+#[derive(Debug)]
+pub struct SdpStream {
+    shared: Arc<Shared>,
+    peer: SocketAddr,
+}
+
+#[derive(Debug)]
+struct Shared {
+    engine: Mutex<Engine>,
+    /// The user did something.
+    command: Notify,
+    clock: Clock,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Engine> {
+        // An engine is changed by whole steps.
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the machine act on what was just done, and its task look at what came of it.
+    fn go(&self, engine: &mut Engine) {
+        engine.run(self.clock.now());
+        self.command.notify_one();
+    }
+}
+
+impl SdpStream {
+    pub(super) async fn start(
+        device: &Device,
+        stream: Stream,
+        role: Role,
+        settings: SdpSettings,
+    ) -> Result<Self, SdpError> {
+        let (clock, peer) = (device.clock(), stream.peer_addr()?);
+        let engine = Mutex::new(Engine::new(device, clock.now(), role, settings)?);
+        let shared = Arc::new(Shared { engine, command: Notify::new(), clock });
+        if let Err(error) = set_up(&shared, stream).await {
+            shared.lock().tear_down();
+            return Err(error);
+        }
+        let mut task = Box::pin(drive(Arc::clone(&shared)));
+        // Hello and HelloAck are exchanged before anybody gets the socket.
+        tokio::select! {
+            () = &mut task => {}
+            () = opened(&shared) => {}
+        }
+        if shared.lock().gone {
+            let error = shared.lock().error.clone();
+            return Err(error.unwrap_or(SdpError::Closed));
+        }
+        tokio::spawn(task);
+        Ok(SdpStream { shared, peer })
+    }
+
+    /// Who the peer is.
+    #[must_use]
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The Mode of a half-connection.
+    #[must_use]
+    pub fn mode(&self, half: Half) -> Mode {
+        self.shared.lock().machine.mode(half)
+    }
+
+    /// Asks for a Mode; see [`Connection::set_mode`](crate::sdp::Connection::set_mode).
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn set_mode(&self, half: Half, mode: Mode) -> Result<(), Refused> {
+        let mut engine = self.shared.lock();
+        engine.machine.set_mode(half, mode)?;
+        self.shared.go(&mut engine);
+        Ok(())
+    }
+
+    /// Changes the choices of mechanisms.
+    pub fn set_policy(&self, policy: Policy) {
+        let mut engine = self.shared.lock();
+        *engine.machine.policy_mut() = policy;
+        self.shared.go(&mut engine);
+    }
+
+    /// Asks the peer for Private Buffers of this size, in octets.
+    pub fn resize(&self, octets: u32) {
+        let mut engine = self.shared.lock();
+        engine.machine.resize(octets);
+        self.shared.go(&mut engine);
+    }
+
+    /// Octets that this side copied: from and to its users, and for Bcopy.
+    #[must_use]
+    pub fn copied(&self) -> u64 {
+        self.shared.lock().copied
+    }
+
+    /// Abortive close.
+    pub fn abort(&self) {
+        let mut engine = self.shared.lock();
+        engine.machine.abort(self.shared.clock.now());
+        self.shared.go(&mut engine);
+    }
+
+    /// Waits until the connection is over and all is given back.
+    pub async fn closed(&self) {
+        over(&self.shared).await;
+    }
+}
+
+impl Drop for SdpStream {
+    fn drop(&mut self) {
+        let mut engine = self.shared.lock();
+        engine.machine.shut_down();
+        engine.discards = true;
+        self.shared.go(&mut engine);
+    }
+}
+
+impl AsyncRead for SdpStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut engine = self.shared.lock();
+        let Some(read) = engine.read(buf.initialize_unfilled()) else {
+            engine.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        };
+        buf.advance(read?);
+        self.shared.go(&mut engine);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for SdpStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        let mut engine = self.shared.lock();
+        let Some(written) = engine.write(octets) else {
+            engine.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        };
+        self.shared.go(&mut engine);
+        Poll::Ready(Ok(written?))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut engine = self.shared.lock();
+        if engine.unsent() > 0 && !engine.gone {
+            engine.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        {
+            let mut engine = self.shared.lock();
+            engine.machine.shut_down();
+            self.shared.go(&mut engine);
+        }
+        ready!(self.as_mut().poll_flush(cx))?;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl From<SdpError> for io::Error {
+    fn from(error: SdpError) -> Self {
+        match error {
+            SdpError::Io(kind, words) => io::Error::new(kind, words),
+            SdpError::Closed => io::Error::new(io::ErrorKind::ConnectionReset, error),
+            SdpError::Refused(_) => io::Error::new(io::ErrorKind::ConnectionRefused, error),
+            SdpError::Violation(_) => io::Error::new(io::ErrorKind::ConnectionAborted, error),
+            SdpError::Rnic(_) => io::Error::other(error),
+        }
+    }
+}
+
+/// Streaming mode, until iWARP begins.
+async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), SdpError> {
+    let mut buffer = vec![0; 1024];
+    loop {
+        let (streaming, start, deadline) = {
+            let mut engine = shared.lock();
+            engine.run(shared.clock.now());
+            let streaming: Vec<Vec<u8>> = engine.streaming.drain(..).collect();
+            if engine.hang_up.is_some() {
+                stream.reset();
+                return Err(engine.error.clone().unwrap_or(SdpError::Closed));
+            }
+            (streaming, engine.start.take(), engine.machine.poll_timeout())
+        };
+        for octets in streaming {
+            stream.write_all(&octets).await?;
+        }
+        if let Some(start) = start {
+            return join(shared, stream, start);
+        }
+        tokio::select! {
+            read = stream.read_some(&mut buffer) => {
+                let mut engine = shared.lock();
+                match read {
+                    Ok(read @ 1..) => engine.machine.handle_streaming(shared.clock.now(), &buffer[..read]),
+                    Ok(_) => engine.machine.handle_disconnected(shared.clock.now()),
+                    Err(error) => return Err(error.into()),
+                }
+                if engine.machine.is_over() {
+                    engine.hang_up.get_or_insert(true);
+                }
+            }
+            () = until(shared, deadline) => {
+                shared.lock().machine.handle_timeout(shared.clock.now());
+            }
+        }
+    }
+}
+
+/// iWARP begins: what has arrived of it goes to the RNIC in front of what TCP has.
+fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpError> {
+    let (device, qp) = {
+        let engine = shared.lock();
+        (engine.device.clone(), engine.qp)
+    };
+    let llp = start.llp(stream.emss()?);
+    let now = shared.clock.now();
+    let Start { last, unread, .. } = start;
+    device.join(stream, llp, qp, |llp| {
+        device.verbs(|rnic| rnic.handle_octets(now, llp, &unread));
+        let stream_message = (!last.is_empty()).then(|| last.into());
+        QpModify { llp: Some(llp), stream_message, ..QpModify::to(QpState::Rts) }
+    })?;
+    Ok(())
+}
+
+/// Moves the engine as long as there is a connection.
+async fn drive(shared: Arc<Shared>) {
+    loop {
+        let (device, cq, qp, deadline, done, idle) = {
+            let mut engine = shared.lock();
+            engine.run(shared.clock.now());
+            engine.discard();
+            let done = engine.machine.is_over().then_some(engine.hang_up);
+            let deadline = engine.machine.poll_timeout();
+            (engine.device.clone(), engine.cq, engine.qp, deadline, done, engine.is_idle())
+        };
+        if let Some(hang_up) = done
+            && (idle || hang_up != Some(false))
+        {
+            if hang_up == Some(false) {
+                // What cannot be closed is reset with its Queue Pair.
+                let _ = device.disconnect(qp).await;
+            } else if hang_up.is_none() {
+                let _ = device.ended(qp).await;
+            }
+            let mut engine = shared.lock();
+            engine.gone = true;
+            engine.tear_down();
+            engine.wake();
+            drop(engine);
+            shared.command.notify_waiters();
+            return;
+        }
+        tokio::select! {
+            completion = device.completion(cq) => {
+                let mut engine = shared.lock();
+                match completion {
+                    Ok(completion) => engine.completed(shared.clock.now(), &completion),
+                    Err(_) => engine.machine.handle_disconnected(shared.clock.now()),
+                }
+            }
+            _ = device.ended(qp) => shared.lock().ended(shared.clock.now()),
+            () = shared.command.notified() => {}
+            () = until(&shared, deadline) => {
+                shared.lock().machine.handle_timeout(shared.clock.now());
+            }
+        }
+    }
+}
+
+async fn until(shared: &Shared, deadline: Option<crate::Instant>) {
+    let at = deadline.map_or_else(|| tokio::time::Instant::now() + YEAR, |deadline| shared.clock.to_tokio(deadline));
+    sleep_until(at).await;
+}
+
+async fn opened(shared: &Shared) {
+    wait(shared, |engine| engine.opened).await;
+}
+
+async fn over(shared: &Shared) {
+    wait(shared, |engine| engine.gone).await;
+}
+
+/// Waits until `there` says so; asked whenever the engine wakes readers.
+async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
+    core::future::poll_fn(|cx| {
+        let mut engine = shared.lock();
+        if there(&engine) {
+            return Poll::Ready(());
+        }
+        engine.watchers.push(cx.waker().clone());
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,122 @@
+//! SDP sockets over real TCP: two devices, every profile and Mode, large and small pieces, and every way to end.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use weft_core::wire::sdp::{FieldOrder, Mode};
+use weft_peer::driver::Device;
+use weft_peer::driver::sdp::{SdpError, SdpListener, SdpSettings, SdpStream};
+use weft_peer::sdp::{Half, Policy, Profile, Settings};
+use weft_peer::verbs::{Node, RnicSettings};
+
+fn device() -> Device {
+    Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
+}
+
+fn settings(profile: Profile, order: FieldOrder) -> SdpSettings {
+    let policy = Policy { source_threshold: 5000, sink_threshold: 0, ..Policy::default() };
+    SdpSettings { sdp: Settings { profile, order, policy, ..Settings::default() }, ..SdpSettings::default() }
+}
+
+async fn pair(settings: SdpSettings) -> (SdpStream, SdpStream) {
+    let (here, there) = (device(), device());
+    let listener = SdpListener::bind(&there, SocketAddr::from(([127, 0, 0, 1], 0)), settings).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (connected, accepted) = tokio::join!(SdpStream::connect(&here, address, settings), listener.accept());
+    (connected.unwrap(), accepted.unwrap())
+}
+
+async fn echo(mut stream: SdpStream) {
+    let mut buffer = vec![0; 9_999];
+    loop {
+        let read = stream.read(&mut buffer).await.unwrap();
+        if read == 0 {
+            break;
+        }
+        stream.write_all(&buffer[..read]).await.unwrap();
+    }
+    stream.shutdown().await.unwrap();
+    stream.closed().await;
+}
+
+/// Sends octets in pieces, and gives what came back.
+async fn round(stream: SdpStream, octets: &[u8], piece: usize) -> Vec<u8> {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let octets = octets.to_vec();
+    let writing = tokio::spawn(async move {
+        for piece in octets.chunks(piece) {
+            writer.write_all(piece).await.unwrap();
+        }
+        writer.shutdown().await.unwrap();
+        writer
+    });
+    let mut got = Vec::new();
+    reader.read_to_end(&mut got).await.unwrap();
+    let stream = reader.unsplit(writing.await.unwrap());
+    stream.closed().await;
+    got
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn octets_go_and_come_in_every_profile_and_mode() {
+    let octets: Vec<u8> = (0..300_000u32).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect();
+    let profiles = [Profile::Swapped, Profile::Bare, Profile::Natural, Profile::Enhanced, Profile::PrivateData];
+    for (index, profile) in profiles.into_iter().enumerate() {
+        let order = if index % 2 == 0 { FieldOrder::Figure } else { FieldOrder::Mirrored };
+        for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+            let (here, there) = pair(settings(profile, order)).await;
+            if mode != Mode::Combined {
+                here.set_mode(Half::Out, mode).unwrap();
+                there.set_mode(Half::Out, mode).unwrap();
+            }
+            let echo = tokio::spawn(echo(there));
+            let got = round(here, &octets, 33_333).await;
+            let same = got.iter().zip(&octets).take_while(|(got, sent)| got == sent).count();
+            assert_eq!((same, got.len()), (octets.len(), octets.len()), "{profile:?} {mode}");
+            echo.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_is_told_to_the_other_side() {
+    let (here, mut there) = pair(settings(Profile::Swapped, FieldOrder::Figure)).await;
+    here.abort();
+    here.closed().await;
+    let error = there.read(&mut [0; 10]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(there.write_all(&[1]).await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_goes_out_though_the_socket_is_dropped() {
+    let (mut here, mut there) = pair(settings(Profile::Swapped, FieldOrder::Figure)).await;
+    here.write_all(&[7; 100_000]).await.unwrap();
+    drop(here);
+    let mut got = Vec::new();
+    there.read_to_end(&mut got).await.unwrap();
+    assert_eq!(got, vec![7; 100_000]);
+    there.shutdown().await.unwrap();
+    there.closed().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_speaks_something_else_is_refused() {
+    let there = device();
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let listener = SdpListener::bind(&there, any, SdpSettings::default()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut tcp = TcpStream::connect(address).await.unwrap();
+    tcp.write_all(b"GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n").await.unwrap();
+    assert!(matches!(listener.accept().await, Err(SdpError::Refused(_))));
+    // The other way round: nobody answers a Hello.
+    let mute = TcpListener::bind(any).await.unwrap();
+    let sdp = Settings { startup_timeout: Duration::from_millis(50), ..Settings::default() };
+    let settings = SdpSettings { sdp, ..SdpSettings::default() };
+    let error = SdpStream::connect(&device(), mute.local_addr().unwrap(), settings).await.unwrap_err();
+    assert!(matches!(error, SdpError::Refused(weft_peer::sdp::Refusal::TimedOut)), "{error}");
+}
