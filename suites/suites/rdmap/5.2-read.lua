@@ -309,33 +309,50 @@ case {
   end,
 }
 
+--- A good Read, then one with these numbers, which is refused.
+local function expect_refusal(t, fields, requirement)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local function request(numbers)
+    numbers.sink_stag, numbers.src_stag, numbers.src_to, numbers.rdmardsz = 0x7766, op.stag, op.to, 4
+    return mpa.fpdu { ulpdu = rdmap.read_request(numbers) }
+  end
+  conn:send(request { msn = 1 })
+  conn:expect_fpdu { opcode = 2 }
+  conn:send(request(fields))
+  conn:expect_terminate { requirement = requirement }
+  conn:expect_close()
+
+  t:liveness()
+end
+
 case {
-  id = "rdmap/5.2-read/numbers",
+  id = "rdmap/5.2-read/msn",
   version = 1,
-  title = "A Read Request whose queue number or MSN is no good is refused",
-  requirements = { "RDMAP-7.2-15" },
+  title = "A Read Request whose MSN was used, or is far ahead, is refused",
+  requirements = { "RDMAP-7.2-15", "DDP-7.1-9" },
   roles = { "responder" },
   capabilities = { "rping" },
   tags = { "read", "refusal" },
-  parameters = { wrong = { "msn-0", "msn-again", "msn-far", "mo" } },
+  parameters = { msn = { 0, 1, 100000, 0x80000000, 0xffffffff } },
 
   run = function(t, p)
-    t:good_exchange()
+    expect_refusal(t, { msn = p.msn }, { "RDMAP-7.2-15", "DDP-7.1-9" })
+  end,
+}
 
-    local conn, op = t:operate()
-    local function request(fields)
-      fields.sink_stag, fields.src_stag, fields.src_to, fields.rdmardsz = 0x7766, op.stag, op.to, 4
-      return mpa.fpdu { ulpdu = rdmap.read_request(fields) }
-    end
-    conn:send(request { msn = 1 })
-    conn:expect_fpdu { opcode = 2 }
-    local wrong = ({
-      ["msn-0"] = { msn = 0 }, ["msn-again"] = { msn = 1 }, ["msn-far"] = { msn = 100000 }, mo = { msn = 2, mo = 1 << 24 },
-    })[p.wrong]
-    conn:send(request(wrong))
-    conn:expect_terminate { requirement = "RDMAP-7.2-15" }
-    conn:expect_close()
+case {
+  id = "rdmap/5.2-read/mo",
+  version = 1,
+  title = "A Read Request whose MO lies behind its 28 octets is refused",
+  requirements = { "RDMAP-7.2-15", "DDP-7.1-7" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  parameters = { mo = { 0x1000000, 0x7fffffff, 0xffffffff } },
 
-    t:liveness()
+  run = function(t, p)
+    expect_refusal(t, { msn = 2, mo = p.mo }, { "RDMAP-7.2-15", "DDP-7.1-7" })
   end,
 }

@@ -242,8 +242,6 @@ case {
   parameters = { segment = { 1, 2, 3, 7, 16, 64 }, every = { 1, 5, 1000 } },
 
   run = function(t, p)
-    t:good_exchange()
-
     local ALL = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23" }
     local data = ("weft"):rep(15) .. "end\0"
     local conn = t:start_up()
