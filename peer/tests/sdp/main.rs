@@ -5,10 +5,12 @@
 mod bcopy;
 mod bench;
 mod closing;
+mod figures;
 mod host;
 mod model;
 mod modes;
 mod random;
+mod resizing;
 mod startup;
 mod wire;
 mod world;

@@ -64,8 +64,8 @@ fn the_hello_is_figure_5_in_streaming_mode_and_nothing_follows_it() {
     let hello = outputs.last().cloned();
     shows!(proof:
         "SDP-8.1.1-7" => posted == 16 && outputs.len() == 17;
-        "SDP-8.1.1-2" => hello == Some(Output::Streaming(HELLO.octets()));
-        "SDP-6.2.1-2" => HELLO.octets().len() == 32 && hello.is_some();
+        "SDP-8.1.1-2" => matches!(hello, Some(Output::Streaming(_)));
+        "SDP-6.2.1-2" => hello == Some(Output::Streaming(HELLO.octets()));
         "SDP-8.1.1-13" => machine.send(SendId(1), 1, false).is_ok()
             && machine.poll(Instant::ORIGIN, &mut |_| None).is_none();
     );
@@ -82,7 +82,7 @@ fn a_good_hello_is_answered_by_a_solicited_hello_ack() {
         "SDP-8.1.1-21" => host.outgoing == [expected.clone()];
         "SDP-8.1.1-28" => matches!(host.outgoing.front(), Some(Item::Message { solicited: true, .. }));
         "SDP-14.2-7" => matches!(host.outgoing.front(), Some(Item::Message { solicited: true, .. }));
-        "SDP-6.2.2-2" => HELLO.ack().len() == 28 && host.outgoing.front() == Some(&expected);
+        "SDP-6.2.2-2" => host.outgoing.front() == Some(&expected);
         "SDP-8.1.1-29" => host.machine.mode(Half::In) == Mode::Combined && host.machine.mode(Half::Out) == Mode::Combined;
     );
     let mirrored = accepting(&HELLO.mirrored(), with(Profile::Bare));
