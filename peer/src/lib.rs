@@ -12,6 +12,7 @@
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
 //! - [`portmap`]: the SDP port mapper, client and server;
 //! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
+//! - [`soak`]: two ends under mangled octets, run by run;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
 //!
 //! What is absent on purpose: verdicts. This crate says what it did and why; whether a peer is right is judged elsewhere.
@@ -27,6 +28,7 @@ pub mod portmap;
 pub mod rdmap;
 pub mod sdp;
 pub mod service;
+pub mod soak;
 pub mod time;
 pub mod verbs;
 pub mod workload;

@@ -15,6 +15,7 @@ mod ping;
 mod pm;
 mod requirements;
 mod serve;
+mod soak;
 mod stats;
 mod target;
 mod test;
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     Pm(pm::Arguments),
     /// Be a responder for others to test against
     Serve(serve::Arguments),
+    /// The endpoint itself under mangled octets, for an hour or as long as one likes
+    Soak(soak::Arguments),
     /// List what the builtin responder can be told to do wrong
     Deviations(deviations::Arguments),
     /// The whole way once, with nothing but weft itself
@@ -88,6 +91,7 @@ impl Command {
             Command::Cat(arguments) => cat::run(&arguments),
             Command::Pm(arguments) => pm::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
+            Command::Soak(arguments) => soak::run(&arguments),
             Command::Deviations(arguments) => deviations::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),
             Command::Coverage(arguments) => coverage::run(&arguments),

@@ -6,7 +6,8 @@
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
 //! - [`sdp`]: SDP sockets on such an RNIC;
-//! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator.
+//! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator;
+//! - [`soak`]: mangled connections between two RNICs, one behind the other.
 
 pub mod cm;
 pub mod device;
@@ -16,6 +17,7 @@ pub mod portmap;
 mod run;
 pub mod sdp;
 pub mod serve;
+pub mod soak;
 mod stream;
 mod tape;
 mod tcp;

@@ -1,0 +1,176 @@
+//! `weft soak`: the endpoint under mangled octets for as long as one likes; a seed that breaks it is told and replays.
+
+mod workers;
+
+use std::fs;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use weft_peer::driver::device::random_seed;
+use weft_peer::hostile::mangle::Plan;
+
+use crate::exit::{UNEXPECTED, Unsuccessful, say};
+use workers::{Told, Work};
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Each run is two ends of weft's endpoint that work with each other while seeds mangle what they send: one listens, one connects.\n\
+    Nothing is judged but what must hold whatever arrives: no panic, no hang, no access outside registered memory or against its\n\
+    rights, nothing left behind, and a resident size that does not grow.\n\n\
+    Exit codes: 0 all held; 1 something did not, told with the seed and the command that replays it.\n\
+    Examples:\n  weft soak                                       an hour, in process and over loopback TCP at once\n  \
+    weft soak --for 1m --over virtual               a minute, in process on a virtual clock\n  \
+    weft soak --over virtual --seed 4711 --runs 1   one run again"
+)]
+pub(crate) struct Arguments {
+    /// How long: a number and s, m or h
+    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration)]
+    time: Duration,
+    /// How the ends are joined (both, if not given)
+    #[arg(long, value_enum)]
+    over: Option<Over>,
+    /// The first run's seed; each further one has the next [default: any, which is printed]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Stop after so many runs of each kind
+    #[arg(long, value_name = "COUNT")]
+    runs: Option<u64>,
+    /// What is mangled, as in `weft serve`; in process each seed draws its own if none is given, over TCP it is `all`
+    #[arg(long, value_name = "WORD[=N],...")]
+    mangle: Option<Plan>,
+    /// Connections at a time over TCP
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    lanes: u8,
+    /// MiB by which the resident size may grow once a tenth of the time is over
+    #[arg(long, value_name = "MIB", default_value_t = 32)]
+    growth: u64,
+}
+
+/// How two ends are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Over {
+    /// In process, on a virtual clock
+    Virtual,
+    /// Loopback TCP, in real time
+    Tcp,
+}
+
+/// Soaks.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let begin = Instant::now();
+    let first = arguments.seed.unwrap_or_else(random_seed);
+    say!("seeds from {first}, for {} s", arguments.time.as_secs());
+    let (tell, told) = mpsc::channel();
+    for over in [Over::Virtual, Over::Tcp] {
+        if arguments.over.is_none_or(|only| only == over) {
+            let work = Work {
+                over,
+                first,
+                runs: arguments.runs,
+                until: begin + arguments.time,
+                plan: arguments.mangle.clone(),
+                lanes: arguments.lanes,
+            };
+            workers::start(work, tell.clone())?;
+        }
+    }
+    drop(tell);
+    let mut counts = Counts::default();
+    let mut size = Resident { settled: None, most: 0, settles: begin + arguments.time / 10 };
+    let every = (arguments.time / 10).clamp(Duration::from_secs(1), Duration::from_secs(60));
+    let mut line_due = begin + every;
+    loop {
+        match told.recv_timeout(line_due.saturating_duration_since(Instant::now())) {
+            Ok(Told::Played { over, octets }) => counts.add(over, octets),
+            Ok(Told::Broken { over, seed, why }) => {
+                let over = if over == Over::Virtual { "virtual" } else { "tcp" };
+                let plan = arguments.mangle.as_ref().map_or_else(String::new, |plan| format!(" --mangle {plan}"));
+                let text = format!("seed {seed}: {why}\nagain: weft soak --over {over} --seed {seed} --runs 1{plan}");
+                return Err(Unsuccessful { code: UNEXPECTED, text }.into());
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                line_due += every;
+                size.sample();
+                say!("{:>5} s  {}  {}", begin.elapsed().as_secs(), counts.text(), size.text());
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    size.sample();
+    say!("held: {} in {} s, seeds from {first}; {}", counts.text(), begin.elapsed().as_secs(), size.text());
+    match size.settled {
+        Some(settled) if size.most > settled + (arguments.growth << 20) => {
+            let (from, to) = (settled >> 20, size.most >> 20);
+            let text = format!("the resident size went from {from} to {to} MiB, more than --growth {}", arguments.growth);
+            Err(Unsuccessful { code: UNEXPECTED, text }.into())
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// What was played.
+#[derive(Default)]
+struct Counts {
+    /// Runs in process, and the octets that arrived in them.
+    played: (u64, u64),
+    connections: u64,
+}
+
+impl Counts {
+    fn add(&mut self, over: Over, octets: u64) {
+        match over {
+            Over::Virtual => self.played = (self.played.0 + 1, self.played.1 + octets),
+            Over::Tcp => self.connections += 1,
+        }
+    }
+
+    fn text(&self) -> String {
+        let (runs, octets) = self.played;
+        format!("{runs} runs in process ({} MiB), {} over TCP", octets >> 20, self.connections)
+    }
+}
+
+/// The resident size, in octets.
+struct Resident {
+    /// The first sample behind `settles`.
+    settled: Option<u64>,
+    most: u64,
+    settles: Instant,
+}
+
+impl Resident {
+    /// Linux tells it; elsewhere nothing is sampled.
+    fn sample(&mut self) {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+        let Some(now) = kib.map(|kib| kib << 10) else { return };
+        self.most = self.most.max(now);
+        if Instant::now() >= self.settles {
+            self.settled.get_or_insert(now);
+        }
+    }
+
+    fn text(&self) -> String {
+        let mib = |octets: u64| octets >> 20;
+        match self.settled {
+            Some(settled) => format!("resident {} MiB at first, {} at most", mib(settled), mib(self.most)),
+            None => format!("resident {} MiB at most", mib(self.most)),
+        }
+    }
+}
+
+/// Seconds, minutes or hours.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.len().saturating_sub(1));
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(format!("{text:?} is no time: a number and s, m or h, as in 90s")),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("{text:?} is no time: a number and s, m or h, as in 90s"))?;
+    Ok(Duration::from_secs(number.saturating_mul(seconds)))
+}

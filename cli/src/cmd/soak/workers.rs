@@ -1,0 +1,145 @@
+//! Those who play the runs: a thread for those in process, one for the connections over TCP.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Instant;
+use std::{io, thread};
+
+use weft_peer::driver::soak::Lane;
+use weft_peer::hostile::mangle::Plan;
+use weft_peer::soak::play;
+
+use super::Over;
+use crate::runtime;
+
+/// Something panicked, if only a task that nobody waits for.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+/// What there is to do.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) over: Over,
+    pub(super) first: u64,
+    pub(super) runs: Option<u64>,
+    pub(super) until: Instant,
+    pub(super) plan: Option<Plan>,
+    pub(super) lanes: u8,
+}
+
+/// What came of a run.
+pub(super) enum Told {
+    /// All held.
+    Played {
+        /// How its ends were joined.
+        over: Over,
+        /// Octets that arrived; not counted over TCP.
+        octets: u64,
+    },
+    /// Something did not.
+    Broken {
+        /// How its ends were joined.
+        over: Over,
+        /// What replays it.
+        seed: u64,
+        /// What broke.
+        why: String,
+    },
+}
+
+/// Starts a thread that works until it is done, or something broke.
+pub(super) fn start(work: Work, tell: Sender<Told>) -> io::Result<()> {
+    let told = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        PANICKED.store(true, Ordering::SeqCst);
+        told(info);
+    }));
+    let thread = thread::Builder::new();
+    match work.over {
+        Over::Virtual => thread.spawn(move || in_process(&work, &tell)),
+        Over::Tcp => thread.spawn(move || over_tcp(&work, &tell)),
+    }?;
+    Ok(())
+}
+
+impl Work {
+    /// The seeds, as long as there is time.
+    fn seeds(&self) -> impl Iterator<Item = u64> + use<'_> {
+        let all = 0..self.runs.unwrap_or(u64::MAX);
+        all.map(|run| self.first.wrapping_add(run)).take_while(|_| self.runs == Some(1) || Instant::now() < self.until)
+    }
+}
+
+fn in_process(work: &Work, tell: &Sender<Told>) {
+    let over = Over::Virtual;
+    for seed in work.seeds() {
+        let played = panic::catch_unwind(AssertUnwindSafe(|| play(seed, work.plan.as_ref())));
+        let (told, ends) = match played {
+            Ok(Ok(played)) => (Told::Played { over, octets: played.octets }, false),
+            Ok(Err(error)) => (Told::Broken { over, seed, why: error.to_string() }, true),
+            Err(_) => (Told::Broken { over, seed, why: panic_told() }, true),
+        };
+        // Nobody hears it who has heard of something broken.
+        if tell.send(told).is_err() || ends {
+            return;
+        }
+    }
+}
+
+fn over_tcp(work: &Work, tell: &Sender<Told>) {
+    let plan = work.plan.clone().unwrap_or_else(Plan::all);
+    let lanes = if work.runs == Some(1) { 1 } else { work.lanes };
+    let played = runtime::on_one_thread(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for lane in 0..u64::from(lanes) {
+            // Far enough from each other not to meet.
+            let first = work.first.wrapping_add(lane << 40);
+            let (work, plan, tell) = (Work { first, ..work.clone() }, plan.clone(), tell.clone());
+            tasks.spawn(async move { one_lane(&work, &plan, &tell).await });
+        }
+        while tasks.join_next().await.is_some() {}
+        Ok(std::process::ExitCode::SUCCESS)
+    });
+    if let Err(error) = played {
+        let _ = tell.send(Told::Broken { over: Over::Tcp, seed: work.first, why: error.to_string() });
+    }
+}
+
+/// The hook has printed it.
+fn panic_told() -> String {
+    "a panic, told above".to_owned()
+}
+
+async fn one_lane(work: &Work, plan: &Plan, tell: &Sender<Told>) {
+    let over = Over::Tcp;
+    let mut lane = match Lane::new(plan, work.first) {
+        Ok(lane) => lane,
+        Err(error) => {
+            let _ = tell.send(Told::Broken { over, seed: work.first, why: error.to_string() });
+            return;
+        }
+    };
+    for seed in work.seeds() {
+        // A task of its own, so that a panic is one that can be told.
+        let played = tokio::spawn(async move {
+            let played = lane.play().await;
+            (lane, played)
+        });
+        let why = match played.await {
+            Ok((same, played)) => {
+                lane = same;
+                let panicked = PANICKED.load(Ordering::SeqCst);
+                played.err().map(|error| error.to_string()).or_else(|| panicked.then(panic_told))
+            }
+            Err(_) => {
+                let _ = tell.send(Told::Broken { over, seed, why: panic_told() });
+                return;
+            }
+        };
+        let ends = why.is_some();
+        let told = why.map_or(Told::Played { over, octets: 0 }, |why| Told::Broken { over, seed, why });
+        if tell.send(told).is_err() || ends {
+            return;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The soak over real TCP: one listener and one connector that stay, connection after connection, both mangled.
+//!
+//! What is looked at is what [`soak`](crate::soak) looks at. A connection has a time limit, since real time cannot be skipped, and
+//! both RNICs live as long as the lane, so that what a connection leaves behind adds up.
+
+use core::time::Duration;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use fastrand::Rng;
+use tokio::time::{sleep, timeout};
+
+use super::Device;
+use super::cm::{CmSettings, Listener};
+use super::device::DeviceSettings;
+use crate::hostile::mangle::{Mangling, Plan};
+use crate::memory::{MemorySettings, PdId};
+use crate::mpa::PrivateData;
+use crate::soak::{Doing, Failed, Ground, Remote, drawn_mpa};
+use crate::verbs::{CqHandle, Node, QpHandle, QpInit, Rnic, RnicSettings};
+
+/// A connection that takes longer hangs. Its parts are bounded by 2 s of start-up each, a close that resets when nothing moved for
+/// 1 s, and what a mangler may delay.
+pub const LIMIT: Duration = Duration::from_secs(60);
+const STARTUP: Duration = Duration::from_secs(2);
+const CLOSE: Duration = Duration::from_secs(1);
+const LONGEST_DELAY: Duration = Duration::from_millis(50);
+
+/// A listener and a connector on the loopback interface. Use it in a tokio runtime.
+#[derive(Debug)]
+pub struct Lane {
+    listener: Listener,
+    /// Who listens, who connects.
+    devices: [Device; 2],
+    seed: u64,
+}
+
+impl Lane {
+    /// The first connection has this seed, each further one the next.
+    ///
+    /// # Errors
+    /// No port can be bound.
+    pub fn new(plan: &Plan, seed: u64) -> io::Result<Self> {
+        let device = |ends: u64| {
+            let memory = MemorySettings { stag_seed: seed ^ ends, ..MemorySettings::default() };
+            let settings = RnicSettings { memory, close_timeout: CLOSE, ..RnicSettings::default() };
+            let (rnic, _) = Node::new(["weft0"]).open("weft0", settings).map_err(io::Error::other)?;
+            let mangling = Mangling { longest_delay: LONGEST_DELAY, ..Mangling::new(plan.clone(), seed) };
+            let settings = DeviceSettings { mangling: Some(mangling), ..DeviceSettings::default() };
+            Ok::<Device, io::Error>(Device::with(rnic, settings))
+        };
+        let devices = [device(0)?, device(1)?];
+        let settings = CmSettings { startup_timeout: STARTUP, ..CmSettings::default() };
+        let listener = Listener::bind(&devices[0], SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
+        Ok(Lane { listener, devices, seed })
+    }
+
+    /// The seed of the next connection.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Plays one connection to its end.
+    ///
+    /// # Errors
+    /// Something that must not happen did.
+    pub async fn play(&mut self) -> Result<(), Failed> {
+        let mut rng = Rng::with_seed(self.seed);
+        self.seed = self.seed.wrapping_add(1);
+        let [listens, connects] = &self.devices;
+        let listens = End::new(listens, &mut rng).map_err(Failed::NoEnd)?;
+        let connects = End::new(connects, &mut rng).map_err(Failed::NoEnd)?;
+        let remotes = [listens.ground.remote(), connects.ground.remote()];
+        let settings = CmSettings { mpa: drawn_mpa(&mut rng), startup_timeout: STARTUP };
+        let data = PrivateData::new(vec![0x5a; rng.usize(0..20)]).unwrap_or_default();
+        let (mut other, none) = (rng.fork(), PrivateData::default());
+        let both = async {
+            tokio::join!(
+                async {
+                    // A peer whose Request never was one is no peer.
+                    let accepted = self.listener.next().await;
+                    if accepted.is_ok_and(|request| request.accept(listens.qp, &none).is_ok()) {
+                        listens.use_up(&mut other, &remotes[1]).await;
+                    }
+                },
+                async {
+                    let address = self.listener.local_addr();
+                    if connects.device.connect(connects.qp, address, settings, &data).await.is_ok() {
+                        connects.use_up(&mut rng, &remotes[0]).await;
+                    }
+                }
+            )
+        };
+        if timeout(LIMIT, both).await.is_err() {
+            return Err(Failed::Hang { after: LIMIT, told: "over TCP".to_owned() });
+        }
+        for (end, one) in [connects, listens].into_iter().enumerate() {
+            one.device.verbs(|rnic| one.ground.check(rnic)).map_err(|spoilt| Failed::Memory { end, spoilt })?;
+            one.give_back().map_err(|left| Failed::Left { end, left })?;
+        }
+        Ok(())
+    }
+}
+
+/// One side of a connection.
+#[derive(Debug)]
+struct End {
+    device: Device,
+    pd: PdId,
+    cq: CqHandle,
+    qp: QpHandle,
+    ground: Ground,
+}
+
+impl End {
+    fn new(device: &Device, rng: &mut Rng) -> Result<Self, String> {
+        let pd = device.verbs(Rnic::allocate_pd).map_err(|error| error.to_string())?;
+        let cq = device.create_cq(1 << 12).map_err(|error| error.to_string())?;
+        let init = QpInit { max_sq_wrs: 256, max_rq_wrs: 256, ord: 8, ird: 8, ..QpInit::new(pd, cq, cq) };
+        let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None)).map_err(|error| error.to_string())?;
+        let ground = device.verbs(|rnic| Ground::new(rnic, pd, rng)).map_err(|error| error.to_string())?;
+        let end = End { device: device.clone(), pd, cq, qp, ground };
+        // An empty queue takes them.
+        let _ = device.post_receive(qp, Doing::receives(rng, &end.ground));
+        Ok(end)
+    }
+
+    /// Works, and closes.
+    async fn use_up(&self, rng: &mut Rng, peer: &Remote) {
+        for _ in 0..rng.u32(1..=6) {
+            // A queue that is full, or in error, takes none.
+            let _ = self.device.post_receive(self.qp, Doing::receives(rng, &self.ground));
+            let _ = self.device.post_send(self.qp, Doing::operations(rng, &self.ground, peer));
+            sleep(Duration::from_millis(rng.u64(0..20))).await;
+            self.device.verbs(|rnic| while rnic.poll_cq(self.cq).is_ok() {});
+        }
+        // It may be over, or ending, already.
+        let _ = self.device.disconnect(self.qp).await;
+        let _ = self.device.ended(self.qp).await;
+    }
+
+    fn give_back(self) -> Result<(), String> {
+        self.device.destroy_qp(self.qp).map_err(|error| format!("QP: {error}"))?;
+        self.device.verbs(|rnic| self.ground.give_back(rnic))?;
+        self.device.destroy_cq(self.cq).map_err(|error| format!("CQ: {error}"))?;
+        self.device.verbs(|rnic| rnic.deallocate_pd(self.pd)).map_err(|error| format!("PD: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn some_connections_are_played_and_nothing_breaks() {
+        let mut lane = Lane::new(&Plan::all(), 1).unwrap();
+        for _ in 0..8 {
+            let seed = lane.seed();
+            if let Err(error) = lane.play().await {
+                panic!("seed {seed}: {error}");
+            }
+        }
+    }
+}

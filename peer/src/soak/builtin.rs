@@ -1,0 +1,98 @@
+//! The end without RNIC: a [`Connection`] that echoes, or one whose user talks.
+
+use bytes::Bytes;
+use fastrand::Rng;
+
+use super::Remote;
+use crate::connection::{Connection, Event, Settings, Transmit};
+use crate::mpa::PrivateDataTooLong;
+use crate::service::{Echo, Service, deliver_events};
+use crate::time::Instant;
+
+#[derive(Debug)]
+pub(super) struct BuiltinEnd {
+    connection: Connection,
+    service: User,
+}
+
+/// Who uses it.
+#[derive(Debug)]
+enum User {
+    Echo,
+    Talks,
+}
+
+impl Service for User {
+    fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        match (&self, event) {
+            (User::Echo, event) => Echo.handle_event(now, connection, event),
+            // What it is refused only says that the connection is ending.
+            (User::Talks, Event::Established { .. }) => {
+                let _ = (0..64).try_for_each(|_| connection.post_receive(8000));
+            }
+            (User::Talks, Event::HalfClosed | Event::Rejected(_) | Event::Unusable(_)) => connection.close(now),
+            (User::Talks, _) => {}
+        }
+    }
+
+    fn is_ready(&self, connection: &Connection) -> bool {
+        match self {
+            User::Echo => Echo.is_ready(connection),
+            User::Talks => true,
+        }
+    }
+}
+
+impl BuiltinEnd {
+    pub(super) fn initiator(now: Instant, settings: Settings) -> Result<Self, PrivateDataTooLong> {
+        Ok(BuiltinEnd { connection: Connection::initiate(now, settings)?, service: User::Talks })
+    }
+
+    pub(super) fn responder(now: Instant, settings: Settings) -> Self {
+        BuiltinEnd { connection: Connection::respond(now, settings), service: User::Echo }
+    }
+
+    pub(super) fn arrived(&mut self, now: Instant, arrived: &Transmit) {
+        match arrived {
+            Transmit::Octets(octets) => self.connection.handle_octets(now, octets),
+            Transmit::Fin => self.connection.handle_fin(now),
+            Transmit::Reset => self.connection.handle_reset(now),
+        }
+    }
+
+    pub(super) fn reads(&self) -> bool {
+        self.service.is_ready(&self.connection)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.poll_timeout()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.connection.handle_timeout(now);
+    }
+
+    pub(super) fn transmit(&mut self, now: Instant, _: &mut Rng) -> Option<Transmit> {
+        deliver_events(now, &mut self.connection, &mut self.service);
+        let transmit = self.connection.poll_transmit(now);
+        deliver_events(now, &mut self.connection, &mut self.service);
+        transmit
+    }
+
+    pub(super) fn act(&mut self, rng: &mut Rng, _: Option<&Remote>) {
+        if matches!(self.service, User::Talks) {
+            for _ in 0..rng.u32(1..=8) {
+                // Refused where the connection is ending.
+                let _ = self.connection.post_send(Bytes::from(vec![0x42; rng.usize(0..8000)]));
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self, now: Instant) {
+        self.connection.close(now);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.connection.is_over()
+    }
+}

@@ -1,0 +1,79 @@
+//! What the user of a Queue Pair does: anything that the verbs take, mostly right.
+
+use fastrand::Rng;
+use weft_core::wire::rdmap::{AtomicOperation, Immediate};
+
+use super::{Ground, Remote};
+use crate::verbs::{Fence, Operation, Payload, ReceiveWr, SendWr};
+
+/// Octets of each receive.
+const RECEIVE: u32 = 6000;
+/// Lengths of messages: none, a few, a segment and around it, several.
+const LENGTHS: [u32; 12] = [0, 1, 3, 8, 100, 1000, 1436, 1440, 1441, 2900, 5999, 8000];
+
+/// Draws what a user does next.
+#[derive(Debug)]
+pub struct Doing;
+
+impl Doing {
+    /// Some receives.
+    pub fn receives(rng: &mut Rng, ground: &Ground) -> Vec<ReceiveWr> {
+        let count = rng.u64(1..=16);
+        (0..count).map(|wr_id| ReceiveWr { wr_id, scatter: vec![ground.sink(rng, RECEIVE)] }).collect()
+    }
+
+    /// Some operations.
+    pub fn operations(rng: &mut Rng, ground: &Ground, peer: &Remote) -> Vec<SendWr> {
+        let count = rng.u64(1..=8);
+        (0..count)
+            .map(|wr_id| {
+                let operation = Doing::operation(rng, ground, peer);
+                let fence = match operation {
+                    Operation::Send { .. } | Operation::Write { .. } if rng.u32(0..8) == 0 => Fence::Read,
+                    _ => Fence::None,
+                };
+                SendWr { wr_id, signaled: rng.bool(), fence, operation }
+            })
+            .collect()
+    }
+
+    fn operation(rng: &mut Rng, ground: &Ground, peer: &Remote) -> Operation {
+        let length = *rng.choice(&LENGTHS).unwrap_or(&0);
+        match rng.u32(0..10) {
+            0..=2 => {
+                let invalidate = if rng.u32(0..6) == 0 { peer.spare(rng) } else { None };
+                Operation::Send { payload: Doing::payload(rng, ground, length), solicited: rng.bool(), invalidate }
+            }
+            3..=5 => {
+                let remote = peer.to_write(rng, length);
+                Operation::Write { payload: Doing::payload(rng, ground, length), remote }
+            }
+            6 | 7 => {
+                let length = length.min(2999);
+                let remote = peer.to_read(rng, length);
+                Operation::Read { local: ground.read_sink(rng, length), remote, invalidate_local: false }
+            }
+            8 => Operation::Immediate { data: Immediate { data: [rng.u8(..); 8] }, solicited: rng.bool() },
+            _ => {
+                let (a, b, c, d) = (rng.u64(..), rng.u64(..), rng.u64(..), rng.u64(..));
+                let operation = if rng.bool() {
+                    AtomicOperation::FetchAdd { add_data: a, add_mask: b }
+                } else {
+                    AtomicOperation::CmpSwap { swap_data: a, swap_mask: b, compare_data: c, compare_mask: d }
+                };
+                Operation::Atomic { remote: peer.word(rng), operation }
+            }
+        }
+    }
+
+    fn payload(rng: &mut Rng, ground: &Ground, length: u32) -> Payload {
+        match rng.u32(0..3) {
+            0 => Payload::Inline(vec![0x42; length as usize].into()),
+            1 => Payload::Gather(vec![ground.source(rng, length)]),
+            _ => {
+                let first = rng.u32(0..=length);
+                Payload::Gather(vec![ground.source(rng, first), ground.source(rng, length - first)])
+            }
+        }
+    }
+}

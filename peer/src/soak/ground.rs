@@ -1,0 +1,269 @@
+//! Registered memory with patterns around it, and in what no peer may touch.
+//!
+//! ```text
+//!   guard | all rights | guard | readable | guard | writable | guard | other PD | guard | own | guard
+//! ```
+//!
+//! Each part begins and ends inside a page, so that the octets next to it are of the same page. `own` has local rights only: receives
+//! and the sinks of Reads are in its first half, what is sent in the second, whose end is never used. What no
+//! peer may read begins as the pattern, which no message should ever carry.
+
+use fastrand::Rng;
+
+use crate::memory::{
+    Access, Buffer, MemoryError, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase,
+};
+use crate::verbs::{RemoteAddress, Rnic, Sge};
+
+/// The octet of patterns.
+const PATTERN: u8 = 0xe7;
+/// So many of it behind each other are no accident.
+const RUN: usize = 24;
+const PAGE: u64 = 4096;
+/// Octets of the buffer.
+const LENGTH: u64 = 32 * PAGE;
+
+/// A part: offset in the buffer, octets.
+type Part = (u64, u64);
+const ALL: Part = (PAGE + 123, 2 * PAGE + 500);
+const READABLE: Part = (5 * PAGE + 1, 3000);
+const WRITABLE: Part = (7 * PAGE + 77, PAGE);
+const OTHER: Part = (10 * PAGE, PAGE);
+const OWN: Part = (12 * PAGE + 600, 18 * PAGE);
+const HALF: u64 = 9 * PAGE;
+/// The end of `own` that nobody uses.
+const STILL: u64 = 1000;
+
+/// The guarded memory of one end.
+#[derive(Debug)]
+pub struct Ground {
+    buffer: Buffer,
+    pds: [PdId; 2],
+    /// All rights, readable, writable, of another PD, own.
+    stags: [Stag; 5],
+    /// Spare ones of all rights, for Sends with Invalidate.
+    spares: Vec<Stag>,
+    base: u64,
+}
+
+/// What a peer may name of it, rightly or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    stags: [Stag; 5],
+    spares: Vec<Stag>,
+    base: u64,
+}
+
+/// Octets that are not as they have to be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Spoilt {
+    /// They were written.
+    #[error("octet {offset} of the buffer, of {part}, was changed")]
+    Changed {
+        /// Where.
+        offset: usize,
+        /// What is there.
+        part: &'static str,
+    },
+    /// They were sent.
+    #[error("what was sent has a pattern of memory that nobody may read, at octet {0}")]
+    Sent(usize),
+}
+
+impl Ground {
+    /// Registers all of it for Queue Pairs of `pd`.
+    ///
+    /// # Errors
+    /// The RNIC has no memory left.
+    pub fn new(rnic: &mut Rnic, pd: PdId, rng: &mut Rng) -> Result<Self, MemoryError> {
+        let other = rnic.allocate_pd()?;
+        let buffer = rnic.allocate_buffer(LENGTH as usize)?;
+        let base = if rng.bool() { 0 } else { rng.u64(..) >> rng.u32(0..48) | PAGE };
+        if let Ok(octets) = rnic.buffer_mut(buffer) {
+            octets.fill(PATTERN);
+            for (offset, length) in [ALL, READABLE, (OWN.0 + HALF, HALF - STILL)] {
+                for (at, octet) in octets.iter_mut().enumerate().skip(offset as usize).take(length as usize) {
+                    *octet = filler(at);
+                }
+            }
+        }
+        let readable = Access { remote_read: true, ..Access::LOCAL };
+        let writable = Access { remote_write: true, ..Access::LOCAL };
+        let mut register = |pd, (offset, length): Part, access: Access| {
+            let list = PhysicalBufferList::of(buffer, offset, length, 4096);
+            let base = if base == 0 { ToBase::ZeroBased } else { ToBase::VaBased(first(base, (offset, length))) };
+            let key = StagKey(rng.u8(..));
+            rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access }).map(|made| made.stag)
+        };
+        let stags = [
+            register(pd, ALL, Access::ALL)?,
+            register(pd, READABLE, readable)?,
+            register(pd, WRITABLE, writable)?,
+            register(other, OTHER, Access::ALL)?,
+            register(pd, OWN, Access { remote_write: false, ..Access::LOCAL })?,
+        ];
+        let spares = (0..4).map(|_| register(pd, ALL, Access::ALL)).collect::<Result<_, _>>()?;
+        Ok(Ground { buffer, pds: [pd, other], stags, spares, base })
+    }
+
+    /// What a peer is told.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        Remote { stags: self.stags, spares: self.spares.clone(), base: self.base }
+    }
+
+    /// Octets that may be sent.
+    pub fn source(&self, rng: &mut Rng, length: u32) -> Sge {
+        let most = HALF - STILL;
+        let length = u64::from(length).min(most);
+        let offset = HALF + rng.u64(0..=most - length);
+        self.own(offset, length)
+    }
+
+    /// Where octets may come to.
+    pub fn sink(&self, rng: &mut Rng, length: u32) -> Sge {
+        let length = u64::from(length).min(HALF);
+        self.own(rng.u64(0..=HALF - length), length)
+    }
+
+    /// Where the response of a Read may come to: that takes the right to write from afar.
+    pub fn read_sink(&self, rng: &mut Rng, length: u32) -> Sge {
+        let length = u64::from(length).min(ALL.1);
+        let tagged_offset = first(self.base, ALL) + rng.u64(0..=ALL.1 - length);
+        Sge { stag: self.stags[0].to_bits(), tagged_offset, length: u32::try_from(length).unwrap_or(0) }
+    }
+
+    fn own(&self, offset: u64, length: u64) -> Sge {
+        let tagged_offset = first(self.base, OWN) + offset;
+        Sge { stag: self.stags[4].to_bits(), tagged_offset, length: u32::try_from(length).unwrap_or(0) }
+    }
+
+    /// Looks whether all is as it must be.
+    ///
+    /// # Errors
+    /// Some octet is not.
+    pub fn check(&self, rnic: &Rnic) -> Result<(), Spoilt> {
+        let Ok(octets) = rnic.buffer(self.buffer) else { return Ok(()) };
+        let end = |part: Part| (part.0 + part.1) as usize;
+        let still = |from: usize, to: usize, part| {
+            let wrong = octets.get(from..to).unwrap_or_default().iter().position(|octet| *octet != PATTERN);
+            wrong.map_or(Ok(()), |at| Err(Spoilt::Changed { offset: from + at, part }))
+        };
+        still(0, ALL.0 as usize, "the guard before everything")?;
+        still(end(ALL), READABLE.0 as usize, "the guard behind the part with all rights")?;
+        still(end(READABLE), WRITABLE.0 as usize, "the guard behind the readable part")?;
+        still(end(WRITABLE), OWN.0 as usize, "the guards and the other PD's part")?;
+        still(end(OWN) - STILL as usize, LENGTH as usize, "the end of the own part and the guard behind it")?;
+        for (part, name) in [(READABLE, "the readable part"), ((OWN.0 + HALF, HALF - STILL), "what is only sent from")] {
+            let octets = octets.iter().enumerate().skip(part.0 as usize).take(part.1 as usize);
+            if let Some((offset, _)) = octets.into_iter().find(|(at, octet)| **octet != filler(*at)) {
+                return Err(Spoilt::Changed { offset, part: name });
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether octets that were sent have something of what may not be read.
+    ///
+    /// # Errors
+    /// They have.
+    pub fn check_sent(octets: &[u8]) -> Result<(), Spoilt> {
+        let mut run = 0;
+        for (at, octet) in octets.iter().enumerate() {
+            run = if *octet == PATTERN { run + 1 } else { 0 };
+            if run == RUN {
+                return Err(Spoilt::Sent(at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives everything back but the Queue Pair's PD; a spare may be invalid by now, but it is still there.
+    ///
+    /// # Errors
+    /// Something is still in use, or is gone.
+    pub fn give_back(self, rnic: &mut Rnic) -> Result<(), String> {
+        for stag in self.stags.iter().chain(&self.spares) {
+            rnic.deallocate_stag(stag.index).map_err(|error| format!("{stag:?}: {error}"))?;
+        }
+        rnic.deallocate_pd(self.pds[1]).map_err(|error| format!("PD: {error}"))?;
+        rnic.free_buffer(self.buffer).map_err(|error| format!("buffer: {error}"))
+    }
+}
+
+impl Remote {
+    /// Where to write, mostly where that is right.
+    pub fn to_write(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
+        let right = if rng.bool() { (0, ALL) } else { (2, WRITABLE) };
+        self.address(rng, right, length)
+    }
+
+    /// Where to read, mostly where that is right.
+    pub fn to_read(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
+        self.address(rng, (1, READABLE), length)
+    }
+
+    /// Eight octets, mostly aligned.
+    pub fn word(&self, rng: &mut Rng) -> RemoteAddress {
+        let mut address = self.address(rng, (0, ALL), 8);
+        if !rng.bool() {
+            address.tagged_offset &= !7;
+        }
+        address
+    }
+
+    /// An STag that may be invalidated.
+    pub fn spare(&self, rng: &mut Rng) -> Option<u32> {
+        rng.choice(&self.spares).map(|stag| stag.to_bits())
+    }
+
+    /// One time in eight it is another part, or leads out of it.
+    fn address(&self, rng: &mut Rng, right: (usize, Part), length: u32) -> RemoteAddress {
+        const PARTS: [Part; 5] = [ALL, READABLE, WRITABLE, OTHER, OWN];
+        let wrong = rng.u32(0..8) == 0;
+        let place = if wrong { rng.usize(0..PARTS.len()) } else { right.0 };
+        let part = PARTS[place];
+        let room = part.1.saturating_sub(u64::from(length));
+        let offset = if wrong { room.wrapping_add(rng.u64(0..64)).wrapping_sub(16) } else { rng.u64(0..=room) };
+        let tagged_offset = first(self.base, part).wrapping_add(offset);
+        RemoteAddress { stag: self.stags[place].to_bits(), tagged_offset }
+    }
+}
+
+/// TO of a part's first octet: as far into a page as the part is, and with room for it.
+fn first(base: u64, part: Part) -> u64 {
+    if base == 0 { 0 } else { (base.min(u64::MAX - LENGTH) & !(PAGE - 1)) + part.0 % PAGE }
+}
+
+/// What may be sent: never the pattern twice in a row.
+fn filler(at: usize) -> u8 {
+    (at % 251) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::{Node, RnicSettings};
+
+    #[test]
+    fn what_is_changed_or_sent_is_found() {
+        let mut rng = Rng::with_seed(1);
+        let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+        let pd = rnic.allocate_pd().unwrap();
+        let ground = Ground::new(&mut rnic, pd, &mut rng).unwrap();
+        assert_eq!(ground.check(&rnic), Ok(()));
+        let free = [ALL, WRITABLE, (OWN.0, HALF)];
+        for at in (0..LENGTH as usize).step_by(61) {
+            let octet = &mut rnic.buffer_mut(ground.buffer).unwrap()[at];
+            *octet ^= 0x10;
+            let is_free = free.iter().any(|part| (part.0..part.0 + part.1).contains(&(at as u64)));
+            assert_eq!(ground.check(&rnic).is_ok(), is_free, "octet {at}");
+            rnic.buffer_mut(ground.buffer).unwrap()[at] ^= 0x10;
+        }
+        let memory = rnic.buffer(ground.buffer).unwrap();
+        assert_eq!(Ground::check_sent(&memory[..100]), Err(Spoilt::Sent(RUN - 1)));
+        assert_eq!(Ground::check_sent(&memory[READABLE.0 as usize..][..3000]), Ok(()));
+        ground.give_back(&mut rnic).unwrap();
+        rnic.deallocate_pd(pd).unwrap();
+    }
+}

@@ -1,0 +1,385 @@
+//! Two ends, two ways between them, and the clock of a run.
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+
+use super::builtin::BuiltinEnd;
+use super::end::End;
+use super::rnic::RnicEnd;
+use super::{Ground, Spoilt};
+use crate::connection::{Settings, Transmit};
+use crate::hostile::mangle::{Kind, Mangler, Mangling, Plan};
+use crate::hostile::{self, Deviations};
+use crate::mpa::{Depth, EnhancedUse, Model, MpaSettings, PrivateData, Rnic, Rtr, RtrKinds};
+use crate::time::Instant;
+
+/// Time from one end to the other.
+const LATENCY: Duration = Duration::from_micros(20);
+/// Octets on the way before the sender is held back.
+const WINDOW: usize = 1 << 18;
+/// When both users have closed.
+const CLOSED: Duration = Duration::from_secs(20);
+/// When both ends have to be over: the longest of their time-outs, one behind the other, and all that a mangler may delay.
+const DEADLINE: Duration = Duration::from_secs(3600);
+/// Steps of a run, which has some thousands.
+const STEPS: u64 = 1_000_000;
+
+/// What a run was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Played {
+    /// Who was there and what was done, in words.
+    pub told: String,
+    /// Octets that arrived at either end.
+    pub octets: u64,
+    /// What arrived, one behind the other.
+    pub steps: u64,
+    /// How long it took on its own clock.
+    pub took: Duration,
+}
+
+/// What must not happen did.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failed {
+    /// An end could not be made.
+    #[error("no end: {0}")]
+    NoEnd(String),
+    /// It does not end.
+    #[error("hang after {after:?}: {told}")]
+    Hang {
+        /// On its own clock.
+        after: Duration,
+        /// Who hangs.
+        told: String,
+    },
+    /// Memory.
+    #[error("end {end}: {spoilt}")]
+    Memory {
+        /// 0 is the Initiator.
+        end: usize,
+        /// What is wrong.
+        spoilt: Spoilt,
+    },
+    /// Something was left behind.
+    #[error("end {end} leaves something behind: {left}")]
+    Left {
+        /// 0 is the Initiator.
+        end: usize,
+        /// What the verb said.
+        left: String,
+    },
+}
+
+/// What is under way to an end.
+#[derive(Debug)]
+struct Way {
+    mangler: Option<Mangler>,
+    queue: VecDeque<(Instant, Transmit)>,
+    octets: usize,
+}
+
+/// What a run is made of.
+struct Scene {
+    ends: [End; 2],
+    manglers: [Option<Mangler>; 2],
+    deviates: [bool; 2],
+    told: String,
+}
+
+/// Plays the run of a seed; `plan` in place of one that the seed draws.
+///
+/// # Errors
+/// Something that must not happen did. It panics only where the endpoint does.
+pub fn play(seed: u64, plan: Option<&Plan>) -> Result<Played, Failed> {
+    let mut rng = Rng::with_seed(seed);
+    let Scene { ends, manglers, deviates, told } = scene(&mut rng, seed, plan).map_err(Failed::NoEnd)?;
+    let ways = manglers.map(|mangler| Way { mangler, queue: VecDeque::new(), octets: 0 });
+    let mut acts: Vec<Instant> = (0..rng.u32(1..=6)).map(|_| after(Duration::from_millis(rng.u64(0..3000)))).collect();
+    acts.sort_unstable();
+    let closes = [after(CLOSED), after(CLOSED + Duration::from_secs(rng.u64(0..2)))];
+    let mut world = World { rng, now: Instant::ORIGIN, ends, ways, acts: acts.into(), closes, octets: 0, steps: 0, spoilt: None, deviates };
+    world.run().map_err(|why| Failed::Hang { after: world.now.since_origin(), told: format!("{why}; {told}") })?;
+    for (end, deviates) in deviates.into_iter().enumerate() {
+        if !deviates {
+            world.ends[end].check().map_err(|spoilt| Failed::Memory { end, spoilt })?;
+        }
+    }
+    let (octets, steps, took) = (world.octets, world.steps, world.now.since_origin());
+    if let Some((end, spoilt)) = world.spoilt.filter(|(end, _)| !deviates[*end]) {
+        return Err(Failed::Memory { end, spoilt });
+    }
+    for (end, one) in world.ends.into_iter().enumerate().filter(|(end, _)| !deviates[*end]) {
+        one.give_back().map_err(|left| Failed::Left { end, left })?;
+    }
+    Ok(Played { told, octets, steps, took })
+}
+
+fn after(duration: Duration) -> Instant {
+    Instant::ORIGIN + duration
+}
+
+struct World {
+    rng: Rng,
+    now: Instant,
+    ends: [End; 2],
+    /// To the Responder, to the Initiator.
+    ways: [Way; 2],
+    /// When the users do something.
+    acts: VecDeque<Instant>,
+    /// When they close.
+    closes: [Instant; 2],
+    octets: u64,
+    steps: u64,
+    spoilt: Option<(usize, Spoilt)>,
+    deviates: [bool; 2],
+}
+
+impl World {
+    /// Plays to the end.
+    fn run(&mut self) -> Result<(), String> {
+        let mut closed = [false; 2];
+        while self.steps < STEPS {
+            self.steps += 1;
+            (0..2).for_each(|end| self.sends(end));
+            if self.ends.iter().all(End::is_over) && self.ways.iter().all(|way| way.queue.is_empty()) {
+                return Ok(());
+            }
+            let hangs = || {
+                // One that deviates may keep what it should close.
+                let hangs = |end: &usize| !self.deviates[*end] && !self.ends[*end].is_over();
+                (0..2).filter(hangs).map(|end| format!("end {end} is not over")).next()
+            };
+            let user = self.acts.front().copied();
+            let closing = (0..2).filter(|end| !closed[*end]).map(|end| self.closes[end]);
+            let next = (0..2).filter_map(|end| self.next(end)).chain(user).chain(closing).min();
+            let Some(next) = next else {
+                return hangs().map_or(Ok(()), |hangs| Err(format!("nothing is left to happen, {hangs}")));
+            };
+            if next > after(DEADLINE) {
+                return hangs().map_or(Ok(()), Err);
+            }
+            self.now = self.now.max(next);
+            if self.acts.pop_front_if(|at| *at <= self.now).is_some() {
+                let remotes = [self.ends[1].remote(), self.ends[0].remote()];
+                for (end, remote) in self.ends.iter_mut().zip(remotes) {
+                    end.act(&mut self.rng, remote.as_ref());
+                }
+            }
+            for end in 0..2 {
+                if !closed[end] && self.closes[end] <= self.now {
+                    closed[end] = true;
+                    self.ends[end].close(self.now);
+                }
+                self.handle(end);
+            }
+        }
+        Err(format!("{STEPS} steps"))
+    }
+
+    /// When something happens to an end, or to what it has sent.
+    fn next(&self, end: usize) -> Option<Instant> {
+        let reads = self.ends[end].reads();
+        let arrival = self.ways[1 - end].queue.front().map(|(at, _)| *at).filter(|_| reads);
+        let way = &self.ways[end];
+        let mangled = way.mangler.as_ref().filter(|_| way.octets < WINDOW).and_then(Mangler::poll_timeout);
+        [arrival, self.ends[end].poll_timeout(), mangled].into_iter().flatten().min()
+    }
+
+    /// What is due at an end.
+    fn handle(&mut self, end: usize) {
+        while self.ends[end].reads()
+            && let Some((_, arrived)) = self.ways[1 - end].queue.pop_front_if(|(at, _)| *at <= self.now)
+        {
+            if let Transmit::Octets(octets) = &arrived {
+                self.ways[1 - end].octets -= octets.len();
+                self.octets += octets.len() as u64;
+                if self.ends[end].is_over() {
+                    // Nobody has that connection any more.
+                    let reset = (self.now + LATENCY, Transmit::Reset);
+                    let way = &mut self.ways[end];
+                    if !way.queue.iter().any(|(_, transmit)| matches!(transmit, Transmit::Reset)) {
+                        way.queue.push_back(reset);
+                    }
+                    continue;
+                }
+            }
+            self.ends[end].arrived(self.now, &arrived);
+            self.sends(end);
+        }
+        if self.ends[end].poll_timeout().is_some_and(|at| at <= self.now) {
+            self.ends[end].handle_timeout(self.now);
+        }
+    }
+
+    /// Takes what an end sends.
+    fn sends(&mut self, end: usize) {
+        let (now, way) = (self.now, &mut self.ways[end]);
+        while way.octets < WINDOW {
+            let transmit = match &mut way.mangler {
+                None => self.ends[end].transmit(now, &mut self.rng).inspect(|sent| Self::look(&mut self.spoilt, end, sent)),
+                Some(mangler) => {
+                    while mangler.has_room()
+                        && let Some(transmit) = self.ends[end].transmit(now, &mut self.rng)
+                    {
+                        Self::look(&mut self.spoilt, end, &transmit);
+                        mangler.push(now, transmit);
+                    }
+                    mangler.poll(now)
+                }
+            };
+            let Some(transmit) = transmit else { return };
+            if let Transmit::Octets(octets) = &transmit {
+                way.octets += octets.len();
+            }
+            way.queue.push_back((now + LATENCY, transmit));
+        }
+    }
+
+    /// What an end sends has nothing of memory that it may not read.
+    fn look(spoilt: &mut Option<(usize, Spoilt)>, end: usize, sent: &Transmit) {
+        if let Transmit::Octets(octets) = sent
+            && let Err(found) = Ground::check_sent(octets)
+        {
+            spoilt.get_or_insert((end, found));
+        }
+    }
+}
+
+/// Draws who is there.
+fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String> {
+    let now = Instant::ORIGIN;
+    let is_rnic = [rng.u32(0..3) > 0, rng.u32(0..3) > 0];
+    let emss = *rng.choice(&[128, 536, 1460, 8960, 65_495]).unwrap_or(&1460);
+    // Who is mangled: one, the other, both.
+    let who = rng.u32(0..3);
+    let mut mangling = |end: u32| {
+        let plan = plan.cloned().unwrap_or_else(|| drawn_plan(rng));
+        let longest = *rng.choice(&[1, 100, 3000, 15_000]).unwrap_or(&1);
+        let longest_delay = Duration::from_millis(longest);
+        (who != end).then(|| Mangling { longest_delay, ..Mangling::new(plan, seed.rotate_left(32) ^ u64::from(end)) })
+    };
+    let manglings = [mangling(0), mangling(1)];
+    let deviations = [deviations(rng), deviations(rng)];
+    let mpa = [drawn_mpa(rng), drawn_mpa(rng)];
+    let data = [private_data(rng), private_data(rng)];
+    let told = format!(
+        "{} to {}, EMSS {emss}, mangled {}, deviations {deviations:?}",
+        name(is_rnic[0]),
+        name(is_rnic[1]),
+        Told(&manglings)
+    );
+    let end = |rng: &mut Rng, end: usize| {
+        let initiates = end == 0;
+        if is_rnic[end] {
+            let made = RnicEnd::new(now, rng, mpa[end], initiates, data[end].clone(), &deviations[end], emss);
+            return made.map(|made| End::Rnic(Box::new(made)));
+        }
+        let settings = Settings {
+            mpa: mpa[end],
+            emss,
+            deviations: deviations[end].clone(),
+            private_data: data[end].clone(),
+            ..Settings::default()
+        };
+        let made = if initiates {
+            BuiltinEnd::initiator(now, settings).map_err(|error| error.to_string())?
+        } else {
+            BuiltinEnd::responder(now, settings)
+        };
+        Ok(End::Builtin(Box::new(made)))
+    };
+    let ends = [end(rng, 0)?, end(rng, 1)?];
+    let manglers = manglings.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.mangler(0)));
+    Ok(Scene { ends, manglers, deviates: deviations.map(|set| !set.is_empty()), told })
+}
+
+fn name(is_rnic: bool) -> &'static str {
+    if is_rnic { "RNIC" } else { "builtin" }
+}
+
+struct Told<'a>(&'a [Option<Mangling>; 2]);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plans = self.0.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.plan.to_string()));
+        write!(f, "{plans:?}")
+    }
+}
+
+/// Each kind is there half of the time; how often it happens is drawn, too.
+fn drawn_plan(rng: &mut Rng) -> Plan {
+    let mut plan = Plan::default();
+    for kind in Kind::ALL {
+        let ends = matches!(kind, Kind::HalfClose | Kind::Reset);
+        if rng.bool() {
+            plan.set(kind, if ends { rng.u32(10..500) } else { 1 << rng.u32(1..9) });
+        }
+    }
+    plan
+}
+
+/// One time in eight it is one, now and then two.
+fn deviations(rng: &mut Rng) -> Deviations {
+    let mut set = Deviations::NONE;
+    while rng.u32(0..8) == 0 {
+        let all: Vec<_> = hostile::all().collect();
+        if let Some(one) = rng.choice(&all) {
+            set.insert(one);
+        }
+    }
+    set
+}
+
+/// What an end wants of MPA.
+pub(crate) fn drawn_mpa(rng: &mut Rng) -> MpaSettings {
+    let kinds = [Rtr::Send, Rtr::Write, Rtr::Read];
+    let kind = kinds[rng.usize(0..3)];
+    let mut mpa = MpaSettings { crc: rng.u32(0..4) > 0, markers: rng.u32(0..3) == 0, ..MpaSettings::default() };
+    match rng.u32(0..8) {
+        0..=3 => mpa.enhanced = EnhancedUse::Ask,
+        4 => mpa.agreed_rtr = Some(kind),
+        5 => mpa.rnic = Rnic::PermissiveIetf,
+        6 => mpa.rnic = Rnic::Rdmac,
+        _ => {}
+    }
+    let enhanced = &mut mpa.enhanced_settings;
+    if rng.bool() {
+        enhanced.model = Model::PeerToPeer;
+        enhanced.preferred_rtr = kind;
+        if rng.bool() {
+            enhanced.rtr = RtrKinds::only(kind);
+        }
+    }
+    let depth = |rng: &mut Rng| if rng.u32(0..6) == 0 { Depth::fixed(8) } else { Depth::negotiated(rng.u16(0..=20)) };
+    (enhanced.ird, enhanced.ord) = (depth(rng), depth(rng));
+    mpa
+}
+
+fn private_data(rng: &mut Rng) -> PrivateData {
+    let length = *rng.choice(&[0, 0, 0, 5, 300, 508]).unwrap_or(&0);
+    PrivateData::new(vec![0x5a; length]).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_replays() {
+        for seed in 0..20 {
+            assert_eq!(play(seed, None), play(seed, None), "seed {seed}");
+        }
+    }
+
+    /// A short soak; the long one is a command.
+    #[test]
+    fn nothing_breaks_whatever_arrives() {
+        for seed in 1000..1500 {
+            if let Err(error) = play(seed, None) {
+                panic!("seed {seed}: {error}");
+            }
+        }
+    }
+}
