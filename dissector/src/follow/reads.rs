@@ -58,6 +58,11 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
+    /// It never had more unanswered than the peer's IRD, which is known.
+    pub(crate) fn is_within_ird(&self) -> bool {
+        !self.lost && self.ird.most.is_some() && self.ird.excess.is_none()
+    }
+
     /// Requests that the end may not have sent, for certain: over its own ORD, over the peer's IRD.
     pub(crate) fn excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.ord.excess, self.ird.excess] }
@@ -75,7 +80,8 @@ pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&Segmen
         return;
     };
     match view.opcode() {
-        Opcode::READ_REQUEST if !is_ready_to_receive => {
+        // One that comes in several segments is one all the same.
+        Opcode::READ_REQUEST if view.last() && !is_ready_to_receive => {
             let own = &mut reads[direction];
             own.outstanding += 1;
             let outstanding = u32::try_from(own.outstanding).unwrap_or(0);

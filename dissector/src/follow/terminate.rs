@@ -83,6 +83,14 @@ impl Log {
         self.kept.iter().any(|logged| logged.number == number && logged.header() == header)
     }
 
+    /// Was there a tagged segment with payload for the STag of this header before the first one that has the header?
+    pub(crate) fn used_before(&self, header: &[u8]) -> bool {
+        let mut earlier = self.kept.iter().take_while(|logged| logged.header() != header);
+        earlier.any(|logged| {
+            logged.header_len == 14 && logged.ulpdu_len > 14 && logged.header().get(2..6) == header.get(2..6)
+        })
+    }
+
     /// The latest segment with `header`; one of `length` octets is preferred.
     fn find(&self, header: &[u8], length: Option<u16>) -> Option<Logged> {
         let mut same = self.kept.iter().rev().filter(|logged| logged.header() == header);

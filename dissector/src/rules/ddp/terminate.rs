@@ -2,7 +2,7 @@
 
 use weft_core::requirement;
 use weft_core::wire::ddp::RawTagged;
-use weft_core::wire::rdmap::ErrorLayer;
+use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
 use crate::follow::{Books, Remark, What};
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
@@ -11,7 +11,13 @@ use crate::unit::Unit;
 const TERMINATE: u16 = 1 << 7;
 
 pub(super) static REPORT: Rule = Rule {
-    requirements: &[requirement!("DDP-7.1-17"), requirement!("DDP-7.2-1"), requirement!("DDP-7.2-14")],
+    requirements: &[
+        requirement!("DDP-7.1-17"),
+        requirement!("DDP-7.2-1"),
+        requirement!("DDP-7.2-7"),
+        requirement!("DDP-7.2-13"),
+        requirement!("DDP-7.2-14"),
+    ],
     judge: Judge::Opcode(TERMINATE, report),
 };
 
@@ -38,6 +44,19 @@ fn report(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Fi
     } else if !seen.error.is_assigned() {
         let found = format!("{:?}", seen.error);
         findings.at(requirement!("DDP-7.2-1"), unit, at..at + 2, "a type and code of RFC 5041 section 7.2", found);
+    } else if let Some(target) = seen.target() {
+        // Both kinds of segments have an error of their own for their version.
+        let is_tagged = target.header().len() == RawTagged::LEN;
+        let (id, expected) = match seen.error {
+            TerminateError::DDP_TAGGED_INVALID_VERSION if !is_tagged => {
+                (requirement!("DDP-7.2-13"), TerminateError::DDP_UNTAGGED_INVALID_VERSION)
+            }
+            TerminateError::DDP_UNTAGGED_INVALID_VERSION if is_tagged => {
+                (requirement!("DDP-7.2-7"), TerminateError::DDP_TAGGED_INVALID_VERSION)
+            }
+            _ => return,
+        };
+        findings.at(id, unit, at..at + 2, &format!("{expected:?}"), format!("{:?}", seen.error));
     }
 }
 
@@ -55,7 +74,13 @@ fn stag(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Find
             seen.frame
         );
         let expected = "an STag that is valid on this stream";
-        findings.in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
+        // One that was good before may have become invalid, and may be refused without reason.
+        let was_good = books.traffic.sides[sender].log.used_before(header);
+        if was_good {
+            findings.note().in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
+        } else {
+            findings.in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
+        }
     }
 }
 
@@ -72,6 +97,7 @@ fn one_more(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Find
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
+    use weft_core::requirement::Severity;
 
     use crate::testing::{Wire, exchange, proves};
 
@@ -83,10 +109,33 @@ mod tests {
     }
 
     #[test]
+    fn an_stag_that_was_good_may_have_become_invalid() {
+        let report = "4147 00000000 00000002 00000001 00000000 1102c000 000f c140 deadbeef 0000000000002000";
+        let severities = |wire: &Wire| -> Vec<Severity> {
+            let of = |finding: &&crate::Finding| finding.requirement == requirement!("DDP-4.2-5");
+            wire.findings().iter().filter(of).map(|finding| finding.severity).collect()
+        };
+        assert_eq!(severities(&exchange(&[(0, WRITE), (1, report)])), [Severity::Error]);
+        let before = "c140 deadbeef 0000000000001000 2a";
+        assert_eq!(severities(&exchange(&[(0, before), (0, WRITE), (1, report)])), [Severity::Note]);
+    }
+
+    #[test]
     fn errors_of_ddp() {
         let right = || refused("1101c000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("DDP-7.1-17"), &refused("11010000"), &right());
         proves(requirement!("DDP-7.2-1"), &refused("1109c000 000f c140 deadbeef 0000000000002000"), &right());
+        let version = |segment: &str, header: &str, error: &str, octets: &str| {
+            exchange(&[
+                (0, segment),
+                (1, &format!("4147 00000000 00000002 00000001 00000000 {error}c000 {octets} {header}")),
+            ])
+        };
+        let (send, write) = ("4243 00000000 00000000 00000001 00000000", "c240 deadbeef 0000000000002000");
+        let of_send = |error: &str| version(&format!("{send} 2a"), send, error, "0013");
+        let of_write = |error: &str| version(&format!("{write} 2a"), write, error, "000f");
+        proves(requirement!("DDP-7.2-13"), &of_send("1104"), &of_send("1206"));
+        proves(requirement!("DDP-7.2-7"), &of_write("1206"), &of_write("1104"));
         proves(requirement!("DDP-7.2-14"), &refused("1301c000 000f c140 deadbeef 0000000000002000"), &right());
         let unknown = refused("1100c000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("DDP-4.2-5"), &unknown, &right());

@@ -29,5 +29,6 @@ pub(super) static RULES: &[&Rule] = &[
     &rtr::IS_ANSWERED,
     &terminate::ESTABLISHMENT_ERROR,
     &terminate::RIGHT_CODE,
+    &reads::HELD,
     &reads::WITHIN_DEPTHS,
 ];

@@ -1,9 +1,17 @@
 //! Unanswered Read Requests against the depths that both ends agreed on (RFC 6581 section 9.1).
 
 use weft_core::requirement;
+use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 use crate::follow::{Books, Excess};
-use crate::rules::{Findings, Judge, Rule};
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+const TERMINATE: u16 = 1 << 7;
+/// Octets of a Read Request with its DDP header.
+const REQUEST: u32 = 18 + 28;
+
+pub(super) static HELD: Rule = Rule { requirements: &[requirement!("P2P-3-1")], judge: Judge::Opcode(TERMINATE, held) };
 
 pub(super) static WITHIN_DEPTHS: Rule = Rule {
     requirements: &[
@@ -57,6 +65,25 @@ fn within_depths(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
+/// A Terminate that has no place for a Read Request although there were not more than IRD.
+fn held(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let requester = usize::from(unit.direction == 0);
+    let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.opcode == Some(Opcode::READ_REQUEST)) else {
+        return;
+    };
+    let no_place =
+        [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_MSN_RANGE].contains(&seen.error);
+    let (reads, sender) = (&books.mpa.reads[requester], &books.traffic.sides[requester]);
+    // A Request whose numbers or octets are wrong finds no place either.
+    let is_right = sender.fault.is_none() && !sender.lost;
+    let target = seen.target().filter(|target| target.ulpdu_len == REQUEST);
+    if let Some(target) = target.filter(|_| no_place && is_right && reads.is_within_ird()) {
+        let expected = format!("{} Read Requests held, as the IRD tells", reads.ird.most.unwrap_or(0));
+        let found = format!("no place for that of frame {}", target.frame);
+        findings.at(requirement!("P2P-3-1"), unit, ULPDU_AT + 18..ULPDU_AT + 20, &expected, found);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
@@ -91,6 +118,49 @@ mod tests {
         }
         wire.send(1 - direction, &response());
         wire
+    }
+
+    #[test]
+    fn as_many_are_held_as_ird_tells() {
+        let refused = |reply: &str, error: &str| {
+            let request = testing::startup_frame(0x50, 2, &testing::hex("0004 0004"));
+            let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
+            wire.send(0, &read(1));
+            wire.send(0, &read(2));
+            let header = "4141 00000000 00000001 00000002 00000000";
+            let report = format!("4147 00000000 00000002 00000001 00000000 {error}c000 002e {header}");
+            wire.send(1, &fpdu(&testing::hex(&report)));
+            wire
+        };
+        let bad = refused("0002 0004", "1202");
+        proves(requirement!("P2P-3-1"), &bad, &refused("0001 0004", "1202"));
+        proves(requirement!("P2P-3-1"), &refused("0002 0004", "1203"), &refused("0002 0004", "1206"));
+        // Nothing was agreed on.
+        proves(requirement!("P2P-3-1"), &bad, &refused("3fff 0004", "1202"));
+    }
+
+    #[test]
+    fn a_request_in_two_segments_is_one() {
+        let in_two = |cut: bool| {
+            let request = testing::startup_frame(0x50, 2, &testing::hex("0001 0001"));
+            let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex("0001 0001")));
+            if cut {
+                wire.send(
+                    0,
+                    &fpdu(&testing::hex("0141 00000000 00000001 00000001 00000000 00000100 0000000000001000 0000")),
+                );
+                wire.send(
+                    0,
+                    &fpdu(&testing::hex("4141 00000000 00000001 00000001 0000000e 0040 00000200 0000000000002000")),
+                );
+            } else {
+                wire.send(0, &read(1));
+                wire.send(0, &read(2));
+            }
+            wire.send(1, &response());
+            wire
+        };
+        proves(requirement!("P2P-9.1-9"), &in_two(false), &in_two(true));
     }
 
     #[test]
