@@ -103,7 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match size.settled {
         Some(settled) if size.most > settled + (arguments.growth << 20) => {
             let (from, to) = (settled >> 20, size.most >> 20);
-            let text = format!("the resident size went from {from} to {to} MiB, more than --growth {}", arguments.growth);
+            let text =
+                format!("the resident size went from {from} to {to} MiB, more than --growth {}", arguments.growth);
             Err(Unsuccessful { code: UNEXPECTED, text }.into())
         }
         _ => Ok(ExitCode::SUCCESS),

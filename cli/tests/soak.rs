@@ -1,0 +1,42 @@
+//! `weft soak`: what it tells, and that a seed replays.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::process::{Command, Output};
+
+fn soak(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weft")).arg("soak").args(arguments).output().unwrap()
+}
+
+fn last_line(run: &Output) -> String {
+    String::from_utf8_lossy(&run.stdout).lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn runs_are_counted_and_the_seed_is_told() {
+    let run = soak(&["--runs", "20", "--lanes", "2"]);
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let text = String::from_utf8_lossy(&run.stdout);
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("seeds from ") && first.ends_with(", for 3600 s"), "{first}");
+    // Each lane over TCP plays as many.
+    let last = last_line(&run);
+    assert!(last.starts_with("held: 20 runs in process (") && last.contains("), 40 over TCP in "), "{last}");
+}
+
+#[test]
+fn a_seed_replays() {
+    let octets = |seed: &str| {
+        let run = soak(&["--over", "virtual", "--runs", "1", "--mangle", "cut=2,delay", "--seed", seed]);
+        assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+        last_line(&run).split(" in ").take(2).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(octets("7"), octets("7"));
+}
+
+#[test]
+fn a_time_that_is_none_is_refused_in_words() {
+    let run = soak(&["--for", "soon"]);
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{text}");
+    assert!(text.contains("\"soon\" is no time: a number and s, m or h, as in 90s"), "{text}");
+}
