@@ -10,7 +10,7 @@ use weft_core::requirement::Severity;
 use weft_peer::{Deviation, Deviations, hostile};
 
 use crate::pair::Scene;
-use crate::proof::{By, all_are_caught, ends, unlisted};
+use crate::proof::{By, all_are_caught, beside, ends};
 use crate::run::Run;
 
 /// What the other end has to do wrong for a deviation to show.
@@ -35,8 +35,33 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("mpa.terminate-code", "mpa.crc-flipped"),
     ("mpa.terminates-first-fpdu", "mpa.crc-flipped"),
     ("p2p.accepts-short-words", "p2p.counts-without-words"),
+    ("p2p.insufficient-ird-as-no-match", "p2p.reply-copies-depths"),
     ("p2p.looks-at-kinds-of-client-server", "p2p.request-kinds-of-client-server"),
     ("p2p.terminate-with-length", "mpa.crc-flipped"),
+];
+
+/// For what a deviating end ends the connection where a correct one does not.
+const REFUSES: &[(&str, &str)] = &[
+    ("mpa.accepts-any-revision", "MPA-7.1.1-22"),
+    ("mpa.accepts-any-revision", "MPA-8-2"),
+    ("mpa.checks-unused-crc", "MPA-8-2"),
+    ("mpa.drops-first-fpdu", "DDP-7.1-9"),
+    ("mpa.needs-alignment", "MPA-8-2"),
+    ("mpa.refuses-good-reply", "MPA-7.1.1-4"),
+    ("mpa.refuses-long-private-data", "MPA-7.1.1-4"),
+    ("mpa.refuses-long-private-data", "MPA-7.1.1-2"),
+    ("mpa.refuses-marker-bits", "MPA-8-2"),
+    ("mpa.refuses-marker-reserved", "MPA-8-2"),
+    ("mpa.refuses-markers", "MPA-7.1.1-2"),
+    ("mpa.refuses-pad", "MPA-8-2"),
+    ("mpa.refuses-request-r", "MPA-7.1.1-2"),
+    ("mpa.refuses-reserved-bits", "MPA-7.1.1-4"),
+    ("mpa.refuses-reserved-bits", "MPA-7.1.1-2"),
+    ("mpa.refuses-revision-1", "MPA-7.1.1-2"),
+    ("mpa.refuses-short-ulpdu", "MPA-8-2"),
+    ("mpa.reply-markers-not-asked", "MPA-8-2"),
+    ("p2p.checks-rtr-stag", "MPA-8-2"),
+    ("p2p.closes-enhanced", "P2P-10-4"),
 ];
 
 fn catch(
@@ -60,13 +85,18 @@ fn catch(
             // Alignment is advice of an appendix: a note.
             let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
             if found.difference(&before).any(|id| deviation.breaks.contains(id)) {
-                unasked.extend(unlisted(deviation, end, &run, right, by.is_none()));
+                unasked.extend(beside(deviation, end, &run, right, by.is_none() && !scene.is_by_hand()));
                 return Ok(By::Monitor);
             }
-            let terminates = run.refuses[end].is_some() && right.refuses[end].is_none();
+            let ended = run.refuses[end].filter(|_| right.refuses[end].is_none());
             if named(1 - end, &run).is_some() && run.refuses[1 - end] != right.refuses[1 - end] {
                 refused = refused.or(Some(By::Twin));
-            } else if terminates || named(end, right).is_some() && run.refuses[end] != right.refuses[end] {
+            } else if let Some(id) = ended {
+                if !REFUSES.contains(&(deviation.name, id.as_str())) {
+                    return Err(format!("{} refuses for {id} in {scene:?}, and no list has it", deviation.name));
+                }
+                refused = refused.or(Some(By::Reaction));
+            } else if named(end, right).is_some() && run.refuses[end] != right.refuses[end] {
                 refused = refused.or(Some(By::Reaction));
             } else if run.outcome != right.outcome {
                 seen = Some(By::Users);

@@ -137,6 +137,11 @@ impl Scene {
 }
 
 impl Scene {
+    /// Is one end no endpoint?
+    pub(crate) fn is_by_hand(self) -> bool {
+        !self.by_hand().is_empty()
+    }
+
     /// What is sent by hand, a piece when the other end had its turn.
     fn by_hand(self) -> Vec<Vec<u8>> {
         let request = b"MPA ID Req Frame\x50\x02\0\x04\xc0\x08\xc0\x08";

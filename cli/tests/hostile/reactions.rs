@@ -10,8 +10,8 @@ pub(crate) enum Shows {
     Monitor,
     /// A correct end says this Terminate (layer, type, code); the deviating one does not.
     Says(u16),
-    /// A correct end does not terminate; the deviating one does.
-    GoesOn,
+    /// A correct end does not terminate; the deviating one does, by this.
+    GoesOn(u16),
     /// Neither terminates for it; the users see something else.
     User,
     /// The correct twin refuses by this Terminate.
@@ -42,11 +42,11 @@ const fn wrong(wrong: Wrong) -> Script {
 }
 
 cases! {
-    "ddp.checks-empty-write" 0 TRAFFIC, "" => Shows::GoesOn;
-    "ddp.delivers-without-last" 0 TRAFFIC, "" => Shows::GoesOn;
+    "ddp.checks-empty-write" 0 TRAFFIC, "" => Shows::GoesOn(0x1100);
+    "ddp.delivers-without-last" 0 TRAFFIC, "" => Shows::GoesOn(0x1202);
     "ddp.forgets-tagged-ulp-octet" 0 TRAFFIC, "" => Shows::User;
     "ddp.forgets-untagged-ulp-octets" 0 TRAFFIC, "" => Shows::User;
-    "ddp.needs-a-receive" 1 wrong(Wrong::EarlyRead), "" => Shows::GoesOn;
+    "ddp.needs-a-receive" 1 wrong(Wrong::EarlyRead), "" => Shows::GoesOn(0x1202);
     "ddp.other-code" 1 wrong(Wrong::WriteStag), "" => Shows::Says(0x1100);
     "ddp.overlooks-association" 1 wrong(Wrong::WritePd), "" => Shows::Says(0x1102);
     "ddp.overlooks-bounds" 1 wrong(Wrong::WriteBounds), "" => Shows::Says(0x1101);
@@ -59,9 +59,12 @@ cases! {
     "ddp.overlooks-stag" 1 wrong(Wrong::WriteStag), "" => Shows::Says(0x1100);
     "ddp.overlooks-version" 1 TRAFFIC, "ddp.version-2" => Shows::Says(0x1206);
     "ddp.overlooks-wrap" 1 wrong(Wrong::WriteWrap), "" => Shows::Says(0x1103);
-    "ddp.refuses-odd-to" 0 TRAFFIC, "" => Shows::GoesOn;
-    "ddp.refuses-reserved-bits" 1 TRAFFIC, "ddp.reserved-bits" => Shows::GoesOn;
-    "ddp.refuses-second-write" 0 TRAFFIC, "" => Shows::GoesOn;
+    "ddp.refuses-odd-to" 0 TRAFFIC, "" => Shows::GoesOn(0x1103);
+    "ddp.refuses-reserved-bits" 1 TRAFFIC, "ddp.reserved-bits" => Shows::GoesOn(0x1206);
+    "ddp.refuses-second-write" 0 TRAFFIC, "" => Shows::GoesOn(0x1102);
+    "ddp.resets-at-once" 1 wrong(Wrong::WriteStag), "" => Shows::Says(0x1100);
+    "ddp.takes-mo-of-16-bits" 1 TRAFFIC, "ddp.begins-with-mo-65536" => Shows::Says(0x1204);
+    "ddp.untagged-version-as-tagged" 1 TRAFFIC, "ddp.version-2" => Shows::Says(0x1206);
     "rdmap.aligns-atomics" 1 TRAFFIC, "rdmap.atomic-misaligned" => Shows::Says(0x0207);
     "rdmap.atomic-adds-one-more" 0 TRAFFIC, "" => Shows::User;
     "rdmap.atomic-always-swaps" 0 TRAFFIC, "" => Shows::User;
@@ -71,10 +74,13 @@ cases! {
     "rdmap.atomic-never-swaps" 0 TRAFFIC, "" => Shows::User;
     "rdmap.atomic-response-left-out" 0 TRAFFIC, "" => Shows::User;
     "rdmap.atomic-response-new-value" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.checks-empty-read" 0 TRAFFIC, "" => Shows::GoesOn;
+    "rdmap.atomic-response-unasked" 0 TRAFFIC, "" => Shows::Refused(0x02ff);
+    "rdmap.checks-empty-read" 0 TRAFFIC, "" => Shows::GoesOn(0x0100);
+    "rdmap.forgets-invalidate-of-long-sends" 1 TRAFFIC, "ddp.writes-to-invalidated-stag" => Shows::Says(0x1100);
+    "rdmap.holds-one-read-less" 0 TRAFFIC, "" => Shows::GoesOn(0x1203);
     "rdmap.ignores-terminate" 0 wrong(Wrong::WriteStag), "" => Shows::User;
     "rdmap.keeps-open" 1 wrong(Wrong::WriteStag), "" => Shows::User;
-    "rdmap.one-read" 0 TRAFFIC, "" => Shows::GoesOn;
+    "rdmap.one-read" 0 TRAFFIC, "" => Shows::GoesOn(0x1203);
     "rdmap.other-operation-code" 1 TRAFFIC, "rdmap.reserved-opcode" => Shows::Says(0x0206);
     "rdmap.other-protection-code" 1 wrong(Wrong::ReadStag), "" => Shows::Says(0x0100);
     "rdmap.overlooks-atomic-opcode" 1 TRAFFIC, "rdmap.atomic-request-opcode-1" => Shows::Says(0x02ff);
@@ -92,19 +98,20 @@ cases! {
     "rdmap.overlooks-terminate" 0 wrong(Wrong::WriteStag), "rdmap.terminate-msn-2" => Shows::Says(0x1203);
     "rdmap.overlooks-too-many-reads" 1 TRAFFIC, "rdmap.reads-beyond-ord" => Shows::Says(0x1203);
     "rdmap.overlooks-version" 1 TRAFFIC, "rdmap.version-0" => Shows::Says(0x0205);
-    "rdmap.refuses-atomic-responses" 0 TRAFFIC, "" => Shows::GoesOn;
-    "rdmap.refuses-cmp-swap" 0 TRAFFIC, "" => Shows::GoesOn;
-    "rdmap.refuses-extension-word" 1 TRAFFIC, "rdmap.extension-word-not-zero" => Shows::GoesOn;
-    "rdmap.refuses-middle" 0 TRAFFIC, "" => Shows::GoesOn;
-    "rdmap.refuses-odd-request" 0 TRAFFIC, "" => Shows::GoesOn;
-    "rdmap.refuses-reserved-bits" 1 TRAFFIC, "rdmap.reserved-bits" => Shows::GoesOn;
-    "rdmap.refuses-terminate-reserved" 0 wrong(Wrong::WriteStag), "rdmap.terminate-reserved-bits" => Shows::GoesOn;
-    "rdmap.refuses-word" 1 TRAFFIC, "rdmap.word-not-zero" => Shows::GoesOn;
+    "rdmap.refuses-atomic-responses" 0 TRAFFIC, "" => Shows::GoesOn(0x1202);
+    "rdmap.refuses-cmp-swap" 0 TRAFFIC, "" => Shows::GoesOn(0x02ff);
+    "rdmap.refuses-extension-word" 1 TRAFFIC, "rdmap.extension-word-not-zero" => Shows::GoesOn(0x0206);
+    "rdmap.refuses-middle" 0 TRAFFIC, "" => Shows::GoesOn(0x1101);
+    "rdmap.refuses-odd-request" 0 TRAFFIC, "" => Shows::GoesOn(0x0104);
+    "rdmap.refuses-reserved-bits" 1 TRAFFIC, "rdmap.reserved-bits" => Shows::GoesOn(0x0205);
+    "rdmap.refuses-terminate-reserved" 0 wrong(Wrong::WriteStag), "rdmap.terminate-reserved-bits" => Shows::GoesOn(0x02ff);
+    "rdmap.refuses-word" 1 TRAFFIC, "rdmap.word-not-zero" => Shows::GoesOn(0x0206);
     "rdmap.request-fields-swapped" 0 TRAFFIC, "" => Shows::Refused(0x0100);
     "rdmap.request-little-endian" 0 TRAFFIC, "" => Shows::Refused(0x0101);
     "rdmap.response-as-write" 0 TRAFFIC, "" => Shows::User;
     "rdmap.response-left-out" 0 TRAFFIC, "" => Shows::User;
     "rdmap.response-wrong-data" 0 TRAFFIC, "" => Shows::User;
+    "rdmap.serves-version-0" 1 TRAFFIC, "rdmap.request-version-0" => Shows::Says(0x0205);
     "rdmap.skips-terminate" 1 wrong(Wrong::WriteStag), "" => Shows::Says(0x1100);
     "rdmap.takes-more-reads" 1 TRAFFIC, "rdmap.reads-beyond-ord" => Shows::Says(0x1203);
     "rdmap.tells-second-error" 1 TRAFFIC, "rdmap.reserved-opcode" => Shows::Monitor;

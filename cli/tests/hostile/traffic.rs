@@ -73,6 +73,8 @@ impl World {
                     send(side, 20, false, None),
                     send(side, 4000, false, None),
                     send(side, 0, false, None),
+                    // Two segments as long as can be, without markers.
+                    send(side, 2872, false, None),
                     send(side, 8, true, None),
                     send(side, 3000, false, Some(stags[0])),
                     send(side, 5, true, Some(stags[1])),
@@ -82,6 +84,7 @@ impl World {
                 vec![
                     write(side, 7000, peer.remote(SHARED)),
                     write(side, 0, peer.remote(SHARED)),
+                    write(side, 2880, peer.remote(SHARED)),
                     write(side, 10, peer.remote(SHARED + 5001)),
                     write(side, 10, peer.remote(SHARED + 5001)),
                     send(side, 1, false, None),

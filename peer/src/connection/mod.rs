@@ -232,7 +232,7 @@ impl Connection {
                 let (whole, may_send) = (stream.is_at_boundary(), stream.may_send);
                 if !whole {
                     self.end(now, By::Peer, Why::CutShort);
-                } else if may_send {
+                } else if may_send && !self.conduct.stops_at_fin {
                     self.ending.get_or_insert(Closed { by: By::Peer, why: Why::Fin });
                     self.events.push_back(Event::HalfClosed);
                 } else {
@@ -320,7 +320,7 @@ impl Connection {
             return;
         }
         if let State::Operating(stream) = &mut self.state {
-            if !stream.may_send {
+            if !stream.may_send || self.conduct.drops_posted {
                 stream.outbound.drop_posted();
             }
             self.ending.get_or_insert(Closed { by: By::User, why: Why::Asked });

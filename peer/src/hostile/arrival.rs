@@ -5,7 +5,10 @@
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
 
-use super::segment::{EXTENSIONS, PAYLOAD, SENDS, TO, WORD, has_payload, is_tagged, octet, opcode, word};
+use super::segment::{
+    EXTENSIONS, MO, PAYLOAD, SENDS, TO, WORD, change_word, has_payload, is_last, is_tagged, octet, opcode, set_word,
+    word,
+};
 use crate::ddp::QueueError;
 use crate::memory::AccessError;
 use crate::rdmap::Fault;
@@ -69,6 +72,8 @@ deviations! {
         ["DDP-7.2-7", "DDP-7.2-13", "DDP-4.1-13"] "A segment of another DDP version passes without a word.";
     "ddp.overlooks-wrap" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Wrap))]
         ["DDP-7.1-14", "DDP-7.2-6"] "A Write beyond the end of the address space passes without a word.";
+    "ddp.resets-at-once" [Conduct(|conduct| (conduct.skips_terminate, conduct.resets) = (true, true))]
+        ["DDP-6.2.2-4", "DDP-6.2-1", "DDP-6.2.2-3", "RDMAP-6.2.1-1", "RDMAP-6.2.1-8"] "An error of DDP or RDMAP resets TCP, without a Terminate.";
     "ddp.refuses-odd-to" [RefusesSegment(|octets, _| {
         (is_tagged(octets) && has_payload(octets) && word(octets, TO + 4) & 1 != 0)
             .then_some(Fault::Tagged(AccessError::Wrap))
@@ -81,6 +86,10 @@ deviations! {
         let again = opcode(octets) == Opcode::WRITE && has_payload(octets) && std::mem::replace(&mut kept.count, to) == to;
         again.then_some(Fault::Tagged(AccessError::Rights))
     })] ["DDP-5.1.1-4"] "A Write to the same place as the one before it is refused.";
+    "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
+        ["DDP-7.1-7", "DDP-7.2-11"] "Only the lower half of MO is looked at.";
+    "rdmap.answers-with-nothing" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST { set_word(octets, RDMARDSZ, 0) })]
+        ["RDMAP-7.2-4", "DDP-5.2-3", "RDMAP-4.4-9"] "Each Read Request is answered by no octets, whatever its source is.";
     "rdmap.aligns-atomics" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {
         octet(octets, ATOMIC_TO_END, |octet| *octet &= !7);
     })] ["RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.1-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.2-6",
@@ -89,10 +98,20 @@ deviations! {
         let empty = opcode(octets) == Opcode::READ_REQUEST && word(octets, RDMARDSZ) == 0;
         (empty && word(octets, SRC_STAG) == 0).then_some(Fault::Source(AccessError::InvalidStag))
     })] ["RDMAP-5.2.1-7"] "A Read Request for no octets from STag 0 is refused.";
+    "rdmap.forgets-invalidate-of-long-sends" [SegmentArrived(|octets| {
+        if opcode(octets).invalidates() && (!is_last(octets) || word(octets, MO) != 0) {
+            octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
+        }
+    })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "A Send with Invalidate of several segments invalidates nothing.";
+    "rdmap.holds-one-read-less" [Depths(|_, ird| *ird = ird.saturating_sub(1))]
+        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "One Read Request less is held than IRD tells.";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
         "TCP stays open behind a Terminate.";
     "rdmap.resets" [Conduct(|conduct| conduct.resets = true)] ["RDMAP-6.2.1-8", "DDP-6.2.1-8"]
         "TCP is reset where it should be closed, behind a Terminate, too.";
+    "rdmap.serves-version-0" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST {
+        octet(octets, 1, |octet| *octet = *octet & 0x3f | 0x40);
+    })] ["RDMAP-7.2-17", "RDMAP-4.8-25"] "The RDMAP version of Read Requests is not looked at.";
     "rdmap.skips-terminate" [Conduct(|conduct| conduct.skips_terminate = true)]
         ["RDMAP-6.2.1-1", "DDP-6.2.2-3", "DDP-6.2-1", "DDP-6.2.2-4", "RDMAP-7.1-2", "DDP-7-1"]
         "An error of DDP or RDMAP ends the connection without a Terminate.";

@@ -1,10 +1,5 @@
 //! What a connection does and leaves out, apart from the octets of single frames: the correct endpoint's is the default.
 
-use weft_core::error::Layer;
-use weft_core::requirement;
-
-use super::{Deviation, hook};
-
 /// Each flag is looked at in one place of [`crate::connection`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a misdeed for itself, and any may be joined with any other")]
@@ -21,6 +16,8 @@ pub(crate) struct Conduct {
     pub(crate) cuts_last_fpdu: bool,
     /// What follows the first FPDU of a TCP segment is lost.
     pub(crate) drops_behind_first: bool,
+    /// What is posted and not sent is dropped when the user closes.
+    pub(crate) drops_posted: bool,
     /// A Responder loses the first FPDU.
     pub(crate) drops_first_fpdu: bool,
     /// An invalid FPDU ends nothing; what follows is delivered.
@@ -43,6 +40,8 @@ pub(crate) struct Conduct {
     pub(crate) skips_terminate: bool,
     /// A Responder sends a Reply before it got a Request.
     pub(crate) replies_unasked: bool,
+    /// The peer's FIN ends this side's half, too.
+    pub(crate) stops_at_fin: bool,
     /// FPDUs are cut across TCP segments.
     pub(crate) splits_fpdus: bool,
     /// Octets behind a start-up frame are overlooked.
@@ -53,54 +52,45 @@ pub(crate) struct Conduct {
     pub(crate) withholds_read_response: bool,
 }
 
-macro_rules! conduct {
-    ($($name:literal $flag:ident [$($id:literal),+] $sentence:literal;)+) => {
-        /// The deviations of conduct.
-        pub(super) static ALL: &[Deviation] = &[$(Deviation {
-            name: $name,
-            layer: Layer::Mpa,
-            breaks: &[$(requirement!($id)),+],
-            sentence: $sentence,
-            hooks: &[hook::Hook::Conduct(|conduct| conduct.$flag = true)],
-        }),+];
-    };
-}
-
-conduct! {
-    "mpa.answers-malformed-request" answers_malformed ["MPA-7.1.2-4", "MPA-7.1.2-3"]
+deviations! {
+    "mpa.answers-malformed-request" [Conduct(|conduct| conduct.answers_malformed = true)] ["MPA-7.1.2-4", "MPA-7.1.2-3"]
         "The Responder sends a Reply to a Request that is malformed, and closes then.";
-    "mpa.begins-without-reply" begins_without_reply ["MPA-7.1.2-11", "MPA-7.1.2-13"]
+    "mpa.begins-without-reply" [Conduct(|conduct| conduct.begins_without_reply = true)] ["MPA-7.1.2-11", "MPA-7.1.2-13"]
         "The Initiator sends an FPDU behind its Request, before a Reply.";
-    "mpa.closes-late" closes_late ["MPA-8-9", "MPA-7.1.2-14", "MPA-7.1.2-4", "MPA-7.1.3-1", "MPA-8-4"]
+    "mpa.closes-late" [Conduct(|conduct| conduct.closes_late = true)] ["MPA-8-9", "MPA-7.1.2-14", "MPA-7.1.2-4", "MPA-7.1.3-1", "MPA-8-4"]
         "A malformed start-up frame closes the connection when start-up times out, not at once.";
-    "mpa.cuts-last-fpdu" cuts_last_fpdu ["MPA-7.2-1", "MPA-A.1-3"]
+    "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
         "An FPDU that goes out while the connection closes lacks its last four octets.";
-    "mpa.drops-behind-first-fpdu" drops_behind_first ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5"]
+    "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_behind_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5"]
         "What follows the first FPDU in what TCP delivers at once is lost.";
-    "mpa.drops-first-fpdu" drops_first_fpdu ["MPA-7.1.2-10", "MPA-7.1.5-5"]
+    "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1", "DDP-6.2.1-4"]
+        "What is posted when the user closes is dropped, and TCP closed.";
+    "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5"]
         "The Responder loses the first FPDU behind its Reply.";
-    "mpa.goes-on-after-error" goes_on_after_error ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]
+    "mpa.goes-on-after-error" [Conduct(|conduct| conduct.goes_on_after_error = true)] ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]
         "An FPDU that is invalid is skipped, and those behind it are delivered.";
-    "mpa.keeps-open-after-error" keeps_open ["MPA-8-15", "P2P-9.1-10", "P2P-9.2-16"]
+    "mpa.keeps-open-after-error" [Conduct(|conduct| conduct.keeps_open = true)] ["MPA-8-15", "P2P-9.1-10", "P2P-9.2-16"]
         "The connection stays open behind a Terminate.";
-    "mpa.needs-alignment" needs_alignment ["MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2", "MPA-A.4-3", "MPA-B.2-1", "MPA-A.5.2-1"]
+    "mpa.needs-alignment" [Conduct(|conduct| conduct.needs_alignment = true)] ["MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2", "MPA-A.4-3", "MPA-B.2-1", "MPA-A.5.2-1"]
         "An FPDU that is not whole in what TCP delivers at once is taken for an error.";
-    "mpa.overlooks-markers" overlooks_markers ["MPA-8-3", "MPA-8-6"]
+    "mpa.overlooks-markers" [Conduct(|conduct| conduct.overlooks_markers = true)] ["MPA-8-3", "MPA-8-6"]
         "A marker that points elsewhere than to its FPDU is not noticed.";
-    "mpa.replies-unasked" replies_unasked ["MPA-7.1.2-12", "MPA-7.1.2-3"]
+    "mpa.replies-unasked" [Conduct(|conduct| conduct.replies_unasked = true)] ["MPA-7.1.2-12", "MPA-7.1.2-3"]
         "The Responder sends a Reply as soon as TCP is there.";
-    "mpa.sends-after-rejection" sends_after_rejection ["MPA-7.1.2-15", "MPA-7.1.1-17"]
+    "mpa.sends-after-rejection" [Conduct(|conduct| conduct.sends_after_rejection = true)] ["MPA-7.1.2-15", "MPA-7.1.1-17"]
         "An FPDU goes out behind a Reply that rejects.";
-    "mpa.sends-early" sends_early ["MPA-7.1.2-17", "MPA-7.1.3-2", "P2P-3-4", "P2P-mail.5-1"]
+    "mpa.sends-early" [Conduct(|conduct| conduct.sends_early = true)] ["MPA-7.1.2-17", "MPA-7.1.3-2", "P2P-3-4", "P2P-mail.5-1"]
         "The Responder sends FPDUs before it has received one, the first a Write of no octets.";
-    "mpa.skips-terminate" skips_terminate ["MPA-8-5", "MPA-8-14", "P2P-8-5", "P2P-9.1-10", "P2P-9.2-16", "P2P-9.3-4", "P2P-8-2", "P2P-8-3"]
+    "mpa.skips-terminate" [Conduct(|conduct| conduct.skips_terminate = true)] ["MPA-8-5", "MPA-8-14", "P2P-8-5", "P2P-9.1-10", "P2P-9.2-16", "P2P-9.3-4", "P2P-8-2", "P2P-8-3"]
         "An error ends the connection without a Terminate.";
-    "mpa.splits-fpdus" splits_fpdus ["MPA-5.1-4", "MPA-5.1-6", "MPA-A.1-1"]
+    "mpa.splits-fpdus" [Conduct(|conduct| conduct.splits_fpdus = true)] ["MPA-5.1-4", "MPA-5.1-6", "MPA-A.1-1"]
         "Each TCP segment has the end of one FPDU and the beginning of the next.";
-    "mpa.takes-surplus" takes_surplus ["MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27"]
+    "mpa.stops-at-fin" [Conduct(|conduct| conduct.stops_at_fin = true)] ["DDP-6.2.1-6", "DDP-6.2.1-5"]
+        "The peer's FIN ends what this side still has to send.";
+    "mpa.takes-surplus" [Conduct(|conduct| conduct.takes_surplus = true)] ["MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27"]
         "Octets behind a start-up frame, more than PD_Length tells, are overlooked.";
-    "mpa.terminates-first-fpdu" terminates_first_fpdu ["MPA-7.1.2-17"]
+    "mpa.terminates-first-fpdu" [Conduct(|conduct| conduct.terminates_first_fpdu = true)] ["MPA-7.1.2-17"]
         "The Responder answers an invalid first FPDU by a Terminate.";
-    "p2p.withholds-read-response" withholds_read_response ["P2P-9.2-12", "RDMAP-5.2.1-18"]
+    "p2p.withholds-read-response" [Conduct(|conduct| conduct.withholds_read_response = true)] ["P2P-9.2-12", "RDMAP-5.2.1-18"]
         "The Responder does not answer a Read Request for no octets that is the ready-to-receive message.";
 }

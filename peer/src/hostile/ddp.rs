@@ -3,9 +3,12 @@
 use weft_core::wire::rdmap::Opcode;
 
 use super::segment::{
-    MO, MSN, QN, SENDS, STAG, TO, WORD, change_word, has_payload, header_len, is_last, is_tagged, make_tagged,
+    Kept, MO, MSN, QN, SENDS, STAG, TO, WORD, change_word, has_payload, header_len, is_last, is_tagged, make_tagged,
     make_untagged, octet, opcode, set_word, word,
 };
+
+/// Octets of the longest segments on Ethernet: MULPDU for an EMSS of 1460 octets, without markers.
+const FULL: usize = 1454;
 
 /// Adds to the lower half of a TO.
 fn move_to(octets: &mut [u8], by: u32) {
@@ -19,6 +22,8 @@ deviations! {
     "ddp.begins-with-mo-4" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
         change_word(octets, MO, |word| word.wrapping_add(4));
     }))] ["DDP-4.3-10", "DDP-1.2-5"] "The first segment of an untagged message has MO 4.";
+    "ddp.begins-with-mo-65536" [Segment(|sent| sent.of(SENDS, |octets| change_word(octets, MO, |word| word | 0x1_0000)))]
+        ["DDP-1.2-5", "DDP-4.3-10"] "MO of Sends has a bit above its lower half set.";
     "ddp.changes-msn" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if !is_tagged(octets) { change_word(octets, MSN, |word| word.wrapping_add(1)) });
     })] ["DDP-4.3-9", "DDP-4.3-16"] "Segments behind the first of an untagged message have another MSN.";
@@ -55,6 +60,12 @@ deviations! {
     "ddp.forgets-last" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| octet(octets, 0, |octet| *octet &= !0x40));
     })] ["DDP-4.1-4"] "No segment of a message that has several has L set.";
+    "ddp.forgets-last-when-full" [Segment(|sent| sent.each(|octets| if octets.len() >= FULL {
+        octet(octets, 0, |octet| *octet &= !0x40);
+    }))] ["DDP-4.1-4", "DDP-4.1-5"] "The last segment of a message lacks L when it is as long as a segment can be.";
+    "ddp.forgets-version" [Segment(|sent| if sent.goes_on() {
+        sent.each(|octets| if !is_tagged(octets) { octet(octets, 0, |octet| *octet &= !3) });
+    })] ["DDP-4.1-12", "DDP-4.1-1", "DDP-4.1-13"] "DV is 0 in segments behind the first of an untagged message.";
     "ddp.header-only-once" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| drop(octets.drain(..header_len(octets))));
     })] ["DDP-5.2-1", "RDMAP-4.1-1", "RDMAP-4.1-2", "RDMAP-A-1"] "Only the first segment of a message has a DDP header.";
@@ -64,8 +75,38 @@ deviations! {
         let later = sent.goes_on();
         sent.swap(|octets| later && !is_tagged(octets));
     })] ["DDP-4.1-6", "DDP-4.1-7", "DDP-5.3-2"] "The last two of three segments of a message are exchanged.";
+    "ddp.mo-counts-headers" [Segment(|sent| {
+        sent.kept.numbers[0] = if sent.goes_on() { sent.kept.numbers[0] + 1 } else { 0 };
+        let more = sent.kept.numbers[0] * 18;
+        sent.each(|octets| if !is_tagged(octets) { change_word(octets, MO, |word| word.wrapping_add(more)) });
+    })] ["DDP-5.2-5", "DDP-4.3-11"] "MO counts the headers of earlier segments, too.";
+    "ddp.mo-goes-on" [Segment(|sent| {
+        let later = sent.goes_on();
+        let Kept { numbers: [begins, length, ..], .. } = &mut *sent.kept;
+        for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets)) {
+            if !later {
+                *begins = std::mem::take(length);
+            }
+            if !is_last(octets) || later {
+                *length = word(octets, MO) + u32::try_from(octets.len() - header_len(octets)).unwrap_or(0);
+            }
+            change_word(octets, MO, |mo| mo.wrapping_add(*begins));
+        }
+    })] ["DDP-1.2-5", "DDP-4.3-10"] "MO of a message behind one of several segments begins where that ended.";
     "ddp.mo-stands-still" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MO, 0) }))]
         ["DDP-4.3-11", "DDP-5.2-5"] "MO is 0 in every segment.";
+    "ddp.msn-of-all-queues" [Segment(|sent| {
+        let later = sent.goes_on();
+        for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets) && word(octets, QN) < 2) {
+            sent.kept.numbers[0] += u32::from(!later);
+            set_word(octets, MSN, sent.kept.numbers[0]);
+        }
+    })] ["DDP-4.3-6", "DDP-4.3-7"] "Messages of queue 0 and queue 1 are numbered together.";
+    "ddp.msn-of-segments" [Segment(|sent| for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets) && word(octets, QN) < 3) {
+        let number = &mut sent.kept.numbers[word(octets, QN) as usize % 3];
+        *number += 1;
+        set_word(octets, MSN, *number);
+    })] ["DDP-4.3-16", "DDP-4.3-9", "DDP-4.3-6"] "MSN counts segments, not messages.";
     "ddp.msn-skips" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) {
         change_word(octets, MSN, |word| word.wrapping_mul(2).wrapping_sub(1));
     }))] ["DDP-4.3-6"] "MSN grows by two from message to message.";
@@ -101,9 +142,17 @@ deviations! {
             });
         }
     })] ["DDP-4.2-9", "DDP-5.2-6"] "TO is the same in every segment of a tagged message.";
+    "ddp.terminate-qn-as-msn" [Segment(|sent| sent.of(&[Opcode::TERMINATE], |octets| {
+        let (qn, msn) = (word(octets, QN), word(octets, MSN));
+        set_word(octets, QN, msn);
+        set_word(octets, MSN, qn);
+    }))] ["DDP-4.3-1", "RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "QN and MSN of the Terminate stand in each other's place.";
     "ddp.to-overlaps" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| if is_tagged(octets) { move_to(octets, 8_u32.wrapping_neg()) });
     })] ["DDP-4.2-9", "DDP-5.2-6"] "Segments behind the first of a tagged message begin eight octets too early.";
+    "ddp.to-words-exchanged" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| if octets.len() >= 14 {
+        octets[TO..14].rotate_left(4);
+    }))] ["DDP-4.2-1", "DDP-4.2-9", "DDP-5.2-6"] "TO of a Write has its lower half in front.";
     "ddp.unknown-queue" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 4)))]
         ["DDP-4.3-14", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "Sends have QN 4.";
     "ddp.untagged-little-endian" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) && octets.len() >= 18 {
@@ -118,4 +167,11 @@ deviations! {
     }))] ["DDP-4.1-13", "DDP-4.1-12", "DDP-4.2-2"] "DV is 2 in tagged segments and 1 in untagged ones.";
     "ddp.write-as-untagged" [Segment(|sent| sent.of(&[Opcode::WRITE], make_untagged))]
         ["DDP-4.1-2"] "Writes have an untagged header.";
+    "ddp.writes-to-invalidated-stag" [Segment(|sent| for octets in &mut sent.out {
+        if opcode(octets).invalidates() && sent.kept.count == 0 {
+            sent.kept.count = word(octets, WORD);
+        } else if opcode(octets) == Opcode::WRITE && has_payload(octets) && sent.kept.count != 0 {
+            set_word(octets, STAG, sent.kept.count);
+        }
+    })] ["DDP-4.2-5", "DDP-4.2-11"] "Writes go to the STag that was invalidated first.";
 }

@@ -81,6 +81,8 @@ deviations! {
     })] ["RDMAP-7306.7-14", "RDMAP-7306.7-10"] "The first Read Response behind an Atomic Response waits for the next of those.";
     "rdmap.atomic-response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| octets.truncate(PAYLOAD + 8)))]
         ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1"] "Atomic Responses lack their last four octets.";
+    "rdmap.atomic-response-of-32" [Segment(|sent| sent.of(RESPONSE, |octets| octets.extend([0; 20])))]
+        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "Atomic Responses have 32 octets of header, as RFC 7306 section 4 prints.";
     "rdmap.atomic-response-identifier" [Segment(|sent| sent.of(RESPONSE, |octets| {
         change_word(octets, PAYLOAD, |word| word ^ 0x8000_0000);
     }))] ["RDMAP-7306.5.2.2-3"] "The identifier of an Atomic Response is not that of the request.";

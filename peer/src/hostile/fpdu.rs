@@ -1,12 +1,10 @@
 //! Deviations in the FPDUs that are sent, in how they are framed, and in what is made of those received.
 
-use weft_core::error::Layer;
+use weft_core::crc;
 use weft_core::wire::mpa::fpdu::{Piece, pad_len};
 use weft_core::wire::mpa::{Framing, Layout};
-use weft_core::{crc, requirement};
 
-use super::Deviation;
-use super::hook::Hook;
+use super::segment::{MO, SENDS, is_last, opcode, word};
 
 /// An FPDU on its way out; its hook changes `octets`.
 pub(crate) struct SentFpdu<'a> {
@@ -104,83 +102,92 @@ impl<'a> SentFpdu<'a> {
     }
 }
 
+fn is_short_send(octets: &[u8]) -> bool {
+    SENDS.contains(&opcode(octets)) && is_last(octets) && word(octets, MO) == 0 && octets.len() < 100
+}
+
 fn right_marker([high, low]: [u8; 2]) -> [u8; 4] {
     [0, 0, high, low]
 }
 
-macro_rules! fpdus {
-    ($($name:literal $($hook:ident($change:expr)),+ => [$($id:literal),+] $sentence:literal;)+) => {
-        /// The deviations of FPDUs.
-        pub(super) static ALL: &[Deviation] = &[$(Deviation {
-            name: $name,
-            layer: Layer::Mpa,
-            breaks: &[$(requirement!($id)),+],
-            sentence: $sentence,
-            hooks: &[$(Hook::$hook($change)),+],
-        }),+];
-    };
-}
-
-fpdus! {
-    "mpa.accepts-bad-crc" Framing(|_, received| received.crc = false)
-        => ["MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-4.4-6", "MPA-6-6"]
+deviations! {
+    "mpa.accepts-bad-crc" [Framing(|_, received| received.crc = false)]
+        ["MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-4.4-6", "MPA-6-6"]
         "CRCs of the FPDUs received are not checked, whatever was agreed.";
-    "mpa.checks-unused-crc" Framing(|_, received| received.crc = true)
-        => ["MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11"]
+    "mpa.checks-unused-crc" [Framing(|_, received| received.crc = true)]
+        ["MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11"]
         "CRCs of the FPDUs received are checked though neither side has C=1.";
-    "mpa.count-with-header" Fpdu(|fpdu| {
+    "mpa.coalesces-sends" [Segment(|sent| if let Some(octets) = sent.out.first().cloned() && is_short_send(&octets) {
+        match sent.kept.held.pop() {
+            None => sent.kept.held.extend(sent.out.drain(..)),
+            Some(first) => sent.out = vec![[first, octets].concat()],
+        }
+    })] ["MPA-3-7", "MPA-B.1-1", "DDP-4.3-6"] "Two short Sends go out in one FPDU, one behind the other.";
+    "mpa.count-with-header" [Fpdu(|fpdu| {
         let at = fpdu.header();
         let length = u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX).wrapping_add(2).to_be_bytes();
         fpdu.change(|octets| octets[at..at + 2].copy_from_slice(&length));
-    }) => ["MPA-4.1-2", "MPA-4.1-1"] "ULPDU_Length counts its own two octets, too.";
-    "mpa.crc-byte-order" Fpdu(|fpdu| {
+    })] ["MPA-4.1-2", "MPA-4.1-1"] "ULPDU_Length counts its own two octets, too.";
+    "mpa.crc-byte-order" [Fpdu(|fpdu| {
         let at = fpdu.octets.len() - 4;
         fpdu.octets[at..].reverse();
-    }) => ["MPA-4.4-18", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1"] "The CRC field has its most significant octet first.";
-    "mpa.crc-flipped" Fpdu(|fpdu| {
+    })] ["MPA-4.4-18", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1"] "The CRC field has its most significant octet first.";
+    "mpa.crc-flipped" [Fpdu(|fpdu| {
         let at = fpdu.octets.len() - 1;
         fpdu.octets[at] ^= 1;
-    }) => ["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12"] "The CRC field is wrong in one bit.";
-    "mpa.crc-left-out" Fpdu(|fpdu| fpdu.octets.truncate(fpdu.octets.len() - 4))
-        => ["MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13", "MPA-4.1-1", "MPA-4.1-9"] "The CRC field is not sent.";
-    "mpa.crc-of-payload" Fpdu(|fpdu| {
+    })] ["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12"] "The CRC field is wrong in one bit.";
+    "mpa.crc-left-out" [Fpdu(|fpdu| fpdu.octets.truncate(fpdu.octets.len() - 4))]
+        ["MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13", "MPA-4.1-1", "MPA-4.1-9"] "The CRC field is not sent.";
+    "mpa.crc-of-payload" [Fpdu(|fpdu| {
         let from = fpdu.header() + 2;
         let covered = fpdu.octets[from..fpdu.octets.len() - 4].to_vec();
         fpdu.seal(&covered);
-    }) => ["MPA-4.4-15", "MPA-4.1-6"] "The CRC does not cover ULPDU_Length.";
-    "mpa.crc-without-leading-marker" Fpdu(|fpdu| {
+    })] ["MPA-4.4-15", "MPA-4.1-6"] "The CRC does not cover ULPDU_Length.";
+    "mpa.crc-of-terminate-byte-order" [Fpdu(|fpdu| if fpdu.ulpdu.get(1).is_some_and(|octet| octet & 0xf == 7) {
+        let at = fpdu.octets.len() - 4;
+        fpdu.octets[at..].reverse();
+    })] ["MPA-4.4-18", "MPA-4.1-6"] "The CRC field of a Terminate has its most significant octet first.";
+    "mpa.crc-unused-left-out" [Fpdu(|fpdu| if !fpdu.framing.crc { fpdu.octets.truncate(fpdu.octets.len() - 4) })]
+        ["MPA-4.1-9", "MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13"] "The CRC field is not sent where neither side has C=1.";
+    "mpa.crc-without-leading-marker" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|layout, position| position < layout.header);
         fpdu.seal(&covered);
-    }) => ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "The CRC does not cover the marker in front of ULPDU_Length.";
-    "mpa.crc-without-markers" Fpdu(|fpdu| {
+    })] ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "The CRC does not cover the marker in front of ULPDU_Length.";
+    "mpa.crc-without-markers" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|_, _| true);
         fpdu.seal(&covered);
-    }) => ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "The CRC covers no marker.";
-    "mpa.crc-without-trailing-marker" Fpdu(|fpdu| {
+    })] ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "The CRC covers no marker.";
+    "mpa.crc-without-trailing-marker" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|layout, position| position + 4 == layout.crc);
         fpdu.seal(&covered);
-    }) => ["MPA-4.4-16"] "The CRC does not cover a marker between PAD and the CRC field.";
-    "mpa.crc-zero" Framing(|sent, _| sent.crc = false)
-        => ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "DDP-3-7"]
+    })] ["MPA-4.4-16"] "The CRC does not cover a marker between PAD and the CRC field.";
+    "mpa.crc-zero" [Framing(|sent, _| sent.crc = false)]
+        ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "DDP-3-7"]
         "The CRC field is zero, whatever was agreed.";
-    "mpa.length-byte-order" Fpdu(|fpdu| {
+    "mpa.first-marker-left-out" [Fpdu(|fpdu| if fpdu.begins_stream() && fpdu.framing.markers {
+        fpdu.change(|octets| drop(octets.drain(..4)));
+    })] ["MPA-7.1.1-6", "MPA-4.3-10", "MPA-4.3-12"] "There is no marker in front of the first FPDU.";
+    "mpa.length-byte-order" [Fpdu(|fpdu| {
         let at = fpdu.header();
         fpdu.change(|octets| octets[at..at + 2].reverse());
-    }) => ["MPA-4.1-1"] "ULPDU_Length has its least significant octet first.";
-    "mpa.marker-fields-swapped" Fpdu(|fpdu| fpdu.mark(|[high, low]| [high, low, 0, 0]))
-        => ["MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4"] "Markers have FPDUPTR in front of the reserved half.";
-    "mpa.marker-from-zero" Fpdu(|fpdu| {
+    })] ["MPA-4.1-1"] "ULPDU_Length has its least significant octet first.";
+    "mpa.marker-fields-swapped" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [high, low, 0, 0]))]
+        ["MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4"] "Markers have FPDUPTR in front of the reserved half.";
+    "mpa.marker-from-zero" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
             0 => [0, 0, 0, 4],
             _ => right_marker(pointer),
         });
-    }) => ["MPA-4.3-11", "MPA-4.3-15", "MPA-4.3-7", "MPA-4.3-10"] "A marker between two FPDUs, the first of all among them, has FPDUPTR 4.";
-    "mpa.marker-low-bits" Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, high, low | 3]))
-        => ["MPA-4.2-5"] "The two low bits of FPDUPTR are set.";
-    "mpa.marker-modulo" Fpdu(|fpdu| {
+    })] ["MPA-4.3-11", "MPA-4.3-15", "MPA-4.3-7", "MPA-4.3-10"]
+        "A marker between two FPDUs, the first of all among them, has FPDUPTR 4.";
+    "mpa.marker-little-endian" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, low, high]))]
+        ["MPA-4.2-1", "MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14"] "FPDUPTR has its least significant octet first.";
+    "mpa.marker-low-bits" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, high, low | 3]))]
+        ["MPA-4.2-5"] "The two low bits of FPDUPTR are set.";
+    "mpa.marker-modulo" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| if u16::from_be_bytes(pointer) > 512 { [0, 0, 2, 0] } else { right_marker(pointer) });
-    }) => ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "A marker behind another one of the same FPDU points to that one.";
-    "mpa.marker-off-by-four" Fpdu(|fpdu| {
+    })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "A marker behind another one of the same FPDU points to that one.";
+    "mpa.marker-off-by-four" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
             0 => [0; 4],
             right => {
@@ -188,45 +195,52 @@ fpdus! {
                 [0, 0, high, low]
             }
         });
-    }) => ["MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14", "MPA-4.3-16"] "FPDUPTR counts the marker itself.";
-    "mpa.marker-reserved" Fpdu(|fpdu| fpdu.mark(|[high, low]| [0xff, 0xff, high, low]))
-        => ["MPA-4.2-2"] "The reserved half of markers is not zero.";
-    "mpa.markers-left-out" Framing(|sent, _| sent.markers = false)
-        => ["MPA-7.1.1-9", "MPA-4.3-3", "MPA-7.1.1-6", "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21", "MPA-C.2-2", "MPA-C.3-1"]
+    })] ["MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14", "MPA-4.3-16"] "FPDUPTR counts the marker itself.";
+    "mpa.marker-reserved" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0xff, 0xff, high, low]))]
+        ["MPA-4.2-2"] "The reserved half of markers is not zero.";
+    "mpa.markers-left-out" [Framing(|sent, _| sent.markers = false)]
+        ["MPA-7.1.1-9", "MPA-4.3-3", "MPA-7.1.1-6", "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21", "MPA-C.2-2", "MPA-C.3-1"]
         "No markers are sent, though the peer has M=1.";
-    "mpa.markers-out-of-phase" Fpdu(|fpdu| {
+    "mpa.markers-out-of-phase" [Fpdu(|fpdu| {
         if fpdu.framing.markers {
             fpdu.octets = fpdu.compose(fpdu.ulpdu, Some(256), right_marker, 0);
         }
-    }) => ["MPA-4.3-12", "MPA-4.3-10", "MPA-4.3-4", "MPA-2-3"] "The first marker stands 256 octets behind the start of the stream.";
-    "mpa.markers-unasked" Framing(|sent, _| sent.markers = true)
-        => ["MPA-7.1.1-8", "MPA-1.2-5", "MPA-7.1.2-21"] "Markers are sent, though the peer has M=0.";
-    "mpa.mulpdu-below-128" Mulpdu(|mulpdu| *mulpdu = 100)
-        => ["MPA-4.5-8", "MPA-3-3", "MPA-4.5-6"] "Messages are cut to ULPDUs of 100 octets.";
-    "mpa.mulpdu-beyond-64768" Mulpdu(|mulpdu| *mulpdu = 65_000), Fpdu(|_| ())
-        => ["MPA-3-4", "MPA-3-3", "MPA-3-2", "MPA-3-8", "MPA-4.5-2", "MPA-4.5-3"] "Messages are cut to ULPDUs of 65,000 octets.";
-    "mpa.mulpdu-without-crc" Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(4))
-        => ["MPA-4.5-3", "MPA-4.5-2", "MPA-3-8", "MPA-4.5-1", "MPA-3-2", "MPA-5.1-1"]
+    })] ["MPA-4.3-12", "MPA-4.3-10", "MPA-4.3-4", "MPA-2-3"] "The first marker stands 256 octets behind the start of the stream.";
+    "mpa.markers-unasked" [Framing(|sent, _| sent.markers = true)]
+        ["MPA-7.1.1-8", "MPA-1.2-5", "MPA-7.1.2-21"] "Markers are sent, though the peer has M=0.";
+    "mpa.mulpdu-below-128" [Mulpdu(|mulpdu| *mulpdu = 100)]
+        ["MPA-4.5-8", "MPA-3-3", "MPA-4.5-6"] "Messages are cut to ULPDUs of 100 octets.";
+    "mpa.mulpdu-beyond-64768" [Mulpdu(|mulpdu| *mulpdu = 65_000), Fpdu(|_| ())]
+        ["MPA-3-4", "MPA-3-3", "MPA-3-2", "MPA-3-8", "MPA-4.5-2", "MPA-4.5-3"] "Messages are cut to ULPDUs of 65,000 octets.";
+    "mpa.mulpdu-without-crc" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(4))]
+        ["MPA-4.5-3", "MPA-4.5-2", "MPA-3-8", "MPA-4.5-1", "MPA-3-2", "MPA-5.1-1"]
         "ULPDUs are four octets longer than MULPDU, which leaves no room for the CRC.";
-    "mpa.pad-left-out" Fpdu(|fpdu| {
+    "mpa.pad-left-out" [Fpdu(|fpdu| {
         let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
         fpdu.change(|octets| octets.truncate(octets.len() - pad));
-    }) => ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "FPDUs have no PAD.";
-    "mpa.pad-not-zero" Fpdu(|fpdu| {
+    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "FPDUs have no PAD.";
+    "mpa.pad-not-zero" [Fpdu(|fpdu| {
         fpdu.octets = fpdu.compose(fpdu.ulpdu, fpdu.framing.phase(), right_marker, 0xff);
-    }) => ["MPA-4.1-3", "MPA-2-5"] "The octets of PAD are 0xff.";
-    "mpa.refuses-marker-bits" Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))
-        => ["MPA-4.2-6", "MPA-4.3-9"] "A marker received with low bits of FPDUPTR set is taken for an error.";
-    "mpa.refuses-marker-reserved" Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))
-        => ["MPA-4.2-3"] "A marker received whose reserved half is not zero is taken for an error.";
-    "mpa.refuses-pad" Refuses(|fpdu| fpdu.pad().flatten().any(|octet| *octet != 0))
-        => ["MPA-4.1-4"] "An FPDU received whose PAD is not zero is taken for an error.";
-    "mpa.refuses-short-ulpdu" Refuses(|fpdu| fpdu.layout().ulpdu_length < 20)
-        => ["MPA-3-5"] "An FPDU received with less than 20 octets of ULPDU is taken for an error.";
-    "mpa.two-ulpdus" Fpdu(|fpdu| {
+    })] ["MPA-4.1-3", "MPA-2-5"] "The octets of PAD are 0xff.";
+    "mpa.pad-of-ulpdu" [Fpdu(|fpdu| {
+        let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
+        fpdu.change(|octets| {
+            octets.truncate(octets.len() - pad);
+            octets.resize(octets.len() + (pad + 2) % 4, 0);
+        });
+    })] ["MPA-4.1-5", "MPA-4.1-6"] "PAD makes the ULPDU a multiple of four octets, not the FPDU.";
+    "mpa.refuses-marker-bits" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))]
+        ["MPA-4.2-6", "MPA-4.3-9"] "A marker received with low bits of FPDUPTR set is taken for an error.";
+    "mpa.refuses-marker-reserved" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))]
+        ["MPA-4.2-3"] "A marker received whose reserved half is not zero is taken for an error.";
+    "mpa.refuses-pad" [Refuses(|fpdu| fpdu.pad().flatten().any(|octet| *octet != 0))]
+        ["MPA-4.1-4"] "An FPDU received whose PAD is not zero is taken for an error.";
+    "mpa.refuses-short-ulpdu" [Refuses(|fpdu| fpdu.layout().ulpdu_length < 20)]
+        ["MPA-3-5"] "An FPDU received with less than 20 octets of ULPDU is taken for an error.";
+    "mpa.two-ulpdus" [Fpdu(|fpdu| {
         let twice = [fpdu.ulpdu, fpdu.ulpdu].concat();
         if fpdu.ulpdu.len() <= 64 {
             fpdu.octets = fpdu.compose(&twice, fpdu.framing.phase(), right_marker, 0);
         }
-    }) => ["MPA-3-7", "MPA-B.1-1"] "A short ULPDU stands twice in its FPDU.";
+    })] ["MPA-3-7", "MPA-B.1-1"] "A short ULPDU stands twice in its FPDU.";
 }

@@ -1,9 +1,11 @@
 //! Deviations in the enhanced set-up of RFC 6581: words of the frames, ready-to-receive messages, Terminates.
 
+use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::mpa::Enhanced;
 use weft_core::wire::mpa::startup::{FLAG_S, HEADER_LEN, NOT_NEGOTIATED, REPLY_KEY};
-use weft_core::wire::rdmap::TerminateError;
+use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
+use super::segment::{MSN, SENDS, change_word, has_payload, opcode, word};
 use crate::mpa::{EnhancedUse, Role, Rtr};
 
 /// Does something to the words of a frame that has them.
@@ -18,6 +20,9 @@ fn set_kinds(words: &mut Enhanced, on: bool) {
 }
 
 deviations! {
+    "p2p.a-and-b-exchanged" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() > HEADER_LEN {
+        octets[20] = octets[20] & 0x3f | octets[20] >> 1 & 0x40 | octets[20] << 1 & 0x80;
+    })] ["P2P-9-1", "P2P-9.2-3"] "A and B stand in each other's place.";
     "p2p.accepts-short-words" [Arrived(|_, octets| {
         if octets.len() >= HEADER_LEN && octets[16] & FLAG_S != 0 && octets[17] == 2 && octets[18..20] < [0, 4][..] {
             octets[16] &= !FLAG_S;
@@ -36,6 +41,20 @@ deviations! {
             settings.mpa.enhanced = EnhancedUse::Ask;
         }
     })] ["P2P-10-1"] "The Request is enhanced though nobody asked for it.";
+    "p2p.forgets-opening-send" [Segment(|sent| {
+        // The ready-to-receive message is an empty Send that comes first.
+        for octets in sent.out.iter_mut().filter(|octets| SENDS.contains(&opcode(octets))) {
+            if word(octets, MSN) == 1 {
+                sent.kept.count = u32::from(!has_payload(octets));
+            } else {
+                let by = sent.kept.count;
+                change_word(octets, MSN, |msn| msn.wrapping_sub(by));
+            }
+        }
+    })] ["P2P-9.2-13", "DDP-4.3-6", "RDMAP-5.3-16"] "The Send behind a Send as ready-to-receive message has MSN 1 again.";
+    "p2p.insufficient-ird-as-no-match" [Terminate(|terminate| if terminate.error == TerminateError::MPA_INSUFFICIENT_IRD {
+        terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
+    })] ["P2P-8-2", "P2P-9.1-24", "RDMAP-4.8-36"] "An IRD that cannot be raised is told as code 7.";
     "p2p.looks-at-kinds-of-client-server" [Reply(|request, reply| {
         if let Some(asked) = request.enhanced {
             words(reply, |words| {
@@ -61,6 +80,8 @@ deviations! {
             ulpdu.push(0);
         }
     })] ["P2P-1.1-2", "P2P-9.2-10", "P2P-9.2-11", "P2P-9.2-13"] "The ready-to-receive message has, or asks for, one octet.";
+    "p2p.opens-with-empty-fpdu" [Opening(|ulpdus| ulpdus.iter_mut().for_each(Vec::clear))]
+        ["P2P-9.2-9", "P2P-9.2-10", "P2P-9.2-11", "P2P-9.2-13"] "An FPDU with no ULPDU at all stands in place of the ready-to-receive message.";
     "p2p.opens-with-nothing" [Opening(Vec::clear)] ["P2P-9.2-9", "P2P-3-3", "P2P-mail.0-1", "P2P-9.3-1"]
         "The Initiator sends no ready-to-receive message.";
     "p2p.rejects-unenhanced" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & (FLAG_S | 0x20) == FLAG_S | 0x20 {
@@ -72,6 +93,9 @@ deviations! {
         ["P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5"] "ORD of the Reply is one more than it may be.";
     "p2p.reply-claims-peer-to-peer" [Reply(|_, reply| words(reply, |words| words.peer_to_peer = true))]
         ["P2P-9.2-7"] "A is 1 in the Reply to a Request with A=0.";
+    "p2p.reply-copies-depths" [Reply(|request, reply| if let Some(asked) = request.enhanced {
+        words(reply, |words| (words.ird, words.ord) = (asked.ird, asked.ord));
+    })] ["P2P-9.1-5", "P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-7", "P2P-9.1-19"] "IRD and ORD of the Reply are those of the Request.";
     "p2p.reply-denies-peer-to-peer" [Reply(|_, reply| words(reply, |words| {
         words.peer_to_peer = false;
         set_kinds(words, false);
@@ -108,6 +132,8 @@ deviations! {
         ["P2P-9.2-2"] "B, C and D are 0 in a Request with A=1.";
     "p2p.revision-1-with-words" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[17] = 1; })]
         ["P2P-6-6", "P2P-6-2"] "An enhanced frame has revision 1.";
+    "p2p.revision-among-flags" [Frame(|octets| if octets[17] == 2 { octets[16] |= 2 })]
+        ["P2P-6-4"] "The reserved bits behind the flags have the revision of an enhanced frame.";
     "p2p.s-bit-moved" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[16] ^= FLAG_S | 0x08; })]
         ["P2P-6-1", "P2P-6-4"] "Enhanced frames have the bit behind S set in its place.";
     "p2p.takes-enhanced-as-unenhanced" [
@@ -124,6 +150,10 @@ deviations! {
         }
     })] ["P2P-9.1-24", "P2P-9.2-23", "P2P-9.3-4", "P2P-8-1", "P2P-8-2", "P2P-8-3", "RDMAP-4.8-36"]
         "The codes 5, 6 and 7 are not told from each other in a Terminate.";
+    "p2p.terminate-with-header" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::LLP {
+        terminate.segment_length = Some(14);
+        terminate.ddp_header = RawHeader::from_prefix(&[0x80; 14]).map(|(header, _)| header);
+    })] ["P2P-8-4"] "A Terminate for an MPA error has a DDP header.";
     "p2p.terminate-with-length" [Terminate(|terminate| terminate.segment_length = Some(0))]
         ["P2P-8-4"] "A Terminate for an MPA error has a DDP Segment Length.";
     "p2p.words-behind-private-data" [Frame(|octets| if octets.len() > HEADER_LEN + 4 && octets[16] & FLAG_S != 0 {

@@ -5,7 +5,7 @@ use weft_core::wire::rdmap::Opcode;
 
 use super::segment::{
     EXTENSIONS, MSN, PAYLOAD, QN, SENDS, STAG, TO, WORD, change_word, has_payload, is_last, is_tagged, make_tagged,
-    make_untagged, octet, opcode, set_word,
+    make_untagged, octet, opcode, set_word, word,
 };
 
 const REQUEST: &[Opcode] = &[Opcode::READ_REQUEST];
@@ -21,11 +21,20 @@ fn is_request(octets: &[u8]) -> bool {
 }
 
 deviations! {
+    "rdmap.atomic-response-unasked" [Segment(|sent| sent.precede(|octets| {
+        // Queue 3, MSN 1, identifier 99, a value of zero.
+        let header = [0x41, 0x4b, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0];
+        (SENDS.contains(&opcode(octets)) && word(octets, MSN) == 1).then(|| header.to_vec())
+    }))] ["RDMAP-7306.5.2.2-3", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.2-8"] "An Atomic Response goes out that nobody asked for.";
+    "rdmap.empty-response-as-untagged" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) { make_untagged(octets) }))]
+        ["DDP-4.1-2", "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "Read Responses of no octets have an untagged header.";
     "rdmap.invalidates-stag-0" [Segment(|sent| sent.of(&[Opcode::SEND_INVALIDATE, Opcode::SEND_SE_INVALIDATE], |octets| {
         set_word(octets, WORD, 0);
     }))] ["RDMAP-4.1-15", "RDMAP-5.3-18"] "A Send with Invalidate names STag 0.";
     "rdmap.reads-beyond-ord" [Depths(|ord, _| *ord = 1000)] ["RDMAP-6.1-7", "RDMAP-7306.5.2-3", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4", "P2P-9.1-9"]
         "More Reads are outstanding than ORD allows.";
+    "rdmap.one-read-beyond-ord" [Depths(|ord, _| *ord = ord.saturating_add(1))]
+        ["RDMAP-6.1-7", "P2P-9.1-9", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4"] "One more Read is outstanding than ORD allows.";
     "rdmap.request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
         ["RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-4.1-7", "DDP-4.2-2"] "Read Requests have a tagged header.";
     "rdmap.request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 24)))]
@@ -52,6 +61,8 @@ deviations! {
     }))] ["RDMAP-4.4-1"] "RDMARDSZ and SrcTO have their least significant octet first.";
     "rdmap.request-on-queue-0" [Segment(|sent| sent.of(REQUEST, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-5.2.1-11", "RDMAP-5.2.1-12", "RDMAP-3.1-2", "RDMAP-4.1-7"] "Read Requests have QN 0.";
+    "rdmap.request-version-0" [Segment(|sent| sent.of(REQUEST, |octets| octet(octets, 1, |octet| *octet &= 0x3f)))]
+        ["RDMAP-4.1-3"] "RV is 0 in Read Requests.";
     "rdmap.request-wraps" [Segment(|sent| sent.of(REQUEST, |octets| {
         set_word(octets, PAYLOAD + 20, u32::MAX);
         set_word(octets, PAYLOAD + 24, u32::MAX);
@@ -104,6 +115,10 @@ deviations! {
         ["RDMAP-5.3-15", "RDMAP-3.1-2", "RDMAP-4.1-21", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "Sends have QN 1.";
     "rdmap.sends-swapped" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
         ["RDMAP-5.3-16", "RDMAP-5.5-15"] "Short Sends go out in pairs, the second one first, with the numbers they have.";
+    "rdmap.solicited-send-as-tagged" [Segment(|sent| sent.of(&[Opcode::SEND_SE, Opcode::SEND_SE_INVALIDATE], |octets| {
+        octet(octets, 0, |octet| *octet |= 0x80);
+    }))] ["RDMAP-5.3-12", "RDMAP-4.1-9", "RDMAP-4.1-10", "RDMAP-4.1-11", "DDP-4.1-3"]
+        "T is 1 in Sends with Solicited Event, whose header is an untagged one.";
     "rdmap.version-0" [Segment(|sent| sent.each(|octets| octet(octets, 1, |octet| *octet &= 0x3f)))]
         ["RDMAP-4.1-3", "RDMAP-4.1-22"] "RV is 0 while DV is 1.";
     "rdmap.version-2" [Segment(|sent| sent.of(EXTENSIONS, |octets| octet(octets, 1, |octet| *octet ^= 0xc0)))]

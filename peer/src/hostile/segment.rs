@@ -12,6 +12,8 @@ pub(crate) struct Kept {
     pub(super) held: Vec<Vec<u8>>,
     /// A number, from 0 on.
     pub(super) count: u32,
+    /// As many more.
+    pub(super) numbers: [u32; 3],
 }
 
 /// One right segment, and what goes out in its place.

@@ -124,6 +124,9 @@ deviations! {
     "mpa.rejects-silently" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
         octets.clear();
     })] ["MPA-7.1.2-5", "MPA-7.1.2-20"] "A Request that the ULP rejects gets no Reply.";
+    "mpa.reject-bit-moved" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
+        octets[16] ^= FLAG_R | FLAG_R >> 1;
+    })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "A Reply that rejects has the bit behind R set in its place.";
     "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) {
         set_key(octets, REQUEST_KEY);
     })] ["MPA-7.1.1-3"] "The Reply has the key of a Request.";
@@ -132,6 +135,8 @@ deviations! {
     })] ["MPA-7.1.1-5", "MPA-4.3-2"] "M is 0 in this side's frame, and markers are expected in what it receives.";
     "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]
         "R is 1 in the Reply to a Request that is accepted, and Full Operation begins.";
+    "mpa.reply-ends-with-nul" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets.len() > HEADER_LEN { octets.push(0) })]
+        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "A zero octet that PD_Length does not count stands behind the private data of the Reply.";
     "mpa.reply-revision" [Reply(|_, reply| reply.revision = 3)] ["MPA-7.1.1-20", "P2P-10-3"]
         "The Reply has revision 3.";
     "mpa.reply-to-rdmac-without-markers" [
@@ -140,6 +145,10 @@ deviations! {
     ] ["MPA-C.2.3-2", "MPA-C.2.4-2"] "A permissive Responder has M=0 in its Reply to revision 0.";
     "mpa.request-key" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) { octets[9] = b'Q'; })]
         ["MPA-7.1.1-1", "MPA-7.1.2-1"] "The Request's key has a capital Q.";
+    "mpa.request-length-of-frame" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) && octets.len() > HEADER_LEN {
+        let length = u16::try_from(octets.len()).unwrap_or(u16::MAX);
+        octets[18..20].copy_from_slice(&length.to_be_bytes());
+    })] ["MPA-7.1.1-24", "MPA-7.1.1-23"] "PD_Length of the Request counts its header, too.";
     "mpa.request-rejects" [Request(|request| request.reject = true)] ["MPA-7.1.1-15"] "R is 1 in the Request.";
     "mpa.request-revision" [Request(|request| request.revision = 3)] ["MPA-7.1.1-20"] "The Request has revision 3.";
     "mpa.version-0" [Negotiated(|settled| settled.version = 0)] ["MPA-3-14", "MPA-3-15", "MPA-C.1-5", "MPA-C.1-2"]

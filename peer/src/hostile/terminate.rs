@@ -37,6 +37,9 @@ deviations! {
         terminate.error = TerminateError::DDP_LOCAL_CATASTROPHIC;
     })] ["DDP-7.2-3", "DDP-7.2-4", "DDP-7.2-5", "DDP-7.2-6", "DDP-7.2-7", "DDP-7.2-8", "DDP-7.2-9", "DDP-7.2-10",
         "DDP-7.2-11", "DDP-7.2-12", "DDP-7.2-13", "DDP-7.2-2"] "All errors of DDP are told as Local Catastrophic.";
+    "ddp.untagged-version-as-tagged" [Terminate(|terminate| if terminate.error == TerminateError::DDP_UNTAGGED_INVALID_VERSION {
+        terminate.error = TerminateError::DDP_TAGGED_INVALID_VERSION;
+    })] ["DDP-7.2-13"] "A wrong version of an untagged segment is told as that of a tagged one.";
     "rdmap.local-error-with-header" [Terminate(|terminate| if is_of(terminate, ErrorLayer::RDMAP, 0) {
         let octets = [0xc1, 0x40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
         terminate.ddp_header = RawHeader::from_prefix(&octets).map(|(header, _)| header);
@@ -59,6 +62,10 @@ deviations! {
         octets.swap(PAYLOAD, PAYLOAD + 1);
     }))] ["RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4"]
         "The Terminate has its code in front of layer and type.";
+    "rdmap.terminate-control-little-endian" [Segment(|sent| sent.of(TERMINATE, |octets| if let Some(control) = octets.get_mut(PAYLOAD..PARTS) {
+        control.reverse();
+    }))] ["RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.8-1", "RDMAP-4.8-2", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-11", "RDMAP-4.2-5", "RDMAP-4.8-40"]
+        "The first four octets of the Terminate's header have the least significant one first.";
     "rdmap.terminate-header-of-nothing" [Segment(|sent| sent.of(TERMINATE, |octets| {
         if word(octets, PAYLOAD) & 0x4000 != 0 {
             change_word(octets, PARTS + 4, |word| word ^ 0xffff);
@@ -69,6 +76,15 @@ deviations! {
     "rdmap.terminate-length" [Terminate(|terminate| {
         terminate.segment_length = terminate.segment_length.map(|length| length.wrapping_add(2));
     })] ["RDMAP-4.8-8"] "The length in the Terminate counts ULPDU_Length, too.";
+    "rdmap.terminate-length-missing" [Segment(|sent| sent.of(TERMINATE, |octets| {
+        if word(octets, PAYLOAD) & 0x4000 != 0 && octets.len() > PARTS + 2 {
+            octets.drain(PARTS..PARTS + 2);
+        }
+    }))] ["RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.2-5"] "The Terminate says M=1 and D=1, and has no length.";
+    "rdmap.terminate-length-of-payload" [Terminate(|terminate| if let Some(header) = &terminate.ddp_header {
+        let header = u16::try_from(header.as_octets().len()).unwrap_or(0);
+        terminate.segment_length = terminate.segment_length.map(|length| length.saturating_sub(header));
+    })] ["RDMAP-4.8-8", "DDP-7.1-17"] "The length in the Terminate does not count the header of the segment.";
     "rdmap.terminate-length-left-out" [Segment(|sent| sent.of(TERMINATE, |octets| {
         if word(octets, PAYLOAD) & 0x4000 != 0 && octets.len() > PARTS + 2 {
             octet(octets, CONTROL, |octet| *octet &= !0x80);
@@ -94,6 +110,8 @@ deviations! {
     "rdmap.terminate-unannounced-header" [Segment(|sent| sent.of(TERMINATE, |octets| {
         octet(octets, CONTROL, |octet| *octet &= !0xc0);
     }))] ["RDMAP-4.8-11", "RDMAP-4.8-40", "RDMAP-4.8-39", "RDMAP-4.2-5"] "M and D are 0, and the headers are there.";
+    "rdmap.terminate-version-0" [Segment(|sent| sent.of(TERMINATE, |octets| octet(octets, 1, |octet| *octet &= 0x3f)))]
+        ["RDMAP-4.1-3"] "RV is 0 in Terminates.";
     "rdmap.terminate-with-payload" [Segment(|sent| sent.of(TERMINATE, |octets| octets.extend([0x5a; 8])))]
         ["RDMAP-4.2-5"] "Eight octets stand behind the Terminate's header.";
     "rdmap.terminate-without-request" [Terminate(|terminate| terminate.read_request = None)]

@@ -10,9 +10,7 @@
 
 use fastrand::Rng;
 
-use crate::memory::{
-    Access, Buffer, MemoryError, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase,
-};
+use crate::memory::{Access, Buffer, MemoryError, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{RemoteAddress, Rnic, Sge};
 
 /// The octet of patterns.
@@ -93,7 +91,8 @@ impl Ground {
             let list = PhysicalBufferList::of(buffer, offset, length, 4096);
             let base = if base == 0 { ToBase::ZeroBased } else { ToBase::VaBased(first(base, (offset, length))) };
             let key = StagKey(rng.u8(..));
-            rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access }).map(|made| made.stag)
+            rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access })
+                .map(|made| made.stag)
         };
         let stags = [
             register(pd, ALL, Access::ALL)?,
@@ -154,7 +153,8 @@ impl Ground {
         still(end(READABLE), WRITABLE.0 as usize, "the guard behind the readable part")?;
         still(end(WRITABLE), OWN.0 as usize, "the guards and the other PD's part")?;
         still(end(OWN) - STILL as usize, LENGTH as usize, "the end of the own part and the guard behind it")?;
-        for (part, name) in [(READABLE, "the readable part"), ((OWN.0 + HALF, HALF - STILL), "what is only sent from")] {
+        for (part, name) in [(READABLE, "the readable part"), ((OWN.0 + HALF, HALF - STILL), "what is only sent from")]
+        {
             let octets = octets.iter().enumerate().skip(part.0 as usize).take(part.1 as usize);
             if let Some((offset, _)) = octets.into_iter().find(|(at, octet)| **octet != filler(*at)) {
                 return Err(Spoilt::Changed { offset, part: name });

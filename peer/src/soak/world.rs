@@ -99,7 +99,18 @@ pub fn play(seed: u64, plan: Option<&Plan>) -> Result<Played, Failed> {
     let mut acts: Vec<Instant> = (0..rng.u32(1..=6)).map(|_| after(Duration::from_millis(rng.u64(0..3000)))).collect();
     acts.sort_unstable();
     let closes = [after(CLOSED), after(CLOSED + Duration::from_secs(rng.u64(0..2)))];
-    let mut world = World { rng, now: Instant::ORIGIN, ends, ways, acts: acts.into(), closes, octets: 0, steps: 0, spoilt: None, deviates };
+    let mut world = World {
+        rng,
+        now: Instant::ORIGIN,
+        ends,
+        ways,
+        acts: acts.into(),
+        closes,
+        octets: 0,
+        steps: 0,
+        spoilt: None,
+        deviates,
+    };
     world.run().map_err(|why| Failed::Hang { after: world.now.since_origin(), told: format!("{why}; {told}") })?;
     for (end, deviates) in deviates.into_iter().enumerate() {
         if !deviates {
@@ -218,7 +229,9 @@ impl World {
         let (now, way) = (self.now, &mut self.ways[end]);
         while way.octets < WINDOW {
             let transmit = match &mut way.mangler {
-                None => self.ends[end].transmit(now, &mut self.rng).inspect(|sent| Self::look(&mut self.spoilt, end, sent)),
+                None => {
+                    self.ends[end].transmit(now, &mut self.rng).inspect(|sent| Self::look(&mut self.spoilt, end, sent))
+                }
                 Some(mangler) => {
                     while mangler.has_room()
                         && let Some(transmit) = self.ends[end].transmit(now, &mut self.rng)

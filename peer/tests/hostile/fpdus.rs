@@ -89,6 +89,15 @@ const TO_THE_EDGE: [usize; 2] = [458, 4];
 pub(crate) const CHECKS: &[Check] = &[
     ("mpa.accepts-bad-crc", |d| receives(d, true, false, &[WRITE, &bad(1)]).received().len() == 1),
     ("mpa.checks-unused-crc", |d| receives(d, false, false, &[&bad(1)]).received().is_empty()),
+    ("mpa.coalesces-sends", |d| {
+        let octets = sent(d, 0x40, 1460, &[5, 6]);
+        // MSN 1 and five octets, then MSN 2 and six.
+        octets[..2] == [0, 47]
+            && octets[15] == 1
+            && octets[25..27] == [0x41, 0x43]
+            && octets[38] == 2
+            && sealed(&octets)
+    }),
     ("mpa.count-with-header", |d| {
         let octets = plain(d);
         octets[..2] == [0, 25] && octets[2..28] == right_plain()[2..28] && sealed(&octets)
@@ -104,7 +113,14 @@ pub(crate) const CHECKS: &[Check] = &[
         octets == right_plain()
     }),
     ("mpa.crc-left-out", |d| plain(d) == right_plain()[..28]),
+    ("mpa.crc-of-terminate-byte-order", |d| {
+        let mut octets = receives(d, true, false, &[WRITE, &bad(1)]).octets_sent();
+        let at = octets.len() - 4;
+        octets[at..].reverse();
+        !octets.is_empty() && sealed(&octets)
+    }),
     ("mpa.crc-of-payload", |d| plain(d) == [&right_plain()[..28], &with_crc(&right_plain()[2..28])[26..]].concat()),
+    ("mpa.crc-unused-left-out", |d| sent(d, 0, 1460, &[5]).len() == 28 && plain(d) == right_plain()),
     ("mpa.crc-without-leading-marker", |d| marked(d, &[5])[4..] == right_plain()),
     ("mpa.crc-without-markers", |d| {
         let octets = marked(d, &[700]);
@@ -116,6 +132,26 @@ pub(crate) const CHECKS: &[Check] = &[
         octets[512..516] == [0, 0, 0, 24] && octets[516..] == with_crc(&octets[488..512])[24..]
     }),
     ("mpa.crc-zero", |d| plain(d)[28..] == [0; 4]),
+    ("mpa.first-marker-left-out", |d| marked(d, &[5]) == right_plain()),
+    ("mpa.marker-little-endian", |d| marked(d, &TO_THE_EDGE)[512..516] == [0, 0, 24, 0]),
+    ("mpa.drops-posted-sends", |d| {
+        let mut machine = Machine::initiator(Settings { deviations: d.clone(), ..Settings::default() });
+        machine.octets(REPLY);
+        machine.forget();
+        machine.connection.post_send(&b"last"[..]).unwrap();
+        machine.close();
+        machine.sent == [Transmit::Fin]
+    }),
+    ("mpa.pad-of-ulpdu", |d| {
+        let octets = plain(d);
+        // 23 octets of ULPDU need one more for a multiple of four; with its length the FPDU needs three.
+        octets[..25] == right_plain()[..25] && octets.len() == 2 + 23 + 1 + 4 && sealed(&octets)
+    }),
+    ("mpa.stops-at-fin", |d| {
+        let mut machine = receives(d, true, false, &[&send(1, b"")]);
+        machine.fin();
+        machine.connection.post_send(&b"more"[..]).is_err()
+    }),
     ("mpa.cuts-last-fpdu", |d| {
         let mut machine = Machine::initiator(Settings { deviations: d.clone(), ..Settings::default() });
         machine.octets(b"MPA ID Rep Frame\x40\x01\0\0");

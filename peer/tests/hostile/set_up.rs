@@ -55,6 +55,11 @@ const OFFER_WRITE: [u8; 4] = [0x80, 8, 0x80, 8];
 const OFFER_SEND: [u8; 4] = [0xc0, 8, 0, 8];
 
 pub(crate) const CHECKS: &[Check] = &[
+    ("p2p.a-and-b-exchanged", |d| {
+        let mut machine = Machine::initiator(peer_to_peer(d, |e| e.rtr = RtrKinds { send: false, ..RtrKinds::ALL }));
+        machine.settle();
+        machine.octets_sent()[20..] == [0x40, 32, 0xc0, 32]
+    }),
     ("p2p.accepts-short-words", |d| responder(d, &[0x50, 2, 0, 2, 1, 1]).octets_sent().ends_with(b"Frame\x40\x02\0\0")),
     ("p2p.checks-rtr-stag", |d| {
         let mut machine = responder(d, &[&[0x50, 2, 0, 4][..], &ASK_ALL].concat());
@@ -81,6 +86,21 @@ pub(crate) const CHECKS: &[Check] = &[
         let read = opening(d, [0x80, 8, 0x40, 8]);
         opening(d, OFFER_WRITE)[0].len() == 15 && read[0].len() == 46 && read[0][30..34] == [0, 0, 0, 1]
     }),
+    ("p2p.forgets-opening-send", |d| {
+        let only_send = |e: &mut EnhancedSettings| {
+            (e.rtr, e.preferred_rtr) = (RtrKinds::only(Rtr::Send), Rtr::Send);
+        };
+        let mut machine = Machine::initiator(peer_to_peer(d, only_send));
+        machine.octets(&[&b"MPA ID Rep Frame\x50\x02\0\x04"[..], &OFFER_SEND].concat());
+        machine.forget();
+        machine.connection.post_send(&b"first"[..]).unwrap();
+        machine.settle();
+        machine.octets_sent()[12..16] == [0, 0, 0, 1]
+    }),
+    ("p2p.insufficient-ird-as-no-match", |d| opening(d, [0x80, 8, 0x80 | 0x3f, 0xfe])[0][18..20] == [0x20, 7]),
+    ("p2p.opens-with-empty-fpdu", |d| opening(d, OFFER_WRITE) == [[]]),
+    ("p2p.reply-copies-depths", |d| reply(d, [0, 3, 0, 40])[4..] == [0, 3, 0, 40]),
+    ("p2p.revision-among-flags", |d| request(d)[0] == 0x52 && reply(d, ASK_ALL)[0] == 0x52),
     ("p2p.opens-with-nothing", |d| opening(d, OFFER_WRITE).is_empty()),
     ("p2p.rejects-unenhanced", |d| {
         let settings = Settings { accept: false, deviations: d.clone(), ..Settings::default() };
@@ -110,6 +130,10 @@ pub(crate) const CHECKS: &[Check] = &[
     ("p2p.terminate-code", |d| {
         let too_much = opening(d, [0x80, 8, 0x80 | 0x3f, 0xfe]);
         too_much[0][18..20] == [0x20, 5] && opening(d, OFFER_SEND)[0][18..20] == [0x20, 5]
+    }),
+    ("p2p.terminate-with-header", |d| {
+        let terminate = &opening(d, OFFER_SEND)[0];
+        terminate[18..21] == [0x20, 7, 0xc0] && terminate[22..24] == [0, 14] && terminate.len() == 38
     }),
     ("p2p.terminate-with-length", |d| {
         let terminate = &opening(d, OFFER_SEND)[0];

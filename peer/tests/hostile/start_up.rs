@@ -112,6 +112,20 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.rdmac-version-1", |d| behind_revision_0(d).is_some_and(|octets| octets[6..8] == [0x41, 0x43])),
     ("mpa.rdmac-without-crc", |d| behind_revision_0(d).is_some_and(|octets| octets.ends_with(&[0; 4]))),
     ("mpa.refuses-good-reply", |d| refuses(&replied(d, REPLY))),
+    ("mpa.reject-bit-moved", |d| {
+        let mut machine = Machine::responder(Settings { accept: false, ..settings(d) });
+        machine.octets(REQUEST);
+        machine.connection.reject(&PrivateData::default()).unwrap();
+        machine.settle();
+        machine.octets_sent()[16] == 0x50
+    }),
+    ("mpa.reply-ends-with-nul", |d| {
+        let private_data = PrivateData::new(&b"name"[..]).unwrap();
+        let mut machine = Machine::responder(Settings { private_data, ..settings(d) });
+        machine.octets(REQUEST);
+        machine.octets_sent()[18..] == *b"\0\x04name\0"
+    }),
+    ("mpa.request-length-of-frame", |d| with_private_data(d, 8)[18..20] == [0, 28] && request(d)[18..] == [0, 0]),
     ("mpa.rejects-silently", |d| {
         let mut machine = Machine::responder(Settings { accept: false, ..settings(d) });
         machine.octets(REQUEST);
