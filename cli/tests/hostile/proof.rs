@@ -14,7 +14,7 @@ use crate::traffic::Wrong;
 /// What else is found of a deviation, since the octets that are wrong break these, too, or are taken for something else from there
 /// on: name, requirement. An end that is correct stands there only where it is one of the RDMA Consortium, whose markers the other
 /// end's Reply denies.
-pub(crate) const ALSO: &str = include_str!("also.csv");
+const ALSO: &str = include_str!("also.csv");
 
 /// How a deviation was caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,7 +13,7 @@ use weft_core::error::Layer;
 use weft_core::requirement::{Class, Observe, Severity};
 use weft_peer::{Deviation, Deviations, hostile};
 
-use crate::proof::{ALSO, By, all_are_caught};
+use crate::proof::{By, all_are_caught};
 use net::Run;
 use scene::Scene;
 
@@ -24,18 +24,16 @@ fn is_on_the_wire(id: RequirementId) -> bool {
     row.observe == Observe::Wire && judgeable
 }
 
-/// Errors that nobody asked for.
-fn unlisted(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<String> {
-    let listed = |id: &RequirementId| {
-        let line = format!("{},{id}", deviation.name);
-        deviation.breaks.contains(id) || ALSO.lines().any(|listed| listed == line)
-    };
+/// Errors beside those that the deviation is about, as lines of the list.
+fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<String> {
     let errors = |end| -> BTreeSet<RequirementId> {
         run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
     };
     let told = |id: &RequirementId| format!("{},{id}", deviation.name);
-    let own = errors(side).into_iter().filter(|id| !listed(id)).map(|id| told(&id));
-    let other = errors(1 - side).into_iter().filter(|id| !listed(id));
+    let is_beside = |id: &RequirementId| !deviation.breaks.contains(id);
+    let own = errors(side).into_iter().filter(is_beside).map(|id| told(&id));
+    // An answer repeats what is wrong in its question.
+    let other = errors(1 - side).into_iter().filter(is_beside);
     own.chain(other.map(|id| format!("{} (of the correct end)", told(&id)))).collect()
 }
 
@@ -48,7 +46,7 @@ fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By,
         let found =
             run.found(side, Severity::Note).contains(&main) && !right.found(side, Severity::Note).contains(&main);
         if found || run.outcome != right.outcome && !is_on_the_wire(main) {
-            unasked.extend(unlisted(deviation, side, &run, &right));
+            unasked.extend(beside(deviation, side, &run, &right));
             return Ok(if found { By::Monitor } else { By::Reaction });
         }
     }
