@@ -49,6 +49,11 @@ enum RtrKind {
 }
 
 impl MpaArguments {
+    /// IRD and ORD of this side.
+    pub(crate) fn depths(&self) -> (u32, u32) {
+        (self.ird.into(), self.ord.into())
+    }
+
     /// The settings of one connection.
     pub(crate) fn settings(&self) -> CmSettings {
         let rtr = self.rtr.map(|kind| match kind {

@@ -97,7 +97,7 @@ fn the_software_rnic_deviates_too() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--deviate", "rdmap.version-0"]);
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
     let address =
-        lines.find_map(|line| line.unwrap().strip_prefix("ping, bench and cat on ").map(str::to_owned)).unwrap();
+        lines.find_map(|line| line.unwrap().strip_prefix("ping, probe, bench and cat on ").map(str::to_owned)).unwrap();
     let (host, port) = address.rsplit_once(':').unwrap();
     let ping = ["ping", "-c", "-a", host, "-p", port, "-C", "1", "--trace"];
     let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();

@@ -1,4 +1,4 @@
-//! `weft serve` stays up and does its part of ping, bench and cat; `weft cat` with itself.
+//! `weft serve` stays up and does its part of ping, probe, bench and cat; `weft cat` with itself.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -46,6 +46,8 @@ fn one_server_does_its_part_of_each() {
     let at = ["-a", "127.0.0.1", "-p", &port];
     let ping = weft(&[&["ping", "-c", "-V", "-C", "10"], &at[..]].concat());
     assert!(ping.status.success(), "{ping:?}");
+    let probe = weft(&[&["probe", "-c", "send:100", "recv", "write:5", "read:5"], &at[..]].concat());
+    assert!(probe.status.success(), "{probe:?}");
     let bench = ["bench", "--json", "--samples", "2", "--total", "1", "--both-ways"];
     let bench = weft(&[&bench[..], &at[..]].concat());
     let lines: Vec<Value> =

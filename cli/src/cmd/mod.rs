@@ -13,6 +13,7 @@ mod ladder;
 mod lint;
 mod ping;
 mod pm;
+mod probe;
 mod requirements;
 mod serve;
 mod soak;
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Ping(ping::Arguments),
     /// Bandwidth and latency of the software RNIC
     Bench(bench::Arguments),
+    /// One RDMA operation after the other, right and wrong ones, with weft or siwprobe on the other side
+    Probe(probe::Arguments),
     /// A file or a pipe over RDMA, by Sends, Writes or Reads
     Cat(cat::Arguments),
     /// The SDP port mapper: ask one where a service speaks SDP, or be one
@@ -88,6 +91,7 @@ impl Command {
             Command::Web(arguments) => web::run(&arguments),
             Command::Ping(arguments) => ping::run(&arguments),
             Command::Bench(arguments) => bench::run(&arguments),
+            Command::Probe(arguments) => probe::run(&arguments),
             Command::Cat(arguments) => cat::run(&arguments),
             Command::Pm(arguments) => pm::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),

@@ -23,15 +23,15 @@ use crate::watch::WatchArguments;
     weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n  \
     weft serve --seed 7                               one whose octets are mangled, the same way for each who asks with 7\n  \
     weft serve --mangle truncate,reset=50,cut=2       one that loses ends, resets and cuts its writes\n\n\
-    It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft bench`\n\
-    and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
+    It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft probe`,\n\
+    `weft bench` and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
     --trace and --write watch the second port. What happens on the connections of both is told on standard error. Ctrl-C stops it."
 )]
 pub(crate) struct Arguments {
     /// Address and port of the echo; port 0 takes a free one, which is printed (default 127.0.0.1:7174)
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Address and port of ping, bench and cat (default 127.0.0.1:7175, or none when only --listen is given)
+    /// Address and port of ping, probe, bench and cat (default 127.0.0.1:7175, or none when only --listen is given)
     #[arg(long, value_name = "ADDRESS")]
     workloads: Option<SocketAddr>,
     /// Break a rule on purpose, on both ports (may be given several times); `weft deviations` lists the names
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
         if let Some(address) = workloads {
             let address = workloads::start(address, deviations, mangling.clone(), tape, arguments.quiet)?;
-            let _ = writeln!(io::stdout(), "ping, bench and cat on {address}");
+            let _ = writeln!(io::stdout(), "ping, probe, bench and cat on {address}");
         }
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {

@@ -10,8 +10,8 @@ use crate::driver::cm::{CmError, CmSettings, ConnectRequest, Connected};
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, QpId, Registration, Stag, StagIndex, StagKey, ToBase};
 use crate::mpa::PrivateData;
 use crate::verbs::{
-    CompletionStatus, CqHandle, Operation, Payload, QpHandle, QpInit, QpState, ReceiveWr, RemoteAddress, Rnic, SendWr,
-    Sge, WorkCompletion,
+    CompletedOperation, CompletionStatus, CqHandle, Operation, Payload, QpHandle, QpInit, QpModify, QpState, ReceiveWr,
+    RemoteAddress, Rnic, SendWr, Sge, TerminateRecord, WorkCompletion,
 };
 
 /// Sizes of an [`Endpoint`].
@@ -225,16 +225,33 @@ impl Endpoint {
     /// # Errors
     /// The next completion is not: `Ended` when it was flushed, `Failed` otherwise.
     pub async fn completion(&self) -> Result<WorkCompletion, WorkloadError> {
-        let completion = self.device.completion(self.cq).await?;
-        let operation = completion.operation;
+        let completion = self.any_completion().await?;
         match completion.status {
             CompletionStatus::Success => Ok(completion),
-            CompletionStatus::Flushed => Err(WorkloadError::Ended { operation, terminate: self.terminate() }),
-            status => Err(WorkloadError::Failed { operation, status, terminate: self.terminate() }),
+            status => Err(self.failure(completion.operation, status)),
         }
     }
 
-    fn terminate(&self) -> Option<crate::verbs::TerminateRecord> {
+    /// The next completion, whatever its status.
+    ///
+    /// # Errors
+    /// The device was closed.
+    pub async fn any_completion(&self) -> Result<WorkCompletion, WorkloadError> {
+        Ok(self.device.completion(self.cq).await?)
+    }
+
+    /// What it means that `operation` completed with `status`.
+    pub(super) fn failure(&self, operation: CompletedOperation, status: CompletionStatus) -> WorkloadError {
+        let terminate = self.terminate();
+        match status {
+            CompletionStatus::Flushed => WorkloadError::Ended { operation, terminate },
+            status => WorkloadError::Failed { operation, status, terminate },
+        }
+    }
+
+    /// The Terminate that ended the connection, if one did.
+    #[must_use]
+    pub fn terminate(&self) -> Option<TerminateRecord> {
         self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok().and_then(|attributes| attributes.terminate)
     }
 
@@ -268,6 +285,15 @@ impl Endpoint {
         } else {
             self.ended().await?;
         }
+        Ok(())
+    }
+
+    /// Resets the connection.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn abort(&self) -> Result<(), WorkloadError> {
+        self.device.modify_qp(self.qp, &QpModify::to(QpState::Error))?;
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 //!
 //! - [`mod@bench`]: streams of equal messages, to be measured;
 //! - [`cat`]: one stream of octets, by Sends, Writes or Reads;
-//! - [`ping`]: rping's ritual, both roles: Send, Read, Send, Send, Write, Send.
+//! - [`ping`]: rping's ritual, both roles: Send, Read, Send, Send, Write, Send;
+//! - [`probe`]: operations of one's choice, one by one, wrong ones too.
 //!
 //! A workload is async where the verbs are; how its messages look and what its data is are functions of octets. Each has an
 //! [`Endpoint`]: a Queue Pair with its completion queue and registered memory.
@@ -12,6 +13,7 @@ pub mod cat;
 mod endpoint;
 mod error;
 pub mod ping;
+pub mod probe;
 
 pub use endpoint::{Endpoint, EndpointSettings, Region};
 pub use error::WorkloadError;

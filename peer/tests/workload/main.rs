@@ -4,6 +4,7 @@
 mod bench;
 mod cat;
 mod ping;
+mod probe;
 
 use weft_peer::driver::Device;
 use weft_peer::driver::cm::{CmSettings, Listener};

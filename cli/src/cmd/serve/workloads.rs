@@ -1,4 +1,4 @@
-//! The software RNIC's part of `weft serve`: ping, cat and bench on one port; the Request's private data says which.
+//! The software RNIC's part of `weft serve`: ping, probe, cat and bench on one port; the Request's private data says which.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -12,6 +12,7 @@ use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::{self, Plan};
 use weft_peer::workload::cat::{Ask, Cat, Totals};
 use weft_peer::workload::ping::{SIZES, Server};
+use weft_peer::workload::probe::{self, Probe, ProbeSettings};
 
 use crate::rnic;
 
@@ -66,6 +67,9 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
         cat.ended().await?;
         return Ok(format!("cat: {length} octets taken and forgotten, FNV-1a hash {hash:016x}"));
     }
+    if probe::is_asked_for(asked) {
+        return probed(device, request).await;
+    }
     let mut server = Server::new(device, *SIZES.end())?;
     server.accept(request)?;
     let mut rounds = 0;
@@ -74,4 +78,16 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
     }
     server.disconnect().await?;
     Ok(format!("ping: {rounds} rounds"))
+}
+
+/// Takes a probe's operations, and echoes its Sends.
+async fn probed(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
+    let mut probe = Probe::new(device, ProbeSettings { echo: true, ..ProbeSettings::default() })?;
+    probe.accept(request)?;
+    let mut messages = 0;
+    while probe.next().await?.is_some() {
+        messages += 1;
+    }
+    let ended = probe.finish().await?;
+    Ok(format!("probe: {messages} messages echoed; ended by {}", crate::cmd::probe::how(&ended)))
 }

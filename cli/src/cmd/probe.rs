@@ -1,0 +1,222 @@
+//! `weft probe`: one operation after the other with the software RNIC, right and wrong ones, both roles.
+
+mod report;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use weft_peer::driver::cm::{CmError, ConnectRequest, Listener};
+use weft_peer::driver::{Device, Tape};
+use weft_peer::mpa::PrivateData;
+use weft_peer::workload::WorkloadError;
+use weft_peer::workload::probe::{Op, Probe, ProbeSettings};
+
+use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note};
+use crate::rnic::{self, MpaArguments};
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+use report::Report;
+pub(super) use report::how;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Operations, with sizes in octets: send:N sendse:N sendinv:N sendseinv:N write:N[:OFFSET] read:N[:OFFSET] fetchadd[:OFFSET]\n\
+    immediate burst:send|write|read:N:COUNT recv disc end abort. OFFSET counts from the peer's region and may lie outside it. Wrong\n\
+    ones: writebadkey:N readbadkey:N (an STag that is not there) writeoob:N readoob:N (half behind the region) writewrap:N readwrap:N\n\
+    (half behind Tagged Offset 2^64 - 1) sendinvz:N (STag 0);\n\
+    a third number of write, read, sendinv and sendseinv, a second of fetchadd, is XORed with the STag. recv waits for a Send, end\n\
+    for the peer to end the connection.\n\n\
+    Sends and Writes carry octets 13 i + 5, the regions begin as 7 i + 3; hashes are FNV-1a of 64 bits. The other side is `weft probe`,\n\
+    `weft serve`, or siwprobe of interop/siw on any RDMA device.\n\n\
+    Exit codes: 0 each operation was done and both sides closed; 1 one failed, or the connection broke; 3 no connection.\n\
+    Examples:\n  weft probe -s -a 127.0.0.1                                  one client, and what it sends\n  \
+    weft probe -c -a 127.0.0.1 send:0 write:65536 read:65536    three operations\n  \
+    weft probe -c -a 127.0.0.1 writebadkey:100 end              what does it do about a wrong STag?"
+)]
+pub(crate) struct Arguments {
+    /// Be the server
+    #[arg(short = 's', long, required_unless_present = "client")]
+    server: bool,
+    /// Be the client
+    #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
+    client: bool,
+    /// The server's address or name; on the server, where it listens (default 0.0.0.0)
+    #[arg(short = 'a', long, value_name = "ADDRESS")]
+    address: Option<String>,
+    /// The server's port; 0 on the server takes a free one, which is printed
+    #[arg(short = 'p', long, default_value_t = 7174)]
+    port: u16,
+    /// What to do, in this order, once the connection is there
+    #[arg(value_name = "OPERATION", value_parser = Op::parse)]
+    operations: Vec<Op>,
+    /// Server: connections, one after the other
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1, conflicts_with = "client")]
+    connections: u32,
+    /// Server: reject each Request; --text goes with it
+    #[arg(long, conflicts_with_all = ["client", "operations"])]
+    reject: bool,
+    /// Octets of the region for the peer, and of the greatest message of this side
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    region: u32,
+    /// What the peer may do with the region: r (read), w (write), rw, or none
+    #[arg(long, value_name = "RIGHTS", default_value = "rw", value_parser = ["rw", "r", "w", "none"])]
+    rights: String,
+    /// Receives that are posted
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(..=1024))]
+    receives: u32,
+    /// Octets of each
+    #[arg(long, value_name = "OCTETS", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    room: u32,
+    /// Send each Send back
+    #[arg(long)]
+    echo: bool,
+    /// Private data, behind where the region is
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    text: String,
+    /// Pause before the first operation, in milliseconds. Linux's siw overlooks what follows its Reply at once: 50 is enough
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    settle: u64,
+    /// One JSON object for each line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    mpa: MpaArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+/// Greatest region, and greatest receive.
+const MOST: u32 = 64 << 20;
+
+/// Probes, or is probed.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    runtime::on_one_thread(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let done = if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await };
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        done.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+impl Arguments {
+    fn probe(&self) -> ProbeSettings {
+        let (ird, ord) = self.mpa.depths();
+        ProbeSettings {
+            region: self.region,
+            readable: self.rights.contains('r'),
+            writable: self.rights.contains('w'),
+            receives: self.receives,
+            room: self.room,
+            ord,
+            ird,
+            echo: self.echo,
+            text: self.text.clone().into(),
+        }
+    }
+}
+
+async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
+    let device = rnic::open(tape)?;
+    let mut probe = Probe::new(&device, arguments.probe()).map_err(rnic::failed)?;
+    let report = Report::new(arguments.json);
+    let connected = match probe.connect(address, arguments.mpa.settings()).await {
+        Ok(connected) => connected,
+        Err(error) => {
+            if let CmError::Rejected(peer) = &error {
+                report.rejected(peer.private_data.as_octets());
+            }
+            return Err(rnic::unreachable(address, &error));
+        }
+    };
+    report.connected(&connected, probe.peer());
+    tokio::time::sleep(Duration::from_millis(arguments.settle)).await;
+    operate(arguments, &mut probe, &report).await
+}
+
+/// Does the operations, and ends the connection.
+async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> anyhow::Result<()> {
+    let mut failed = None;
+    for op in &arguments.operations {
+        let done = probe.run(*op).await;
+        report.done(*op, &done);
+        if let Err(error) = done {
+            failed = Some(rnic::failed(error));
+            break;
+        }
+    }
+    report.arrived(probe.arrivals());
+    let ended = if arguments.server { serve(probe, report).await } else { probe.finish().await };
+    let ended = ended.map_err(rnic::failed)?;
+    report.ended(&ended);
+    match failed {
+        Some(failed) => Err(failed),
+        None if ended.graceful => Ok(()),
+        None => {
+            let text = how(&ended);
+            Err(Unsuccessful { code: UNEXPECTED, text: format!("the connection ended by {text}") }.into())
+        }
+    }
+}
+
+/// Takes what comes until the peer ends the connection.
+async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload::probe::Ended, WorkloadError> {
+    while let Some(arrived) = probe.next().await? {
+        report.arrived([arrived]);
+    }
+    probe.finish().await
+}
+
+async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
+    let device = rnic::open(tape)?;
+    let listener = listen(&device, address, arguments)?;
+    note(&format!("listening on {}", listener.local_addr()));
+    let mut done = Ok(());
+    for _ in 0..arguments.connections {
+        let request = tokio::select! {
+            request = arrived(&listener) => request,
+            () = runtime::interrupted() => return done,
+        };
+        let served = tokio::select! {
+            served = served(arguments, &device, request) => served,
+            () = runtime::interrupted() => return done,
+        };
+        done = done.and(served);
+    }
+    done
+}
+
+fn listen(device: &Device, address: SocketAddr, arguments: &Arguments) -> anyhow::Result<Listener> {
+    Listener::bind(device, address, arguments.mpa.settings())
+        .map_err(|error| BadInput(format!("cannot listen on {address}: {error}")).into())
+}
+
+/// The next peer whose start-up is whole.
+async fn arrived(listener: &Listener) -> ConnectRequest {
+    loop {
+        match listener.next().await {
+            Ok(request) => return request,
+            // It was no client; the next one may be.
+            Err(error) => note(&format!("a connection: {error}")),
+        }
+    }
+}
+
+async fn served(arguments: &Arguments, device: &Device, request: ConnectRequest) -> anyhow::Result<()> {
+    let report = Report::new(arguments.json);
+    if arguments.reject {
+        let reason = PrivateData::new(arguments.text.clone()).map_err(|error| BadInput(error.to_string()))?;
+        report.requested(request.peer().private_data.as_octets());
+        return request.reject(&reason).await.map_err(|error| rnic::failed(error.into()));
+    }
+    let mut probe = Probe::new(device, arguments.probe()).map_err(rnic::failed)?;
+    let connected = probe.accept(request).map_err(|error| rnic::failed(error.into()))?;
+    report.connected(&connected, probe.peer());
+    operate(arguments, &mut probe, &report).await
+}

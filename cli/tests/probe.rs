@@ -1,0 +1,104 @@
+//! `weft probe` with itself and with `weft serve`: words, exit codes, and what each side saw of the wire under the monitor.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+/// A server, and its port.
+fn server(options: &[&str]) -> (Child, String) {
+    let listen = ["probe", "-s", "-a", "127.0.0.1", "-p", "0", "--json"];
+    let mut server =
+        Command::new(WEFT).args(listen).args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let port = line.trim().rsplit_once(':').unwrap().1.to_owned();
+    (server, port)
+}
+
+fn client(port: &str, options: &[&str]) -> Output {
+    let connect = ["probe", "-c", "-a", "127.0.0.1", "-p", port, "--json"];
+    Command::new(WEFT).args(connect).args(options).output().unwrap()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn is_clean(capture: &Path) -> bool {
+    Command::new(WEFT).arg("lint").arg(capture).output().unwrap().status.success()
+}
+
+#[test]
+fn both_sides_tell_the_same_and_the_wire_is_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("client.pcapng");
+    let (server, port) = server(&["--echo", "--text", "hello"]);
+    let ops = ["send:65536", "recv", "write:65536:7", "read:65536:7", "--write", capture.to_str().unwrap()];
+    let client = client(&port, &ops);
+    let server = server.wait_with_output().unwrap();
+    assert_eq!((client.status.code(), server.status.code()), (Some(0), Some(0)), "{client:?} {server:?}");
+    let (mine, its) = (lines(&client), lines(&server));
+    assert_eq!((&mine[0]["kind"], &mine[0]["text"]), (&Value::from("connected"), &Value::from("hello")));
+    let of = |all: &[Value], kind: &str| all.iter().filter(|line| line["kind"] == kind).cloned().collect::<Vec<_>>();
+    // The FNV-1a hash of 65,536 octets 13 i + 5, as a capture of siwprobe on siw has it.
+    let hash = Value::from("b8d228a3e2982325");
+    assert_eq!((&of(&mine, "received")[0]["fnv"], &of(&its, "received")[0]["fnv"]), (&hash, &hash));
+    assert_eq!(of(&mine, "operation").last().unwrap()["fnv"], hash, "what was written is read back");
+    assert!(is_clean(&capture));
+}
+
+#[test]
+fn a_refusal_is_told_with_its_terminate() {
+    let (server, port) = server(&["--rights", "r"]);
+    let client = client(&port, &["write:100", "end"]);
+    let server = server.wait_with_output().unwrap();
+    assert_eq!((client.status.code(), server.status.code()), (Some(1), Some(1)));
+    for (output, sent) in [(client, false), (server, true)] {
+        let ended = lines(&output).pop().unwrap();
+        let terminate = &ended["terminate"];
+        let code = ["layer", "type", "code"].map(|part| terminate[part].as_u64().unwrap());
+        assert_eq!((code, terminate["sent"].as_bool()), ([1, 1, 2], Some(sent)), "{ended}");
+    }
+}
+
+#[test]
+fn a_rejection_brings_its_text() {
+    let (server, port) = server(&["--reject", "--text", "busy"]);
+    let client = client(&port, &["send:1", "--text", "hello"]);
+    let server = server.wait_with_output().unwrap();
+    assert_eq!((client.status.code(), server.status.code()), (Some(3), Some(0)));
+    assert_eq!(lines(&client)[0], serde_json::json!({ "kind": "rejected", "text": "busy" }));
+    assert_eq!(lines(&server)[0], serde_json::json!({ "kind": "requested", "text": "hello" }));
+}
+
+/// A server that dies leaves a client with an error, not with a wait.
+#[test]
+fn a_killed_peer_ends_the_connection() {
+    let (mut server, port) = server(&[]);
+    let connect = ["probe", "-c", "-a", "127.0.0.1", "-p", &port, "--json", "burst:write:60000:4294967295"];
+    let mut client = Command::new(WEFT).args(connect).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It is connected: the transfer is under way.
+    let mut line = String::new();
+    BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("connected"), "{line}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let mut told = String::new();
+    client.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(client.wait().unwrap().code(), Some(1), "{told}");
+}
+
+#[test]
+fn words_that_are_no_operation_are_usage() {
+    for wrong in ["sent:1", "send:", "write:1:2:3:4"] {
+        let output = client("1", &[wrong]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(wrong));
+    }
+}

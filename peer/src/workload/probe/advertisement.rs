@@ -1,0 +1,92 @@
+//! What a side tells of its memory at the front of its private data.
+
+use crate::memory::Access;
+use crate::verbs::RemoteAddress;
+
+/// The peer's region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advertisement {
+    /// Its first octet.
+    pub address: RemoteAddress,
+    /// Its octets.
+    pub length: u32,
+    /// Peers may read it.
+    pub readable: bool,
+    /// Peers may write it.
+    pub writable: bool,
+}
+
+const MAGIC: &[u8; 4] = b"SIWP";
+/// libibverbs' `IBV_ACCESS_LOCAL_WRITE`, `_REMOTE_WRITE` and `_REMOTE_READ`.
+const LOCAL_WRITE: u32 = 1;
+const REMOTE_WRITE: u32 = 2;
+const REMOTE_READ: u32 = 4;
+
+impl Advertisement {
+    /// Octets of it.
+    pub const LEN: usize = 24;
+
+    /// A region with these rights.
+    #[must_use]
+    pub const fn new(address: RemoteAddress, length: u32, access: Access) -> Self {
+        Advertisement { address, length, readable: access.remote_read, writable: access.remote_write }
+    }
+
+    /// `SIWP`, then in network byte order: STag (4 octets), TO (8), length (4), rights (4).
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let rights = [(self.readable, REMOTE_READ), (self.writable, REMOTE_WRITE)];
+        let rights = rights.into_iter().filter(|(given, _)| *given).fold(LOCAL_WRITE, |all, (_, right)| all | right);
+        let RemoteAddress { stag, tagged_offset } = self.address;
+        [
+            &MAGIC[..],
+            &stag.to_be_bytes(),
+            &tagged_offset.to_be_bytes(),
+            &self.length.to_be_bytes(),
+            &rights.to_be_bytes(),
+        ]
+        .concat()
+    }
+
+    /// Reads the front of private data, if it is there, and gives the text behind it.
+    #[must_use]
+    pub fn parse(private_data: &[u8]) -> (Option<Self>, &[u8]) {
+        Self::fields(private_data).map_or((None, private_data), |(found, text)| (Some(found), text))
+    }
+
+    fn fields(private_data: &[u8]) -> Option<(Self, &[u8])> {
+        let (stag, rest) = private_data.strip_prefix(MAGIC)?.split_first_chunk()?;
+        let (tagged_offset, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (rights, text) = rest.split_first_chunk()?;
+        let address =
+            RemoteAddress { stag: u32::from_be_bytes(*stag), tagged_offset: u64::from_be_bytes(*tagged_offset) };
+        let rights = u32::from_be_bytes(*rights);
+        let (readable, writable) = (rights & REMOTE_READ != 0, rights & REMOTE_WRITE != 0);
+        Some((Advertisement { address, length: u32::from_be_bytes(*length), readable, writable }, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From a capture of siwprobe on siw: the private data of its Reply (probe-ops-mpa1-crc), and the same with a text.
+    #[test]
+    fn as_siwprobe_has_it() {
+        let octets = [
+            0x53, 0x49, 0x57, 0x50, 0x29, 0x0a, 0xde, 0x00, 0x00, 0x00, 0x7f, 0xcd, 0x02, 0x99, 0x80, 0x00, 0x00, 0x10,
+            0x00, 0x00, 0x00, 0x00, 0x00, 0x07,
+        ];
+        let address = RemoteAddress { stag: 0x290a_de00, tagged_offset: 0x7fcd_0299_8000 };
+        let advertisement = Advertisement { address, length: 1 << 20, readable: true, writable: true };
+        assert_eq!(
+            (Advertisement::parse(&octets), advertisement.emit()),
+            ((Some(advertisement), &[][..]), octets.into())
+        );
+        let told = [&octets[..], b"hello"].concat();
+        assert_eq!(Advertisement::parse(&told), (Some(advertisement), &b"hello"[..]));
+        assert_eq!(Advertisement::parse(&octets[..23]), (None, &octets[..23]));
+        assert_eq!(Advertisement::parse(b"hello"), (None, &b"hello"[..]));
+    }
+}

@@ -1,0 +1,228 @@
+//! What a probe is told to do: one word an operation, spelled as siwprobe spells it.
+
+use core::fmt;
+
+use crate::workload::bench::Carrier;
+
+/// An operation. `wrong` is XORed with the peer's STag: 0 names the region that the peer advertised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Reset the connection.
+    Abort,
+    /// `count` messages of `octets` octets, at most 64 of them outstanding.
+    Burst {
+        /// What carries them.
+        carrier: Carrier,
+        /// Octets of each.
+        octets: u32,
+        /// How many.
+        count: u32,
+    },
+    /// Close gracefully.
+    Disconnect,
+    /// Wait until the peer ends the connection.
+    End,
+    /// FetchAdd of 1 (RFC 7306) on the eight octets at `offset`.
+    FetchAdd {
+        /// From the region's first octet.
+        offset: u64,
+        /// See [`Op`].
+        wrong: u32,
+    },
+    /// Immediate Data (RFC 7306).
+    Immediate,
+    /// RDMA Read.
+    Read {
+        /// Octets.
+        octets: u32,
+        /// Where.
+        place: Place,
+    },
+    /// Wait for one Send of the peer.
+    Receive,
+    /// One of the four Sends.
+    Send {
+        /// Octets.
+        octets: u32,
+        /// With Solicited Event.
+        solicited: bool,
+        /// With Invalidate.
+        invalidate: Option<Target>,
+    },
+    /// RDMA Write.
+    Write {
+        /// Octets.
+        octets: u32,
+        /// Where.
+        place: Place,
+    },
+}
+
+/// A place in the memory of the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// `offset` octets from the region's first one; it may lie outside.
+    At {
+        /// Added to the region's Tagged Offset, modulo 2^64.
+        offset: u64,
+        /// See [`Op`].
+        wrong: u32,
+    },
+    /// Half of the message lies behind the region's end.
+    AcrossTheEnd,
+    /// Half of the message lies behind Tagged Offset 2^64 - 1.
+    AcrossTheWrap,
+}
+
+/// An STag of the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The region's, XORed with this.
+    Region(u32),
+    /// STag 0, which names nothing.
+    Zero,
+}
+
+/// What makes an STag name nothing that siwprobe or this side registered.
+const BAD_KEY: u32 = 0x00ab_cd00;
+
+impl Op {
+    /// Reads an operation: a name, then numbers behind colons. Decimal, or hexadecimal behind `0x`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let burst = if name == "burst" { parts.next() } else { None };
+        let numbers = parts.map(number).collect::<Option<Vec<u64>>>();
+        let numbers = numbers.ok_or_else(|| format!("{text}: what follows the name is not a number"))?;
+        let most = most(name).ok_or_else(|| format!("{text}: there is no operation {name}"))?;
+        if numbers.len() > most {
+            return Err(format!("{text}: {name} has {most} numbers at most"));
+        }
+        let small = |at: usize| match numbers.get(at).copied().map(u32::try_from) {
+            None => Ok(0),
+            Some(Ok(number)) => Ok(number),
+            Some(Err(_)) => Err(format!("{text}: a number has more than 32 bits")),
+        };
+        let octets = small(0)?;
+        let place = || Ok::<_, String>(Place::At { offset: numbers.get(1).copied().unwrap_or(0), wrong: small(2)? });
+        let bad = Place::At { offset: 0, wrong: BAD_KEY };
+        let invalidate = || Ok::<_, String>(Some(Target::Region(small(2)?)));
+        Ok(match name {
+            "abort" => Op::Abort,
+            "burst" => {
+                let carrier = Carrier::ALL.into_iter().find(|carrier| burst == Some(carrier.name()));
+                let carrier = carrier.ok_or_else(|| format!("{text}: burst:send, burst:write or burst:read"))?;
+                Op::Burst { carrier, octets, count: small(1)? }
+            }
+            "disc" => Op::Disconnect,
+            "end" => Op::End,
+            "fetchadd" => Op::FetchAdd { offset: numbers.first().copied().unwrap_or(0), wrong: small(1)? },
+            "immediate" => Op::Immediate,
+            "read" => Op::Read { octets, place: place()? },
+            "readbadkey" => Op::Read { octets, place: bad },
+            "readoob" => Op::Read { octets, place: Place::AcrossTheEnd },
+            "readwrap" => Op::Read { octets, place: Place::AcrossTheWrap },
+            "recv" => Op::Receive,
+            "send" => Op::Send { octets, solicited: false, invalidate: None },
+            "sendse" => Op::Send { octets, solicited: true, invalidate: None },
+            "sendinv" => Op::Send { octets, solicited: false, invalidate: invalidate()? },
+            "sendseinv" => Op::Send { octets, solicited: true, invalidate: invalidate()? },
+            "sendinvz" => Op::Send { octets, solicited: false, invalidate: Some(Target::Zero) },
+            "write" => Op::Write { octets, place: place()? },
+            "writebadkey" => Op::Write { octets, place: bad },
+            "writewrap" => Op::Write { octets, place: Place::AcrossTheWrap },
+            // The one that is left of those that `most` knows.
+            _ => Op::Write { octets, place: Place::AcrossTheEnd },
+        })
+    }
+}
+
+/// As [`Op::parse`] reads it.
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, octets, place) = match *self {
+            Op::Abort => return f.write_str("abort"),
+            Op::Burst { carrier, octets, count } => return write!(f, "burst:{}:{octets}:{count}", carrier.name()),
+            Op::Disconnect => return f.write_str("disc"),
+            Op::End => return f.write_str("end"),
+            Op::FetchAdd { offset, wrong } => return write!(f, "fetchadd:{offset}:{wrong:#x}"),
+            Op::Immediate => return f.write_str("immediate"),
+            Op::Receive => return f.write_str("recv"),
+            Op::Send { octets, solicited, invalidate } => {
+                let event = if solicited { "se" } else { "" };
+                return match invalidate {
+                    None => write!(f, "send{event}:{octets}"),
+                    Some(Target::Region(0)) => write!(f, "send{event}inv:{octets}"),
+                    Some(Target::Region(wrong)) => write!(f, "send{event}inv:{octets}:0:{wrong:#x}"),
+                    Some(Target::Zero) => write!(f, "send{event}invz:{octets}"),
+                };
+            }
+            Op::Read { octets, place } => ("read", octets, place),
+            Op::Write { octets, place } => ("write", octets, place),
+        };
+        match place {
+            Place::AcrossTheEnd => write!(f, "{name}oob:{octets}"),
+            Place::AcrossTheWrap => write!(f, "{name}wrap:{octets}"),
+            Place::At { offset: 0, wrong: 0 } => write!(f, "{name}:{octets}"),
+            Place::At { offset, wrong: 0 } => write!(f, "{name}:{octets}:{offset}"),
+            Place::At { offset: 0, wrong: BAD_KEY } => write!(f, "{name}badkey:{octets}"),
+            Place::At { offset, wrong } => write!(f, "{name}:{octets}:{offset}:{wrong:#x}"),
+        }
+    }
+}
+
+/// Numbers that an operation has at most; `None` when there is no such operation.
+fn most(name: &str) -> Option<usize> {
+    Some(match name {
+        "abort" | "disc" | "end" | "immediate" | "recv" => 0,
+        "readbadkey" | "readoob" | "readwrap" | "send" | "sendse" | "sendinvz" => 1,
+        "writebadkey" | "writeoob" | "writewrap" => 1,
+        "burst" | "fetchadd" => 2,
+        "read" | "sendinv" | "sendseinv" | "write" => 3,
+        _ => return None,
+    })
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_operations() {
+        let at = |offset, wrong| Place::At { offset, wrong };
+        for (text, op) in [
+            ("send:0", Op::Send { octets: 0, solicited: false, invalidate: None }),
+            ("sendse:5", Op::Send { octets: 5, solicited: true, invalidate: None }),
+            ("sendinv:9", Op::Send { octets: 9, solicited: false, invalidate: Some(Target::Region(0)) }),
+            ("sendseinv:9:0:1", Op::Send { octets: 9, solicited: true, invalidate: Some(Target::Region(1)) }),
+            ("sendinvz:9", Op::Send { octets: 9, solicited: false, invalidate: Some(Target::Zero) }),
+            ("write:100", Op::Write { octets: 100, place: at(0, 0) }),
+            ("write:100:64:0xff00", Op::Write { octets: 100, place: at(64, 0xff00) }),
+            ("read:1:18446744073709551615", Op::Read { octets: 1, place: at(u64::MAX, 0) }),
+            ("readbadkey:64", Op::Read { octets: 64, place: at(0, 0x00ab_cd00) }),
+            ("writeoob:64", Op::Write { octets: 64, place: Place::AcrossTheEnd }),
+            ("readwrap:64", Op::Read { octets: 64, place: Place::AcrossTheWrap }),
+            ("burst:read:500:40", Op::Burst { carrier: Carrier::Read, octets: 500, count: 40 }),
+            ("fetchadd:8", Op::FetchAdd { offset: 8, wrong: 0 }),
+            ("recv", Op::Receive),
+        ] {
+            assert_eq!(Op::parse(text), Ok(op), "{text}");
+            assert_eq!(Op::parse(&op.to_string()), Ok(op), "{op}");
+        }
+        for wrong in
+            ["", "sends:1", "send:x", "send:1:2", "burst:fetch:1:1", "burst", "write:4294967296", "end:1", "read:0x"]
+        {
+            assert!(Op::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
