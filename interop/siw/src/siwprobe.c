@@ -10,7 +10,7 @@
  *            [-R RECVSIZE] [-d TEXT] [-x] [-e] [-i IRD] [-o ORD] [-t SECONDS]
  *            [-w OPS]
  *   siwprobe client -a ADDR -p PORT [-d TEXT] [-i IRD] [-o ORD] [-r NRECV]
- *            [-R RECVSIZE] [-m MRLEN] OP...
+ *            [-R RECVSIZE] [-m MRLEN] [-A ACCESS] [-g] OP...
  *
  * server: -A any of l (local write) r (remote read) w (remote write); default lrw
  *         -x rejects every request, with TEXT as the private data of the reply
@@ -19,14 +19,18 @@
  *             "SIWP" | STag be32 | TO be64 | length be32 | access be32
  *         The region starts filled with pattern byte (i*7+3)&255.
  *         -w OPS: comma separated OPs the server runs once connected
- * client OP (sizes in bytes; OFF is an offset into the server's region):
- *   send:N sendse:N sendinv:N  write:N[:OFF] read:N[:OFF]
- *   writebadkey:N writeoob:N readbadkey:N readoob:N
+ * client: -g sends the same 24 bytes in front of TEXT, so that the server's OPs
+ *         have a region too
+ * OP (sizes in bytes; OFF is an offset into the peer's region, modulo 2^64; XOR
+ * is XORed with its STag):
+ *   send:N sendse:N sendinv:N[:0:XOR] sendseinv:N[:0:XOR]
+ *   write:N[:OFF[:XOR]] read:N[:OFF[:XOR]]
+ *   writebadkey:N writeoob:N writewrap:N readbadkey:N readoob:N readwrap:N
  *   sgwrite:N sgsend:N   (three scatter/gather elements)
  *   sendinvz:N  Send with Invalidate of STag 0 (there is none)
  *   burst:OP:N:COUNT   post COUNT of send/write/read back to back
  *   recv   wait for one incoming Send      sleep:MS   abort (exit at once)
- *   disc   rdma_disconnect
+ *   disc   rdma_disconnect      end   wait for the peer to end the connection
  * The payload of send/write is pattern byte (i*13+5)&255.
  * Exit status: 0 all went well, 3 connection rejected/failed, 4 a work request
  * completed in error, 1 anything else.
@@ -208,7 +212,7 @@ static int wait_sends(int want)
 		if (got < want) { pump_events(1); if (bad) { usleep(200000); poll_cq(1); return -1; } }
 		if (closed && got < want) { usleep(100000); got += poll_cq(1); if (got < want) return -1; }
 	}
-	return got >= want ? 0 : -1;
+	return got >= want && !bad ? 0 : -1;
 }
 
 static int do_op(char *o)
@@ -236,6 +240,7 @@ static int do_op(char *o)
 	fflush(stdout);
 	if (n > mrlen && strcmp(name, "sleep")) DIE("op size beyond -m");
 	if (!strcmp(name, "sleep")) { double t = now(); while ((now() - t) * 1000 < n) { poll_cq(0); pump_events(5); } return 0; }
+	if (!strcmp(name, "end")) { double t = now(); while (!closed && now() - t < 20) { poll_cq(1); pump_events(5); } poll_cq(1); return closed ? 0 : -1; }
 	if (!strcmp(name, "abort")) { fflush(stdout); _exit(0); }
 	if (!strcmp(name, "disc")) { rdma_disconnect(id); return 0; }
 	if (!strcmp(name, "recv")) {
@@ -247,21 +252,44 @@ static int do_op(char *o)
 	if (!strcmp(name, "send")) rc = post(IBV_WR_SEND, S, n, 0, 0, 1, 1);
 	else if (!strcmp(name, "sgsend")) rc = post(IBV_WR_SEND, S, n, 0, 0, 3, 1);
 	else if (!strcmp(name, "sendse")) rc = post(IBV_WR_SEND, S | IBV_SEND_SOLICITED, n, 0, 0, 1, 1);
-	else if (!strcmp(name, "sendinv")) rc = post(IBV_WR_SEND_WITH_INV, S, n, rstag, 0, 1, 1);
+	else if (!strcmp(name, "sendinv")) rc = post(IBV_WR_SEND_WITH_INV, S, n, rstag ^ b, 0, 1, 1);
+	else if (!strcmp(name, "sendseinv")) rc = post(IBV_WR_SEND_WITH_INV, S | IBV_SEND_SOLICITED, n, rstag ^ b, 0, 1, 1);
 	else if (!strcmp(name, "sendinvz")) rc = post(IBV_WR_SEND_WITH_INV, S, n, 0, 0, 1, 1);
-	else if (!strcmp(name, "write")) rc = post(IBV_WR_RDMA_WRITE, S, n, rstag, rto + a, 1, 1);
+	else if (!strcmp(name, "write")) rc = post(IBV_WR_RDMA_WRITE, S, n, rstag ^ b, rto + a, 1, 1);
 	else if (!strcmp(name, "sgwrite")) rc = post(IBV_WR_RDMA_WRITE, S, n, rstag, rto + a, 3, 1);
-	else if (!strcmp(name, "read")) rc = post(IBV_WR_RDMA_READ, S, n, rstag, rto + a, 1, 1);
+	else if (!strcmp(name, "read")) rc = post(IBV_WR_RDMA_READ, S, n, rstag ^ b, rto + a, 1, 1);
 	else if (!strcmp(name, "writebadkey")) rc = post(IBV_WR_RDMA_WRITE, S, n, rstag ^ 0x00abcd00, rto, 1, 1);
 	else if (!strcmp(name, "writeoob")) rc = post(IBV_WR_RDMA_WRITE, S, n, rstag, rto + rlen - n / 2, 1, 1);
 	else if (!strcmp(name, "readbadkey")) rc = post(IBV_WR_RDMA_READ, S, n, rstag ^ 0x00abcd00, rto, 1, 1);
 	else if (!strcmp(name, "readoob")) rc = post(IBV_WR_RDMA_READ, S, n, rstag, rto + rlen - n / 2, 1, 1);
+	else if (!strcmp(name, "writewrap")) rc = post(IBV_WR_RDMA_WRITE, S, n, rstag, 0 - n / 2, 1, 1);
+	else if (!strcmp(name, "readwrap")) rc = post(IBV_WR_RDMA_READ, S, n, rstag, 0 - n / 2, 1, 1);
 	else DIE("unknown op %s", name);
 	if (rc) { printf("post failed: %s\n", strerror(rc)); return -1; }
 	rc = wait_sends(1);
 	if (!rc && !strcmp(name, "read"))
 		printf("read data fnv %016llx\n", (unsigned long long)fnv(src, n));
 	return rc;
+}
+
+/* what the peer tells of its region */
+static void learn(const void *pd, unsigned len)
+{
+	const struct pinfo *pi = pd;
+	if (!pd || len < sizeof *pi || memcmp(pi->magic, "SIWP", 4)) return;
+	rstag = be32toh(pi->stag); rto = be64toh(pi->to); rlen = be32toh(pi->len);
+	printf("peer region stag %#x to %#llx len %u\n", rstag, (unsigned long long)rto, rlen);
+}
+
+/* our own region, then text, into pdata; its length */
+static size_t tell(uint8_t *pdata, size_t room, const char *text)
+{
+	struct pinfo pi = { "SIWP", htobe32(mr_tgt->rkey), htobe64((uintptr_t)tgt), htobe32(mrlen), htobe32(acc) };
+	size_t l = strlen(text);
+	if (l > room - sizeof pi) l = room - sizeof pi;
+	memcpy(pdata, &pi, sizeof pi); memcpy(pdata + sizeof pi, text, l);
+	printf("region stag %#x to %#llx len %zu\n", mr_tgt->rkey, (unsigned long long)(uintptr_t)tgt, mrlen);
+	return sizeof pi + l;
 }
 
 static struct rdma_cm_event *want(enum rdma_cm_event_type t)
@@ -281,7 +309,7 @@ static struct rdma_cm_event *want(enum rdma_cm_event_type t)
 
 int main(int argc, char **argv)
 {
-	int c, port = 7174, conns = 1, reject = 0;
+	int c, port = 7174, conns = 1, reject = 0, give = 0;
 	char *addr = "0.0.0.0", *text = "", *wops = NULL;
 	uint8_t pdata[256];
 	struct rdma_conn_param cp = { 0 };
@@ -291,7 +319,7 @@ int main(int argc, char **argv)
 	if (argc < 2) { fprintf(stderr, "usage: siwprobe server|client ...\n"); return 1; }
 	int server = !strcmp(argv[1], "server");
 	argv[1] = argv[0]; argc--; argv++;
-	while ((c = getopt(argc, argv, "a:p:n:A:m:r:R:d:xei:o:t:w:")) != -1)
+	while ((c = getopt(argc, argv, "a:p:n:A:m:r:R:d:xei:o:t:w:g")) != -1)
 		switch (c) {
 		case 'a': addr = optarg; break;
 		case 'p': port = atoi(optarg); break;
@@ -303,6 +331,7 @@ int main(int argc, char **argv)
 		case 'd': text = optarg; break;
 		case 'x': reject = 1; break;
 		case 'e': echo = 1; break;
+		case 'g': give = 1; break;
 		case 'i': ird = atoi(optarg); break;
 		case 'o': ord = atoi(optarg); break;
 		case 't': tmo = atoi(optarg); break;
@@ -324,15 +353,12 @@ int main(int argc, char **argv)
 		rdma_ack_cm_event(want(RDMA_CM_EVENT_ROUTE_RESOLVED));
 		setup(cid);
 		cp.private_data = text; cp.private_data_len = strlen(text);
+		if (give) { cp.private_data_len = tell(pdata, sizeof pdata, text); cp.private_data = pdata; }
 		if (rdma_connect(cid, &cp)) DIE("connect");
 		e = want(RDMA_CM_EVENT_ESTABLISHED);
-		struct pinfo *pi = (void *)e->param.conn.private_data;
 		printf("established: peer private data %u bytes, ird %u ord %u\n", e->param.conn.private_data_len,
 			e->param.conn.responder_resources, e->param.conn.initiator_depth);
-		if (e->param.conn.private_data_len >= sizeof *pi && !memcmp(pi->magic, "SIWP", 4)) {
-			rstag = be32toh(pi->stag); rto = be64toh(pi->to); rlen = be32toh(pi->len);
-			printf("peer region stag %#x to %#llx len %u\n", rstag, (unsigned long long)rto, rlen);
-		}
+		learn(e->param.conn.private_data, e->param.conn.private_data_len);
 		rdma_ack_cm_event(e);
 		int failed = 0;
 		for (int i = optind; i < argc && !failed; i++) failed = do_op(argv[i]);
@@ -340,6 +366,7 @@ int main(int argc, char **argv)
 		double t = now();
 		while (!closed && now() - t < 3) pump_events(50);
 		poll_cq(1);
+		printf("region fnv %016llx, received %d sends\n", (unsigned long long)fnv(tgt, mrlen), recvd);
 		return failed || bad ? 4 : 0;
 	}
 
@@ -356,6 +383,7 @@ int main(int argc, char **argv)
 		printf("connect request: private data %u bytes \"", e->param.conn.private_data_len);
 		for (int i = 0; q && i < e->param.conn.private_data_len; i++) putchar(q[i] >= 32 && q[i] < 127 ? q[i] : '.');
 		printf("\" responder_resources %u initiator_depth %u\n", e->param.conn.responder_resources, e->param.conn.initiator_depth);
+		learn(q, e->param.conn.private_data_len);
 		rdma_ack_cm_event(e);
 		closed = bad = recvd = recv_taken = 0;
 		if (reject) {
@@ -365,11 +393,7 @@ int main(int argc, char **argv)
 			continue;
 		}
 		setup(cid);
-		struct pinfo pi = { "SIWP", htobe32(mr_tgt->rkey), htobe64((uintptr_t)tgt), htobe32(mrlen), htobe32(acc) };
-		size_t l = strlen(text); if (l > sizeof pdata - sizeof pi) l = sizeof pdata - sizeof pi;
-		memcpy(pdata, &pi, sizeof pi); memcpy(pdata + sizeof pi, text, l);
-		cp.private_data = pdata; cp.private_data_len = sizeof pi + l;
-		printf("region stag %#x to %#llx len %zu\n", mr_tgt->rkey, (unsigned long long)(uintptr_t)tgt, mrlen);
+		cp.private_data_len = tell(pdata, sizeof pdata, text); cp.private_data = pdata;
 		if (rdma_accept(cid, &cp)) { printf("accept: %s\n", strerror(errno)); anybad = 1; goto drop; }
 		for (;;) {
 			if (rdma_get_cm_event(ch, &e)) DIE("get_cm_event");

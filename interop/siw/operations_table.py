@@ -1,0 +1,160 @@
+"""What `operations` plays: who asks for what, and what the RFCs say about it.
+
+Sizes are octets, operations are siwprobe's and `weft probe`'s words. A Terminate is (layer, type, code): RFC 5040 Figure 9 for
+layer 0, RFC 5041 section 7.2 for layer 1. `provoked` names the requirements that the asking side breaks on purpose.
+"""
+from dataclasses import dataclass, field
+
+MIB = 1 << 20
+
+
+@dataclass
+class Scenario:
+    name: str
+    asks: str  # "siw" or "weft": who connects, and does the operations
+    ops: list
+    siw: str = ""  # options of siwprobe
+    weft: list = field(default_factory=list)  # options of weft probe
+    theirs: list = field(default_factory=list)  # operations of the other side
+    variant: str = "stock"
+    echo: bool = False
+    refused: int = 0  # so many operations at the end have no effect
+    terminate: tuple = None  # (who, code): what the RFCs say
+    on_the_wire: tuple = None  # what is sent: the same, unless siw departs from them
+    departs: str = ""  # how
+    provoked: tuple = ()
+    region: int = MIB
+    weft_status: int = 0
+    siw_statuses: tuple = (0,)
+
+    def told(self):
+        who = "%s asks %s" % (self.asks, "siw" if self.asks == "weft" else "weft")
+        sent = lambda terminate: "Terminate %d/%d/%02x of %s" % (*terminate[1], terminate[0]) if terminate else "no Terminate"
+        end = "  -> " + sent(self.terminate) if self.terminate else ""
+        if self.departs:
+            end += ", known: " + sent(self.on_the_wire)
+        return "%s: %s%s" % (who, " ".join(self.ops), end)
+
+
+VARIANTS = ("stock", "mpa1")
+SCENARIOS = []
+
+
+def both(name, ops, *, large=False, theirs=(), echo=False):
+    """Nothing is refused, in both directions."""
+    size, siw, weft = (16 * MIB, "-m 16777216 -R 16777216 -r 2", ["--region", "16777216", "--room", "16777216", "--receives", "2"]) \
+        if large else (MIB, "", [])
+    for who in ("siw", "weft"):
+        if echo:
+            siw, weft = ("-e", []) if who == "weft" else ("", ["--echo"])
+        SCENARIOS.append(Scenario("%s-by-%s" % (name, who), who, ops, siw=siw, weft=weft, theirs=list(theirs), echo=echo, region=size))
+
+
+def by_siw(name, ops, code, *, weft=(), siw="", provoked=(), variant="stock"):
+    """siw asks, and weft refuses the last operation but `end`."""
+    terminate = ("weft", code)
+    SCENARIOS.append(Scenario(
+        name + "-by-siw", "siw", ops, siw=siw, weft=list(weft), refused=2, terminate=terminate, on_the_wire=terminate, provoked=provoked,
+        weft_status=1, siw_statuses=(0, 4), variant=variant))
+
+
+def by_weft(name, ops, code, *, siw="", weft=(), provoked=(), variant="stock", sends=None, departs=""):
+    """weft asks, and siw refuses the last operation but `end`; it `sends` something else where it `departs` from the RFCs."""
+    terminate = ("siw", code)
+    SCENARIOS.append(Scenario(
+        name + "-by-weft", "weft", ops, siw=siw, weft=list(weft), refused=2, terminate=terminate,
+        on_the_wire=("siw", sends) if sends else terminate, departs=departs, provoked=provoked, weft_status=1, siw_statuses=(0, 4),
+        variant=variant))
+
+
+# --- every operation: no octets, one, 65,536, 16 MiB
+both("sends", ["send:0", "recv", "send:1", "recv", "send:65536", "recv", "sendse:0", "recv", "sendse:65536", "recv"], echo=True)
+both("writes", ["write:0", "write:1", "write:65536", "write:65536:65539", "write:1:1048575"])
+both("reads", ["read:0", "read:1", "read:65536", "read:65536:65539", "read:1:1048575"])
+both("send-invalidates", ["sendinv:0"])
+both("send-invalidates-65536", ["sendinv:65536"])
+both("send-solicited-invalidates", ["sendseinv:1"])
+both("large-send", ["send:16777216"], large=True)
+both("large-write", ["write:16777216"], large=True)
+both("large-read", ["read:16777216"], large=True)
+both("bursts", ["burst:write:5000:50", "burst:send:3000:12", "burst:read:9000:40"])
+# The one who listens asks, too: nothing before the first message of the other side.
+both("both-ways", ["send:1", "recv", "recv"],
+     theirs=["recv", "write:10:5", "read:300:7", "write:70000:1000", "send:7", "sendse:9"])
+# No octets name no memory (RFC 5041 section 5.1, RFC 5040 section 5.2.1): STag and TO are not looked at.
+both("nothing-with-a-bad-stag", ["write:0:0:11259648", "read:0:0:11259648", "write:5"])
+
+# --- refusals by weft: RFC 5041 sections 7.1 and 7.2 for what DDP places, RFC 5040 section 7.2 and Figure 9 for the rest
+by_siw("write-bad-stag", ["writebadkey:100", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
+by_siw("write-bad-key", ["write:100:0:1", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
+by_siw("write-out-of-bounds", ["writeoob:100", "end"], (1, 1, 0x01))
+by_siw("write-wraps", ["writewrap:100", "end"], (1, 1, 0x03))
+# "The STag has an associated buffer that allows Placement of the payload" is the second check, and 02 the second number.
+by_siw("write-no-right", ["write:100", "end"], (1, 1, 0x02), weft=["--rights", "r"], provoked=("DDP-4.2-5",))
+by_siw("write-behind-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
+by_siw("read-bad-stag", ["readbadkey:64", "end"], (0, 1, 0x00))
+by_siw("read-out-of-bounds", ["readoob:64", "end"], (0, 1, 0x01))
+by_siw("read-wraps", ["readwrap:64", "end"], (0, 1, 0x04), provoked=("RDMAP-5.2.1-16",))
+by_siw("read-no-right", ["read:64", "end"], (0, 1, 0x02), weft=["--rights", "w"])
+by_siw("send-too-long", ["send:70000", "end"], (1, 2, 0x05))
+by_siw("send-no-receive", ["send:100", "end"], (1, 2, 0x02), weft=["--receives", "0"])
+# An STag that is not there is not valid (RFC 5040 section 7.2, check 4 of Sends with Invalidate).
+by_siw("invalidates-stag-0", ["sendinvz:9", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
+by_siw("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
+# Revision 1 agrees on no number of Reads. More than are held have an MSN behind the last available buffer (RFC 5041 7.1, check 5).
+by_siw("reads-beyond-ird", ["burst:read:60000:16", "end"], (1, 2, 0x03), weft=["--ird", "1"], variant="mpa1")
+
+# --- refusals by siw
+EXCHANGED = "siw's Terminate has Layer where EType belongs, and EType where Layer belongs"
+by_weft("write-bad-stag", ["writebadkey:100", "end"], (1, 1, 0x00))
+by_weft("write-bad-key", ["write:100:0:1", "end"], (1, 1, 0x00))
+by_weft("write-out-of-bounds", ["writeoob:100", "end"], (1, 1, 0x01))
+by_weft("write-before-the-region", ["write:16:18446744073709551608", "end"], (1, 1, 0x01))
+by_weft("write-wraps", ["writewrap:100", "end"], (1, 1, 0x03), sends=(0, 1, 0x00),
+        departs="siw answers a Write that wraps by DDP's Local Catastrophic, exchanged (RFC 5041 7.2: TO wrap)")
+by_weft("write-no-right", ["write:100", "end"], (1, 1, 0x02), siw="-A lr", sends=(1, 1, 0x00),
+        departs="siw answers a Write without that right by Invalid STag (RFC 5041 7.2: 02)")
+by_weft("write-behind-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00))
+by_weft("read-bad-stag", ["readbadkey:64", "end"], (0, 1, 0x00), sends=(1, 0, 0x00), departs=EXCHANGED)
+by_weft("read-out-of-bounds", ["readoob:64", "end"], (0, 1, 0x01), sends=(1, 0, 0x01), departs=EXCHANGED)
+by_weft("send-too-long", ["send:70000", "end"], (1, 2, 0x05), sends=(2, 1, 0x02),
+        departs="siw answers a Send that is too long by No Buffer Available, exchanged (RFC 5041 7.2: 05)")
+by_weft("send-no-receive", ["send:100", "end"], (1, 2, 0x02), siw="-r 0", sends=(2, 1, 0x02), departs=EXCHANGED)
+# "STag cannot be Invalidated" is the wording of RFC 5040 section 5.3.
+by_weft("invalidates-stag-0", ["sendinvz:9", "end"], (0, 2, 0x09), sends=(2, 0, 0x09), departs=EXCHANGED)
+by_weft("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 2, 0x09), sends=(2, 0, 0x09), departs=EXCHANGED)
+# RFC 7306 is not siw's: an unexpected opcode.
+by_weft("fetchadd", ["fetchadd", "end"], (0, 2, 0x06), sends=(2, 0, 0x06), departs=EXCHANGED)
+by_weft("immediate", ["immediate", "end"], (0, 2, 0x06), sends=(2, 0, 0x06), departs=EXCHANGED)
+
+# siw closes without a word; weft, whose Read will never be answered, tells of that.
+SCENARIOS.append(Scenario(
+    "read-wraps-by-weft", "weft", ["readwrap:64", "end"], refused=2, terminate=("siw", (0, 1, 0x04)), on_the_wire=("weft", (0, 2, 0x07)),
+    departs="siw closes on a Read that wraps, and sends no Terminate (RFC 5040 7.2: TO wrap)", provoked=("RDMAP-5.2.1-16",),
+    weft_status=1, siw_statuses=(0, 4)))
+SCENARIOS.append(Scenario(
+    "read-no-right-by-weft", "weft", ["read:64"], siw="-A lw", terminate=("siw", (0, 1, 0x02)),
+    departs="siw answers a Read of a region without that right with its octets (RFC 5040 8.1.1, Figure 9: access rights violation)"))
+
+# What siw does against the RFCs, held against their text by hand: requirement -> what it does. README.md has the list.
+PAD = "pad octets are not zero"
+HDRCT = "M, D and R are the low bits of their octet, where reserved bits belong"
+KNOWN = {
+    "MPA-2-5": PAD,
+    "MPA-4.1-3": PAD,
+    "DDP-7.1-17": HDRCT,
+    "RDMAP-3.1-7": HDRCT,
+    "RDMAP-4.2-3": HDRCT,
+    "RDMAP-4.2-5": HDRCT,
+    "RDMAP-4.8-6": HDRCT,
+    "RDMAP-4.8-11": HDRCT,
+    "RDMAP-4.8-16": HDRCT,
+    "RDMAP-4.8-37": HDRCT,
+    "RDMAP-4.8-39": HDRCT,
+    "RDMAP-4.8-40": HDRCT,
+    "DDP-7.2-1": EXCHANGED,
+    "RDMAP-4.8-3": EXCHANGED,
+    "RDMAP-4.8-4": EXCHANGED,
+    "RDMAP-4.8-31": EXCHANGED,
+    "RDMAP-4.8-38": EXCHANGED,
+}
