@@ -122,7 +122,7 @@ impl Arguments {
 
 async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
-    let device = rnic::open(tape)?;
+    let device = rnic::open(tape, arguments.mangle.mangling())?;
     let mut probe = Probe::new(&device, arguments.probe()).map_err(rnic::failed)?;
     let report = Report::new(arguments.json);
     let connected = match probe.connect(address, arguments.mpa.settings()).await {
@@ -174,7 +174,7 @@ async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload
 
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
-    let device = rnic::open(tape)?;
+    let device = rnic::open(tape, arguments.mangle.mangling())?;
     let listener = listen(&device, address, arguments)?;
     note(&format!("listening on {}", listener.local_addr()));
     let mut done = Ok(());

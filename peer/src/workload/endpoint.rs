@@ -10,8 +10,8 @@ use crate::driver::cm::{CmError, CmSettings, ConnectRequest, Connected};
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, QpId, Registration, Stag, StagIndex, StagKey, ToBase};
 use crate::mpa::PrivateData;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqHandle, Operation, Payload, QpHandle, QpInit, QpModify, QpState, ReceiveWr,
-    RemoteAddress, Rnic, SendWr, Sge, TerminateRecord, WorkCompletion,
+    CompletedOperation, CompletionStatus, CqHandle, Operation, Payload, PostError, PostStatus, QpHandle, QpInit,
+    QpModify, QpState, ReceiveWr, RemoteAddress, Rnic, SendWr, Sge, TerminateRecord, WorkCompletion,
 };
 
 /// Sizes of an [`Endpoint`].
@@ -197,8 +197,8 @@ impl Endpoint {
     /// The queue is full, or the connection ended.
     pub fn post_receive(&self, wr_id: u64, to: Sge) -> Result<(), WorkloadError> {
         let wr = ReceiveWr { wr_id, scatter: vec![to] };
-        self.device.post_receive(self.qp, [wr])?;
-        Ok(())
+        let posted = self.device.post_receive(self.qp, [wr]);
+        self.posted(posted, CompletedOperation::Receive)
     }
 
     /// Posts work requests.
@@ -206,8 +206,21 @@ impl Endpoint {
     /// # Errors
     /// The queue is full, or the connection ended.
     pub fn post(&self, list: impl IntoIterator<Item = SendWr>) -> Result<(), WorkloadError> {
-        self.device.post_send(self.qp, list)?;
-        Ok(())
+        let mut list = list.into_iter().peekable();
+        let Some(first) = list.peek().map(|wr| CompletedOperation::from(&wr.operation)) else { return Ok(()) };
+        let posted = self.device.post_send(self.qp, list);
+        self.posted(posted, first)
+    }
+
+    /// A connection that is over takes no work: that is its end, and no mistake of this side's.
+    fn posted(&self, posted: Result<usize, PostError>, operation: CompletedOperation) -> Result<(), WorkloadError> {
+        match posted {
+            Ok(_) => Ok(()),
+            Err(PostError { status: PostStatus::InvalidQpState, .. }) => {
+                Err(self.failure(operation, CompletionStatus::Flushed))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Posts a Send of octets that need no registered memory; only a failure completes.
