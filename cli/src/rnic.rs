@@ -20,6 +20,9 @@ pub(crate) struct MpaArguments {
     /// Revision of this side's Request: 2 negotiates the number of Reads (RFC 6581), 1 does not
     #[arg(long, value_name = "REVISION", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     mpa_revision: u8,
+    /// Ask again in revision 1 when the peer closes, or stays silent, on a Request of revision 2
+    #[arg(long, conflicts_with = "rtr")]
+    fall_back: bool,
     /// Do not ask for CRCs; they are left out when the peer does not ask either
     #[arg(long)]
     no_crc: bool,
@@ -74,7 +77,7 @@ impl MpaArguments {
             enhanced.rtr = RtrKinds::only(kind);
             enhanced.preferred_rtr = kind;
         }
-        CmSettings { mpa, ..CmSettings::default() }
+        CmSettings { mpa, fall_back: self.fall_back, ..CmSettings::default() }
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::net::SocketAddr;
 
+use tokio::io::AsyncReadExt;
 use weft_peer::driver::Device;
 use weft_peer::driver::cm::{CmError, CmSettings, Connected, Listener};
 use weft_peer::memory::{Access, Buffer, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
-use weft_peer::mpa::{EnhancedUse, MpaSettings, PrivateData};
+use weft_peer::mpa::{EnhancedUse, Model, MpaSettings, PrivateData};
 use weft_peer::verbs::{
     CompletionStatus, CqError, CqHandle, Node, Operation, Payload, QpHandle, QpInit, QpState, ReceiveOverflow,
     ReceiveWr, RemoteAddress, RnicSettings, SendWr, Sge,
@@ -188,4 +189,104 @@ async fn who_waits_for_a_completion_queue_hears_that_it_is_gone() {
     let gone = async { device.destroy_cq(cq).unwrap() };
     let (completion, ()) = tokio::join!(device.completion(cq), gone);
     assert_eq!(completion.unwrap_err(), CqError::InvalidCqHandle);
+}
+
+/// The Requests of revision 2 and 1 begin so: key, flags (C; S with revision 2), revision (RFC 5044 section 7.1.1, RFC 6581 section 6).
+const REVISION_2: &[u8] = b"MPA ID Req Frame\x50\x02";
+const REVISION_1: &[u8] = b"MPA ID Req Frame\x40\x01";
+
+fn asks_and_falls_back() -> CmSettings {
+    let mpa = MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+    CmSettings { mpa, fall_back: true, ..CmSettings::default() }
+}
+
+/// A Request's first 18 octets.
+async fn request(tcp: &mut tokio::net::TcpStream) -> [u8; 18] {
+    let mut octets = [0; 18];
+    tcp.read_exact(&mut octets).await.unwrap();
+    octets
+}
+
+/// RFC 6581 section 10, "Enhanced MPA initiator only": the Responder closes, and the Initiator tries again in revision 1, if its
+/// application says that this will do.
+#[tokio::test]
+async fn a_responder_of_revision_1_is_asked_again() {
+    let (a, b) = (side(), side());
+    let old = CmSettings {
+        mpa: MpaSettings { enhanced: EnhancedUse::Off, ..MpaSettings::default() },
+        ..CmSettings::default()
+    };
+    let listener = Listener::bind(&b.device, "127.0.0.1:0".parse().unwrap(), old).unwrap();
+    let (there, none) = (listener.local_addr(), PrivateData::default());
+    let settings = asks_and_falls_back();
+    let alone = CmSettings { fall_back: false, ..settings };
+    let refused = a.device.connect(a.qp, there, alone, &none).await;
+    assert!(matches!(refused, Err(CmError::Closed)), "{refused:?}");
+    assert!(listener.next().await.is_err());
+    b.post_receive();
+    let accepting = async {
+        assert!(listener.next().await.is_err(), "the enhanced Request");
+        listener.next().await.unwrap().accept(b.qp, &none).unwrap()
+    };
+    let (connected, accepted) = tokio::join!(a.device.connect(a.qp, there, settings, &none), accepting);
+    let (connected, accepted) = (connected.unwrap().negotiated, accepted.negotiated);
+    assert_eq!((connected.peer_revision, connected.enhanced), (1, None));
+    assert_eq!((accepted.peer_revision, accepted.enhanced), (1, None));
+    let octets = a.fill(6);
+    a.post(Operation::Send { payload: Payload::Gather(vec![a.sge()]), solicited: false, invalidate: None });
+    assert_eq!((a.done().await, b.done().await), (CompletionStatus::Success, CompletionStatus::Success));
+    assert!(b.holds(&octets));
+}
+
+/// The same for one that resets, and for one that stays silent; a third try there is not.
+#[tokio::test]
+async fn a_reset_and_silence_are_no_answer_either() {
+    for silent in [false, true] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (there, none) = (listener.local_addr().unwrap(), PrivateData::default());
+        let answering = async {
+            let (mut first, _) = listener.accept().await.unwrap();
+            assert_eq!(request(&mut first).await, REVISION_2);
+            if !silent {
+                first.set_zero_linger().unwrap();
+                drop(first);
+                return listener.accept().await.unwrap().0;
+            }
+            let (second, _) = listener.accept().await.unwrap();
+            assert_eq!(first.read_to_end(&mut Vec::new()).await.unwrap(), 6, "the rest of the Request, and the end");
+            second
+        };
+        let a = side();
+        let timeout = if silent { core::time::Duration::from_millis(300) } else { core::time::Duration::from_secs(10) };
+        let settings = CmSettings { startup_timeout: timeout, ..asks_and_falls_back() };
+        let answering = async {
+            let mut second = answering.await;
+            assert_eq!(request(&mut second).await, REVISION_1);
+        };
+        let (connected, ()) = tokio::join!(a.device.connect(a.qp, there, settings, &none), answering);
+        assert!(connected.is_err(), "{connected:?}");
+        assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);
+    }
+}
+
+/// The peer-to-peer model needs what revision 1 has not: nothing is tried there. Nor behind a Reply that rejects.
+#[tokio::test]
+async fn no_fall_back_where_revision_1_will_not_do() {
+    let (a, b) = (side(), side());
+    let mut settings = asks_and_falls_back();
+    settings.mpa.enhanced_settings.model = Model::PeerToPeer;
+    let old = CmSettings {
+        mpa: MpaSettings { enhanced: EnhancedUse::Off, ..MpaSettings::default() },
+        ..CmSettings::default()
+    };
+    let listener = Listener::bind(&b.device, "127.0.0.1:0".parse().unwrap(), old).unwrap();
+    let none = PrivateData::default();
+    let refused = a.device.connect(a.qp, listener.local_addr(), settings, &none).await;
+    assert!(matches!(refused, Err(CmError::Closed)), "{refused:?}");
+
+    let listener = Listener::bind(&b.device, "127.0.0.1:0".parse().unwrap(), CmSettings::default()).unwrap();
+    let there = listener.local_addr();
+    let rejecting = async { listener.next().await.unwrap().reject(&none).await.unwrap() };
+    let (connected, ()) = tokio::join!(a.device.connect(a.qp, there, asks_and_falls_back(), &none), rejecting);
+    assert!(matches!(connected, Err(CmError::Rejected(_))), "{connected:?}");
 }

@@ -13,6 +13,7 @@ use weft_peer::workload::WorkloadError;
 use weft_peer::workload::probe::{Op, Probe, ProbeSettings};
 
 use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note};
+use crate::mangle::MangleArguments;
 use crate::rnic::{self, MpaArguments};
 use crate::runtime;
 use crate::watch::WatchArguments;
@@ -84,6 +85,8 @@ pub(crate) struct Arguments {
     json: bool,
     #[command(flatten)]
     mpa: MpaArguments,
+    #[command(flatten)]
+    mangle: MangleArguments,
     #[command(flatten)]
     watch: WatchArguments,
 }

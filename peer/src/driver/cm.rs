@@ -18,8 +18,8 @@ use super::device::Device;
 use super::serve::is_of_one_connection;
 use super::stream::{Opener, Stream};
 use crate::mpa::{
-    AfterReply, AfterRequest, FpduSender, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
-    SetupError, StartupError, WaitDecision, WaitReply, WaitRequest,
+    AfterReply, AfterRequest, EnhancedUse, FpduSender, Model, MpaSettings, Negotiated, PeerFrame, PrivateData,
+    PrivateDataTooLong, SetupError, StartupError, WaitDecision, WaitReply, WaitRequest,
 };
 use crate::rdmap::{Outbound, StreamError};
 use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
@@ -31,11 +31,25 @@ pub struct CmSettings {
     pub mpa: MpaSettings,
     /// TCP has to be connected within this time, and the peer's frame to be here within as much again. Default 10 s.
     pub startup_timeout: Duration,
+    /// Connecting: a peer that closes, resets or stays silent on an enhanced Request is asked again in revision 1, on a new
+    /// connection (P2P-10-5), unless the peer-to-peer model is wanted and no [`agreed_rtr`](MpaSettings::agreed_rtr) takes its place.
+    /// Both sides then hold the IRD and ORD of their Queue Pairs, and nobody has compared them. Default false: RFC 6581 section 10
+    /// leaves it to who knows that the application can do without.
+    pub fall_back: bool,
 }
 
 impl Default for CmSettings {
     fn default() -> Self {
-        CmSettings { mpa: MpaSettings::default(), startup_timeout: Duration::from_secs(10) }
+        CmSettings { mpa: MpaSettings::default(), startup_timeout: Duration::from_secs(10), fall_back: false }
+    }
+}
+
+impl CmSettings {
+    /// How to ask a peer again that gave no answer; `None` when it is not asked again.
+    fn again(self) -> Option<Self> {
+        let mpa = MpaSettings { enhanced: EnhancedUse::Answer, ..self.mpa };
+        let suits = mpa.enhanced_settings.model == Model::ClientServer || mpa.agreed_rtr.is_some();
+        (self.fall_back && self.mpa.asks_enhanced() && suits).then_some(CmSettings { mpa, fall_back: false, ..self })
     }
 }
 
@@ -68,6 +82,21 @@ pub enum CmError {
     TimedOut,
 }
 
+impl CmError {
+    /// What a Responder that does not know enhanced Requests makes of one, or one that is broken.
+    fn is_no_answer(&self) -> bool {
+        match self {
+            CmError::Closed | CmError::TimedOut => true,
+            CmError::Io(error) => matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe),
+            CmError::PrivateData(_)
+            | CmError::Qp(_)
+            | CmError::Rejected(_)
+            | CmError::Setup(_)
+            | CmError::Startup(_) => false,
+        }
+    }
+}
+
 /// A connection: the Queue Pair is in RTS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
@@ -89,9 +118,30 @@ impl Device {
         settings: CmSettings,
         private_data: &PrivateData,
     ) -> Result<Connected, CmError> {
-        let tcp =
-            timeout(settings.startup_timeout, TcpStream::connect(address)).await.map_err(|_| CmError::TimedOut)??;
-        let stream = self.stream_of(tcp, Opener::Here)?;
+        let stream = self.open_stream(address, settings).await?;
+        match (self.start_up(stream, qp, settings, private_data).await, settings.again()) {
+            (Err(error), Some(settings)) if error.is_no_answer() => {
+                let stream = self.open_stream(address, settings).await?;
+                self.start_up(stream, qp, settings, private_data).await
+            }
+            (result, _) => result,
+        }
+    }
+
+    async fn open_stream(&self, address: SocketAddr, settings: CmSettings) -> Result<Stream, CmError> {
+        let connecting = timeout(settings.startup_timeout, TcpStream::connect(address));
+        let tcp = connecting.await.map_err(|_| CmError::TimedOut)??;
+        Ok(self.stream_of(tcp, Opener::Here)?)
+    }
+
+    /// Asks for a connection on `stream`, and joins it with the Queue Pair.
+    async fn start_up(
+        &self,
+        stream: Stream,
+        qp: QpHandle,
+        settings: CmSettings,
+        private_data: &PrivateData,
+    ) -> Result<Connected, CmError> {
         let mut request = Vec::new();
         let deviations = self.verbs(|rnic| rnic.deviations().clone());
         let waiting = WaitReply::start(settings.mpa, private_data, deviations, &mut request)?;

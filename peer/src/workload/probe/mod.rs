@@ -230,8 +230,7 @@ impl Probe {
         let (mut posted, mut completed, mut done) = (0, 0, Done::default());
         while completed < count {
             let room = count.min(completed + OUTSTANDING);
-            let list = (posted..room).map(|_| SendWr::new(OPERATION, operation.clone())).collect();
-            self.endpoint.post(list)?;
+            self.endpoint.post((posted..room).map(|_| SendWr::new(OPERATION, operation.clone())))?;
             posted = room;
             let completion = self.operation_done().await?;
             completed += 1;
