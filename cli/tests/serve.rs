@@ -135,7 +135,7 @@ fn what_is_only_cut_and_late_arrives() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--mangle", "cut=1,delay=10", "--seed", "5"]);
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
     let address =
-        lines.find_map(|line| line.unwrap().strip_prefix("ping, bench and cat on ").map(str::to_owned)).unwrap();
+        lines.find_map(|line| line.unwrap().strip_prefix("ping, probe, bench and cat on ").map(str::to_owned)).unwrap();
     let (host, port) = address.rsplit_once(':').unwrap();
     let ping = ["ping", "-c", "-a", host, "-p", port, "-C", "3", "-S", "5000", "-V", "--mangle", "cut=1,delay=10"];
     let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();

@@ -5,6 +5,8 @@ layer 0, RFC 5041 section 7.2 for layer 1. `provoked` names the requirements tha
 """
 from dataclasses import dataclass, field
 
+from siwlab import EXCHANGED
+
 MIB = 1 << 20
 
 
@@ -105,7 +107,6 @@ by_siw("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 1, 0x00), pr
 by_siw("reads-beyond-ird", ["burst:read:60000:16", "end"], (1, 2, 0x03), weft=["--ird", "1"], variant="mpa1")
 
 # --- refusals by siw
-EXCHANGED = "siw's Terminate has Layer where EType belongs, and EType where Layer belongs"
 by_weft("write-bad-stag", ["writebadkey:100", "end"], (1, 1, 0x00))
 by_weft("write-bad-key", ["write:100:0:1", "end"], (1, 1, 0x00))
 by_weft("write-out-of-bounds", ["writeoob:100", "end"], (1, 1, 0x01))
@@ -135,26 +136,3 @@ SCENARIOS.append(Scenario(
 SCENARIOS.append(Scenario(
     "read-no-right-by-weft", "weft", ["read:64"], siw="-A lw", terminate=("siw", (0, 1, 0x02)),
     departs="siw answers a Read of a region without that right with its octets (RFC 5040 8.1.1, Figure 9: access rights violation)"))
-
-# What siw does against the RFCs, held against their text by hand: requirement -> what it does. README.md has the list.
-PAD = "pad octets are not zero"
-HDRCT = "M, D and R are the low bits of their octet, where reserved bits belong"
-KNOWN = {
-    "MPA-2-5": PAD,
-    "MPA-4.1-3": PAD,
-    "DDP-7.1-17": HDRCT,
-    "RDMAP-3.1-7": HDRCT,
-    "RDMAP-4.2-3": HDRCT,
-    "RDMAP-4.2-5": HDRCT,
-    "RDMAP-4.8-6": HDRCT,
-    "RDMAP-4.8-11": HDRCT,
-    "RDMAP-4.8-16": HDRCT,
-    "RDMAP-4.8-37": HDRCT,
-    "RDMAP-4.8-39": HDRCT,
-    "RDMAP-4.8-40": HDRCT,
-    "DDP-7.2-1": EXCHANGED,
-    "RDMAP-4.8-3": EXCHANGED,
-    "RDMAP-4.8-4": EXCHANGED,
-    "RDMAP-4.8-31": EXCHANGED,
-    "RDMAP-4.8-38": EXCHANGED,
-}

@@ -100,7 +100,7 @@ impl Live {
         let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
         rnic.deviate(settings.deviations.clone());
         let device = Device::new(rnic);
-        let cm = CmSettings { mpa: settings.mpa, startup_timeout: settings.startup_timeout };
+        let cm = CmSettings { mpa: settings.mpa, startup_timeout: settings.startup_timeout, ..CmSettings::default() };
         let listener = Listener::bind(&device, LOOPBACK, cm).map_err(OpenError::Builtin)?;
         let address = listener.local_addr();
         let serving = tokio::spawn(async move {

@@ -130,6 +130,8 @@ pub struct Probe {
     peer: Option<Advertisement>,
     /// Messages that [`Probe::next`] did not give yet.
     arrived: VecDeque<Arrived>,
+    /// A receive is posted, or comes back. With a peer that is content and closes at once none can be posted any more.
+    listens: bool,
 }
 
 impl Probe {
@@ -149,8 +151,8 @@ impl Probe {
         let receives = endpoint.register(slots as usize * room as usize, Access::LOCAL)?;
         endpoint.with_mut(region, |octets| fill(octets, 7, 3))?;
         endpoint.with_mut(source, |octets| fill(octets, 13, 5))?;
-        let arrived = VecDeque::new();
-        let probe = Probe { endpoint, settings, region, source, sink, receives, peer: None, arrived };
+        let (arrived, listens) = (VecDeque::new(), slots > 0);
+        let probe = Probe { endpoint, settings, region, source, sink, receives, peer: None, arrived, listens };
         (0..u64::from(slots)).try_for_each(|slot| probe.post_receive(slot))?;
         Ok(probe)
     }
@@ -301,32 +303,21 @@ impl Probe {
     /// # Errors
     /// The device was closed.
     pub async fn next(&mut self) -> Result<Option<Arrived>, WorkloadError> {
-        let mut over = false;
         loop {
             if let Some(arrived) = self.arrived.pop_front() {
                 return Ok(Some(arrived));
             }
-            let completion = tokio::select! {
-                biased;
-                completion = self.endpoint.any_completion() => completion?,
-                // A side without receives hears of the end all the same.
-                state = self.endpoint.ended() => {
-                    state?;
-                    if over {
-                        return Ok(None);
-                    }
-                    // What completed before the end may have been put there since it was looked for.
-                    over = true;
-                    continue;
-                }
-            };
-            match completion.status {
-                CompletionStatus::Success => self.handle(completion)?,
-                _ => {
-                    self.endpoint.ended().await?;
-                    return Ok(None);
-                }
+            // The end flushes a receive, if one is posted.
+            if !self.listens {
+                self.endpoint.ended().await?;
+                return Ok(None);
             }
+            let completion = self.endpoint.any_completion().await?;
+            if completion.status != CompletionStatus::Success {
+                self.endpoint.ended().await?;
+                return Ok(None);
+            }
+            self.handle(completion)?;
         }
     }
 
@@ -348,8 +339,9 @@ impl Probe {
     /// Takes what arrived, or gives an echo's receive back.
     fn handle(&mut self, completion: WorkCompletion) -> Result<(), WorkloadError> {
         if completion.operation != CompletedOperation::Receive {
-            // A peer that is content may close at once: no receive can be posted any more then, and none is needed.
-            let _ = completion.wr_id.checked_sub(ECHO).map(|slot| self.post_receive(slot));
+            if let Some(slot) = completion.wr_id.checked_sub(ECHO) {
+                self.listens = self.post_receive(slot).is_ok();
+            }
             return Ok(());
         }
         let WorkCompletion { wr_id: slot, solicited, invalidated, immediate, .. } = completion;
@@ -367,9 +359,9 @@ impl Probe {
         if self.settings.echo {
             let payload = Payload::Gather(if part.length == 0 { Vec::new() } else { vec![part] });
             let echo = Operation::Send { payload, solicited: false, invalidate: None };
-            let _ = self.endpoint.post(vec![SendWr::new(ECHO + slot, echo)]);
+            self.listens = self.endpoint.post([SendWr::new(ECHO + slot, echo)]).is_ok();
         } else {
-            let _ = self.post_receive(slot);
+            self.listens = self.post_receive(slot).is_ok();
         }
         Ok(())
     }

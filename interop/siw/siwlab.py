@@ -1,0 +1,128 @@
+"""What `operations`, `endings` and `beside` share: a guest with siw, and the monitor's word on a capture."""
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GUEST = os.path.join(HERE, "run-siw-guest")
+WEFT = os.path.join(HERE, "../../target/release/weft")
+
+# What siw does against the RFCs, held against their text by hand: requirement -> what it does. README.md tells more.
+PAD = "pad octets are not zero"
+HDRCT = "M, D and R are the low bits of their octet, where reserved bits belong"
+EXCHANGED = "siw's Terminate has Layer where EType belongs, and EType where Layer belongs"
+KNOWN = {
+    "MPA-2-5": PAD,
+    "MPA-4.1-3": PAD,
+    "DDP-7.1-17": HDRCT,
+    "RDMAP-3.1-7": HDRCT,
+    "RDMAP-4.2-3": HDRCT,
+    "RDMAP-4.2-5": HDRCT,
+    "RDMAP-4.8-6": HDRCT,
+    "RDMAP-4.8-11": HDRCT,
+    "RDMAP-4.8-16": HDRCT,
+    "RDMAP-4.8-37": HDRCT,
+    "RDMAP-4.8-39": HDRCT,
+    "RDMAP-4.8-40": HDRCT,
+    "DDP-7.2-1": EXCHANGED,
+    "RDMAP-4.8-3": EXCHANGED,
+    "RDMAP-4.8-4": EXCHANGED,
+    "RDMAP-4.8-31": EXCHANGED,
+    "RDMAP-4.8-38": EXCHANGED,
+    "RDMAP-6.2.1-8": "siw resets behind its Terminate when its process is killed",
+}
+
+
+class Failed(Exception):
+    """Something did not come about; the text says what."""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def call(*arguments, timeout=150):
+    """A run-siw-guest command: its status and output."""
+    done = subprocess.run([GUEST, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
+    return done.returncode, done.stdout
+
+
+class Guest:
+    """A running guest; its port 7174 is `port` of the host's loopback interface."""
+
+    def __init__(self, variant, *options):
+        self.port, self.folder = free_port(), None
+        done = subprocess.run(
+            [GUEST, "start", "--variant", variant, "--hostfwd", "%d:7174" % self.port, *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            print("no guest with siw %s: %s" % (variant, done.stderr[-500:]), file=sys.stderr)
+            sys.exit(4)
+        self.folder = done.stdout.strip()
+
+    def run(self, command, timeout=60):
+        """Runs a shell line: its status and output."""
+        return call("exec", "--timeout", str(timeout), self.folder, "--", command, timeout=timeout + 30)
+
+    def serve(self, command):
+        """Starts a shell line that listens on port 7174, and waits until it does: its job."""
+        status, job = call("exec", "-d", "--ready-port", "7174", self.folder, "--", command)
+        if status:
+            raise Failed("nothing listens in the guest: " + job)
+        return job.strip()
+
+    def wait(self, job, timeout=60):
+        return call("wait", "--timeout", str(timeout), self.folder, job, timeout=timeout + 30)
+
+    def stop(self):
+        if self.folder:
+            call("stop", self.folder)
+            self.folder = None
+
+
+class Server:
+    """A weft that listens on a port of its own and says so first."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        listening = re.search(r"listening on .*:(\d+)", line)
+        if not listening:
+            raise Failed("weft does not listen: " + line)
+        self.port = listening[1]
+
+    def end(self, timeout=30):
+        """Its status and output, once it is done."""
+        try:
+            stdout, stderr = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            stdout, _ = self.process.communicate()
+            raise Failed("weft hangs; it printed %s" % stdout) from None
+        return self.process.returncode, stdout + stderr
+
+
+def records(output, kind):
+    """The JSON lines of one kind in what weft printed."""
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def monitor(weft, command, capture):
+    """The lines of `weft dissect` or `weft lint`."""
+    options = ["--all"] if command == "lint" else []
+    done = subprocess.run([weft, command, "--json", *options, capture], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode > 1:
+        raise Failed("%s cannot be read: %s" % (capture, done.stderr))
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def findings(weft, capture):
+    """What the monitor finds in a capture at warning level and above."""
+    return [line for line in monitor(weft, "lint", capture) if line["kind"] == "finding" and line["severity"] != "note"]
