@@ -72,7 +72,7 @@ impl Lane {
         let listens = End::new(listens, &mut rng).map_err(Failed::NoEnd)?;
         let connects = End::new(connects, &mut rng).map_err(Failed::NoEnd)?;
         let remotes = [listens.ground.remote(), connects.ground.remote()];
-        let settings = CmSettings { mpa: drawn_mpa(&mut rng), startup_timeout: STARTUP };
+        let settings = CmSettings { mpa: drawn_mpa(&mut rng), startup_timeout: STARTUP, ..CmSettings::default() };
         let data = PrivateData::new(vec![0x5a; rng.usize(0..20)]).unwrap_or_default();
         let (mut other, none) = (rng.fork(), PrivateData::default());
         let both = async {
