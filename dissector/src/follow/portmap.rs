@@ -114,9 +114,17 @@ pub(crate) struct Transaction {
     pub(crate) deny: Option<PmSeen>,
     /// Was there a PMAck?
     acknowledged: bool,
+    /// PMReqs, and answers to them.
+    requests: u32,
+    answers: u32,
 }
 
 impl Transaction {
+    /// Is there an answer for each PMReq? Else one that the capture missed may be the one that was taken.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.answers >= self.requests
+    }
+
     fn is_answered(&self) -> bool {
         !self.accepts.is_empty() || self.deny.is_some()
     }
@@ -170,7 +178,10 @@ impl Transactions {
                 Some(Side::Client) => !kept.accepts.is_empty() && !kept.acknowledged,
                 _ => !kept.is_answered(),
             };
-            due.then_some(kept)
+            // A client that starts anew may connect from the same port; it hardly asks from the same one.
+            let client = if seen.side() == Some(Side::Client) { seen.src } else { seen.dst };
+            let same_client = kept.ways.iter().any(|(src, _)| *src == client);
+            (due && same_client && seen.time.saturating_sub(kept.latest) <= IN_FLIGHT).then_some(kept)
         };
         self.known(seen).or_else(by_end).or_else(by_handle)
     }
@@ -198,12 +209,14 @@ impl Transactions {
             (Some(Side::Client), MessageType::PM_REQ) => self.request(seen),
             (Some(Side::Client), MessageType::PM_ACK) => self.update(&seen, |kept| kept.acknowledged = true),
             (Some(Side::Server), MessageType::PM_ACCEPT) => self.update(&seen, |kept| {
+                kept.answers = kept.answers.saturating_add(1);
                 let same = |it: &PmSeen| it.service() == seen.service() && it.src == seen.src;
                 if kept.accepts.len() < MOST_ACCEPTS && !kept.accepts.iter().any(same) {
                     kept.accepts.push(seen);
                 }
             }),
             (Some(Side::Server), MessageType::PM_DENY) => self.update(&seen, |kept| {
+                kept.answers = kept.answers.saturating_add(1);
                 kept.deny.get_or_insert(seen);
             }),
             _ => {}
@@ -214,6 +227,7 @@ impl Transactions {
         let again = self.known(&seen).is_some_and(|known| seen.has_four_tuple_of(&known.request));
         if again {
             return self.update(&seen, |kept| {
+                kept.requests = kept.requests.saturating_add(1);
                 if kept.ways.len() < MOST_WAYS && !kept.ways.contains(&(seen.src, seen.dst)) {
                     kept.ways.push((seen.src, seen.dst));
                 }
@@ -231,6 +245,8 @@ impl Transactions {
             accepts: Vec::new(),
             deny: None,
             acknowledged: false,
+            requests: 1,
+            answers: 0,
         });
         if self.kept.len() > MOST {
             self.forget();
@@ -297,6 +313,9 @@ mod tests {
     fn what_is_old_is_not_known_any_more() {
         let mut transactions = Transactions::default();
         transactions.note(seen(0x04, 1, 0));
+        // With another AssocHandle it is known for less long: another PMReq of the same end may have been missed.
+        assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT)).is_some());
+        assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
         assert!(transactions.of(&seen(0x14, 1, LIFETIME)).is_some());
         assert!(transactions.of(&seen(0x14, 1, LIFETIME + 1)).is_none());
     }

@@ -1,6 +1,7 @@
 //! A PMAck against its PMAccept (section 7.4).
 //!
-//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses; the PMAck has to fit one of them.
+//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses; the PMAck has to fit one of them. Where the capture
+//! has fewer answers than PMReqs, it may fit one that is not there.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -39,8 +40,12 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let expected = format!("from {client}, where the PMReq came from");
         findings.in_frame(requirement!("PM-7.4-45"), direction, seen.frame, &expected, format!("from {}", seen.src));
     }
+    if !transaction.is_whole() {
+        return;
+    }
     if transaction.accepts.is_empty() {
-        if transaction.deny.is_some() {
+        // One that names something else belongs to a PMAccept that the capture does not show, or not yet.
+        if transaction.deny.is_some_and(|deny| deny.raw.ap_port == seen.raw.ap_port) {
             let found = "a PMAck".to_owned();
             findings.in_frame(requirement!("PM-7.4-65"), direction, seen.frame, "nothing behind a PMDeny", found);
         }
@@ -124,7 +129,7 @@ mod tests {
 
     fn denied_and_acknowledged() -> Datagrams {
         let mut wire = denied(|_| {});
-        wire.put(0, &Say::new(ACK).octets());
+        wire.put(0, &say(ACK, |octets| octets[4..6].fill(0)).octets());
         wire
     }
 

@@ -17,6 +17,8 @@ mod answer;
 mod connection;
 mod kind;
 mod message;
+#[cfg(test)]
+mod odd;
 mod request;
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,98 @@
+//! Legal exchanges that look odd, whole and as captures mangle them: no rule fires. One datagram is missed at a time: a repeated PMReq that
+//! is missed together with its answer leaves what a wrong PMAck would leave.
+
+use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, say};
+
+/// From which end, and what: client and server, the server to the client's older self, and that.
+type Story = Vec<(usize, Vec<u8>)>;
+
+fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
+    say(first, |octets| {
+        octets[4..6].copy_from_slice(&ap_port.to_be_bytes());
+        octets[6..8].copy_from_slice(&cp_port.to_be_bytes());
+        octets[15] = handle;
+    })
+    .octets()
+}
+
+fn stories() -> Vec<Story> {
+    vec![
+        // A PMReq that is sent again is answered twice, by addresses that take turns; the later answer arrives first.
+        vec![
+            (0, with(REQ, 5001, 1, 1)),
+            (0, with(REQ, 5001, 1, 1)),
+            (1, with(ACCEPT, 7001, 1, 1)),
+            (1, with(ACCEPT, 7002, 1, 1)),
+            (0, with(ACK, 7002, 1, 1)),
+        ],
+        // The service goes while the first answer is on its way; that one is taken.
+        vec![
+            (0, with(REQ, 5001, 1, 1)),
+            (1, with(ACCEPT, 7001, 1, 1)),
+            (0, with(REQ, 5001, 1, 1)),
+            (1, with(DENY, 0, 1, 1)),
+            (0, with(ACK, 7001, 1, 1)),
+        ],
+        // The client's host starts anew, and the same connection is asked for with another AssocHandle.
+        vec![
+            (3, with(REQ, 5001, 1, 1)),
+            (0, with(REQ, 5001, 1, 9)),
+            (2, with(ACCEPT, 7001, 1, 1)),
+            (1, with(ACCEPT, 7001, 1, 9)),
+            (0, with(ACK, 7001, 1, 9)),
+        ],
+        // Three at once, answered in another order.
+        vec![
+            (0, with(REQ, 5001, 1, 1)),
+            (0, with(REQ, 5002, 2, 2)),
+            (0, with(REQ, 5003, 3, 3)),
+            (1, with(DENY, 5003, 3, 3)),
+            (1, with(ACCEPT, 7002, 2, 2)),
+            (0, with(ACK, 7002, 2, 2)),
+            (1, with(ACCEPT, 7001, 1, 1)),
+            (0, with(ACK, 7001, 1, 1)),
+        ],
+    ]
+}
+
+fn blames(story: &Story) -> Vec<String> {
+    let mut wire = Datagrams::default();
+    for (from, octets) in story {
+        let older = "10.0.0.2:40009".parse().unwrap();
+        let server = Datagrams::ENDS[1].parse().unwrap();
+        match from {
+            2 => wire.put_between(server, older, octets),
+            3 => wire.put_between(older, server, octets),
+            _ => wire.put(*from, octets),
+        }
+    }
+    wire.errors().iter().map(|finding| format!("{} in frame {}", finding.requirement, finding.frame)).collect()
+}
+
+#[test]
+fn what_is_legal_is_not_blamed() {
+    let mut told = 0;
+    for (number, story) in stories().iter().enumerate() {
+        let mut mangled = vec![story.clone()];
+        for at in 0..story.len() {
+            let mut missed = story.clone();
+            missed.remove(at);
+            let mut twice = story.clone();
+            twice.insert(at, story[at].clone());
+            let mut late = story.clone();
+            let datagram = late.remove(at);
+            late.push(datagram);
+            mangled.extend([missed, twice, late]);
+            for other in 0..at {
+                let mut swapped = story.clone();
+                swapped.swap(at, other);
+                mangled.push(swapped);
+            }
+        }
+        for (way, mangled) in mangled.iter().enumerate() {
+            assert_eq!(blames(mangled), [""; 0], "story {number}, way {way}: {mangled:02x?}");
+            told += 1;
+        }
+    }
+    println!("{told} captures without blame");
+}
