@@ -176,7 +176,7 @@ async fn what_nobody_acknowledges_expires() {
 async fn a_tape_has_each_datagram() {
     let server = server("127.0.0.1:0", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
     let tape = Tape::default();
-    let client = PmClient::bind_to(&[at("127.0.0.1:0")], quick(), Some(tape.clone())).unwrap();
+    let client = PmClient::bind_to(&[at("127.0.0.1:0")], quick(), Some(&tape)).unwrap();
     let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
     client.resolve(ask).await.unwrap();
     let told: Vec<_> = tape

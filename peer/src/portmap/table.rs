@@ -154,8 +154,8 @@ impl Table {
         let entry = self.entry(asked).filter(|entry| entry.available)?;
         let (target, made) = match &entry.mapping.target {
             Target::Fixed(addresses) => {
-                let turn = (0..addresses.len()).map(|step| (entry.next + step) % addresses.len());
-                let at = turn.filter(|at| addresses.get(*at).is_some_and(|it| !entry.down.contains(it))).next()?;
+                let mut turn = (0..addresses.len()).map(|step| (entry.next + step) % addresses.len());
+                let at = turn.find(|at| addresses.get(*at).is_some_and(|it| !entry.down.contains(it)))?;
                 entry.next = at + 1;
                 (*addresses.get(at)?, false)
             }

@@ -60,7 +60,7 @@ fn it_serves_the_same_question_alone() {
     let mut client = answered(255);
     let changes: [&dyn Fn(&mut weft_peer::portmap::Ask); 3] =
         [&|ask| ask.service.set_port(5002), &|ask| ask.mapper = at("10.0.0.9:3935"), &|ask| {
-            ask.connecting = at("10.0.0.4:40001")
+            ask.connecting = at("10.0.0.4:40001");
         }];
     for change in changes {
         let mut other = ask();

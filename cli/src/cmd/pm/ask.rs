@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ..ClientSettings::default()
         };
         let local = if mapper.is_ipv4() == connecting.is_ipv4() { connecting.ip() } else { unspecified(mapper) };
-        let client = PmClient::bind_to(&[SocketAddr::new(local, 0)], settings, tape)
+        let client = PmClient::bind_to(&[SocketAddr::new(local, 0)], settings, tape.as_ref())
             .map_err(|error| BadInput(format!("cannot ask from {local}: {error}")))?;
         let ask = Ask { mapper, service, connecting };
         let outcome = tokio::select! {

@@ -84,9 +84,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut server = if arguments.listen.is_empty() {
             let any = |ip| SocketAddr::new(ip, UDP_PORT);
             let both = [any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))];
-            bind(&both, settings, table, tape)?
+            bind(&both, settings, table, tape.as_ref())?
         } else {
-            bind(&arguments.listen, settings, table, tape)?
+            bind(&arguments.listen, settings, table, tape.as_ref())?
         };
         for address in server.local_addrs() {
             say!("listening on {address}");
@@ -114,7 +114,7 @@ fn bind(
     addresses: &[SocketAddr],
     settings: ServerSettings,
     table: Table,
-    tape: Option<weft_peer::driver::Tape>,
+    tape: Option<&weft_peer::driver::Tape>,
 ) -> anyhow::Result<PmServer> {
     PmServer::bind(addresses, settings, table, tape).map_err(|error| {
         let all: Vec<String> = addresses.iter().map(ToString::to_string).collect();

@@ -187,9 +187,9 @@ mod tests {
             wire.put(0, &Say::new(REQ).octets());
             let octets = say(first, |_| {}).octets();
             if elsewhere {
-                wire.put_from(other_end(1), 0, &octets)
+                wire.put_from(other_end(1), 0, &octets);
             } else {
-                wire.put(1, &octets)
+                wire.put(1, &octets);
             }
             wire
         };

@@ -65,37 +65,45 @@ mod tests {
         wire
     }
 
-    fn other_service(octets: &mut Vec<u8>) {
+    fn other_service(octets: &mut [u8]) {
         octets[5] ^= 1;
     }
 
-    fn other_end_of_it(octets: &mut Vec<u8>) {
+    fn other_end_of_it(octets: &mut [u8]) {
         octets[7] ^= 1;
     }
 
-    fn other_handle(octets: &mut Vec<u8>) {
+    fn other_handle(octets: &mut [u8]) {
         octets[15] ^= 1;
         octets[7] ^= 1;
     }
 
     #[test]
     fn repetitions_do_not_change() {
-        proves(requirement!("PM-7.5.1-5"), &two(false, 1, other_service), &two(false, 1, |_| {}));
-        proves(requirement!("PM-7.5.1-5"), &two(false, 1, |octets| octets[35] ^= 1), &two(true, 1, other_service));
+        proves(requirement!("PM-7.5.1-5"), &two(false, 1, |octets| other_service(octets)), &two(false, 1, |_| {}));
+        proves(
+            requirement!("PM-7.5.1-5"),
+            &two(false, 1, |octets| octets[35] ^= 1),
+            &two(true, 1, |octets| other_service(octets)),
+        );
     }
 
     #[test]
     fn handles_differ() {
-        let wrong = two(false, 1, other_end_of_it);
-        proves(requirement!("PM-7.3.1.8-1"), &wrong, &two(false, 1, other_handle));
+        let wrong = two(false, 1, |octets| other_end_of_it(octets));
+        proves(requirement!("PM-7.3.1.8-1"), &wrong, &two(false, 1, |octets| other_handle(octets)));
         // Behind its answer, or when nobody waits for one any more, a handle is free.
-        proves(requirement!("PM-7.4-12"), &wrong, &two(true, 1, other_end_of_it));
-        proves(requirement!("PM-7.4-12"), &wrong, &two(false, 6, other_end_of_it));
+        proves(requirement!("PM-7.4-12"), &wrong, &two(true, 1, |octets| other_end_of_it(octets)));
+        proves(requirement!("PM-7.4-12"), &wrong, &two(false, 6, |octets| other_end_of_it(octets)));
     }
 
     #[test]
     fn the_three_tuple_is_not_used_again_while_a_packet_may_live() {
-        proves(requirement!("PM-7.5.1-1"), &two(true, 119, other_service), &two(true, 121, other_service));
+        proves(
+            requirement!("PM-7.5.1-1"),
+            &two(true, 119, |octets| other_service(octets)),
+            &two(true, 121, |octets| other_service(octets)),
+        );
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl PmClient {
     ///
     /// # Errors
     /// No socket can be bound.
-    pub fn bind(settings: ClientSettings, tape: Option<Tape>) -> io::Result<Self> {
+    pub fn bind(settings: ClientSettings, tape: Option<&Tape>) -> io::Result<Self> {
         let any = |ip| SocketAddr::new(ip, 0);
         Self::bind_to(&[any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))], settings, tape)
     }
@@ -63,11 +63,11 @@ impl PmClient {
     ///
     /// # Errors
     /// None of them can be bound.
-    pub fn bind_to(addresses: &[SocketAddr], settings: ClientSettings, tape: Option<Tape>) -> io::Result<Self> {
+    pub fn bind_to(addresses: &[SocketAddr], settings: ClientSettings, tape: Option<&Tape>) -> io::Result<Self> {
         let clock = Clock::start();
         let (mut sockets, mut failed) = ([None, None], None);
         for address in addresses {
-            match Socket::bind(Role::Client, *address, clock, tape.clone()) {
+            match Socket::bind(Role::Client, *address, clock, tape.cloned()) {
                 Ok(socket) => sockets[usize::from(address.is_ipv6())] = Some(socket),
                 Err(error) => failed = Some(error),
             }

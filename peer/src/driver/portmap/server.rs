@@ -43,7 +43,7 @@ impl PmServer {
         addresses: &[SocketAddr],
         settings: ServerSettings,
         table: Table,
-        tape: Option<Tape>,
+        tape: Option<&Tape>,
     ) -> io::Result<Self> {
         let clock = Clock::start();
         let (sender, events) = mpsc::channel(EVENTS);
@@ -51,7 +51,7 @@ impl PmServer {
         let shared = Arc::new(Shared { clock, machine, events: sender, changed: Notify::new() });
         let mut sockets = Vec::new();
         for address in addresses {
-            sockets.push(Socket::bind(Role::Server, *address, clock, tape.clone())?);
+            sockets.push(Socket::bind(Role::Server, *address, clock, tape.cloned())?);
         }
         let addresses = sockets.iter().map(Socket::local).collect();
         let mut tasks = JoinSet::new();
