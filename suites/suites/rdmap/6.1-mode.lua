@@ -36,7 +36,7 @@ case {
     t:good_exchange()
 
     local BOTH = { "RDMAP-8.1.1-8", "RDMAP-8.1.1-9" }
-    local stags, steps, told = {}, {}, {}
+    local conns, stags, steps, told = {}, {}, {}, {}
     for number = 1, 8 do
       local conn, op = t:operate()
       stags[number] = op.stag >> 8
@@ -45,6 +45,10 @@ case {
         local step = stags[number] - stags[number - 1]
         steps[step] = (steps[step] or 0) + 1
       end
+      -- It stays: an STag that is free again may come again.
+      conns[number] = conn
+    end
+    for _, conn in ipairs(conns) do
       conn:reset()
     end
     local most = 0
