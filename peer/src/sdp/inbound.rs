@@ -48,7 +48,8 @@ impl Connection {
         let place = (buffer, length(from), length(payload.len()));
         self.body(now, &message, arrival, place)?;
         self.has_seen(message.mseq_ack);
-        if self.credits.frozen.is_some() {
+        // The peer has to send none with payload now (sections 11.2 and 11.3).
+        if self.credits.frozen.is_some() && payload.is_empty() {
             self.pool.make_up(&mut self.out);
             self.credits.posted = self.pool.posted();
         }

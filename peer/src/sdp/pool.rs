@@ -37,9 +37,11 @@ impl Pool {
     }
 
     /// A message came while MSeqAck is held back (section 9.5.4): to the peer it looks as if its buffer were in use for ever. One
-    /// more is posted in its place, so that the window stays as it was; with three buffers the peer would soon be mute.
+    /// more is posted in its place, so that the window stays as it was; with three buffers the peer would soon be mute. A peer that
+    /// never answers a read must not get buffers without end: there are never more than four times as many as otherwise.
     pub(super) fn make_up(&mut self, out: &mut VecDeque<Output>) {
-        if self.posted() < u16::MAX - 1 {
+        let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
+        if self.wanted().max(self.posted.len() + self.kept.len()) < most {
             self.extra += 1;
             self.post_new(out);
         }
@@ -109,7 +111,7 @@ impl Pool {
     pub(super) fn resize(&mut self, size: u32, out: &mut VecDeque<Output>) {
         let grows = size > self.size;
         self.size = size;
-        let room = usize::from(u16::MAX) - self.posted.len();
+        let room = usize::from(u16::MAX).saturating_sub(self.posted.len());
         for _ in 0..if grows { room.min(usize::from(self.target)) } else { 0 } {
             self.post_new(out);
         }

@@ -83,6 +83,11 @@ impl Host {
         self.regions.len()
     }
 
+    /// Private Buffers that are posted.
+    pub(crate) fn posted(&self) -> usize {
+        self.posted.len()
+    }
+
     /// Does all that the machine wants done.
     pub(crate) fn run(&mut self, now: Instant) {
         loop {

@@ -11,6 +11,7 @@ mod model;
 mod modes;
 mod random;
 mod resizing;
+mod rules;
 mod startup;
 mod wire;
 mod world;

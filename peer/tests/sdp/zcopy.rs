@@ -11,7 +11,7 @@ use crate::wire::{sink_ah, src_ah, word};
 
 pub(crate) const POLICY: Policy = crate::POLICY;
 pub(crate) const SEND_SM: u8 = 4;
-const RDMA_WR_COMPL: u8 = 5;
+pub(crate) const RDMA_WR_COMPL: u8 = 5;
 pub(crate) const RDMA_RD_COMPL: u8 = 6;
 pub(crate) const MODE_CHANGE: u8 = 7;
 pub(crate) const SRC_AVAIL_CANCEL: u8 = 8;
@@ -120,7 +120,7 @@ fn src_avails_in_pipelined_mode() {
 }
 
 /// Gives the read that the machine asks for, and answers it.
-fn serve_read(bench: &mut Bench) -> (u32, u64, u32) {
+pub(crate) fn serve_read(bench: &mut Bench) -> (u32, u64, u32) {
     let items = bench.all();
     let Some(Item::ReadRequest { op, stag, va, len }) =
         items.iter().find(|item| matches!(item, Item::ReadRequest { .. })).cloned()

@@ -1,0 +1,20 @@
+//! A peer that breaks the rules: the machine stays within its bounds, and ends the connection where going on would harm the user.
+
+use crate::host::Item;
+use crate::wire::src_ah;
+use crate::zcopy::{DATA, POLICY, SRC_AVAIL, SRC_AVAIL_CANCEL, bench};
+
+/// While a SrcAvailCancel waits for a read that is never answered, each message has its buffer made up for; not without end.
+#[test]
+fn a_read_that_is_never_answered_makes_few_private_buffers() {
+    let mut bench = bench(POLICY);
+    bench.receive(1, 100);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    assert!(bench.all().iter().any(|item| matches!(item, Item::ReadRequest { .. })));
+    bench.hear(SRC_AVAIL_CANCEL, &[]);
+    for _ in 0..200 {
+        bench.hear(DATA, &[]);
+    }
+    assert!(!bench.is_aborted());
+    assert_eq!(bench.host.posted(), 64, "four times as many as there are otherwise");
+}
