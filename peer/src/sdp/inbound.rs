@@ -104,7 +104,7 @@ impl Connection {
                 }
             }
             Body::SinkCancelAck => self.sink.sink_cancel_ack(&mut self.out)?,
-            Body::ChRcvBuf(header) => self.ch_rcv_buf(header.des_sz, message.mseq_ack),
+            Body::ChRcvBuf(header) => self.ch_rcv_buf(header.des_sz, message.mseq_ack)?,
             Body::ChRcvBufAck(header) => {
                 let size = self.resize.acknowledged(header.act_sz)?;
                 self.out.push_back(Output::Event(Event::Resized(size)));
@@ -159,14 +159,19 @@ impl Connection {
         Ok(())
     }
 
-    fn ch_rcv_buf(&mut self, wanted: u32, mseq_ack: u32) {
+    fn ch_rcv_buf(&mut self, wanted: u32, mseq_ack: u32) -> Result<(), Violation> {
+        if self.resize.answer.is_some() {
+            // SDP-10.6-19.
+            return Err(Violation::OutOfPlace(Mid::CH_RCV_BUF));
+        }
         if !self.resize.answers(self.role, mseq_ack) {
-            return;
+            return Ok(());
         }
         let size = resize::granted(wanted, self.pool.size(), self.settings.max_recv_size);
         self.pool.resize(size, &mut self.out);
         self.credits.posted = self.pool.posted();
         self.resize.answer = Some(size);
+        Ok(())
     }
 }
 

@@ -107,12 +107,13 @@ impl Pool {
     }
 
     /// From now on buffers have this size. When it grows, new ones are posted at once beside the old ones: the peer's messages
-    /// have to use those up (section 10.6.2).
+    /// have to use those up (section 10.6.2). However often it grows, there are no more than twice as many as there shall be.
     pub(super) fn resize(&mut self, size: u32, out: &mut VecDeque<Output>) {
         let grows = size > self.size;
         self.size = size;
-        let room = usize::from(u16::MAX).saturating_sub(self.posted.len());
-        for _ in 0..if grows { room.min(usize::from(self.target)) } else { 0 } {
+        let most = usize::from(self.target).saturating_mul(2).min(usize::from(u16::MAX));
+        let missing = most.saturating_sub(self.posted.len() + self.kept.len());
+        for _ in 0..if grows { missing } else { 0 } {
             self.post_new(out);
         }
     }
@@ -164,6 +165,18 @@ mod tests {
         // From here on the new ones go round.
         assert!(pool.filled(PrivateBuffer(3)) && pool.free(PrivateBuffer(3), &mut out));
         assert_eq!(out.pop_front(), Some(Output::Receive { buffer: PrivateBuffer(3), octets: 200 }));
+    }
+
+    #[test]
+    fn growing_again_posts_what_is_missing() {
+        let (mut pool, mut out) = (Pool::new(100, 3), VecDeque::new());
+        pool.fill(&mut out);
+        pool.resize(200, &mut out);
+        assert!(pool.filled(PrivateBuffer(0)) && !pool.free(PrivateBuffer(0), &mut out));
+        for size in 201..300 {
+            pool.resize(size, &mut out);
+            assert_eq!(pool.posted(), 6);
+        }
     }
 
     #[test]

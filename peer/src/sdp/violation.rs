@@ -25,7 +25,8 @@ pub enum Violation {
         /// MSeq sent last.
         sent: u32,
     },
-    /// A message that has no place here: Hello twice, something other than HelloAck first, data behind DisConn.
+    /// A message that has no place here: Hello twice, something other than HelloAck first, data behind DisConn,
+    /// ChRcvBuf in front of the answer to the last one.
     #[error("{0} is out of place")]
     OutOfPlace(Mid),
     /// A message that the Mode of the half-connection does not allow.

@@ -1,8 +1,10 @@
 //! A peer that breaks the rules: the machine stays within its bounds, and ends the connection where going on would harm the user.
 
 use crate::host::Item;
-use crate::wire::src_ah;
+use crate::wire::{src_ah, word};
 use crate::zcopy::{DATA, POLICY, SRC_AVAIL, SRC_AVAIL_CANCEL, bench};
+
+const CH_RCV_BUF: u8 = 0x0b;
 
 /// While a SrcAvailCancel waits for a read that is never answered, each message has its buffer made up for; not without end.
 #[test]
@@ -17,4 +19,14 @@ fn a_read_that_is_never_answered_makes_few_private_buffers() {
     }
     assert!(!bench.is_aborted());
     assert_eq!(bench.host.posted(), 64, "four times as many as there are otherwise");
+}
+
+/// Section 10.6: no second ChRcvBuf before the ChRcvBufAck, which waits for the old buffers here.
+#[test]
+fn a_change_of_size_in_front_of_the_last_ones_answer_ends_the_connection() {
+    let mut bench = bench(POLICY);
+    bench.hear(CH_RCV_BUF, &word(500));
+    assert!(!bench.is_aborted());
+    bench.hear(CH_RCV_BUF, &word(37));
+    assert!(bench.is_aborted());
 }
