@@ -125,7 +125,8 @@ impl Connection {
         if open || decided {
             self.credits.frozen = Some(mseq);
         }
-        if !open && decided {
+        let again = self.control.contains(&Control::SrcCanceled { send_sm: false });
+        if !open && decided && !again {
             self.control.push_back(Control::SrcCanceled { send_sm: false });
         }
     }

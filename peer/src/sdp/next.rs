@@ -80,16 +80,17 @@ impl Connection {
 
     /// The oldest answer. One that credit does not allow holds up everything behind it, since it tells of what came before.
     fn answer_now(&mut self) -> bool {
-        let Some(control) = self.control.front().copied() else { return false };
-        if let Control::SrcCanceled { send_sm } = control {
+        let control = loop {
+            let Some(control) = self.control.front().copied() else { return false };
+            let Control::SrcCanceled { send_sm } = control else { break control };
             // Its SendSm acknowledges the SrcAvailCancel.
             self.credits.frozen = None;
             self.pool.thaw();
-            if !send_sm {
-                self.control.pop_front();
-                return self.answer_now();
+            if send_sm {
+                break control;
             }
-        }
+            self.control.pop_front();
+        };
         if !self.credits.allow(false) {
             return false;
         }

@@ -2,7 +2,7 @@
 
 use crate::host::Item;
 use crate::wire::{src_ah, word};
-use crate::zcopy::{DATA, POLICY, SRC_AVAIL, SRC_AVAIL_CANCEL, bench};
+use crate::zcopy::{DATA, POLICY, SEND_SM, SRC_AVAIL, SRC_AVAIL_CANCEL, bench};
 
 const CH_RCV_BUF: u8 = 0x0b;
 
@@ -29,4 +29,21 @@ fn a_change_of_size_in_front_of_the_last_ones_answer_ends_the_connection() {
     assert!(!bench.is_aborted());
     bench.hear(CH_RCV_BUF, &word(37));
     assert!(bench.is_aborted());
+}
+
+/// A SendSm waits for credit, and the peer revokes its SrcAvail over and over.
+#[test]
+fn many_revocations_are_one() {
+    let mut bench = bench(POLICY);
+    bench.send(1, 150);
+    assert_eq!(bench.mids(), [SRC_AVAIL]);
+    bench.bufs = 0;
+    bench.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());
+    bench.wait();
+    for _ in 0..20_000 {
+        bench.hear(SRC_AVAIL_CANCEL, &[]);
+    }
+    bench.bufs = 16;
+    bench.hear(DATA, &[]);
+    assert_eq!(bench.mids().first(), Some(&SEND_SM));
 }
