@@ -5,8 +5,12 @@ use super::hello::{self, Agreed, Refusal};
 use super::next::Control;
 use super::resize::Resize;
 use super::startup::Progress;
-use super::{Event, OpId, Output, PrivateBuffer, Start};
+use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::time::Instant;
+
+/// Answers that may be due beside those to SrcAvails, of which each has two at most: SinkCancelAck, the end of a SrcAvailCancel,
+/// RdmaWrCompl, the first update. More are due only to a peer that does not wait where it has to (sections 9.5.4, 9.5.5, 11.3).
+const MOST_BESIDE: usize = 8;
 
 /// What arrives.
 impl Connection {
@@ -102,6 +106,12 @@ impl Connection {
             self.begin_abort(now, Some(violation));
         }
         self.advance();
+        if self.close.is_aborting() {
+            // Nothing goes out behind AbortConn.
+            self.control.retain(|control| *control == Control::AbortConn);
+        } else if self.control.len() > MOST_BESIDE + 2 * usize::from(self.settings.max_adverts) {
+            self.begin_abort(now, Some(Violation::Unacknowledged(self.control.len())));
+        }
         self.watch_for_deadlock(now);
     }
 

@@ -349,7 +349,16 @@ impl Connection {
     }
 
     pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = super::sink::Answer>) {
-        self.control.extend(answers.into_iter().map(Control::from));
+        for answer in answers.into_iter().map(Control::from) {
+            match (self.control.back_mut(), answer) {
+                // Both are of one SrcAvail, and the first did not go out: it takes one message to tell.
+                (Some(Control::RdmaRdCompl { len, last: end @ None }), Control::RdmaRdCompl { len: more, last }) => {
+                    *len = len.saturating_add(more);
+                    *end = last;
+                }
+                _ => self.control.push_back(answer),
+            }
+        }
     }
 
     pub(super) fn new_op(&mut self, what: Op) -> OpId {

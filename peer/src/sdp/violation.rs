@@ -73,6 +73,9 @@ pub enum Violation {
     /// More advertisements than this side offered to keep.
     #[error("more than {0} advertisements are outstanding")]
     TooManyAdverts(u16),
+    /// New requests before the answers to the old ones, which wait for credit.
+    #[error("{0} answers are due, which is more than a peer may ask for before it has some")]
+    Unacknowledged(usize),
     /// ChRcvBufAck without ChRcvBuf, or with a size that the request does not allow.
     #[error("ChRcvBufAck of {found} octets, where {expected}")]
     Resize {
@@ -91,7 +94,10 @@ impl Violation {
             Violation::Malformed(error) => error.requirement.unwrap_or(requirement!("SDP-8.2.2-11")),
             Violation::Sequence { .. } => requirement!("SDP-6.1.5-2"),
             Violation::AheadOfSent { .. } => requirement!("SDP-6.1.6-1"),
-            Violation::OutOfPlace(_) | Violation::Unmatched(_) | Violation::Resize { .. } => {
+            Violation::OutOfPlace(_)
+            | Violation::Unmatched(_)
+            | Violation::Unacknowledged(_)
+            | Violation::Resize { .. } => {
                 requirement!("SDP-8.2.2-10")
             }
             Violation::Mode { mid: Mid::SINK_AVAIL, .. } => requirement!("SDP-12-20"),

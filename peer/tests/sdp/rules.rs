@@ -1,8 +1,12 @@
 //! A peer that breaks the rules: the machine stays within its bounds, and ends the connection where going on would harm the user.
 
+use weft_peer::sdp::{Policy, ReceiveEnd};
+
 use crate::host::Item;
 use crate::wire::{src_ah, word};
-use crate::zcopy::{DATA, POLICY, SEND_SM, SRC_AVAIL, SRC_AVAIL_CANCEL, bench};
+use crate::zcopy::{
+    DATA, POLICY, RDMA_RD_COMPL, SEND_SM, SRC_AVAIL, SRC_AVAIL_CANCEL, bench, pipelined, received, serve_read,
+};
 
 const CH_RCV_BUF: u8 = 0x0b;
 
@@ -46,4 +50,35 @@ fn many_revocations_are_one() {
     bench.bufs = 16;
     bench.hear(DATA, &[]);
     assert_eq!(bench.mids().first(), Some(&SEND_SM));
+}
+
+/// A peer that gives no credit cannot be answered; what it asks for is not kept without end.
+#[test]
+fn answers_that_cannot_go_out_are_few() {
+    let mut bench = pipelined(POLICY);
+    bench.bufs = 0;
+    // MaxAdverts is 16: two answers for each SrcAvail, and a few.
+    for pair in 0..41 {
+        assert!(!bench.is_aborted(), "after {pair} pairs");
+        bench.hear(SRC_AVAIL, &src_ah(50, 7, 0));
+        bench.hear(SRC_AVAIL_CANCEL, &[]);
+    }
+    assert!(bench.is_aborted());
+}
+
+/// The same with a peer that keeps the rules: what was read of one SrcAvail is told at once, however many reads it took.
+#[test]
+fn many_reads_of_one_src_avail_are_one_answer() {
+    let mut bench = pipelined(Policy { max_read: 1, read_batch: 1, ..POLICY });
+    bench.bufs = 0;
+    bench.hear(SRC_AVAIL, &src_ah(100, 7, 0));
+    bench.receive(1, 100);
+    for _ in 0..100 {
+        serve_read(&mut bench);
+    }
+    bench.bufs = 16;
+    bench.hear(DATA, &[]);
+    let said = bench.said();
+    assert_eq!((said[0].mid, said[0].word(0), said[0].invalidate), (RDMA_RD_COMPL, 100, Some(7)));
+    assert_eq!(bench.events(), [received(1, 100, ReceiveEnd::More)]);
 }
