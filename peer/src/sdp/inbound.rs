@@ -66,6 +66,9 @@ impl Connection {
         let most = self.settings.max_adverts;
         let payload = place.2;
         if payload > 0 {
+            if self.sink.comes_too_early(payload) {
+                return Err(Violation::BehindSrcAvail(message.mid()));
+            }
             let urgent = message.flags.oob_pres;
             self.sink.arrived(place, urgent, &mut self.out);
         }

@@ -73,6 +73,9 @@ pub enum Violation {
     /// More advertisements than this side offered to keep.
     #[error("more than {0} advertisements are outstanding")]
     TooManyAdverts(u16),
+    /// Payload behind a SrcAvail that is not Processed, and no SendSm asked for it.
+    #[error("{0} with payload behind a SrcAvail that is not Processed")]
+    BehindSrcAvail(Mid),
     /// New requests before the answers to the old ones, which wait for credit.
     #[error("{0} answers are due, which is more than a peer may ask for before it has some")]
     Unacknowledged(usize),
@@ -100,6 +103,7 @@ impl Violation {
             | Violation::Resize { .. } => {
                 requirement!("SDP-8.2.2-10")
             }
+            Violation::BehindSrcAvail(_) => requirement!("SDP-11.2-6"),
             Violation::Mode { mid: Mid::SINK_AVAIL, .. } => requirement!("SDP-12-20"),
             Violation::Mode { .. } => requirement!("SDP-12-17"),
             Violation::Transition { .. } => requirement!("SDP-12-1"),

@@ -1,6 +1,6 @@
 //! A peer that breaks the rules: the machine stays within its bounds, and ends the connection where going on would harm the user.
 
-use weft_peer::sdp::{Policy, ReceiveEnd};
+use weft_peer::sdp::{Policy, ReceiveEnd, SrcAvailAnswer};
 
 use crate::host::Item;
 use crate::wire::{src_ah, word};
@@ -81,4 +81,25 @@ fn many_reads_of_one_src_avail_are_one_answer() {
     let said = bench.said();
     assert_eq!((said[0].mid, said[0].word(0), said[0].invalidate), (RDMA_RD_COMPL, 100, Some(7)));
     assert_eq!(bench.events(), [received(1, 100, ReceiveEnd::More)]);
+}
+
+/// Sections 11.2 and 11.3: payload behind a SrcAvail would come before the octets that the SrcAvail advertises.
+#[test]
+fn payload_behind_an_open_src_avail_ends_the_connection() {
+    let mut combined = bench(POLICY);
+    combined.hear(SRC_AVAIL, &[src_ah(1000, 7, 0), vec![1; 10]].concat());
+    assert!(!combined.is_aborted());
+    combined.hear(DATA, &[2; 10]);
+    assert!(combined.is_aborted());
+    let asked_for = |octets| {
+        let mut bench = pipelined(Policy { answer: SrcAvailAnswer::SendSm, ..POLICY });
+        bench.hear(SRC_AVAIL, &src_ah(20, 7, 0));
+        bench.hear(SRC_AVAIL, &src_ah(50, 8, 0));
+        bench.receive(1, 10);
+        assert_eq!(bench.mids(), [SEND_SM]);
+        bench.hear(DATA, &vec![2; octets]);
+        !bench.is_aborted()
+    };
+    assert!(asked_for(20));
+    assert!(!asked_for(21));
 }

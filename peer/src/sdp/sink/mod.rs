@@ -96,6 +96,12 @@ impl Sink {
         self.receives.len()
     }
 
+    /// Payload that no SendSm asked for, behind a SrcAvail that is not Processed: octets that the SrcAvail advertises are missing in
+    /// front of it (sections 11.2 and 11.3).
+    pub(super) fn comes_too_early(&self, payload: u32) -> bool {
+        !self.sources.is_empty() && u64::from(payload) > self.owed
+    }
+
     /// Payload arrived in a Private Buffer, `len` octets from `from` on.
     pub(super) fn arrived(
         &mut self,
