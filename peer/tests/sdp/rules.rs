@@ -1,11 +1,12 @@
 //! A peer that breaks the rules: the machine stays within its bounds, and ends the connection where going on would harm the user.
 
-use weft_peer::sdp::{Policy, ReceiveEnd, SrcAvailAnswer};
+use weft_peer::sdp::{Policy, ReceiveEnd, ReceiveId, SrcAvailAnswer};
 
 use crate::host::Item;
 use crate::wire::{src_ah, word};
 use crate::zcopy::{
-    DATA, POLICY, RDMA_RD_COMPL, SEND_SM, SRC_AVAIL, SRC_AVAIL_CANCEL, bench, pipelined, received, serve_read,
+    DATA, POLICY, RDMA_RD_COMPL, RDMA_WR_COMPL, SEND_SM, SRC_AVAIL, SRC_AVAIL_CANCEL, bench, pipelined, received,
+    serve_read,
 };
 
 const CH_RCV_BUF: u8 = 0x0b;
@@ -102,4 +103,18 @@ fn payload_behind_an_open_src_avail_ends_the_connection() {
     };
     assert!(asked_for(20));
     assert!(!asked_for(21));
+}
+
+/// A SinkAvail advertises 2^31 octets at most; nobody wrote what lies behind them.
+#[test]
+fn no_more_is_believed_to_be_written_than_was_advertised() {
+    let tells = |octets| {
+        let mut bench = pipelined(POLICY);
+        bench.host.machine.receive(ReceiveId(1), 3 << 30, false).unwrap();
+        assert_eq!(bench.said()[0].word(0), 1 << 31);
+        bench.hear(RDMA_WR_COMPL, &word(octets));
+        !bench.is_aborted()
+    };
+    assert!(tells(1 << 31));
+    assert!(!tells((1 << 31) + 1));
 }

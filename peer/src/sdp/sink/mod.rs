@@ -33,6 +33,13 @@ struct Receive {
     canceled: bool,
 }
 
+impl Receive {
+    /// Octets that a SinkAvail advertises of it.
+    fn advertised_len(&self) -> u32 {
+        u32::try_from(self.len).unwrap_or(u32::MAX).min(1 << 31)
+    }
+}
+
 /// Octets in a Private Buffer that no receive has taken.
 #[derive(Debug, Clone, Copy)]
 struct Held {

@@ -46,7 +46,7 @@ impl Sink {
         let next = self.receives.get(self.adverts()).filter(|_| possible)?;
         // With MSG_WAITALL a receive is never advertised (section 9.3).
         let suits = !next.whole && !next.canceled && next.filled == 0 && next.len > least;
-        suits.then(|| (next.receive, u32::try_from(next.len).unwrap_or(u32::MAX).min(1 << 31)))
+        suits.then(|| (next.receive, next.advertised_len()))
     }
 
     /// Its SinkAvail is sent.
@@ -67,7 +67,7 @@ impl Sink {
         let mid = Mid::RDMA_WR_COMPL;
         let front = self.receives.front_mut().ok_or(Violation::Unmatched(mid))?;
         let expected = front.advertised.ok_or(Violation::Unmatched(mid))?;
-        let left = u32::try_from(front.len).unwrap_or(u32::MAX);
+        let left = front.advertised_len();
         if len == 0 || len > left {
             return Err(Violation::Length { mid, found: len, left });
         }
