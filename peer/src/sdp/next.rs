@@ -227,7 +227,8 @@ impl Connection {
             Plan::Data { start, len, urgent } => {
                 let limited = self.urgent.limit(start, len);
                 let (len, urgent) = (limited, urgent && limited == len);
-                let joins = !urgent && self.settings.policy.transactions;
+                // What a SendSm asked for goes as Data (section 9.2).
+                let joins = !urgent && !self.source.owes() && self.settings.policy.transactions;
                 if joins && self.credits.allow(true) && self.advertise_sink(room, Some((start, len)), register) {
                     return true;
                 }

@@ -5,8 +5,8 @@ use weft_peer::sdp::{Policy, ReceiveEnd, ReceiveId, SrcAvailAnswer};
 use crate::host::Item;
 use crate::wire::{src_ah, word};
 use crate::zcopy::{
-    DATA, POLICY, RDMA_RD_COMPL, RDMA_WR_COMPL, SEND_SM, SRC_AVAIL, SRC_AVAIL_CANCEL, bench, pipelined, received,
-    serve_read,
+    DATA, POLICY, RDMA_RD_COMPL, RDMA_WR_COMPL, SEND_SM, SINK_AVAIL, SRC_AVAIL, SRC_AVAIL_CANCEL, bench, pipelined,
+    received, serve_read,
 };
 
 const CH_RCV_BUF: u8 = 0x0b;
@@ -117,4 +117,17 @@ fn no_more_is_believed_to_be_written_than_was_advertised() {
     };
     assert!(tells(1 << 31));
     assert!(!tells((1 << 31) + 1));
+}
+
+/// Section 9.2: what a SendSm asks for goes as Data, not in a SinkAvail that is due, too.
+#[test]
+fn what_a_send_sm_asks_for_goes_as_data() {
+    let mut bench = pipelined(POLICY);
+    bench.send(1, 150);
+    assert_eq!(bench.mids(), [SRC_AVAIL]);
+    bench.host.machine.receive(ReceiveId(1), 1000, false).unwrap();
+    bench.hear(SEND_SM, &[]);
+    let said = bench.said();
+    assert_eq!(said.iter().map(|said| said.mid).collect::<Vec<u8>>(), [DATA, SINK_AVAIL]);
+    assert_eq!(said[0].rest.len(), 150);
 }
