@@ -131,3 +131,15 @@ fn what_a_send_sm_asks_for_goes_as_data() {
     assert_eq!(said.iter().map(|said| said.mid).collect::<Vec<u8>>(), [DATA, SINK_AVAIL]);
     assert_eq!(said[0].rest.len(), 150);
 }
+
+/// Section 9.2: the last RdmaRdCompl in front of a SendSm may invalidate the STag, too.
+#[test]
+fn the_completion_of_a_part_may_invalidate_the_stag() {
+    let mut bench = pipelined(POLICY);
+    bench.send(1, 150);
+    let advert = bench.said().remove(0);
+    bench.hear_so(0, RDMA_RD_COMPL, advert.mseq, &word(50), Some(advert.word(4)));
+    bench.hear(SEND_SM, &[]);
+    let said = bench.said();
+    assert_eq!((said[0].mid, &said[0].rest[..]), (DATA, &(51..=150).collect::<Vec<u8>>()[..]));
+}

@@ -45,7 +45,8 @@ impl Source {
         let (expected, whole) = (oldest.stag, len == oldest.left);
         oldest.left -= len;
         oldest.start += u64::from(len);
-        if let Some(found) = invalidated.filter(|found| !whole || *found != expected) {
+        // That of a part may invalidate, too: it is the last one when SendSm follows (section 9.2).
+        if let Some(found) = invalidated.filter(|found| *found != expected) {
             return Err(Violation::Invalidated { mid, found, expected });
         }
         if whole {
