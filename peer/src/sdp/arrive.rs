@@ -149,10 +149,12 @@ impl Connection {
         if self.is_over() {
             return;
         }
-        if let Phase::Starting(startup) = &self.phase {
-            let refusal = startup.cut_short();
-            self.out.push_back(Output::Event(Event::Refused(refusal)));
-        }
+        let refusal = match &self.phase {
+            Phase::Starting(startup) => Some(startup.cut_short()),
+            Phase::WaitHelloAck => Some(Refusal::Rejected),
+            Phase::Open | Phase::Over => None,
+        };
+        self.out.extend(refusal.map(|refusal| Output::Event(Event::Refused(refusal))));
         self.end(!self.close.is_graceful(), None);
     }
 

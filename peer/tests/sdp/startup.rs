@@ -275,3 +275,14 @@ fn losing_tcp_during_start_up_ends_it() {
     assert_eq!(refused(&host), Some(Refusal::TimedOut));
     assert_eq!(host.outgoing, [Item::Reset]);
 }
+
+/// Section 8.1.2: a peer that does not want the connection has no message for it.
+#[test]
+fn tcp_that_ends_in_place_of_the_hello_ack_is_a_refusal() {
+    let mut host = connecting(with(Profile::Bare));
+    host.machine.handle_streaming(Instant::ORIGIN, &[0, 46]);
+    host.run(Instant::ORIGIN);
+    assert_eq!(refused(&host), None);
+    host.arrive(Instant::ORIGIN, Item::Fin);
+    assert_eq!(refused(&host), Some(Refusal::Rejected));
+}
