@@ -91,7 +91,9 @@ impl Connection {
 
     /// The peer has seen everything up to here.
     pub(super) fn has_seen(&mut self, mseq_ack: u32) {
-        if self.close.lingers && self.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
+        // It may be an AbortConn that says so.
+        let lingers = self.close.lingers && !self.is_over();
+        if lingers && self.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
             self.finish_close();
         }
     }

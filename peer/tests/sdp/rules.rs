@@ -9,6 +9,8 @@ use crate::zcopy::{
     received, serve_read,
 };
 
+const DIS_CONN: u8 = 2;
+const ABORT_CONN: u8 = 3;
 const CH_RCV_BUF: u8 = 0x0b;
 
 /// While a SrcAvailCancel waits for a read that is never answered, each message has its buffer made up for; not without end.
@@ -142,4 +144,15 @@ fn the_completion_of_a_part_may_invalidate_the_stag() {
     bench.hear(SEND_SM, &[]);
     let said = bench.said();
     assert_eq!((said[0].mid, &said[0].rest[..]), (DATA, &(51..=150).collect::<Vec<u8>>()[..]));
+}
+
+/// An AbortConn that comes while this side waits before it ends TCP: it is reset, and that is all.
+#[test]
+fn an_abort_conn_behind_the_dis_conns_ends_the_connection_once() {
+    let mut bench = bench(POLICY);
+    bench.hear(DIS_CONN, &[]);
+    bench.host.machine.shut_down();
+    assert_eq!(bench.mids(), [DIS_CONN]);
+    bench.hear(ABORT_CONN, &[]);
+    assert_eq!(bench.all(), [Item::Reset]);
 }
