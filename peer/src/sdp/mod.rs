@@ -31,7 +31,8 @@
 //! The letters C1 to C44 in comments are readings of places that the draft leaves open; they are named where they matter.
 //!
 //! What is absent on purpose: sockets and an API to wait on (the driver's), the port mapper, judging the peer beyond what makes going
-//! on impossible. What is not there yet: socket duplication (section 13); a SuspComm ends the connection.
+//! on impossible. What is not there yet: socket duplication (section 13); a SuspComm ends the connection, without a
+//! [`Violation`].
 
 mod arrive;
 mod close;
