@@ -185,6 +185,12 @@ impl Client {
             Some(Ok(reply)) => reply,
             Some(Err(why)) => return self.discard(from, why),
         };
+        // As if it had not come: the PMReq is repeated, or the Conventional Address is used.
+        if reply.message_type == MessageType::PM_ACCEPT
+            && let Err(why) = message::sdp_address(&reply)
+        {
+            return self.discard(from, why);
+        }
         let tuple = three_tuple(&reply);
         let Some(open) = self.open.get(&tuple) else { return self.late(now, from, &reply) };
         let denies = reply.message_type == MessageType::PM_DENY;

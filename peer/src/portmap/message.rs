@@ -1,6 +1,7 @@
 //! From a datagram to a message: what is no message is discarded, with the reason.
 
 use core::fmt;
+use core::net::SocketAddr;
 
 use weft_core::error::WireError;
 use weft_core::wire::portmap::{Message, MessageType};
@@ -14,6 +15,8 @@ pub enum Discarded {
     WrongRole(MessageType),
     /// It belongs to nothing that is known (sections 7.5.1 and 7.5.2).
     Unknown(MessageType),
+    /// A PMAccept with an SDP Address that nobody can listen at: port 0, or no address of one host.
+    Nowhere(SocketAddr),
 }
 
 impl fmt::Display for Discarded {
@@ -22,8 +25,16 @@ impl fmt::Display for Discarded {
             Discarded::Malformed(error) => error.fmt(f),
             Discarded::WrongRole(what) => write!(f, "{what} goes the other way"),
             Discarded::Unknown(what) => write!(f, "{what} that belongs to nothing known"),
+            Discarded::Nowhere(address) => write!(f, "PMAccept that names {address}, where nobody can listen"),
         }
     }
+}
+
+/// Where a PMAccept leads to, if that is a place to connect to.
+pub(super) fn sdp_address(accept: &Message) -> Result<SocketAddr, Discarded> {
+    let address = SocketAddr::new(accept.addresses.accepting(), accept.ap_port);
+    let nowhere = address.port() == 0 || address.ip().is_unspecified() || address.ip().is_multicast();
+    if nowhere { Err(Discarded::Nowhere(address)) } else { Ok(address) }
 }
 
 /// Reads a datagram that one of these message types may be in.

@@ -149,7 +149,8 @@ impl Table {
         self.0.get_mut(&key)
     }
 
-    /// Gives an SDP Address for a service, the next in turn; none when it is not mapped, cannot be had, or is used up.
+    /// Gives an SDP Address for a service, the next in turn; none when it is not mapped, cannot be had, or is used
+    /// up, nor when the unspecified address is asked for and the target keeps what was asked for.
     pub(super) fn give(&mut self, asked: SocketAddr) -> Option<Given> {
         let entry = self.entry(asked).filter(|entry| entry.available)?;
         let (target, made) = match &entry.mapping.target {
@@ -166,6 +167,11 @@ impl Table {
             }
         };
         let ip = if target.ip().is_unspecified() { asked.ip() } else { target.ip() };
+        if ip.is_unspecified() {
+            // Nobody can connect to it.
+            entry.used.remove(&target.port());
+            return None;
+        }
         let address = SocketAddr::new(ip, target.port());
         Some(Given { entry: entry.mapping.service, address, pm_time: entry.mapping.pm_time, made })
     }

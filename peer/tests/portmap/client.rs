@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use weft_core::requirement;
-use weft_peer::portmap::{AskError, Client, ClientSettings, Fallback, Resolution};
+use weft_peer::portmap::{AskError, Client, ClientSettings, Discarded, Fallback, Resolution};
 
 use crate::octets::{
     ACCEPT, ACK, DENY, HANDLE, REQ, Said, ask, asked, at, client, mapper, millis, proves, resolution, said, sent,
@@ -221,4 +221,18 @@ fn questions_that_make_no_sense_are_refused() {
     assert_eq!(refused(&mut client, &|ask| ask.connecting.set_port(2)), AskError::Busy);
     client.cancel(transaction);
     assert_eq!((client.open(), client.deadline()), (0, None));
+}
+
+/// ApPort has to be a port that somebody listens at, and ApIPAddr an address of one host; another PMAccept is as if it had not come.
+#[test]
+fn an_accept_that_leads_nowhere_is_discarded() {
+    let (mut client, _) = asked();
+    let place = |ap: &str| Said { ap: at(ap).ip(), ..said(ACCEPT) };
+    for wrong in [Said { ap_port: 0, ..said(ACCEPT) }, place("0.0.0.0:0"), place("224.0.0.1:0")] {
+        client.handle_datagram(millis(1), mapper(), &wrong.octets());
+        assert_eq!((sent(&mut client), resolution(&mut client)), (vec![], None));
+        assert!(matches!(client.poll_discarded(), Some((_, Discarded::Nowhere(_)))));
+    }
+    client.handle_datagram(millis(2), mapper(), &said(ACCEPT).octets());
+    assert_eq!(resolution(&mut client).map(|it| it.address()), Some(at("10.0.0.1:7001")));
 }

@@ -4,9 +4,11 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use weft_core::requirement;
-use weft_peer::portmap::{Server, ServerEvent};
+use weft_peer::portmap::{Server, ServerEvent, ServerSettings};
 
-use crate::octets::{ACCEPT, ACK, DENY, REQ, Said, answer, answers, asker, at, events, millis, proves, said, server};
+use crate::octets::{
+    ACCEPT, ACK, DENY, REQ, Said, answer, answers, asker, at, events, fixed, millis, proves, said, server, table,
+};
 
 /// A Request for ports that are made for it.
 fn wants_port(cp_port: u16, handle: u64) -> Said {
@@ -180,4 +182,16 @@ fn a_port_stays_for_its_pm_time() {
         let id = requirement!("PM-7.4-48");
         proves([(id, &|| assert!(matches!(seen[..], [ServerEvent::Released { .. }]), "{time}: {seen:?}"))]);
     }
+}
+
+/// A target with the unspecified address keeps the address that was asked for: when that says nothing, there is none to be given.
+#[test]
+fn the_unspecified_address_is_not_given() {
+    let mapping = fixed("0.0.0.0:5001", &["0.0.0.0:7001"], 0);
+    let mut server = Server::new(ServerSettings::default(), table([mapping]));
+    let asks =
+        |server: &mut Server, ap: &str| answer(server, millis(0), &Said { ap: at(ap).ip(), ..said(REQ) }.octets());
+    assert_eq!(asks(&mut server, "0.0.0.0:0").first, DENY);
+    let other = asks(&mut server, "10.0.0.1:0");
+    assert_eq!((other.first, other.ap), (ACCEPT, at("10.0.0.1:0").ip()));
 }
