@@ -78,6 +78,15 @@ impl Requests {
         fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.held.get(tuple)?)))
     }
 
+    /// Those whose PMAccept named `address`, of any port of this host.
+    pub(super) fn by_host(&self, connecting: IpAddr, address: SocketAddr) -> impl Iterator<Item = (FourTuple, Held)> {
+        let least = SocketAddr::from(([0; 4], 0));
+        let first = FourTuple { accepting: least, connecting: least };
+        let from = self.by_ends.range((SocketAddr::new(connecting, 0), least, first)..);
+        let fits = from.take_while(move |(end, ..)| end.ip() == connecting).filter(move |(_, at, _)| *at == address);
+        fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.held.get(tuple)?)))
+    }
+
     /// Is there room for one of `connecting`? One that makes room goes.
     pub(super) fn make_room(&mut self, connecting: SocketAddr) -> bool {
         if self.of_one.get(&connecting.ip()).is_some_and(|count| *count >= self.most_of_one) {

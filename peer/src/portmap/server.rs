@@ -175,16 +175,29 @@ impl Server {
     }
 
     /// A connection to an SDP Address is being set up, or was: as good as a PMAck (section 7.5.2). Gives the service it was
-    /// asked for, when the end that connects asked for one; a listener may refuse any other (section 7.4).
+    /// asked for, when the end that connects asked for one, or another port of its host did and may keep the answer
+    /// (section 7.3.1.4). A listener may refuse any other (section 7.4), where no PmTime is longer than
+    /// [`ServerSettings::hold`]: a Request for a fixed SDP Address is not known any longer.
     pub fn handle_connection(
         &mut self,
         now: Instant,
         connecting: SocketAddr,
         address: SocketAddr,
     ) -> Option<SocketAddr> {
-        let (tuple, held) = self.requests.by_ends(connecting, address).next()?;
-        self.taken(now, tuple, held);
-        Some(tuple.accepting)
+        // A message has neither a scope nor a flow label, and a listener for both families sees IPv4 addresses mapped.
+        let plain = |it: SocketAddr| SocketAddr::new(it.ip(), it.port());
+        let unmapped = |it: SocketAddr| SocketAddr::new(it.ip().to_canonical(), it.port());
+        let ends = [(plain(connecting), plain(address)), (unmapped(connecting), unmapped(address))];
+        let own = ends.iter().find_map(|(from, to)| self.requests.by_ends(*from, *to).next());
+        if let Some((tuple, held)) = own {
+            self.taken(now, tuple, held);
+            return Some(tuple.accepting);
+        }
+        let kept = |held: &Held| held.given.pm_time.cache() != Cache::Once;
+        let of_host = ends.iter().find_map(|(from, to)| {
+            self.requests.by_host(from.ip(), *to).find(|(_, held)| kept(held)).map(|(tuple, _)| tuple)
+        });
+        of_host.map(|tuple| tuple.accepting)
     }
 
     /// Time has passed.

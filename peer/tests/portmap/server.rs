@@ -195,3 +195,28 @@ fn the_unspecified_address_is_not_given() {
     let other = asks(&mut server, "10.0.0.1:0");
     assert_eq!((other.first, other.ap), (ACCEPT, at("10.0.0.1:0").ip()));
 }
+
+/// Section 7.3.1.4: who may keep an answer connects again from another port; with PmTime 0 nobody may.
+#[test]
+fn a_kept_answer_is_good_for_another_port_of_the_same_host() {
+    let mut server = server();
+    answer(&mut server, millis(0), &said(REQ).octets());
+    let connects = |server: &mut Server, from: &str, to: &str| server.handle_connection(millis(1), at(from), at(to));
+    let service = Some(at("10.0.0.1:5001"));
+    assert_eq!(connects(&mut server, "10.0.0.2:40001", "10.0.0.1:7001"), service);
+    assert_eq!(connects(&mut server, "10.0.0.2:40002", "10.0.0.1:7001"), service);
+    assert_eq!(connects(&mut server, "10.0.0.3:40001", "10.0.0.1:7001"), None);
+    assert_eq!(connects(&mut server, "[::ffff:10.0.0.2]:40001", "[::ffff:10.0.0.1]:7001"), service);
+}
+
+/// A connection knows of scopes, and messages do not.
+#[test]
+fn a_connection_within_a_link_fits_its_request() {
+    let mapping = fixed("[fe80::1]:5001", &["[fe80::1]:7001"], 0);
+    let mut server = Server::new(ServerSettings::default(), table([mapping]));
+    let (cp, ap) = (at("[fe80::2]:0").ip(), at("[fe80::1]:0").ip());
+    let accept = answer(&mut server, millis(0), &Said { first: 0x06, cp, ap, ..said(REQ) }.octets());
+    assert_eq!(accept.ap_port, 7001);
+    let service = server.handle_connection(millis(1), at("[fe80::2%3]:40001"), at("[fe80::1%3]:7001"));
+    assert_eq!(service, Some(at("[fe80::1]:5001")));
+}
