@@ -119,7 +119,7 @@ deviations! {
         "CRCs of the FPDUs received are checked though neither side has C=1.";
     "mpa.coalesces-sends" [Segment(|sent| if let Some(octets) = sent.out.first().cloned() && is_short_send(&octets) {
         match sent.kept.held.pop() {
-            None => sent.kept.held.extend(sent.out.drain(..)),
+            None => sent.kept.held.append(&mut sent.out),
             Some(first) => sent.out = vec![[first, octets].concat()],
         }
     })] ["MPA-3-7", "MPA-B.1-1", "DDP-4.3-6"] "Two short Sends go out in one FPDU, one behind the other.";

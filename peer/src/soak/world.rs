@@ -178,9 +178,9 @@ impl World {
                     end.act(&mut self.rng, remote.as_ref());
                 }
             }
-            for end in 0..2 {
-                if !closed[end] && self.closes[end] <= self.now {
-                    closed[end] = true;
+            for (end, closed) in closed.iter_mut().enumerate() {
+                if !*closed && self.closes[end] <= self.now {
+                    *closed = true;
                     self.ends[end].close(self.now);
                 }
                 self.handle(end);

@@ -112,7 +112,7 @@ impl Mangler {
             Transmit::Octets(octets) => {
                 self.pdus.push(&octets);
                 while let Some(pdu) = self.pdus.next() {
-                    self.pdu(now, pdu);
+                    self.pdu(now, &pdu);
                 }
             }
             Transmit::Fin => {
@@ -168,14 +168,14 @@ impl Mangler {
     }
 
     /// Writes what becomes of a PDU.
-    fn pdu(&mut self, now: Instant, pdu: Pdu) {
+    fn pdu(&mut self, now: Instant, pdu: &Pdu) {
         if self.draws(Kind::Insert) {
             let made_up = self.made_up();
             self.write(now, made_up);
         }
         let copies = if self.draws(Kind::Duplicate) { 2 } else { 1 };
         for _ in 0..copies {
-            let octets = match &pdu {
+            let octets = match pdu {
                 Pdu::Ulpdu { ulpdu, framing } => {
                     let fits = self.rng.bool();
                     let ulpdu = if fits { self.changed(ulpdu.clone(), mutate::ULPDU) } else { ulpdu.clone() };
