@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// A service and where its SDP is (may be given several times)
     #[arg(long, value_name = "SERVICE=TARGET", required = true)]
     map: Vec<String>,
-    /// Where to answer (may be given several times; default 0.0.0.0:3935 and [::]:3935); port 0 takes a free one, which is printed
+    /// Where to answer (may be given several times; default: all addresses, port 3935); port 0 takes a free one, which is printed
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Vec<SocketAddr>,
     /// PmTime of the answers: 0 for one connection, 1 to 127 quarters of a second, 128 to 254 seconds, 255 for ever
