@@ -1,6 +1,7 @@
 //! What every workload needs of the verbs: a Queue Pair, a completion queue for both of its queues, and registered memory.
 
 use core::net::SocketAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 
@@ -113,6 +114,8 @@ pub struct Endpoint {
     qp: QpHandle,
     id: QpId,
     regions: Vec<Region>,
+    /// It has, or had, a connection.
+    connected: AtomicBool,
 }
 
 impl Endpoint {
@@ -135,7 +138,10 @@ impl Endpoint {
             }
         });
         match made {
-            Ok((cq, qp, id)) => Ok(Endpoint { device: device.clone(), pd, cq, qp, id, regions: Vec::new() }),
+            Ok((cq, qp, id)) => {
+                let (device, connected) = (device.clone(), AtomicBool::new(false));
+                Ok(Endpoint { device, pd, cq, qp, id, regions: Vec::new(), connected })
+            }
             Err(error) => {
                 device.verbs(|rnic| rnic.deallocate_pd(pd))?;
                 Err(error)
@@ -180,7 +186,9 @@ impl Endpoint {
         settings: CmSettings,
         private_data: &PrivateData,
     ) -> Result<Connected, CmError> {
-        self.device.connect(self.qp, address, settings, private_data).await
+        let connected = self.device.connect(self.qp, address, settings, private_data).await?;
+        self.connected.store(true, Ordering::Relaxed);
+        Ok(connected)
     }
 
     /// Accepts a peer. Receives that its first messages need are posted by now.
@@ -188,7 +196,9 @@ impl Endpoint {
     /// # Errors
     /// See [`CmError`].
     pub fn accept(&self, request: ConnectRequest, private_data: &PrivateData) -> Result<Connected, CmError> {
-        request.accept(self.qp, private_data)
+        let connected = request.accept(self.qp, private_data)?;
+        self.connected.store(true, Ordering::Relaxed);
+        Ok(connected)
     }
 
     /// Posts a receive into registered memory.
@@ -215,12 +225,21 @@ impl Endpoint {
     /// A connection that is over takes no work: that is its end, and no mistake of this side's.
     fn posted(&self, posted: Result<usize, PostError>, operation: CompletedOperation) -> Result<(), WorkloadError> {
         match posted {
-            Ok(_) => Ok(()),
-            Err(PostError { status: PostStatus::InvalidQpState, .. }) => {
+            Ok(_) if !self.is_idle_again() => Ok(()),
+            Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => {
                 Err(self.failure(operation, CompletionStatus::Flushed))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The connection ended gracefully. The Queue Pair is Idle then and takes work requests, which wait for a next connection.
+    fn is_idle_again(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
+            && self.device.verbs(|rnic| {
+                rnic.stream_of(self.qp).is_none()
+                    && rnic.query_qp(self.qp).is_ok_and(|attributes| attributes.state == QpState::Idle)
+            })
     }
 
     /// Posts a Send of octets that need no registered memory; only a failure completes.

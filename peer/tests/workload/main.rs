@@ -3,6 +3,7 @@
 
 mod bench;
 mod cat;
+mod endpoint;
 mod ping;
 mod probe;
 

@@ -1,0 +1,30 @@
+//! What all workloads stand on.
+
+use weft_peer::memory::Access;
+use weft_peer::mpa::PrivateData;
+use weft_peer::verbs::QpState;
+use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
+
+use super::{device, listener, settings};
+
+/// Nobody would ever do it: who waited for its completion would wait for ever.
+#[tokio::test]
+async fn work_behind_a_graceful_end_is_told_of_the_end() {
+    let (here, there) = (device(), device());
+    let listener = listener(&there);
+    let mut endpoint = Endpoint::new(&here, EndpointSettings::default()).unwrap();
+    let memory = endpoint.register(64, Access::LOCAL).unwrap();
+    endpoint.post_receive(0, memory.part(0, 64)).unwrap();
+    let peer = async {
+        let peer = Endpoint::new(&there, EndpointSettings::default()).unwrap();
+        peer.accept(listener.next().await.unwrap(), &PrivateData::default()).unwrap();
+        peer.disconnect().await.unwrap();
+    };
+    let none = PrivateData::default();
+    let (connected, ()) = tokio::join!(endpoint.connect(listener.local_addr(), settings(), &none), peer);
+    connected.unwrap();
+    assert_eq!(endpoint.ended().await.unwrap(), QpState::Idle);
+    for told in [endpoint.send(&b"too late"[..]), endpoint.post_receive(0, memory.part(0, 64))] {
+        assert!(matches!(told, Err(WorkloadError::Ended { .. })), "{told:?}");
+    }
+}
