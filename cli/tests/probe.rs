@@ -77,6 +77,25 @@ fn a_rejection_brings_its_text() {
     assert_eq!(lines(&server)[0], serde_json::json!({ "kind": "requested", "text": "hello" }));
 }
 
+/// Work that does not end by itself, and a peer that is gone at some point of it, the beginning too.
+#[test]
+fn a_killed_peer_ends_the_connection() {
+    for _ in 0..4 {
+        let (mut server, port) = server(&[]);
+        let connect = ["probe", "-c", "-a", "127.0.0.1", "-p", &port, "--json", "burst:write:60000:4294967295"];
+        let mut client =
+            Command::new(WEFT).args(connect).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut connected = String::new();
+        BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut connected).unwrap();
+        assert!(connected.contains("connected"), "{connected}");
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let client = client.wait_with_output().unwrap();
+        assert_eq!(client.status.code(), Some(1), "{client:?}");
+        assert!(String::from_utf8_lossy(&client.stderr).contains("the connection ended"), "{client:?}");
+    }
+}
+
 #[test]
 fn words_that_are_no_operation_are_usage() {
     for wrong in ["sent:1", "send:", "write:1:2:3:4"] {
