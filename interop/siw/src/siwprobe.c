@@ -207,7 +207,7 @@ static int wait_sends(int want)
 {
 	double t = now();
 	int got = 0;
-	while (got < want && now() - t < 20) {
+	while (got < want && now() - t < 60) {
 		got += poll_cq(want == 1);
 		if (got < want) { pump_events(1); if (bad) { usleep(200000); poll_cq(1); return -1; } }
 		if (closed && got < want) { usleep(100000); got += poll_cq(1); if (got < want) return -1; }
