@@ -1,3 +1,5 @@
+//! Manglers: the same seed does the same, each kind does what it says, and what is not mangled stays as it was.
+
 use super::*;
 
 use weft_core::crc;
