@@ -7,9 +7,10 @@ mod read;
 mod write;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{AnyPool, Executor};
 
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
@@ -22,7 +23,7 @@ pub enum StoreError {
     Database(#[from] sqlx::Error),
     /// Its schema cannot be brought up to date.
     #[error("results store: {0}")]
-    Migrate(#[from] sqlx::migrate::MigrateError),
+    Migrate(#[from] MigrateError),
     /// A stored document does not read back.
     #[error("results store: a document of run {run} is damaged: {error}")]
     Damaged {
@@ -34,6 +35,19 @@ pub enum StoreError {
     /// No store has such an address.
     #[error("results store: expected sqlite://PATH or postgres://USER@HOST/DATABASE, and a path of UTF-8")]
     Address,
+}
+
+impl StoreError {
+    /// Whether SQLite says that another connection holds the file (`SQLITE_BUSY` and its kinds, whose low octet is 5).
+    fn is_busy(&self) -> bool {
+        let error = match self {
+            StoreError::Database(error) => error,
+            StoreError::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => error,
+            _ => return false,
+        };
+        let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+        code.is_some_and(|code| code & 0xFF == 5)
+    }
 }
 
 /// An open store. Cheap to clone.
@@ -50,6 +64,9 @@ static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
 /// Connections to the database at most.
 const CONNECTIONS: u32 = 4;
+/// How long a file that others open at the same time is waited for, in all and between two tries.
+const BUSY: Duration = Duration::from_secs(10);
+const BUSY_STEP: Duration = Duration::from_millis(5);
 
 impl Store {
     /// Opens the database file, creates it where it does not exist, and brings its schema up to date.
@@ -75,13 +92,13 @@ impl Store {
         let url = if is_file && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
         let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).connect(&url).await?;
         if is_file {
-            // Kept in the file: readers (the web page) see a run while it is written.
-            pool.execute("PRAGMA journal_mode = WAL").await?;
-            // SQLite's driver has no lock around migrations: of two that open a new file, both would create its tables.
-            let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
-            // `run` itself takes no transaction in a future that may be sent to another thread.
-            MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
-            transaction.commit().await?;
+            let give_up = Instant::now() + BUSY;
+            loop {
+                match prepare_file(&pool).await {
+                    Err(error) if error.is_busy() && Instant::now() < give_up => tokio::time::sleep(BUSY_STEP).await,
+                    done => break done?,
+                }
+            }
         } else {
             MIGRATIONS.run(&pool).await?;
         }
@@ -92,6 +109,19 @@ impl Store {
     pub async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// Brings a database file's mode and schema up to date; to be called again where the file is busy.
+async fn prepare_file(pool: &AnyPool) -> Result<(), StoreError> {
+    // Kept in the file: readers (the web page) see a run while it is written. SQLite refuses the change at once, without its
+    // usual waiting, where another connection holds a lock that it would have to wait for.
+    pool.execute("PRAGMA journal_mode = WAL").await?;
+    // SQLite's driver has no lock around migrations: of two that open a new file, both would create its tables.
+    let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
+    // `run` itself takes no transaction in a future that may be sent to another thread.
+    MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+    transaction.commit().await?;
+    Ok(())
 }
 
 /// A path as it stands in a URL.
