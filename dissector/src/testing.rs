@@ -1,5 +1,7 @@
 //! Captures made by hand, for tests: one connection over Ethernet and IPv4, its segments in the order of sending.
 
+pub(crate) mod sdp;
+
 use etherparse::PacketBuilder;
 use weft_core::RequirementId;
 use weft_core::coverage::{By, Proof};

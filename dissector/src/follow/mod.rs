@@ -36,7 +36,7 @@ use crate::context::Context;
 use crate::fact::Fact;
 use crate::ip::Segment;
 use crate::rules::SegmentView;
-use crate::unit::{Kind, Unit};
+use crate::unit::{Carrier, Kind, Unit};
 
 /// All books of one connection.
 #[derive(Debug, Default)]
@@ -74,13 +74,23 @@ impl Books {
         self.mpa.unit(&self.connection, unit, view);
         self.traffic.unit(unit, view, &self.connection, &mut self.remarks);
         let direction = usize::from(unit.direction);
+        if let Some(books) = &mut self.context.sdp {
+            match (&unit.kind, view) {
+                (Kind::Fpdu(_), Some(view)) => books.segment(direction, view, unit.frame),
+                (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => books.lose_octets(direction),
+                _ => {}
+            }
+        }
         if let Some(view) = view.filter(|_| self.context.sdp.is_none()) {
             self.context.said = self.ulps.segment(direction, view);
             self.context.ulp = self.ulps.name();
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
-            books.message(direction, order, part, unit.frame, &self.connection);
+            match carrier {
+                Carrier::Send if !books.believes(direction) => books.lose(),
+                _ => books.message(direction, (carrier, order, part), unit.frame, &self.connection),
+            }
         }
     }
 

@@ -12,10 +12,12 @@ mod odd_tests;
 mod p2p;
 mod portmap;
 mod rdmap;
+mod sdp;
 mod view;
 
 pub(crate) use findings::Findings;
 pub(crate) use portmap::PmView;
+pub(crate) use sdp::SdpView;
 pub(crate) use view::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 
 use std::sync::LazyLock;
@@ -51,6 +53,8 @@ pub(crate) enum Judge {
     Remark(fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>)),
     /// At every other unit.
     Other(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
+    /// At each SDP message whose BSDH was captured and whose octets can be trusted.
+    Sdp(fn(&Books, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),
     /// At each datagram from or to the port mapper's port.
     PortMapper(fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>)),
     /// When the connection or the capture ends.
@@ -59,12 +63,13 @@ pub(crate) enum Judge {
 
 /// Every rule.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, portmap::RULES].into_iter().flatten().copied()
+    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, sdp::RULES, portmap::RULES].into_iter().flatten().copied()
 }
 
 type OnUnit = fn(&Books, &Unit<'_>, &mut Findings<'_>);
 type OnFpdu = fn(&Books, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>);
 type OnSegment = fn(&Books, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>);
+type OnSdp = fn(&Books, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>);
 type OnDatagram = fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>);
 type OnRemark = fn(&Books, &Unit<'_>, &Remark, &mut Findings<'_>);
 
@@ -78,6 +83,7 @@ struct Tables {
     opcode: [Vec<OnSegment>; 16],
     remark: Vec<OnRemark>,
     other: Vec<OnUnit>,
+    sdp: Vec<OnSdp>,
     port_mapper: Vec<OnDatagram>,
     end: Vec<fn(&Books, &mut Findings<'_>)>,
 }
@@ -96,6 +102,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             }
             Judge::Remark(judge) => tables.remark.push(judge),
             Judge::Other(judge) => tables.other.push(judge),
+            Judge::Sdp(judge) => tables.sdp.push(judge),
             Judge::PortMapper(judge) => tables.port_mapper.push(judge),
             Judge::End(judge) => tables.end.push(judge),
         }
@@ -117,6 +124,11 @@ pub(crate) fn judge_unit(books: &Books, unit: &Unit<'_>, view: Option<&SegmentVi
                 }
                 let concerned = &tables.opcode[usize::from(view.opcode().0 & 0xf)];
                 concerned.iter().for_each(|judge| judge(books, unit, view, findings));
+            }
+        }
+        Kind::Sdp(..) => {
+            if let Some(view) = SdpView::of(books, unit) {
+                tables.sdp.iter().for_each(|judge| judge(books, unit, &view, findings));
             }
         }
         _ => tables.other.iter().for_each(|judge| judge(books, unit, findings)),

@@ -14,10 +14,23 @@ pub struct Advert {
     pub frame: u64,
     /// STag of the buffer.
     pub stag: u32,
+    /// VA of the buffer.
+    pub va: u64,
+    /// Octets of the buffer.
+    pub len: u32,
+    /// Octets of a SrcAvail that came as its payload.
+    pub payload: u32,
     /// Octets that are neither moved nor on their way as Data.
     pub left: u64,
     /// NonDiscards of a SinkAvail.
     pub non_discards: u32,
+}
+
+impl Advert {
+    /// Octets of a SrcAvail that RdmaRdCompls told of.
+    pub(super) fn told(&self) -> u64 {
+        u64::from(self.len.saturating_sub(self.payload)).saturating_sub(self.left)
+    }
 }
 
 /// Why an advertisement is not open any more.

@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 use weft_core::wire::sdp::{Mid, Mode};
 
 use super::advert::{Advert, Adverts, End as Why, MOST_OPEN, take};
+use super::before::{Mids, Moved};
 use super::credits::reached;
 use super::message::{Extension, Message};
+use super::moved::Ranges;
 
 /// A peer as Data Source: of what it sends.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +48,8 @@ pub struct Sink {
     pub awaited: u64,
     /// The peer's SrcAvails that it has not processed, oldest first.
     pub sources: VecDeque<Advert>,
+    /// Messages with payload that it received.
+    pub(crate) payloads: u64,
     /// Has it received a SrcAvailCancel that nothing has settled?
     canceled: bool,
 }
@@ -65,6 +69,18 @@ pub struct End {
     pub oob_pending: u32,
     /// Its RdmaRdCompls, RdmaWrCompls and SendSms that no open advertisement explains.
     pub unmatched: u64,
+    /// ChRcvBufs that it sent.
+    pub(crate) resizes: u32,
+    /// ChRcvBufAcks that it sent.
+    pub(crate) resized: u32,
+    /// The messages that it sent and that are in the capture.
+    pub(crate) said: Mids,
+    /// The messages that it received.
+    pub(super) heard: Mids,
+    /// What its RDMA Writes put, and no RdmaWrCompl told of.
+    pub(super) writes: Ranges,
+    /// What its RDMA Read Requests asked for, and no RdmaRdCompl told of.
+    pub(super) reads: Ranges,
 }
 
 /// The advertisement that a message is about.
@@ -95,7 +111,17 @@ impl End {
     /// Octets of memory in use.
     pub(super) fn memory(&self) -> usize {
         let queues = self.source.usable.capacity() + self.sink.sources.capacity();
-        queues * size_of::<Advert>() + self.source.adverts.memory() + self.sink.adverts.memory()
+        let adverts = self.source.adverts.memory() + self.sink.adverts.memory();
+        queues * size_of::<Advert>() + adverts + self.writes.memory() + self.reads.memory()
+    }
+
+    /// What RDMA moved for the oldest SinkAvail that it may use and the oldest SrcAvail that it has not processed.
+    pub(super) fn moved(&self, usable: Option<Advert>, source: Option<Advert>) -> Option<Moved> {
+        (!self.writes.is_lost() && !self.reads.is_lost()).then(|| Moved {
+            written: usable.map_or(0, |advert| self.writes.within(&advert, 0)),
+            read: source.map_or(0, |advert| self.reads.within(&advert, advert.payload).saturating_sub(advert.told())),
+            in_process: !self.writes.is_empty() || !self.reads.is_empty(),
+        })
     }
 
     /// It sends `message`; gives the advertisement that this is about. `Err` when there is too much to follow.
@@ -117,14 +143,21 @@ impl End {
             }
             (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => {
                 // It ends the SinkAvail, however much was moved (reading C16).
-                subject = self.source.usable.pop_front().map(|it| about(&it, it.left.saturating_sub(u64::from(len))));
+                let ended = self.source.usable.pop_front();
+                subject = ended.map(|it| about(&it, it.left.saturating_sub(u64::from(len))));
+                ended.inspect(|it| self.writes.forget(it));
             }
             (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => {
                 let oldest = self.sink.sources.front().copied();
                 subject = oldest.map(|it| about(&it, it.left.saturating_sub(u64::from(len))));
-                take(&mut self.sink.sources, len);
+                if take(&mut self.sink.sources, len) {
+                    oldest.inspect(|it| self.reads.forget(it));
+                }
             }
-            (Mid::SEND_SM, _) => subject = self.sink.sends_send_sm(),
+            (Mid::SEND_SM, _) => {
+                self.sink.sources.front().inspect(|it| self.reads.forget(it));
+                subject = self.sink.sends_send_sm();
+            }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {
                 if self.source.mode == Some(Mode::Pipelined) {
                     self.source.left_pipelined = (message.mseq, self.source.potential_non_discards);
@@ -149,6 +182,7 @@ impl End {
 
     /// It has received `message` of the peer. `Err` when there is too much to follow.
     pub(super) fn receives(&mut self, message: &Message) -> Result<(), ()> {
+        self.heard.add(message.mid);
         if message.payload > 0 {
             self.sink.takes(message.payload);
         }
@@ -246,6 +280,7 @@ impl Source {
 impl Sink {
     /// A message with payload arrives (section 9.5.1, step 1).
     fn takes(&mut self, octets: u32) {
+        self.payloads += 1;
         self.awaited = self.awaited.saturating_sub(u64::from(octets));
         if self.adverts.end_oldest(Why::Stale).is_none() {
             self.non_discards = self.non_discards.wrapping_add(1);
@@ -264,11 +299,12 @@ impl Sink {
 }
 
 fn advert(message: &Message, left: u64) -> Advert {
-    let (stag, non_discards) = match message.extension {
-        Extension::Advert { stag, non_discards, .. } => (stag, non_discards),
-        _ => (0, 0),
+    let (mseq, frame, payload) = (message.mseq, message.frame, message.payload);
+    let (len, stag, va, non_discards) = match message.extension {
+        Extension::Advert { len, stag, va, non_discards } => (len, stag, va, non_discards),
+        _ => (0, 0, 0, 0),
     };
-    Advert { mseq: message.mseq, frame: message.frame, stag, left, non_discards }
+    Advert { mseq, frame, stag, va, len, payload, left, non_discards }
 }
 
 fn about(advert: &Advert, left: u64) -> Subject {

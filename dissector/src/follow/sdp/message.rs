@@ -35,6 +35,7 @@ pub(super) enum Extension {
     Advert {
         len: u32,
         stag: u32,
+        va: u64,
         non_discards: u32,
     },
     /// RdmaRdCompl, RdmaWrCompl: octets that were moved.
@@ -88,11 +89,12 @@ fn extension(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<Extension> {
         }
         Mid::SRC_AVAIL => {
             let (raw, _) = RawSrcAvail::read(octets, order)?;
-            Extension::Advert { len: raw.len.get(), stag: raw.stag.get(), non_discards: 0 }
+            Extension::Advert { len: raw.len.get(), stag: raw.stag.get(), va: raw.va.get(), non_discards: 0 }
         }
         Mid::SINK_AVAIL => {
             let (raw, _) = RawSinkAvail::read(octets, order)?;
-            Extension::Advert { len: raw.len.get(), stag: raw.stag.get(), non_discards: raw.non_discards.get() }
+            let (len, stag, va) = (raw.len.get(), raw.stag.get(), raw.va.get());
+            Extension::Advert { len, stag, va, non_discards: raw.non_discards.get() }
         }
         Mid::RDMA_WR_COMPL => Extension::Moved(RawRdmaWrCompl::read(octets, order)?.0.len.get()),
         Mid::RDMA_RD_COMPL => Extension::Moved(RawRdmaRdCompl::read(octets, order)?.0.len.get()),

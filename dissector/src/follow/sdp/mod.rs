@@ -11,28 +11,39 @@
 //! each kind and peer, [`MOST_CHANGES`] changes of Mode. With more than that advertisements are not followed any more.
 
 mod advert;
+mod before;
 mod closing;
 mod credits;
 mod end;
 mod message;
+mod moved;
+mod sends;
+mod strays;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
+use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
 
 pub use advert::{Advert, Adverts};
+pub(crate) use before::Before;
 pub use closing::{Closing, State, Suspension};
 pub use credits::Credits;
 pub use end::{End, Sink, Source, Subject};
+pub(crate) use sends::Sent;
+use strays::{Ahead, StepBack, StrayRdma, Strays};
 
 use super::connection::Connection;
 use crate::part::Part;
+use crate::rules::SegmentView;
 use crate::unit::Carrier;
 use credits::reached;
 use message::{Extension, Message};
+use sends::Sends;
 
 /// Messages of a peer that wait for the other's acknowledgement.
 const MOST_UNACKNOWLEDGED: usize = 4096;
@@ -97,6 +108,10 @@ pub struct Latest {
     pub gratuitous: bool,
     /// Was it the HelloAck?
     pub hello_ack: bool,
+    /// Its sender as it was before.
+    pub(crate) before: Before,
+    /// The Send that carried it; `None` where something else did.
+    pub(crate) sent: Option<Sent>,
 }
 
 /// The books of one SDP connection; index 0 and 1 are directions, and the ends that send in them.
@@ -124,8 +139,15 @@ pub struct Books {
     pub latest: Latest,
     /// What each end has sent and the other did not acknowledge.
     unacknowledged: [VecDeque<Message>; 2],
-    /// MSeq of the last message of each direction behind Hello and HelloAck.
-    mseq: [Option<u32>; 2],
+    /// MSeq and MSeqAck of the last message of each direction behind Hello and HelloAck.
+    numbers: [Option<(u32, u32)>; 2],
+    /// The highest MSeqAck + Bufs of each direction behind Hello and HelloAck.
+    edges: [Option<u32>; 2],
+    /// MSeq of each direction's last SrcAvailCancel.
+    canceled: [Option<u32>; 2],
+    sends: [Sends; 2],
+    /// What each end did that nothing explains so far.
+    pub(crate) strays: [Strays; 2],
 }
 
 impl Books {
@@ -143,7 +165,11 @@ impl Books {
             certain: true,
             latest: Latest::default(),
             unacknowledged: Default::default(),
-            mseq: [None; 2],
+            numbers: [None; 2],
+            edges: [None; 2],
+            canceled: [None; 2],
+            sends: Default::default(),
+            strays: Default::default(),
         }
     }
 
@@ -157,12 +183,13 @@ impl Books {
     pub(crate) fn message(
         &mut self,
         direction: usize,
-        order: FieldOrder,
-        part: Part<'_>,
+        (carrier, order, part): (Carrier, FieldOrder, Part<'_>),
         frame: u64,
         connection: &Connection,
     ) {
         self.latest = Latest { direction, ..Latest::default() };
+        self.latest.before.said = self.ends[direction].said;
+        self.latest.sent = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
         let Some(message) = Message::read(part, order, frame) else { return self.lose() };
         self.latest.gratuitous = message.is_gratuitous();
         self.latest.hello_ack = message.mid == Mid::HELLO_ACK;
@@ -178,8 +205,23 @@ impl Books {
         self.credits[direction].sent(message.mseq);
         self.number(direction, &message);
         self.change(direction, &message);
+        self.tell(direction, &message);
         if self.certain && self.replay(direction, &message).is_err() {
             self.lose();
+        }
+    }
+
+    /// What the message changes, whatever its receiver knew.
+    fn tell(&mut self, direction: usize, message: &Message) {
+        let end = &mut self.ends[direction];
+        end.said.add(message.mid);
+        match (message.mid, message.extension) {
+            (Mid::CH_RCV_BUF, _) => end.resizes += 1,
+            (Mid::CH_RCV_BUF_ACK, _) => end.resized += 1,
+            (mid @ (Mid::SRC_AVAIL | Mid::SINK_AVAIL), Extension::Advert { stag, .. }) => {
+                self.strays[1 - direction].advertised(stag, mid == Mid::SINK_AVAIL);
+            }
+            _ => {}
         }
     }
 
@@ -200,6 +242,8 @@ impl Books {
     pub(crate) fn lose(&mut self) {
         self.certain = false;
         self.modes = [None; 2];
+        self.latest.before.certain = false;
+        self.strays.iter_mut().for_each(|strays| strays.rdma.clear());
         self.ends.iter_mut().for_each(End::forget);
         self.unacknowledged.iter_mut().for_each(VecDeque::clear);
     }
@@ -262,14 +306,85 @@ impl Books {
 
     /// Does the message follow the last one of its direction? The first one has MSeq 1, by another reading (C4) 0.
     fn number(&mut self, direction: usize, message: &Message) {
-        let before = self.mseq[direction].replace(message.mseq);
-        let follows = match before {
+        let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
+        let known = &mut self.latest.before;
+        (known.mseq, known.mseq_ack) = (before.map(|(mseq, _)| mseq), before.map(|(_, mseq_ack)| mseq_ack));
+        known.edge = self.edges[direction];
+        let follows = match known.mseq {
             Some(before) => message.mseq == before.wrapping_add(1),
             None => message.mseq <= 1,
         };
         if !follows {
             self.lose();
         }
+        let peer = 1 - direction;
+        self.strays[peer].sent(message.mseq);
+        let sent = self.numbers[peer].map(|(mseq, _)| mseq);
+        if !reached(sent.unwrap_or(0), message.mseq_ack) {
+            let Message { frame, mseq_ack, .. } = *message;
+            self.strays[direction].ahead.get_or_insert(Ahead { frame, mseq_ack, sent });
+            // The peer's messages are missing, or come later: what the sender knew is not known.
+            self.lose();
+        }
+        self.edge(direction, message);
+    }
+
+    /// Takes down MSeqAck + Bufs, which moves forward (section 6.1.3).
+    fn edge(&mut self, direction: usize, message: &Message) {
+        let peer = 1 - direction;
+        if message.mid == Mid::SRC_AVAIL_CANCEL {
+            self.strays[peer].canceled(message.mseq);
+            self.canceled[direction] = Some(message.mseq);
+        }
+        let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
+        match self.edges[direction] {
+            Some(from) if !reached(to, from) => {
+                if self.canceled[peer] != Some(message.mseq_ack.wrapping_add(1)) {
+                    let Message { frame, mseq_ack, .. } = *message;
+                    self.strays[direction].step_back(StepBack { frame, mseq_ack, from, to });
+                }
+            }
+            _ => self.edges[direction] = Some(to),
+        }
+    }
+
+    /// A segment of `direction` that can be believed.
+    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>, frame: u64) {
+        self.sends[direction].segment(view);
+        let peer = 1 - direction;
+        let (write, stag, to, len) = match (view.opcode(), view.segment) {
+            (Opcode::WRITE, Segment::Tagged(header, _)) => {
+                (true, header.stag.get(), header.tagged_offset.get(), view.payload_len)
+            }
+            (Opcode::READ_REQUEST, Segment::Untagged(..)) => {
+                let request = view.payload.all().and_then(|octets| ReadRequest::parse(octets).ok());
+                let Some(request) = request else { return self.ends[direction].reads.lose() };
+                (false, request.src_stag, request.src_to, request.rdmardsz)
+            }
+            _ => return,
+        };
+        if len == 0 || self.closing.hello_ack.is_none() {
+            return;
+        }
+        let adverts = if write { &self.ends[peer].sink.adverts } else { &self.ends[peer].source.adverts };
+        if self.certain && adverts.open().iter().all(|advert| advert.stag != stag) {
+            self.strays[direction].rdma(StrayRdma { frame, stag, write });
+        }
+        let end = &mut self.ends[direction];
+        let ranges = if write { &mut end.writes } else { &mut end.reads };
+        ranges.add(stag, to, len);
+    }
+
+    /// Octets of `direction` are missing, or not to be believed.
+    pub(crate) fn lose_octets(&mut self, direction: usize) {
+        self.sends[direction].lose();
+        self.ends[direction].writes.lose();
+        self.ends[direction].reads.lose();
+    }
+
+    /// Can the message that a Send of `direction` brought be believed?
+    pub(crate) fn believes(&self, direction: usize) -> bool {
+        self.sends[direction].latest().is_some()
     }
 
     fn replay(&mut self, direction: usize, message: &Message) -> Result<(), ()> {
@@ -280,6 +395,7 @@ impl Books {
             self.unacknowledged[peer].pop_front();
             self.ends[direction].receives(&first)?;
         }
+        self.latest.before.note(&self.ends[direction]);
         self.latest.subject = self.ends[direction].sends(message)?;
         if self.unacknowledged[direction].len() >= MOST_UNACKNOWLEDGED {
             return Err(());

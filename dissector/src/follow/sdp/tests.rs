@@ -6,24 +6,9 @@ use serde_json::Value;
 use super::*;
 use crate::context::Context;
 use crate::output::json::JsonWriter;
-use crate::testing::{Wire, fpdu, hello, hex, reply, request, startup_frame};
+use crate::testing::sdp::{Talk, advert, word};
+use crate::testing::{Wire, hello, hex, reply, request, startup_frame};
 use crate::unit::Unit;
-
-const DIS_CONN: u8 = 0x02;
-const ABORT_CONN: u8 = 0x03;
-const SEND_SM: u8 = 0x04;
-const RDMA_WR_COMPL: u8 = 0x05;
-const RDMA_RD_COMPL: u8 = 0x06;
-const MODE_CHANGE: u8 = 0x07;
-const SRC_AVAIL_CANCEL: u8 = 0x08;
-const SINK_AVAIL_CANCEL: u8 = 0x09;
-const SINK_CANCEL_ACK: u8 = 0x0a;
-const CH_RCV_BUF_ACK: u8 = 0x0c;
-const SUSP_COMM: u8 = 0x0d;
-const SUSP_COMM_ACK: u8 = 0x0e;
-const SINK_AVAIL: u8 = 0xfd;
-const SRC_AVAIL: u8 = 0xfe;
-const DATA: u8 = 0xff;
 
 /// Words of a ModeChange (Figure 12).
 const TO_BUFFERED: &str = "00000000";
@@ -31,56 +16,7 @@ const TO_COMBINED: &str = "00000002";
 const SINK_TO_COMBINED: &str = "00000003";
 const TO_PIPELINED: &str = "00000004";
 
-/// Two peers; direction 0 is the Connecting Peer's.
-struct Talk {
-    wire: Wire,
-    msn: [u32; 2],
-    mseq: [u32; 2],
-    /// What each has received, as it says in MSeqAck.
-    ack: [u32; 2],
-    bufs: u16,
-    flags: u8,
-}
-
 impl Talk {
-    /// Nothing but SDP: the Hello in streaming mode, HelloAck as the first FPDU. The Hello offers 16 buffers, so does the ack.
-    fn bare() -> Self {
-        let mut wire = Wire::connected();
-        wire.send(0, &hello());
-        Talk::after(wire)
-    }
-
-    /// The HelloAck follows.
-    fn after(wire: Wire) -> Self {
-        let mut talk = Talk { wire, msn: [0; 2], mseq: [0; 2], ack: [0; 2], bufs: 16, flags: 0 };
-        talk.fpdu(1, "0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004");
-        talk
-    }
-
-    fn fpdu(&mut self, direction: usize, message: &str) {
-        self.msn[direction] += 1;
-        let msn = self.msn[direction];
-        self.wire.send(direction, &fpdu(&hex(&format!("4143 00000000 00000000 {msn:08x} 00000000 {message}"))));
-    }
-
-    /// A message: MID, extended header, octets of payload.
-    fn say(&mut self, direction: usize, mid: u8, extension: &str, payload: usize) {
-        self.mseq[direction] += 1;
-        let message = self.message(direction, mid, extension, payload);
-        self.fpdu(direction, &message);
-    }
-
-    fn message(&self, direction: usize, mid: u8, extension: &str, payload: usize) -> String {
-        let (Talk { bufs, flags, .. }, mseq, ack) = (self, self.mseq[direction], self.ack[direction]);
-        let len = 16 + hex(extension).len() + payload;
-        format!("{bufs:04x} {flags:02x} {mid:02x} {len:08x} {mseq:08x} {ack:08x} {extension} {}", "5a".repeat(payload))
-    }
-
-    /// `direction` has received all that was sent to it.
-    fn hears(&mut self, direction: usize) {
-        self.ack[direction] = self.mseq[1 - direction];
-    }
-
     fn read(&self) -> (Vec<Value>, Books) {
         #[derive(Default)]
         struct Collect(JsonWriter, Vec<Value>, Option<Books>);
@@ -114,16 +50,6 @@ impl Talk {
     fn books(&self) -> Books {
         self.read().1
     }
-}
-
-/// SinkAH or SrcAH: Len, STag, VA; NonDiscards of a SinkAvail.
-fn advert(len: u32, non_discards: Option<u32>) -> String {
-    let non_discards = non_discards.map_or(String::new(), |count| format!("{count:08x}"));
-    format!("{len:08x} 11223344 0000000000001000 {non_discards}")
-}
-
-fn word(value: u32) -> String {
-    format!("{value:08x}")
 }
 
 #[test]
@@ -162,12 +88,12 @@ fn each_start_up_sequence_is_named() {
 #[test]
 fn modes_change_for_the_master_first() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
-    talk.say(1, DATA, "", 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(1, Mid::DATA, "", 0);
     let mut books = Books::begin(0, Carrier::Streaming);
     let mut hear = |direction: usize, octets: &str| {
         let octets = hex(octets);
-        books.message(direction, FieldOrder::Figure, Part::whole(&octets), 1, &Connection::default());
+        books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), 1, &Connection::default());
         (books.modes[0], books.ends[0].source.mode, books.ends[1].sink.mode)
     };
     hear(1, "0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004");
@@ -176,10 +102,10 @@ fn modes_change_for_the_master_first() {
     assert_eq!(hear(0, change), (pipelined, pipelined, combined));
     let acknowledges = "0010 00 ff 00000010 00000001 00000001";
     assert_eq!(hear(1, acknowledges), (pipelined, pipelined, pipelined));
-    talk.say(0, MODE_CHANGE, TO_COMBINED, 0);
-    talk.say(0, MODE_CHANGE, TO_BUFFERED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_BUFFERED, 0);
     talk.hears(1);
-    talk.say(1, MODE_CHANGE, SINK_TO_COMBINED, 0);
+    talk.say(1, Mid::MODE_CHANGE, SINK_TO_COMBINED, 0);
     let expected = ["Pipelined", "Combined", "Combined", "Buffered", "Combined"];
     assert_eq!(talk.told("iwarp_sdp.mode"), expected);
     assert_eq!(talk.told("iwarp_sdp.peer_mode").last().unwrap(), "Combined", "the Sink is Master in Buffered Mode");
@@ -193,14 +119,14 @@ fn modes_change_for_the_master_first() {
 #[test]
 fn credit_is_what_the_newest_header_leaves() {
     let mut talk = Talk::bare();
-    talk.say(0, DATA, "", 4);
-    talk.say(0, DATA, "", 4);
+    talk.say(0, Mid::DATA, "", 4);
+    talk.say(0, Mid::DATA, "", 4);
     talk.hears(1);
     talk.bufs = 17;
-    talk.say(1, DATA, "", 0);
+    talk.say(1, Mid::DATA, "", 0);
     talk.hears(0);
     talk.bufs = 16;
-    talk.say(0, DATA, "", 4);
+    talk.say(0, Mid::DATA, "", 4);
     assert_eq!(talk.told("iwarp_sdp.credits"), ["15", "14", "15", "16"]);
     assert_eq!(talk.told("iwarp_sdp.credit_update"), ["-", "-", "1", "-"]);
     let books = talk.books();
@@ -214,14 +140,14 @@ fn credit_is_what_the_newest_header_leaves() {
 #[test]
 fn a_src_avail_is_completed_by_what_was_read() {
     let mut talk = Talk::bare();
-    talk.say(0, SRC_AVAIL, &advert(100, None), 10);
+    talk.say(0, Mid::SRC_AVAIL, &advert(100, None), 10);
     talk.hears(1);
-    talk.say(1, RDMA_RD_COMPL, &word(60), 0);
+    talk.say(1, Mid::RDMA_RD_COMPL, &word(60), 0);
     talk.hears(0);
-    talk.say(0, DATA, "", 0);
-    talk.say(1, RDMA_RD_COMPL, &word(30), 0);
+    talk.say(0, Mid::DATA, "", 0);
+    talk.say(1, Mid::RDMA_RD_COMPL, &word(30), 0);
     talk.hears(0);
-    talk.say(0, DATA, "", 0);
+    talk.say(0, Mid::DATA, "", 0);
     // The SYNs are frames 1 and 2, Hello and HelloAck 3 and 4.
     assert_eq!(talk.told("iwarp_sdp.advert.frame"), ["-", "5", "-", "5", "-"]);
     assert_eq!(talk.told("iwarp_sdp.advert.left"), ["-", "30", "-", "0", "-"]);
@@ -234,12 +160,12 @@ fn a_src_avail_is_completed_by_what_was_read() {
 #[test]
 fn a_send_sm_asks_for_the_rest_as_data() {
     let mut talk = Talk::bare();
-    talk.say(0, SRC_AVAIL, &advert(100, None), 10);
+    talk.say(0, Mid::SRC_AVAIL, &advert(100, None), 10);
     talk.hears(1);
-    talk.say(1, SEND_SM, "", 0);
+    talk.say(1, Mid::SEND_SM, "", 0);
     talk.hears(0);
-    talk.say(0, DATA, "", 50);
-    talk.say(0, DATA, "", 40);
+    talk.say(0, Mid::DATA, "", 50);
+    talk.say(0, Mid::DATA, "", 40);
     assert_eq!(talk.told("iwarp_sdp.owed"), ["-", "-", "40", "-"]);
     assert_eq!(talk.told("iwarp_sdp.advert.left"), ["-", "90", "-", "-"]);
     let books = talk.books();
@@ -250,13 +176,13 @@ fn a_send_sm_asks_for_the_rest_as_data() {
 #[test]
 fn a_sink_avail_is_completed_by_what_was_written() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.hears(1);
-    talk.say(1, SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
     talk.hears(0);
-    talk.say(0, RDMA_WR_COMPL, &word(6000), 0);
+    talk.say(0, Mid::RDMA_WR_COMPL, &word(6000), 0);
     talk.hears(1);
-    talk.say(1, DATA, "", 0);
+    talk.say(1, Mid::DATA, "", 0);
     assert_eq!(talk.told("iwarp_sdp.sinkavails"), ["0", "1", "0", "0"]);
     assert_eq!(talk.told("iwarp_sdp.advert.frame"), ["-", "-", "6", "-"]);
     assert_eq!(talk.told("iwarp_sdp.advert.left"), ["-", "-", "2000", "-"]);
@@ -267,20 +193,20 @@ fn a_sink_avail_is_completed_by_what_was_written() {
 #[test]
 fn two_of_three_sink_avails_are_stale() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.hears(1);
     for _ in 0..3 {
-        talk.say(1, SINK_AVAIL, &advert(8000, Some(0)), 0);
+        talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
     }
-    talk.say(0, DATA, "", 9);
-    talk.say(0, DATA, "", 9);
+    talk.say(0, Mid::DATA, "", 9);
+    talk.say(0, Mid::DATA, "", 9);
     talk.hears(0);
-    talk.say(0, RDMA_WR_COMPL, &word(8000), 0);
+    talk.say(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
     // The third one stands in frame 8; what it was when the Source had not heard of any is counted first.
     assert_eq!(talk.told("iwarp_sdp.advert.frame").last().unwrap(), "8");
     assert_eq!(talk.told("iwarp_sdp.potentialnondiscards"), ["0", "0", "0", "0", "1", "2", "0"]);
     talk.hears(1);
-    talk.say(1, DATA, "", 0);
+    talk.say(1, Mid::DATA, "", 0);
     let books = talk.books();
     let adverts = &books.ends[1].sink.adverts;
     assert_eq!((adverts.made, adverts.stale, adverts.completed), (3, 2, 1));
@@ -291,14 +217,14 @@ fn two_of_three_sink_avails_are_stale() {
 #[test]
 fn a_crossing_sink_avail_makes_src_avails_void() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.hears(1);
-    talk.say(1, SINK_AVAIL, &advert(8000, Some(0)), 0);
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     talk.hears(0);
     talk.hears(1);
-    talk.say(0, RDMA_WR_COMPL, &word(8000), 0);
+    talk.say(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
     assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "0", "1", "2", "0"]);
     let books = talk.books();
     assert_eq!((books.ends[0].source.adverts.void, books.ends[1].sink.sources.len()), (2, 0));
@@ -308,15 +234,15 @@ fn a_crossing_sink_avail_makes_src_avails_void() {
 #[test]
 fn leaving_pipelined_mode_drops_sink_avails() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.hears(1);
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(1, SINK_AVAIL, &advert(8000, Some(0)), 0);
-    talk.say(0, MODE_CHANGE, TO_COMBINED, 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
     talk.hears(0);
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 1);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 1);
     talk.hears(1);
-    talk.say(1, DATA, "", 0);
+    talk.say(1, Mid::DATA, "", 0);
     assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "1", "0", "1", "1", "0"]);
     let books = talk.books();
     let adverts = &books.ends[1].sink.adverts;
@@ -328,14 +254,14 @@ fn leaving_pipelined_mode_drops_sink_avails() {
 #[test]
 fn a_src_avail_cancel_revokes_what_is_open() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, SRC_AVAIL_CANCEL, "", 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(0, Mid::SRC_AVAIL_CANCEL, "", 0);
     talk.hears(1);
-    talk.say(1, SEND_SM, "", 0);
+    talk.say(1, Mid::SEND_SM, "", 0);
     talk.hears(0);
-    talk.say(0, DATA, "", 0);
+    talk.say(0, Mid::DATA, "", 0);
     assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "1", "2", "2", "0", "0"]);
     let books = talk.books();
     assert_eq!((books.ends[0].source.adverts.revoked, books.ends[0].source.owed), (2, 0));
@@ -345,14 +271,14 @@ fn a_src_avail_cancel_revokes_what_is_open() {
 #[test]
 fn a_sink_cancel_ack_revokes_what_is_open() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.hears(1);
-    talk.say(1, SINK_AVAIL, &advert(8000, Some(0)), 0);
-    talk.say(1, SINK_AVAIL_CANCEL, "", 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert(8000, Some(0)), 0);
+    talk.say(1, Mid::SINK_AVAIL_CANCEL, "", 0);
     talk.hears(0);
-    talk.say(0, SINK_CANCEL_ACK, "", 0);
+    talk.say(0, Mid::SINK_CANCEL_ACK, "", 0);
     talk.hears(1);
-    talk.say(1, DATA, "", 0);
+    talk.say(1, Mid::DATA, "", 0);
     assert_eq!(talk.told("iwarp_sdp.sinkavails"), ["0", "1", "1", "0", "0"]);
     let books = talk.books();
     assert_eq!((books.ends[1].sink.adverts.revoked, books.ends[0].source.usable.len()), (1, 0));
@@ -363,11 +289,11 @@ fn a_sink_cancel_ack_revokes_what_is_open() {
 fn an_out_of_band_octet_is_pending_until_it_comes() {
     let mut talk = Talk::bare();
     talk.flags = 2;
-    talk.say(0, DATA, "", 3);
+    talk.say(0, Mid::DATA, "", 3);
     talk.flags = 0;
-    talk.say(0, DATA, "", 3);
+    talk.say(0, Mid::DATA, "", 3);
     talk.flags = 1;
-    talk.say(0, DATA, "", 3);
+    talk.say(0, Mid::DATA, "", 3);
     assert_eq!(talk.told("iwarp_sdp.oob_pending"), ["1", "1", "-"]);
 }
 
@@ -375,8 +301,8 @@ fn an_out_of_band_octet_is_pending_until_it_comes() {
 #[test]
 fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     let mut talk = Talk::bare();
-    talk.say(0, DIS_CONN, "", 0);
-    talk.say(1, DIS_CONN, "", 0);
+    talk.say(0, Mid::DIS_CONN, "", 0);
+    talk.say(1, Mid::DIS_CONN, "", 0);
     assert_eq!(talk.told("iwarp_sdp.state"), ["half_closed", "closed"]);
     assert_eq!(talk.books().closing.graceful(0), None, "TCP is still there");
     talk.wire.fin(1);
@@ -384,8 +310,8 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     assert_eq!(([closing.graceful(0), closing.graceful(1)], closing.llp_end), ([Some(true); 2], Some(7)));
 
     let mut talk = Talk::bare();
-    talk.say(0, DIS_CONN, "", 0);
-    talk.say(0, ABORT_CONN, "", 0);
+    talk.say(0, Mid::DIS_CONN, "", 0);
+    talk.say(0, Mid::ABORT_CONN, "", 0);
     talk.wire.rst(0);
     assert_eq!(talk.told("iwarp_sdp.state"), ["half_closed", "aborted"]);
     let closing = talk.books().closing;
@@ -396,8 +322,8 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
 #[test]
 fn a_connection_is_suspended() {
     let mut talk = Talk::bare();
-    talk.say(1, SUSP_COMM, "00000000 1388 0001", 0);
-    talk.say(0, SUSP_COMM_ACK, "", 0);
+    talk.say(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
+    talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
     talk.wire.fin(0);
     assert_eq!(talk.told("iwarp_sdp.state"), ["suspending", "suspended"]);
     let closing = talk.books().closing;
@@ -408,7 +334,7 @@ fn a_connection_is_suspended() {
 #[test]
 fn a_ch_rcv_buf_ack_changes_the_size_of_buffers() {
     let mut talk = Talk::bare();
-    talk.say(1, CH_RCV_BUF_ACK, &word(8192), 0);
+    talk.say(1, Mid::CH_RCV_BUF_ACK, &word(8192), 0);
     let books = talk.books();
     assert_eq!((books.ends[0].receive_size, books.ends[1].receive_size), (Some(4096), Some(8192)));
 }
@@ -416,11 +342,11 @@ fn a_ch_rcv_buf_ack_changes_the_size_of_buffers() {
 #[test]
 fn behind_a_message_that_is_missing_only_what_is_sure_is_told() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     talk.mseq[0] += 1;
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
-    talk.say(0, MODE_CHANGE, TO_COMBINED, 0);
-    talk.say(0, DIS_CONN, "", 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_COMBINED, 0);
+    talk.say(0, Mid::DIS_CONN, "", 0);
     assert_eq!(talk.told("iwarp_sdp.mode"), ["Pipelined", "-", "Combined", "Combined"]);
     assert_eq!(talk.told("iwarp_sdp.srcavails"), ["0", "-", "-", "-"]);
     assert_eq!(talk.told("iwarp_sdp.credits"), ["15", "13", "12", "11"]);
@@ -430,13 +356,13 @@ fn behind_a_message_that_is_missing_only_what_is_sure_is_told() {
 #[test]
 fn more_advertisements_than_are_followed_end_the_books_of_them() {
     let mut talk = Talk::bare();
-    talk.say(0, MODE_CHANGE, TO_PIPELINED, 0);
+    talk.say(0, Mid::MODE_CHANGE, TO_PIPELINED, 0);
     for _ in 0..advert::MOST_OPEN {
-        talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
+        talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     }
     let books = talk.books();
     assert!(books.certain && books.ends[0].source.adverts.open().len() == advert::MOST_OPEN);
-    talk.say(0, SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     let books = talk.books();
     assert!(!books.certain && books.ends[0].source.adverts.open().is_empty());
 }
@@ -448,7 +374,7 @@ fn more_messages_than_wait_for_an_acknowledgement_end_the_books() {
     for mseq in 1..=u32::try_from(MOST_UNACKNOWLEDGED).unwrap() + 1 {
         assert!(books.certain);
         let octets = hex(&format!("0010 00 ff 00000010 {mseq:08x} 00000000"));
-        books.message(0, FieldOrder::Figure, Part::whole(&octets), 1, &connection);
+        books.message(0, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), 1, &connection);
     }
     assert!(!books.certain && books.unacknowledged[0].is_empty());
     assert!(books.memory() < 1 << 20);
@@ -459,9 +385,10 @@ fn more_messages_than_wait_for_an_acknowledgement_end_the_books() {
 fn mirrored_words_are_read_as_well() {
     let mut wire = Wire::connected();
     wire.send(0, &hex("00 00 0010 00000020 00000000 00000000 11 00 0004 00001000 00001000 0004 0004"));
-    let mut talk = Talk { wire, msn: [0; 2], mseq: [0; 2], ack: [0; 2], bufs: 16, flags: 0 };
-    talk.fpdu(1, "01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004");
-    talk.fpdu(0, "07 00 0010 00000014 00000001 00000000 20000000");
+    // In figure order as far as the writer knows: the octets are given as they go.
+    let mut talk = Talk::upon(wire, FieldOrder::Figure);
+    talk.say_octets(5, 1, &hex("01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004"));
+    talk.say_octets(3, 0, &hex("07 00 0010 00000014 00000001 00000000 20000000"));
     assert_eq!(talk.told("iwarp_sdp.mode"), ["Pipelined"]);
     assert_eq!(talk.told("iwarp_sdp.credits"), ["15"]);
 }
@@ -482,7 +409,7 @@ proptest! {
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));
             octets.extend_from_slice(&rest);
             octets.truncate(len);
-            books.message(direction, FieldOrder::Figure, Part::whole(&octets), 1, &connection);
+            books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), 1, &connection);
             let _ = (books.credits[direction].left(), books.closing.state());
         }
         books.finish();

@@ -1,0 +1,81 @@
+//! What RDMA moves: the octets of the peer's memory that an end's RDMA Writes and Read Requests name.
+//!
+//! Memory: [`MOST`] ranges for each end and kind; with more they are not followed any more.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::advert::Advert;
+
+/// Ranges that are kept; one for each buffer is what there should be, since neighbours are joined.
+const MOST: usize = 1024;
+
+/// Octets of buffers, in the order in which they were named.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ranges {
+    list: VecDeque<(u32, Range<u128>)>,
+    lost: bool,
+}
+
+impl Ranges {
+    /// `len` octets at `to` of the buffer of `stag`.
+    pub(super) fn add(&mut self, stag: u32, to: u64, len: u32) {
+        let from = u128::from(to);
+        let end = from + u128::from(len);
+        if self.lost || len == 0 {
+            return;
+        }
+        if let Some((_, last)) = self.list.back_mut().filter(|(of, last)| *of == stag && last.end == from) {
+            last.end = end;
+        } else if self.list.len() < MOST {
+            self.list.push_back((stag, from..end));
+        } else {
+            self.lose();
+        }
+    }
+
+    /// Octets are missing: nothing is known any more.
+    pub(super) fn lose(&mut self) {
+        self.lost = true;
+        self.list.clear();
+    }
+
+    /// Is not all known?
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Were none named?
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many octets of what lies behind the first `skip` octets of the buffer of `advert` were named; twice named, twice counted.
+    pub(super) fn within(&self, advert: &Advert, skip: u32) -> u64 {
+        let buffer = buffer(advert, skip);
+        let overlaps = self.list.iter().filter(|(stag, _)| *stag == advert.stag).map(|(_, range)| {
+            let (from, to) = (range.start.max(buffer.start), range.end.min(buffer.end));
+            u64::try_from(to.saturating_sub(from)).unwrap_or(u64::MAX)
+        });
+        overlaps.fold(0, u64::saturating_add)
+    }
+
+    /// The buffer of `advert` is done with.
+    pub(super) fn forget(&mut self, advert: &Advert) {
+        let buffer = buffer(advert, 0);
+        let touches = |range: &Range<u128>, stag: u32| {
+            stag == advert.stag && range.start < buffer.end && buffer.start < range.end
+        };
+        self.list.retain(|(stag, range)| !touches(range, *stag));
+    }
+
+    /// Octets of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        self.list.capacity() * size_of::<(u32, Range<u128>)>()
+    }
+}
+
+fn buffer(advert: &Advert, skip: u32) -> Range<u128> {
+    let from = u128::from(advert.va);
+    from + u128::from(skip)..from + u128::from(advert.len)
+}

@@ -1,0 +1,69 @@
+//! The Sends that carry SDP messages: opcode, number, and whether their octets can be believed.
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::Opcode;
+
+use crate::rules::SegmentView;
+
+/// A Send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// One of the four.
+    pub opcode: Opcode,
+    /// The STag that it invalidates.
+    pub invalidates: Option<u32>,
+    /// Is it the next one behind the Send before it, or the first one, with nothing missing between them?
+    pub follows: bool,
+    /// RDMA Writes and Read Requests between the Send before it and this one, when it follows.
+    pub rdma: u32,
+    msn: u32,
+}
+
+/// The Sends of one direction.
+#[derive(Debug, Clone)]
+pub(super) struct Sends {
+    /// The MSN of the Send before; `None` where octets are missing behind it.
+    before: Option<u32>,
+    /// The Send whose segments come, while each of them can be believed.
+    current: Option<Sent>,
+    rdma: u32,
+}
+
+impl Default for Sends {
+    fn default() -> Self {
+        Sends { before: Some(0), current: None, rdma: 0 }
+    }
+}
+
+impl Sends {
+    /// The Send that ended last; `None` where its octets cannot be believed.
+    pub(super) fn latest(&self) -> Option<Sent> {
+        self.current
+    }
+
+    /// Octets are missing, or not to be believed.
+    pub(super) fn lose(&mut self) {
+        (self.before, self.current) = (None, None);
+    }
+
+    pub(super) fn segment(&mut self, view: &SegmentView<'_>) {
+        let opcode = view.opcode();
+        let Segment::Untagged(header, _) = view.segment else {
+            self.rdma += u32::from(opcode == Opcode::WRITE && view.last());
+            return;
+        };
+        if !opcode.is_send() {
+            self.rdma += u32::from(opcode == Opcode::READ_REQUEST);
+            return;
+        }
+        let msn = header.msn.get();
+        if header.mo.get() == 0 {
+            let follows = self.before.is_some_and(|before| before.wrapping_add(1) == msn);
+            let invalidates = opcode.invalidates().then_some(header.ulp_word.get());
+            self.current = Some(Sent { opcode, invalidates, follows, rdma: std::mem::take(&mut self.rdma), msn });
+        } else if self.current.is_none_or(|sent| sent.msn != msn) {
+            self.current = None;
+        }
+        self.before = Some(msn);
+    }
+}

@@ -1,0 +1,143 @@
+//! Which messages go as Send with Solicited Event, and which without (section 14.2).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::sdp::Mid;
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static OPCODE: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-8.1.1-28"),
+        requirement!("SDP-14.2-1"),
+        requirement!("SDP-14.2-2"),
+        requirement!("SDP-14.2-3"),
+        requirement!("SDP-14.2-4"),
+        requirement!("SDP-14.2-5"),
+        requirement!("SDP-14.2-6"),
+        requirement!("SDP-14.2-7"),
+        requirement!("SDP-14.2-8"),
+        requirement!("SDP-14.2-9"),
+        requirement!("SDP-14.2-10"),
+        requirement!("SDP-14.2-11"),
+        requirement!("SDP-14.2-12"),
+        requirement!("SDP-14.2-13"),
+        requirement!("SDP-14.2-14"),
+        requirement!("SDP-14.2-15"),
+        requirement!("SDP-14.2-16"),
+        requirement!("SDP-14.2-17"),
+        requirement!("SDP-14.2-18"),
+    ],
+    judge: Judge::Sdp(opcode),
+};
+
+/// Is a message solicited, and by which row? `None` where the draft does not say.
+fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
+    // OOB_PEND in other messages changes nothing (reading C23).
+    let oob = view.bsdh.flags & 3 != 0;
+    Some(match view.mid() {
+        Mid::ABORT_CONN => (true, requirement!("SDP-14.2-1")),
+        Mid::SUSP_COMM => (true, requirement!("SDP-14.2-2")),
+        Mid::SUSP_COMM_ACK => (true, requirement!("SDP-14.2-3")),
+        Mid::SEND_SM => (true, requirement!("SDP-14.2-4")),
+        Mid::SRC_AVAIL_CANCEL => (true, requirement!("SDP-14.2-5")),
+        Mid::SINK_AVAIL_CANCEL => (true, requirement!("SDP-14.2-6")),
+        Mid::HELLO_ACK => (true, requirement!("SDP-14.2-7")),
+        Mid::RDMA_WR_COMPL => (true, requirement!("SDP-14.2-8")),
+        Mid::RDMA_RD_COMPL => (true, requirement!("SDP-14.2-9")),
+        Mid::SINK_CANCEL_ACK => (true, requirement!("SDP-14.2-10")),
+        Mid::DATA if oob => (true, requirement!("SDP-14.2-11")),
+        Mid::DIS_CONN => (false, requirement!("SDP-14.2-12")),
+        Mid::SRC_AVAIL => (false, requirement!("SDP-14.2-13")),
+        Mid::SINK_AVAIL => (false, requirement!("SDP-14.2-14")),
+        Mid::DATA => (false, requirement!("SDP-14.2-15")),
+        Mid::MODE_CHANGE => (false, requirement!("SDP-14.2-16")),
+        Mid::CH_RCV_BUF => (false, requirement!("SDP-14.2-17")),
+        Mid::CH_RCV_BUF_ACK => (false, requirement!("SDP-14.2-18")),
+        _ => return None,
+    })
+}
+
+fn opcode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let Some(sent) = view.books.latest.sent else { return };
+    let Some((solicited, id)) = due(view) else { return };
+    let found = format!("{} in a {}", view.mid(), sent.opcode);
+    let has_event = matches!(sent.opcode, Opcode::SEND_SE | Opcode::SEND_SE_INVALIDATE);
+    if has_event != solicited {
+        let expected = if solicited { "a Send with Solicited Event" } else { "a Send without Solicited Event" };
+        findings.at(id, unit, view.place(3..4), expected, found.clone());
+    }
+    if view.mid() == Mid::HELLO_ACK && sent.opcode != Opcode::SEND_SE {
+        findings.at(requirement!("SDP-8.1.1-28"), unit, view.place(3..4), "Send with Solicited Event", found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::{proves, proves_of};
+    use crate::testing::sdp::{Talk, advert, word};
+
+    const SEND: u8 = 3;
+    const SEND_SE: u8 = 5;
+
+    /// `mid` in `bad`, and in `good`.
+    fn either(id: weft_core::RequirementId, mid: Mid, extension: &str, [bad, good]: [u8; 2]) {
+        let say = |opcode: u8| move |talk: &mut Talk| talk.say_in(opcode, 0, mid, extension, 0);
+        proves(id, say(bad), say(good));
+    }
+
+    #[test]
+    fn what_wakes_the_receiver() {
+        let susp_comm = "00000000 1388 0001";
+        for (id, mid, extension) in [
+            (requirement!("SDP-14.2-1"), Mid::ABORT_CONN, ""),
+            (requirement!("SDP-14.2-2"), Mid::SUSP_COMM, susp_comm),
+            (requirement!("SDP-14.2-3"), Mid::SUSP_COMM_ACK, ""),
+            (requirement!("SDP-14.2-4"), Mid::SEND_SM, ""),
+            (requirement!("SDP-14.2-5"), Mid::SRC_AVAIL_CANCEL, ""),
+            (requirement!("SDP-14.2-6"), Mid::SINK_AVAIL_CANCEL, ""),
+            (requirement!("SDP-14.2-8"), Mid::RDMA_WR_COMPL, &word(1)),
+        ] {
+            either(id, mid, extension, [SEND, SEND_SE]);
+        }
+    }
+
+    #[test]
+    fn what_else_wakes_the_receiver() {
+        either(requirement!("SDP-14.2-9"), Mid::RDMA_RD_COMPL, &word(1), [SEND, SEND_SE]);
+        either(requirement!("SDP-14.2-10"), Mid::SINK_CANCEL_ACK, "", [SEND, SEND_SE]);
+        let with_flags = |opcode: u8| {
+            move |talk: &mut Talk| {
+                talk.flags = 2;
+                talk.say_in(opcode, 0, Mid::DATA, "", 0);
+            }
+        };
+        proves(requirement!("SDP-14.2-11"), with_flags(SEND), with_flags(SEND_SE));
+        let acknowledged = |opcode: u8| move |order| Talk::acknowledged_in(order, opcode);
+        proves_of(requirement!("SDP-14.2-7"), acknowledged(SEND), acknowledged(SEND_SE));
+        // There is no STag yet that could be invalidated.
+        proves_of(requirement!("SDP-8.1.1-28"), acknowledged(6), acknowledged(SEND_SE));
+    }
+
+    #[test]
+    fn what_does_not_wake_the_receiver() {
+        for (id, mid, extension) in [
+            (requirement!("SDP-14.2-12"), Mid::DIS_CONN, ""),
+            (requirement!("SDP-14.2-13"), Mid::SRC_AVAIL, &*advert(9, None)),
+            (requirement!("SDP-14.2-14"), Mid::SINK_AVAIL, &advert(9, Some(0))),
+            (requirement!("SDP-14.2-15"), Mid::DATA, ""),
+            (requirement!("SDP-14.2-16"), Mid::MODE_CHANGE, &word(4)),
+            (requirement!("SDP-14.2-17"), Mid::CH_RCV_BUF, &word(100)),
+            (requirement!("SDP-14.2-18"), Mid::CH_RCV_BUF_ACK, &word(100)),
+        ] {
+            either(id, mid, extension, [SEND_SE, SEND]);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! SDP conversations made by hand: octets as the draft's figures have them (section 6), in the manner of its ladder diagrams.
+
+use weft_core::wire::sdp::{FieldOrder, Mid};
+
+use super::{Wire, fpdu, hello, hex};
+
+/// Opcodes of a Send without, and with Solicited Event.
+const SEND: u8 = 3;
+const SEND_SE: u8 = 5;
+
+/// Two peers; direction 0 is the Connecting Peer's. Everything is given in figure order, and sent in the order of the connection.
+pub(crate) struct Talk {
+    pub(crate) wire: Wire,
+    /// MSN of the last Send of each.
+    pub(crate) msn: [u32; 2],
+    /// MSeq of the last message of each.
+    pub(crate) mseq: [u32; 2],
+    /// What each has received, as it says in MSeqAck.
+    pub(crate) ack: [u32; 2],
+    /// Bufs and Flags of what is said next.
+    pub(crate) bufs: u16,
+    pub(crate) flags: u8,
+    pub(crate) order: FieldOrder,
+    /// MSN of the last Read Request of each.
+    reads: [u32; 2],
+}
+
+impl Talk {
+    /// Nothing but SDP: the Hello in streaming mode, HelloAck as the first FPDU. The Hello offers 16 buffers, so does the ack.
+    pub(crate) fn bare() -> Self {
+        Self::begun(FieldOrder::Figure)
+    }
+
+    /// The same in either order.
+    pub(crate) fn begun(order: FieldOrder) -> Self {
+        Self::acknowledged_in(order, SEND_SE)
+    }
+
+    /// The same, with the HelloAck in a Send of another kind.
+    pub(crate) fn acknowledged_in(order: FieldOrder, opcode: u8) -> Self {
+        let mut talk = Self::greeted(order, |_| {});
+        talk.say_octets(opcode, 1, &hello_ack());
+        talk
+    }
+
+    /// A Hello in streaming mode that is changed, in figure order; no answer.
+    pub(crate) fn greeted(order: FieldOrder, change: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut octets = hello();
+        change(&mut octets);
+        let mut wire = Wire::connected();
+        wire.send(0, &ordered(order, octets));
+        Self::upon(wire, order)
+    }
+
+    /// The Hello was sent; the HelloAck follows.
+    pub(crate) fn after(wire: Wire) -> Self {
+        let mut talk = Self::upon(wire, FieldOrder::Figure);
+        talk.say_octets(SEND_SE, 1, &hello_ack());
+        talk
+    }
+
+    /// The Hello was sent.
+    pub(crate) fn upon(wire: Wire, order: FieldOrder) -> Self {
+        Talk { wire, msn: [0; 2], mseq: [0; 2], ack: [0; 2], bufs: 16, flags: 0, order, reads: [0; 2] }
+    }
+
+    /// A Send of these octets, in figure order.
+    pub(crate) fn say_octets(&mut self, opcode: u8, direction: usize, message: &[u8]) {
+        self.msn[direction] += 1;
+        let octets = self.send_of(opcode, direction, &ordered(self.order, message.to_vec()));
+        self.wire.send(direction, &octets);
+    }
+
+    /// The FPDU of a Send with the MSN of now.
+    fn send_of(&self, opcode: u8, direction: usize, message: &[u8]) -> Vec<u8> {
+        let stag = if opcode == 4 || opcode == 6 { "11223344" } else { "00000000" };
+        let msn = self.msn[direction];
+        let mut ulpdu = hex(&format!("41 4{opcode:x} {stag} 00000000 {msn:08x} 00000000"));
+        ulpdu.extend_from_slice(message);
+        fpdu(&ulpdu)
+    }
+
+    /// A message: MID, extended header, octets of payload; in the Send that section 14.2 asks for.
+    pub(crate) fn say(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
+        self.say_in(solicited(mid, self.flags), direction, mid, extension, payload);
+    }
+
+    /// The same in a Send of this opcode.
+    pub(crate) fn say_in(&mut self, opcode: u8, direction: usize, mid: Mid, extension: &str, payload: usize) {
+        self.mseq[direction] += 1;
+        let message = self.message(direction, mid, extension, payload);
+        self.say_octets(opcode, direction, &message);
+    }
+
+    /// The same, changed.
+    pub(crate) fn say_changed(
+        &mut self,
+        direction: usize,
+        mid: Mid,
+        extension: &str,
+        change: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.mseq[direction] += 1;
+        let mut message = self.message(direction, mid, extension, 0);
+        change(&mut message);
+        self.say_octets(solicited(mid, self.flags), direction, &message);
+    }
+
+    /// The same, and the capture misses it.
+    pub(crate) fn lose(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
+        self.mseq[direction] += 1;
+        self.msn[direction] += 1;
+        let message = ordered(self.order, self.message(direction, mid, extension, payload));
+        let octets = self.send_of(solicited(mid, self.flags), direction, &message);
+        self.wire.lose(direction, &octets);
+    }
+
+    fn message(&self, direction: usize, mid: Mid, extension: &str, payload: usize) -> Vec<u8> {
+        let (Talk { bufs, flags, .. }, mseq, ack) = (self, self.mseq[direction], self.ack[direction]);
+        let len = 16 + hex(extension).len() + payload;
+        let mid = mid.0;
+        hex(&format!(
+            "{bufs:04x} {flags:02x} {mid:02x} {len:08x} {mseq:08x} {ack:08x} {extension} {}",
+            "5a".repeat(payload)
+        ))
+    }
+
+    /// An RDMA Write of `len` octets.
+    pub(crate) fn write(&mut self, direction: usize, stag: u32, to: u64, len: usize) {
+        let mut ulpdu = hex(&format!("c140 {stag:08x} {to:016x}"));
+        ulpdu.resize(ulpdu.len() + len, 0x5a);
+        self.wire.send(direction, &fpdu(&ulpdu));
+    }
+
+    /// An RDMA Read Request for `len` octets.
+    pub(crate) fn asks(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
+        self.reads[direction] += 1;
+        let msn = self.reads[direction];
+        let sink = format!("{:08x} 0000000000000000", 0x5100 + msn);
+        self.wire.say(
+            direction,
+            &format!("4141 00000000 00000001 {msn:08x} 00000000 {sink} {len:08x} {stag:08x} {to:016x}"),
+        );
+    }
+
+    /// The same, and its Response.
+    pub(crate) fn reads(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
+        self.asks(direction, stag, to, len);
+        let sink = 0x5100 + self.reads[direction];
+        let mut ulpdu = hex(&format!("c142 {sink:08x} 0000000000000000"));
+        ulpdu.resize(ulpdu.len() + len as usize, 0x5a);
+        self.wire.send(1 - direction, &fpdu(&ulpdu));
+    }
+
+    /// `direction` has received all that was sent to it.
+    pub(crate) fn hears(&mut self, direction: usize) {
+        self.ack[direction] = self.mseq[1 - direction];
+    }
+
+    /// Both have.
+    pub(crate) fn both_hear(&mut self) {
+        (0..2).for_each(|direction| self.hears(direction));
+    }
+}
+
+/// A HelloAck in figure order.
+pub(crate) fn hello_ack() -> Vec<u8> {
+    hex("0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004")
+}
+
+/// STag and VA of [`advert`].
+pub(crate) const STAG: u32 = 0x1122_3344;
+pub(crate) const VA: u64 = 0x1000;
+
+/// SinkAH or SrcAH: Len, STag, VA; NonDiscards of a SinkAvail.
+pub(crate) fn advert(len: u32, non_discards: Option<u32>) -> String {
+    let non_discards = non_discards.map_or(String::new(), |count| format!("{count:08x}"));
+    format!("{len:08x} {STAG:08x} {VA:016x} {non_discards}")
+}
+
+/// 32 bits.
+pub(crate) fn word(value: u32) -> String {
+    format!("{value:08x}")
+}
+
+/// The opcode that section 14.2 asks for.
+fn solicited(mid: Mid, flags: u8) -> u8 {
+    match mid {
+        Mid::DIS_CONN | Mid::SRC_AVAIL | Mid::SINK_AVAIL | Mid::MODE_CHANGE => SEND,
+        Mid::CH_RCV_BUF | Mid::CH_RCV_BUF_ACK => SEND,
+        Mid::DATA if flags & 3 == 0 => SEND,
+        _ => SEND_SE,
+    }
+}
+
+/// A message in figure order, in `order`: the words of several fields are turned around.
+pub(crate) fn ordered(order: FieldOrder, mut octets: Vec<u8>) -> Vec<u8> {
+    if order == FieldOrder::Figure || octets.len() < 16 {
+        return octets;
+    }
+    let mid = octets[3];
+    // Bufs, Flags, MID become MID, Flags, Bufs.
+    octets[..4].rotate_left(2);
+    octets[..2].reverse();
+    let halves = |octets: &mut [u8], at: usize| {
+        if let Some(word) = octets.get_mut(at..at + 4) {
+            word.rotate_left(2);
+        }
+    };
+    match mid {
+        0x00 | 0x01 => {
+            if let Some(word) = octets.get_mut(16..20) {
+                let [high, low, rsvd, version] = [word[0], word[1], word[2], word[3]];
+                word.copy_from_slice(&[version.rotate_left(4), rsvd, high, low]);
+            }
+            halves(&mut octets, if mid == 0 { 28 } else { 24 });
+        }
+        0x07 => {
+            if let Some(word) = octets.get_mut(16..20) {
+                let figure = u32::from_be_bytes([word[0], word[1], word[2], word[3]]);
+                let mirrored = (figure & 1) << 31 | (figure >> 1 & 7) << 28 | figure >> 4;
+                word.copy_from_slice(&mirrored.to_be_bytes());
+            }
+        }
+        0x0d => halves(&mut octets, 20),
+        _ => {}
+    }
+    octets
+}
