@@ -48,6 +48,19 @@ struct State {
 }
 
 impl WatchArguments {
+    /// Does `work` with the tape; what was watched is whole however that ends.
+    pub(crate) async fn around<T>(
+        &self,
+        work: impl AsyncFnOnce(Option<Tape>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let (tape, watch) = self.start()?.unzip();
+        let done = work(tape).await;
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        done
+    }
+
     /// The tape for a device that begins now, and who reads it; none when nothing is to be watched.
     pub(crate) fn start(&self) -> anyhow::Result<Option<(Tape, Watch)>> {
         if !self.trace && self.write.is_none() {

@@ -21,9 +21,9 @@ pub(crate) struct Entry {
     pub(crate) text: String,
 }
 
-/// What a key did to it.
+/// What a key did to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Typed {
+enum Typed {
     /// It goes on.
     More,
     /// It is whole.
@@ -39,7 +39,7 @@ impl Entry {
     }
 
     /// Takes a key. What is removed from an empty line gives it up, as in vi.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Typed {
+    fn key(&mut self, key: KeyEvent) -> Typed {
         if key.kind == KeyEventKind::Release {
             return Typed::More;
         }
@@ -63,6 +63,28 @@ impl Entry {
             Purpose::Frame => format!("frame :{}", self.text),
         }
     }
+}
+
+/// What a key did to a screen's line.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// There is no line: the key is for others.
+    NoLine,
+    /// It was the line's.
+    Taken,
+    /// The line is whole, and gone.
+    Whole(Entry),
+}
+
+/// Gives a key to the line that is being typed, if there is one.
+pub(crate) fn give(line: &mut Option<Entry>, key: KeyEvent) -> Given {
+    let Some(mut entry) = line.take() else { return Given::NoLine };
+    match entry.key(key) {
+        Typed::More => *line = Some(entry),
+        Typed::Done => return Given::Whole(entry),
+        Typed::Dropped => {}
+    }
+    Given::Taken
 }
 
 /// The first place behind `from`, around the end, for which `is_it` holds; `from` itself comes last.

@@ -70,12 +70,7 @@ enum By {
 /// Sends or receives.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
-        let done = cat(arguments, tape).await;
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
-        done.map(|()| ExitCode::SUCCESS)
+        arguments.watch.around(async |tape| cat(arguments, tape).await).await.map(|()| ExitCode::SUCCESS)
     })
 }
 

@@ -82,12 +82,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Err(BadInput(format!("a size of {} octets; rping's data has {least} to {most}", arguments.size)).into());
     }
     runtime::on_one_thread(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
-        let done = if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await };
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
-        done.map(|()| ExitCode::SUCCESS)
+        let work = async |tape| {
+            if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await }
+        };
+        arguments.watch.around(work).await.map(|()| ExitCode::SUCCESS)
     })
 }
 

@@ -97,12 +97,10 @@ const MOST: u32 = 64 << 20;
 /// Probes, or is probed.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
-        let done = if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await };
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
-        done.map(|()| ExitCode::SUCCESS)
+        let work = async |tape| {
+            if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await }
+        };
+        arguments.watch.around(work).await.map(|()| ExitCode::SUCCESS)
     })
 }
 

@@ -21,7 +21,7 @@ use ratatui::crossterm::event::KeyEvent;
 use weft_suites::model::{Event, Verdict};
 
 use crate::command::{Command, Motion};
-use crate::entry::{Entry, Purpose, Typed, next_place};
+use crate::entry::{self, Entry, Given, Purpose, next_place};
 use crate::list::List;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
@@ -194,15 +194,10 @@ impl terminal::Screen for Screen {
     }
 
     fn key(&mut self, key: KeyEvent) -> bool {
-        let Some(entry) = &mut self.entry else { return false };
-        match entry.key(key) {
-            Typed::More => {}
-            Typed::Done => {
-                if let Some(entry) = self.entry.take() {
-                    self.search(&entry.text);
-                }
-            }
-            Typed::Dropped => self.entry = None,
+        match entry::give(&mut self.entry, key) {
+            Given::NoLine => return false,
+            Given::Taken => {}
+            Given::Whole(entry) => self.search(&entry.text),
         }
         true
     }
