@@ -5,7 +5,7 @@ use weft_core::wire::mpa::startup::{
     ENHANCED_LEN, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION,
 };
 use weft_core::wire::mpa::{RawStartup, StartupKind};
-use weft_core::wire::sdp::FieldOrder;
+use weft_core::wire::sdp::{FieldOrder, Hello as SdpHello, Mid, RawBsdh, RawHeader, RawHello};
 use zerocopy::FromBytes;
 
 use crate::tcp::{Half, Later};
@@ -53,12 +53,31 @@ impl OwnStartup {
 fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
     let octets = octets.get(..HELLO_LEN as usize)?;
     if octets[4..16] != [0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0] {
-        return None;
+        return [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().find(|order| is_odd_hello(octets, *order));
     }
     if octets[3] == 0 {
         return Some(FieldOrder::Figure);
     }
     FieldOrder::of_hello(octets)
+        .or_else(|| [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().find(|order| is_odd_hello(octets, *order)))
+}
+
+/// A Hello but for one fixed field of its BSDH, since all of the rest is as a Hello has it?
+fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
+    let Some((bsdh, rest)) = RawBsdh::read(octets, order) else { return false };
+    let fixed = [
+        bsdh.mid() == Mid::HELLO,
+        bsdh.flags == 0,
+        bsdh.len.get() == HELLO_LEN as u32,
+        bsdh.mseq.get() == 0,
+        bsdh.mseq_ack.get() == 0,
+    ];
+    let wrong = fixed.into_iter().filter(|right| !right).count();
+    let version = |raw: RawHello| (raw.adverts.version.majv(), raw.adverts.version.minv(), raw.adverts.rsvd);
+    wrong == 1
+        && bsdh.bufs.get() > 0
+        && RawHello::read(rest, order).is_some_and(|(raw, _)| version(raw) == (1, 1, 0))
+        && SdpHello::parse(rest, order).is_ok()
 }
 
 /// The SDP Hello with which the octets begin that are not read.

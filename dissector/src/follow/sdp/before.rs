@@ -57,6 +57,8 @@ pub(crate) struct Before {
     pub mseq_ack: Option<u32>,
     /// The highest MSeqAck + Bufs of its messages behind Hello and HelloAck.
     pub edge: Option<u32>,
+    /// Out-Of-Band octets that it had announced and not sent.
+    pub oob_pending: u32,
     /// The messages that it had sent. Those that the capture misses are not among them.
     pub said: Mids,
     /// Is all that follows sure? Where it is not, it holds nothing.

@@ -1,7 +1,7 @@
 //! Send credit (section 10): the receive Private Buffers that a peer announces, and the messages that use them up.
 
 /// `a` is not behind `b`, both counted modulo 2^32 (reading C10 of section 12.4's "with wrap").
-pub(super) fn reached(a: u32, b: u32) -> bool {
+pub(crate) fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
 

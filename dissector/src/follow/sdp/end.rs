@@ -11,7 +11,7 @@ use weft_core::wire::sdp::{Mid, Mode};
 use super::advert::{Advert, Adverts, End as Why, MOST_OPEN, take};
 use super::before::{Mids, Moved};
 use super::credits::reached;
-use super::message::{Extension, Message};
+use super::message::{Extension, Message, Setup};
 use super::moved::Ranges;
 
 /// A peer as Data Source: of what it sends.
@@ -69,6 +69,8 @@ pub struct End {
     pub oob_pending: u32,
     /// Its RdmaRdCompls, RdmaWrCompls and SendSms that no open advertisement explains.
     pub unmatched: u64,
+    /// What its Hello or HelloAck said.
+    pub(crate) setup: Option<Setup>,
     /// ChRcvBufs that it sent.
     pub(crate) resizes: u32,
     /// ChRcvBufAcks that it sent.

@@ -26,11 +26,8 @@ pub(super) struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extension {
     None,
-    /// Hello, HelloAck: MaxAdverts, and octets of a receive Private Buffer.
-    Setup {
-        max_adverts: u16,
-        receive_size: u32,
-    },
+    /// Hello, HelloAck.
+    Setup(Setup),
     /// SrcAvail (no NonDiscards), SinkAvail.
     Advert {
         len: u32,
@@ -49,6 +46,21 @@ pub(super) enum Extension {
     Size(u32),
     /// SuspComm: TCP port.
     Port(u16),
+}
+
+/// What Hello or HelloAck said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Setup {
+    /// Major protocol version.
+    pub majv: u8,
+    /// Advertisements that its sender can keep.
+    pub max_adverts: u16,
+    /// Octets of its sender's receive Private Buffers.
+    pub receive_size: u32,
+    /// LocIRD.
+    pub loc_ird: u16,
+    /// LocORD.
+    pub loc_ord: u16,
 }
 
 impl Message {
@@ -81,11 +93,23 @@ fn extension(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<Extension> {
     Some(match mid {
         Mid::HELLO => {
             let (raw, _) = RawHello::read(octets, order)?;
-            Extension::Setup { max_adverts: raw.adverts.max_adverts.get(), receive_size: raw.local_rcv_sz.get() }
+            Extension::Setup(Setup {
+                majv: raw.adverts.version.majv(),
+                max_adverts: raw.adverts.max_adverts.get(),
+                receive_size: raw.local_rcv_sz.get(),
+                loc_ird: raw.loc_ird.get(),
+                loc_ord: raw.loc_ord.get(),
+            })
         }
         Mid::HELLO_ACK => {
             let (raw, _) = RawHelloAck::read(octets, order)?;
-            Extension::Setup { max_adverts: raw.adverts.max_adverts.get(), receive_size: raw.act_rcv_sz.get() }
+            Extension::Setup(Setup {
+                majv: raw.adverts.version.majv(),
+                max_adverts: raw.adverts.max_adverts.get(),
+                receive_size: raw.act_rcv_sz.get(),
+                loc_ird: raw.loc_ird.get(),
+                loc_ord: raw.loc_ord.get(),
+            })
         }
         Mid::SRC_AVAIL => {
             let (raw, _) = RawSrcAvail::read(octets, order)?;

@@ -33,7 +33,9 @@ pub use advert::{Advert, Adverts};
 pub(crate) use before::Before;
 pub use closing::{Closing, State, Suspension};
 pub use credits::Credits;
+pub(crate) use credits::reached;
 pub use end::{End, Sink, Source, Subject};
+pub(crate) use message::Setup;
 pub(crate) use sends::Sent;
 use strays::{Ahead, StepBack, StrayRdma, Strays};
 
@@ -41,7 +43,6 @@ use super::connection::Connection;
 use crate::part::Part;
 use crate::rules::SegmentView;
 use crate::unit::Carrier;
-use credits::reached;
 use message::{Extension, Message};
 use sends::Sends;
 
@@ -189,6 +190,7 @@ impl Books {
     ) {
         self.latest = Latest { direction, ..Latest::default() };
         self.latest.before.said = self.ends[direction].said;
+        self.latest.before.oob_pending = self.ends[direction].oob_pending;
         self.latest.sent = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
         let Some(message) = Message::read(part, order, frame) else { return self.lose() };
         self.latest.gratuitous = message.is_gratuitous();
@@ -199,7 +201,7 @@ impl Books {
         self.credits[peer].header(message.bufs, message.mseq_ack);
         self.credits[peer].gratuitous += u64::from(message.is_gratuitous());
         self.oob(direction, &message);
-        if matches!(message.mid, Mid::HELLO | Mid::HELLO_ACK) {
+        if carrier != Carrier::Send || matches!(message.mid, Mid::HELLO | Mid::HELLO_ACK) {
             return;
         }
         self.credits[direction].sent(message.mseq);
@@ -253,9 +255,10 @@ impl Books {
             self.profile = self.profile_by(connection);
         }
         match message.extension {
-            Extension::Setup { max_adverts, receive_size } => {
+            Extension::Setup(setup) => {
                 let end = &mut self.ends[direction];
-                (end.max_adverts, end.receive_size) = (Some(max_adverts), Some(receive_size));
+                (end.max_adverts, end.receive_size) = (Some(setup.max_adverts), Some(setup.receive_size));
+                end.setup = Some(setup);
                 if message.mid == Mid::HELLO_ACK && self.certain {
                     self.ends.iter_mut().for_each(End::begin);
                     self.modes = [Some(Mode::Combined); 2];

@@ -40,6 +40,11 @@ impl<'a> SdpView<'a> {
         Some(SdpView { books, carrier, order, part, bsdh, direction })
     }
 
+    /// Hello or HelloAck, or what was sent in their place?
+    pub(crate) fn is_set_up(&self) -> bool {
+        self.carrier != Carrier::Send || matches!(self.mid(), Mid::HELLO | Mid::HELLO_ACK)
+    }
+
     /// MID.
     pub(crate) fn mid(&self) -> Mid {
         self.bsdh.mid()

@@ -1,0 +1,113 @@
+//! The Flags octet (section 6.1.2, Figure 4); position 0 is the least significant bit (reading C2).
+
+use weft_core::requirement;
+use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Flags, Mid};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+/// Positions 3 to 7.
+const RESERVED: u8 = 0xf8;
+
+pub(super) static FLAGS: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.1.2-1"),
+        requirement!("SDP-6.1.2-2"),
+        requirement!("SDP-6.1.2-3"),
+        requirement!("SDP-6.1.2-4"),
+        requirement!("SDP-6.1.2-5"),
+        requirement!("SDP-6.1.2-8"),
+        requirement!("SDP-6.1.2-16"),
+        requirement!("SDP-6.1.2-17"),
+    ],
+    judge: Judge::Sdp(flags),
+};
+
+fn flags(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, flags) = (view.mid(), view.bsdh.flags);
+    if flags == 0 {
+        return;
+    }
+    let (range, found) = (view.place(2..3), format!("{flags:#04x} in a {mid}"));
+    let mut wrong = |ids: &[weft_core::RequirementId], expected: &str| {
+        findings.each(ids, unit, range.clone(), expected, &found);
+    };
+    if flags & RESERVED != 0 {
+        wrong(&[requirement!("SDP-6.1.2-5"), requirement!("SDP-6.1.2-1")], "zero in positions 3 to 7");
+    }
+    if flags & FLAG_OOB_PRES != 0 && mid != Mid::DATA {
+        wrong(&[requirement!("SDP-6.1.2-8"), requirement!("SDP-6.1.2-1")], "OOB_PRES in Data only");
+    }
+    if flags & FLAG_REQ_PIPE != 0 && !matches!(mid, Mid::RDMA_RD_COMPL | Mid::RDMA_WR_COMPL) {
+        let ids = [
+            requirement!("SDP-6.1.2-4"),
+            requirement!("SDP-6.1.2-16"),
+            requirement!("SDP-6.1.2-17"),
+            requirement!("SDP-6.1.2-1"),
+        ];
+        wrong(&ids, "REQ_PIPE in RdmaRdCompl and RdmaWrCompl only");
+    }
+    let flags = Flags::from_raw(flags);
+    if mid == Mid::DATA && flags.oob_pres {
+        if view.payload_len() == 0 {
+            wrong(&[requirement!("SDP-6.1.2-2")], "an Out-Of-Band octet where OOB_PRES says that there is one");
+        }
+        let before = view.before();
+        if before.certain && before.oob_pending == 0 && !flags.oob_pend {
+            wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in a message before, or in this one");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{Talk, word};
+
+    /// Flags of messages of payload, one after the other.
+    fn data(flags: &'static [u8], payload: usize) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            for octet in flags {
+                talk.flags = *octet;
+                talk.say(0, Mid::DATA, "", payload);
+            }
+        }
+    }
+
+    fn in_a(mid: Mid, extension: &'static str, flags: u8) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.flags = flags;
+            talk.say(0, mid, extension, 0);
+        }
+    }
+
+    #[test]
+    fn reserved_positions_are_zero() {
+        for bad in [[0x08], [0x80]] {
+            let bad: &'static [u8] = if bad == [0x08] { &[0x08] } else { &[0x80] };
+            proves(requirement!("SDP-6.1.2-5"), data(bad, 1), data(&[0x02], 1));
+        }
+        proves(requirement!("SDP-6.1.2-1"), data(&[0x40], 1), data(&[0x03], 1));
+    }
+
+    #[test]
+    fn each_flag_stands_in_its_messages() {
+        proves(requirement!("SDP-6.1.2-8"), in_a(Mid::SEND_SM, "", 1), in_a(Mid::SEND_SM, "", 2));
+        let hint = in_a(Mid::RDMA_RD_COMPL, "00000001", 4);
+        proves(requirement!("SDP-6.1.2-4"), data(&[4], 1), &hint);
+        proves(requirement!("SDP-6.1.2-16"), in_a(Mid::SEND_SM, "", 4), &hint);
+        proves(requirement!("SDP-6.1.2-17"), in_a(Mid::DIS_CONN, "", 4), in_a(Mid::RDMA_WR_COMPL, "00000001", 4));
+        assert_eq!(word(1), "00000001");
+    }
+
+    #[test]
+    fn an_out_of_band_octet_is_announced_and_comes() {
+        proves(requirement!("SDP-6.1.2-2"), data(&[3], 0), data(&[3], 1));
+        proves(requirement!("SDP-6.1.2-3"), data(&[2, 1, 1], 1), data(&[2, 1, 3], 1));
+    }
+}

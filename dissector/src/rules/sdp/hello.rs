@@ -1,0 +1,360 @@
+//! The fields of Hello and HelloAck, and who refuses them (sections 6.2.1, 6.2.2 and 8.1.1).
+
+use std::ops::Range;
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawAdverts, RawHello, RawHelloAck};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::follow::sdp::Setup;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::{Carrier, Unit};
+
+/// The largest size of a Private Buffer.
+const MOST: u32 = 1 << 31;
+
+pub(super) static HELLO: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.1.1-2"),
+        requirement!("SDP-6.2.1-2"),
+        requirement!("SDP-6.2.1-3"),
+        requirement!("SDP-6.2.1-5"),
+        requirement!("SDP-6.2.1-6"),
+        requirement!("SDP-6.2.1-7"),
+        requirement!("SDP-6.2.1-9"),
+        requirement!("SDP-6.2.1.1-1"),
+        requirement!("SDP-6.2.1.2-1"),
+        requirement!("SDP-6.2.1.3-1"),
+        requirement!("SDP-6.2.1.4-3"),
+        requirement!("SDP-6.2.1.5-1"),
+        requirement!("SDP-6.2.1.6-2"),
+        requirement!("SDP-6.2.1.7-2"),
+        requirement!("SDP-6.2.1.8-1"),
+        requirement!("SDP-8.1.1-5"),
+        requirement!("SDP-8.1.1-8"),
+        requirement!("SDP-8.1.1-9"),
+    ],
+    judge: Judge::Sdp(hello),
+};
+
+pub(super) static HELLO_ACK: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.2.2-2"),
+        requirement!("SDP-6.2.2-3"),
+        requirement!("SDP-6.2.2-5"),
+        requirement!("SDP-6.2.2-6"),
+        requirement!("SDP-6.2.2-7"),
+        requirement!("SDP-6.2.2-9"),
+        requirement!("SDP-6.2.2.1-1"),
+        requirement!("SDP-6.2.2.2-1"),
+        requirement!("SDP-6.2.2.3-1"),
+        requirement!("SDP-6.2.2.4-1"),
+        requirement!("SDP-6.2.2.5-2"),
+        requirement!("SDP-6.2.2.6-2"),
+        requirement!("SDP-6.2.2.7-1"),
+        requirement!("SDP-8.1.1-24"),
+        requirement!("SDP-8.1.1-25"),
+    ],
+    judge: Judge::Sdp(hello_ack),
+};
+
+pub(super) static REFUSED: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.2.1.1-2"),
+        requirement!("SDP-6.2.1.3-2"),
+        requirement!("SDP-8.1.1-14"),
+        requirement!("SDP-8.1.1-15"),
+        requirement!("SDP-8.1.1-16"),
+        requirement!("SDP-8.1.1-17"),
+        requirement!("SDP-6.2.2.1-2"),
+        requirement!("SDP-6.2.2.3-2"),
+        requirement!("SDP-8.1.1-31"),
+        requirement!("SDP-8.1.1-32"),
+        requirement!("SDP-8.1.1-33"),
+        requirement!("SDP-8.1.1-34"),
+    ],
+    judge: Judge::Sdp(refused),
+};
+
+/// Puts one finding after the other.
+struct Check<'a, 'f, 'u> {
+    unit: &'a Unit<'u>,
+    view: &'a SdpView<'u>,
+    findings: &'a mut Findings<'f>,
+}
+
+impl Check<'_, '_, '_> {
+    /// Unless `right`, octets `figure` of the message break `ids`.
+    fn that(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
+        if !right {
+            let range = self.view.place(figure);
+            self.findings.each(ids, self.unit, range, expected, &found.to_string());
+        }
+    }
+
+    /// The BSDH; `ids` are the rows of Flags, Bufs, MSeq and MSeqAck.
+    fn bsdh(&mut self, [flags, bufs, mseq, mseq_ack]: [&[RequirementId]; 4]) {
+        let bsdh = self.view.bsdh;
+        self.that(bsdh.flags == 0, flags, 2..3, "Flags 0", bsdh.flags.into());
+        let count = bsdh.bufs.get();
+        self.that(count >= MIN_INITIAL_BUFS, bufs, 0..2, "Bufs of 3 or more", count.into());
+        self.that(bsdh.mseq.get() == 0, mseq, 8..12, "MSeq 0", bsdh.mseq.get());
+        self.that(bsdh.mseq_ack.get() == 0, mseq_ack, 12..16, "MSeqAck 0", bsdh.mseq_ack.get());
+    }
+
+    /// The word with MaxAdverts and version; `ids` are the rows of its layout, MaxAdverts, Rsvd, MajV and MinV.
+    fn adverts(&mut self, adverts: &RawAdverts, ids: [RequirementId; 5]) {
+        let [layout, max, rsvd, majv, minv] = ids;
+        let version = adverts.version;
+        // The octet of the version stands where the other field order has it.
+        let [first, second] = adverts.max_adverts.to_bytes();
+        let turned = version.0 != 0x11 && first == 0x11 && second == 0;
+        self.that(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in their order", version.0.into());
+        self.that(adverts.max_adverts.get() > 0, &[max], 16..18, "MaxAdverts of 1 or more", 0);
+        self.that(adverts.rsvd == 0, &[rsvd], 18..19, "Rsvd 0", adverts.rsvd.into());
+        self.that(version.majv() == 1, &[majv], 19..20, "MajV 1", version.majv().into());
+        self.that(version.minv() == 1, &[minv], 19..20, "MinV 1", version.minv().into());
+    }
+}
+
+fn hello(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    if view.carrier == Carrier::Send || view.direction != view.books.connecting {
+        return;
+    }
+    let mut check = Check { unit, view, findings };
+    let mid = view.mid();
+    let ids = [requirement!("SDP-6.2.1-3"), requirement!("SDP-6.1.1-2")];
+    check.that(mid == Mid::HELLO, &ids, 3..4, "MID 0: a Hello comes first", mid.0.into());
+    check.bsdh([
+        &[requirement!("SDP-6.2.1-5")],
+        &[requirement!("SDP-6.2.1-6"), requirement!("SDP-8.1.1-5")],
+        &[requirement!("SDP-6.2.1-7")],
+        &[requirement!("SDP-6.2.1-9")],
+    ]);
+    let Some(raw) = view.extension::<RawHello>() else { return };
+    let ids = [
+        requirement!("SDP-6.2.1-2"),
+        requirement!("SDP-6.2.1.3-1"),
+        requirement!("SDP-6.2.1.8-1"),
+        requirement!("SDP-6.2.1.1-1"),
+        requirement!("SDP-6.2.1.2-1"),
+    ];
+    check.adverts(&raw.adverts, ids);
+    let (desired, size) = (raw.des_rem_rcv_sz.get(), raw.local_rcv_sz.get());
+    check.that(desired <= MOST, &[requirement!("SDP-6.2.1.4-3")], 20..24, "DesRemRcvSz of at most 2^31", desired);
+    let expected = "LocalRcvSz of 37 to 2^31";
+    check.that(size <= MOST && size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-6.2.1.5-1")], 24..28, expected, size);
+    check.that(size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-8.1.1-5")], 24..28, expected, size);
+    let ids = [requirement!("SDP-6.2.1.6-2"), requirement!("SDP-8.1.1-8")];
+    check.that(raw.loc_ird.get() > 0, &ids, 28..30, "LocIRD of 1 or more", 0);
+    let ids = [requirement!("SDP-6.2.1.7-2"), requirement!("SDP-8.1.1-9")];
+    check.that(raw.loc_ord.get() > 0, &ids, 30..32, "LocORD of 1 or more", 0);
+}
+
+fn hello_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let is_first = view.carrier != Carrier::Send && view.direction != view.books.connecting;
+    if !is_first && view.mid() != Mid::HELLO_ACK {
+        return;
+    }
+    let mut check = Check { unit, view, findings };
+    let mid = view.mid();
+    check.that(mid == Mid::HELLO_ACK, &[requirement!("SDP-6.2.2-3")], 3..4, "MID 1", mid.0.into());
+    check.bsdh([
+        &[requirement!("SDP-6.2.2-5")],
+        &[requirement!("SDP-6.2.2-6")],
+        &[requirement!("SDP-6.2.2-7")],
+        &[requirement!("SDP-6.2.2-9")],
+    ]);
+    let Some(raw) = view.extension::<RawHelloAck>() else { return };
+    let ids = [
+        requirement!("SDP-6.2.2-2"),
+        requirement!("SDP-6.2.2.3-1"),
+        requirement!("SDP-6.2.2.7-1"),
+        requirement!("SDP-6.2.2.1-1"),
+        requirement!("SDP-6.2.2.2-1"),
+    ];
+    check.adverts(&raw.adverts, ids);
+    let size = raw.act_rcv_sz.get();
+    let right = (MIN_PRIVATE_BUFFER..=MOST).contains(&size);
+    check.that(right, &[requirement!("SDP-6.2.2.4-1")], 20..24, "ActRcvSz of 37 to 2^31", size);
+    let ids = [requirement!("SDP-6.2.2.5-2"), requirement!("SDP-8.1.1-24")];
+    check.that(raw.loc_ird.get() > 0, &ids, 24..26, "LocIRD of 1 or more", 0);
+    let ids = [requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")];
+    check.that(raw.loc_ord.get() > 0, &ids, 26..28, "LocORD of 1 or more", 0);
+}
+
+/// Who goes on although the other's Hello or HelloAck has one of these faults: version, MaxAdverts, LocIRD, LocORD.
+fn refused(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.books.connecting;
+    let goes_on = !view.is_set_up() && view.direction == view.books.connecting && view.before().mseq.is_none();
+    let Some(Setup { majv, max_adverts, loc_ird, loc_ord, .. }) = view.books.ends[view.peer()].setup else { return };
+    let due = match (accepts, goes_on, view.books.ends[view.direction].setup) {
+        (true, ..) => 1,
+        (_, true, Some(own)) => own.majv,
+        _ => return,
+    };
+    let mut found = |faulty: bool, ids: &[RequirementId], what: String| {
+        if faulty {
+            let expected = "the end of the connection";
+            findings.each(ids, unit, view.place(3..4), expected, &format!("{} upon {what}", view.mid()));
+        }
+    };
+    let ids: [&[RequirementId]; 4] = if accepts {
+        [
+            &[requirement!("SDP-6.2.1.1-2"), requirement!("SDP-8.1.1-14")],
+            &[requirement!("SDP-6.2.1.3-2"), requirement!("SDP-8.1.1-15")],
+            &[requirement!("SDP-8.1.1-16")],
+            &[requirement!("SDP-8.1.1-17")],
+        ]
+    } else {
+        [
+            &[requirement!("SDP-6.2.2.1-2"), requirement!("SDP-8.1.1-31")],
+            &[requirement!("SDP-6.2.2.3-2"), requirement!("SDP-8.1.1-32")],
+            &[requirement!("SDP-8.1.1-34")],
+            &[requirement!("SDP-8.1.1-33")],
+        ]
+    };
+    found(majv != due, ids[0], format!("MajV {majv}"));
+    found(max_adverts == 0, ids[1], "MaxAdverts 0".to_owned());
+    found(loc_ird == 0, ids[2], "LocIRD 0".to_owned());
+    found(loc_ord == 0, ids[3], "LocORD 0".to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::wire::sdp::{FieldOrder, Mid};
+    use weft_core::{RequirementId, requirement};
+
+    use crate::rules::sdp::testing::proves_of;
+    use crate::testing::sdp::{Talk, hello_ack};
+
+    type Octets = (usize, &'static [u8]);
+
+    /// Octets of a Hello that are wrong, and others that are right.
+    fn hello(ids: &[RequirementId], bad: Octets, good: Octets) {
+        let greeted = |(at, octets): Octets| {
+            move |order: FieldOrder| {
+                Talk::greeted(order, |message| message[at..at + octets.len()].copy_from_slice(octets))
+            }
+        };
+        ids.iter().for_each(|id| proves_of(*id, greeted(bad), greeted(good)));
+    }
+
+    fn answered(order: FieldOrder, (at, octets): Octets) -> Talk {
+        let mut talk = Talk::greeted(order, |_| {});
+        let mut message = hello_ack();
+        message[at..at + octets.len()].copy_from_slice(octets);
+        talk.say_octets(5, 1, &message);
+        talk
+    }
+
+    /// The same of a HelloAck.
+    fn answer(ids: &[RequirementId], bad: Octets, good: Octets) {
+        ids.iter().for_each(|id| proves_of(*id, |order| answered(order, bad), |order| answered(order, good)));
+    }
+
+    #[test]
+    fn bsdh_of_a_hello() {
+        hello(&[requirement!("SDP-6.2.1-3"), requirement!("SDP-6.1.1-2")], (3, &[2]), (3, &[0]));
+        hello(&[requirement!("SDP-6.2.1-5")], (2, &[2]), (2, &[0]));
+        hello(&[requirement!("SDP-6.2.1-6"), requirement!("SDP-8.1.1-5")], (0, &[0, 2]), (0, &[0, 3]));
+        hello(&[requirement!("SDP-6.2.1-7")], (8, &[0, 0, 0, 1]), (8, &[0, 0, 0, 0]));
+        hello(&[requirement!("SDP-6.2.1-9")], (12, &[0, 0, 0, 1]), (12, &[0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn header_of_a_hello() {
+        hello(&[requirement!("SDP-6.2.1-2")], (16, &[0x11, 0, 0, 4]), (16, &[0x11, 0, 0, 0x11]));
+        hello(&[requirement!("SDP-6.2.1.1-1")], (19, &[0x12]), (19, &[0x21]));
+        hello(&[requirement!("SDP-6.2.1.2-1")], (19, &[0x21]), (19, &[0x12]));
+        hello(&[requirement!("SDP-6.2.1.3-1")], (16, &[0, 0]), (16, &[0xff, 0xff]));
+        hello(&[requirement!("SDP-6.2.1.4-3")], (20, &[0x80, 0, 0, 1]), (20, &[0x80, 0, 0, 0]));
+        hello(&[requirement!("SDP-6.2.1.5-1")], (24, &[0x80, 0, 0, 1]), (24, &[0x80, 0, 0, 0]));
+        hello(&[requirement!("SDP-6.2.1.8-1")], (18, &[1]), (18, &[0]));
+    }
+
+    #[test]
+    fn depths_and_sizes_of_a_hello() {
+        hello(
+            &[requirement!("SDP-6.2.1.5-1"), requirement!("SDP-8.1.1-5")],
+            (24, &[0, 0, 0, 36]),
+            (24, &[0, 0, 0, 37]),
+        );
+        hello(&[requirement!("SDP-6.2.1.6-2"), requirement!("SDP-8.1.1-8")], (28, &[0, 0]), (28, &[0, 1]));
+        hello(&[requirement!("SDP-6.2.1.7-2"), requirement!("SDP-8.1.1-9")], (30, &[0, 0]), (30, &[0, 1]));
+    }
+
+    #[test]
+    fn bsdh_of_a_hello_ack() {
+        answer(&[requirement!("SDP-6.2.2-5")], (2, &[2]), (2, &[0]));
+        answer(&[requirement!("SDP-6.2.2-6")], (0, &[0, 2]), (0, &[0, 3]));
+        answer(&[requirement!("SDP-6.2.2-7")], (8, &[0, 0, 0, 1]), (8, &[0, 0, 0, 0]));
+        answer(&[requirement!("SDP-6.2.2-9")], (12, &[0, 0, 0, 1]), (12, &[0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn header_of_a_hello_ack() {
+        answer(&[requirement!("SDP-6.2.2-2")], (16, &[0x11, 0, 0, 4]), (16, &[0x11, 0, 0, 0x11]));
+        answer(&[requirement!("SDP-6.2.2.1-1")], (19, &[0x12]), (19, &[0x21]));
+        answer(&[requirement!("SDP-6.2.2.2-1")], (19, &[0x21]), (19, &[0x12]));
+        answer(&[requirement!("SDP-6.2.2.3-1")], (16, &[0, 0]), (16, &[0xff, 0xff]));
+        answer(&[requirement!("SDP-6.2.2.4-1")], (20, &[0, 0, 0, 36]), (20, &[0x80, 0, 0, 0]));
+        answer(&[requirement!("SDP-6.2.2.7-1")], (18, &[1]), (18, &[0]));
+    }
+
+    #[test]
+    fn depths_of_a_hello_ack() {
+        answer(&[requirement!("SDP-6.2.2.5-2"), requirement!("SDP-8.1.1-24")], (24, &[0, 0]), (24, &[0, 1]));
+        answer(&[requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")], (26, &[0, 0]), (26, &[0, 1]));
+    }
+
+    /// A Hello with one fault, and a HelloAck or none.
+    fn accepted(ids: &[RequirementId], at: usize, octets: &'static [u8]) {
+        let greeted = |answers: bool| {
+            move |order: FieldOrder| {
+                let mut talk = Talk::greeted(order, |message| message[at..at + octets.len()].copy_from_slice(octets));
+                if answers {
+                    talk.say_octets(5, 1, &hello_ack());
+                } else {
+                    talk.wire.fin(1);
+                }
+                talk
+            }
+        };
+        ids.iter().for_each(|id| proves_of(*id, greeted(true), greeted(false)));
+    }
+
+    #[test]
+    fn a_faulty_hello_is_refused() {
+        accepted(&[requirement!("SDP-6.2.1.1-2"), requirement!("SDP-8.1.1-14")], 19, &[0x22]);
+        accepted(&[requirement!("SDP-6.2.1.3-2"), requirement!("SDP-8.1.1-15")], 16, &[0, 0]);
+        accepted(&[requirement!("SDP-8.1.1-16")], 28, &[0, 0]);
+        accepted(&[requirement!("SDP-8.1.1-17")], 30, &[0, 0]);
+    }
+
+    #[test]
+    fn a_faulty_hello_ack_ends_the_attempt() {
+        let upon = |octets: Octets, goes_on: bool| {
+            move |order: FieldOrder| {
+                let mut talk = answered(order, octets);
+                if goes_on {
+                    talk.say(0, Mid::DATA, "", 0);
+                } else {
+                    talk.wire.fin(0);
+                }
+                talk
+            }
+        };
+        let ids: [(&[RequirementId], Octets); 4] = [
+            (&[requirement!("SDP-6.2.2.1-2"), requirement!("SDP-8.1.1-31")], (19, &[0x22])),
+            (&[requirement!("SDP-6.2.2.3-2"), requirement!("SDP-8.1.1-32")], (16, &[0, 0])),
+            (&[requirement!("SDP-8.1.1-33")], (26, &[0, 0])),
+            (&[requirement!("SDP-8.1.1-34")], (24, &[0, 0])),
+        ];
+        for (ids, octets) in ids {
+            ids.iter().for_each(|id| proves_of(*id, upon(octets, true), upon(octets, false)));
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! MID, Len, and how many octets a message has by both (sections 6, 6.1, 6.1.1, 6.1.4, and each message's own).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+const SENDS: u16 =
+    1 << Opcode::SEND.0 | 1 << Opcode::SEND_INVALIDATE.0 | 1 << Opcode::SEND_SE.0 | 1 << Opcode::SEND_SE_INVALIDATE.0;
+
+pub(super) static BEGINS_WITH_BSDH: Rule =
+    Rule { requirements: &[requirement!("SDP-6-1")], judge: Judge::Opcode(SENDS, begins_with_bsdh) };
+
+pub(super) static HEADER: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6-1"),
+        requirement!("SDP-6-4"),
+        requirement!("SDP-6.1-1"),
+        requirement!("SDP-6.1.4-1"),
+        requirement!("SDP-6.1.1-1"),
+        requirement!("SDP-6.1.1-17"),
+        requirement!("SDP-6.1.1-18"),
+        requirement!("SDP-6.1.1-19"),
+        requirement!("SDP-6.1.1-20"),
+    ],
+    judge: Judge::Sdp(header),
+};
+
+pub(super) static LENGTHS: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6-2"),
+        requirement!("SDP-6.1.1-1"),
+        requirement!("SDP-6.1.1-2"),
+        requirement!("SDP-6.1.1-3"),
+        requirement!("SDP-6.1.1-4"),
+        requirement!("SDP-6.1.1-5"),
+        requirement!("SDP-6.1.1-6"),
+        requirement!("SDP-6.1.1-7"),
+        requirement!("SDP-6.1.1-8"),
+        requirement!("SDP-6.1.1-9"),
+        requirement!("SDP-6.1.1-10"),
+        requirement!("SDP-6.1.1-11"),
+        requirement!("SDP-6.1.1-12"),
+        requirement!("SDP-6.1.1-13"),
+        requirement!("SDP-6.1.1-14"),
+        requirement!("SDP-6.1.1-15"),
+        requirement!("SDP-6.1.1-16"),
+        requirement!("SDP-6.1.1-21"),
+        requirement!("SDP-6.1.1-22"),
+        requirement!("SDP-6.1.1-23"),
+        requirement!("SDP-6.2.1-1"),
+        requirement!("SDP-6.2.1-4"),
+        requirement!("SDP-6.2.2-1"),
+        requirement!("SDP-6.2.2-4"),
+        requirement!("SDP-6.2.3-1"),
+        requirement!("SDP-6.2.4-1"),
+        requirement!("SDP-6.3.1-1"),
+        requirement!("SDP-6.3.2-1"),
+        requirement!("SDP-6.3.3-2"),
+        requirement!("SDP-6.3.5-2"),
+        requirement!("SDP-6.3.6-2"),
+        requirement!("SDP-6.3.7-2"),
+        requirement!("SDP-6.3.8-2"),
+        requirement!("SDP-6.3.9-1"),
+        requirement!("SDP-6.3.10-1"),
+        requirement!("SDP-6.3.11-2"),
+        requirement!("SDP-6.4.1-1"),
+        requirement!("SDP-6.4.1-2"),
+        requirement!("SDP-6.4.2-1"),
+        requirement!("SDP-6.4.2-2"),
+        requirement!("SDP-6.5.1-1"),
+        requirement!("SDP-6.5.2-1"),
+    ],
+    judge: Judge::Sdp(lengths),
+};
+
+/// A Send of one segment that is too short for a BSDH.
+fn begins_with_bsdh(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let weft_core::wire::ddp::Segment::Untagged(header, _) = view.segment else { return };
+    if books.context().sdp.is_none() || header.mo.get() != 0 || !view.last() {
+        return;
+    }
+    // The Send that says that the Initiator is ready is no message (RFC 6581 section 9).
+    let is_ready =
+        view.payload_len == 0 && header.msn.get() == 1 && books.connection.startup.iter().any(Option::is_some);
+    if (view.payload_len as usize) < RawBsdh::LEN && !is_ready {
+        let at = ULPDU_AT + view.header_len;
+        let (range, found) = (at..at + view.payload_len as usize, format!("{} octets", view.payload_len));
+        findings.at(requirement!("SDP-6-1"), unit, range, "a message that begins with a BSDH of 16 octets", found);
+    }
+}
+
+/// What a message of `mid` and `size` octets breaks; nothing where it may have them.
+fn misfit(mid: Mid, size: usize) -> Option<String> {
+    let least = RawBsdh::LEN + mid.extension_len()?;
+    match (mid.may_carry_payload(), size) {
+        (_, size) if size < least => Some(format!("at least {least}")),
+        (false, size) if size > least => Some(least.to_string()),
+        _ => None,
+    }
+}
+
+fn header(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, len, size) = (view.mid(), view.bsdh.len.get(), view.size());
+    let fits = |bsdh: &RawBsdh| bsdh.len.get() as usize == size;
+    let is_unknown = |mid: Mid| !mid.is_assigned() && !mid.is_experimental();
+    let range = view.place(3..4);
+    if is_unknown(mid) {
+        let id = match mid.0 {
+            0x0f => requirement!("SDP-6.1.1-17"),
+            0x10..=0x3f => requirement!("SDP-6.1.1-18"),
+            _ => requirement!("SDP-6.1.1-20"),
+        };
+        let found = format!("MID {:#04x}", mid.0);
+        findings.each(&[requirement!("SDP-6.1.1-1"), id], unit, range.clone(), "a MID of Figure 3", &found);
+    }
+    if !fits(&view.bsdh) {
+        let (expected, found) = (format!("Len {size}, the size of the message"), format!("Len {len}"));
+        findings.at(requirement!("SDP-6.1.4-1"), unit, 4..8, &expected, found.clone());
+        if mid.is_experimental() {
+            findings.at(requirement!("SDP-6.1.1-19"), unit, 4..8, &expected, found.clone());
+        }
+        if len.swap_bytes() as usize == size {
+            findings.at(
+                requirement!("SDP-6-4"),
+                unit,
+                4..8,
+                &format!("{size}, big-endian"),
+                "little-endian".to_owned(),
+            );
+        }
+        if is_unknown(mid) {
+            findings.at(requirement!("SDP-6-1"), unit, 0..RawBsdh::LEN, "a BSDH: a MID of Figure 3 and Len", found);
+        }
+    }
+    let other = if view.order == FieldOrder::Figure { FieldOrder::Mirrored } else { FieldOrder::Figure };
+    let turned = view.part.get(0..RawBsdh::LEN).and_then(|octets| RawBsdh::read(octets, other));
+    let is_turned = |bsdh: &RawBsdh| fits(bsdh) && bsdh.mid().is_assigned() && misfit(bsdh.mid(), size).is_none();
+    let unreadable = is_unknown(mid) || misfit(mid, size).is_some();
+    if let Some((turned, _)) = turned.filter(|(bsdh, _)| unreadable && is_turned(bsdh)) {
+        let found = format!("those of a {} in the other order", turned.mid());
+        let expected = "Bufs, Flags and MID in the field order of the connection";
+        findings.at(requirement!("SDP-6.1-1"), unit, 0..4, expected, found);
+    }
+}
+
+/// Its row in Figure 3, and the rows of its own section that say how long it is.
+fn rows(mid: Mid) -> &'static [RequirementId] {
+    match mid {
+        Mid::HELLO => {
+            const { &[requirement!("SDP-6.1.1-2"), requirement!("SDP-6.2.1-1"), requirement!("SDP-6.2.1-4")] }
+        }
+        Mid::HELLO_ACK => {
+            const { &[requirement!("SDP-6.1.1-3"), requirement!("SDP-6.2.2-1"), requirement!("SDP-6.2.2-4")] }
+        }
+        Mid::DIS_CONN => const { &[requirement!("SDP-6.1.1-4"), requirement!("SDP-6.2.3-1")] },
+        Mid::ABORT_CONN => const { &[requirement!("SDP-6.1.1-5"), requirement!("SDP-6.2.4-1")] },
+        Mid::SEND_SM => const { &[requirement!("SDP-6.1.1-6"), requirement!("SDP-6.3.5-2")] },
+        Mid::RDMA_WR_COMPL => const { &[requirement!("SDP-6.1.1-7"), requirement!("SDP-6.3.6-2")] },
+        Mid::RDMA_RD_COMPL => const { &[requirement!("SDP-6.1.1-8"), requirement!("SDP-6.3.7-2")] },
+        Mid::MODE_CHANGE => const { &[requirement!("SDP-6.1.1-9"), requirement!("SDP-6.3.8-2")] },
+        Mid::SRC_AVAIL_CANCEL => const { &[requirement!("SDP-6.1.1-10"), requirement!("SDP-6.3.9-1")] },
+        Mid::SINK_AVAIL_CANCEL => const { &[requirement!("SDP-6.1.1-11"), requirement!("SDP-6.3.10-1")] },
+        Mid::SINK_CANCEL_ACK => const { &[requirement!("SDP-6.1.1-12"), requirement!("SDP-6.3.11-2")] },
+        Mid::CH_RCV_BUF => {
+            const { &[requirement!("SDP-6.1.1-13"), requirement!("SDP-6.4.1-1"), requirement!("SDP-6.4.1-2")] }
+        }
+        Mid::CH_RCV_BUF_ACK => {
+            const { &[requirement!("SDP-6.1.1-14"), requirement!("SDP-6.4.2-1"), requirement!("SDP-6.4.2-2")] }
+        }
+        Mid::SUSP_COMM => const { &[requirement!("SDP-6.1.1-15"), requirement!("SDP-6.5.1-1")] },
+        Mid::SUSP_COMM_ACK => const { &[requirement!("SDP-6.1.1-16"), requirement!("SDP-6.5.2-1")] },
+        Mid::SINK_AVAIL => const { &[requirement!("SDP-6.1.1-21"), requirement!("SDP-6.3.3-2")] },
+        Mid::SRC_AVAIL => const { &[requirement!("SDP-6.1.1-22"), requirement!("SDP-6.3.2-1")] },
+        Mid::DATA => const { &[requirement!("SDP-6.1.1-23"), requirement!("SDP-6.3.1-1")] },
+        _ => &[],
+    }
+}
+
+fn lengths(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, len, size) = (view.mid(), view.bsdh.len.get() as usize, view.size());
+    let (range, expected, found) = if let Some(expected) = misfit(mid, len) {
+        (4..8, expected, format!("Len {len}"))
+    } else if let Some(expected) = misfit(mid, size) {
+        (0..size, expected, format!("{size} octets"))
+    } else {
+        return;
+    };
+    let expected = format!("{expected} octets in a {mid}");
+    findings.at(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
+    findings.each(rows(mid), unit, range, &expected, &found);
+    // Is the extended header where it should be: right behind the BSDH, and nothing else?
+    if mid.extension_len().is_some_and(|len| len > 0) && misfit(mid, size).is_some() {
+        findings.at(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} octets"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::wire::sdp::{FieldOrder, Mid};
+    use weft_core::{RequirementId, requirement};
+
+    use crate::rules::sdp::testing::{proves, proves_of};
+    use crate::testing::sdp::{Talk, advert, hello_ack, word};
+
+    const SUSP_COMM: &str = "00000000 1388 0001";
+
+    /// One octet more, or less, than `mid` has; Len says so.
+    fn length(ids: &[RequirementId], mid: Mid, extension: &str, more: bool) {
+        for id in ids {
+            let wrong = |talk: &mut Talk| {
+                talk.say_changed(0, mid, extension, |octets| {
+                    octets.resize(if more { octets.len() + 1 } else { octets.len() - 1 }, 0);
+                    octets[7] = u8::try_from(octets.len()).unwrap();
+                });
+            };
+            proves(*id, wrong, |talk| talk.say(0, mid, extension, 0));
+        }
+    }
+
+    #[test]
+    fn bare_messages_of_a_connection() {
+        length(&[requirement!("SDP-6.1.1-4"), requirement!("SDP-6.2.3-1")], Mid::DIS_CONN, "", true);
+        length(&[requirement!("SDP-6.1.1-5"), requirement!("SDP-6.2.4-1")], Mid::ABORT_CONN, "", true);
+        length(&[requirement!("SDP-6.1.1-16"), requirement!("SDP-6.5.2-1")], Mid::SUSP_COMM_ACK, "", true);
+        length(&[requirement!("SDP-6.1.1-6"), requirement!("SDP-6.3.5-2")], Mid::SEND_SM, "", true);
+    }
+
+    #[test]
+    fn bare_messages_of_a_transfer() {
+        length(&[requirement!("SDP-6.1.1-10"), requirement!("SDP-6.3.9-1")], Mid::SRC_AVAIL_CANCEL, "", true);
+        length(&[requirement!("SDP-6.1.1-11"), requirement!("SDP-6.3.10-1")], Mid::SINK_AVAIL_CANCEL, "", true);
+        length(&[requirement!("SDP-6.1.1-12"), requirement!("SDP-6.3.11-2")], Mid::SINK_CANCEL_ACK, "", true);
+        length(&[requirement!("SDP-6.1.1-15"), requirement!("SDP-6.5.1-1")], Mid::SUSP_COMM, SUSP_COMM, true);
+    }
+
+    #[test]
+    fn messages_with_one_word() {
+        length(&[requirement!("SDP-6.1.1-7"), requirement!("SDP-6.3.6-2")], Mid::RDMA_WR_COMPL, &word(1), true);
+        length(&[requirement!("SDP-6.1.1-8"), requirement!("SDP-6.3.7-2")], Mid::RDMA_RD_COMPL, &word(1), false);
+        length(&[requirement!("SDP-6.1.1-9"), requirement!("SDP-6.3.8-2")], Mid::MODE_CHANGE, &word(4), true);
+    }
+
+    #[test]
+    fn messages_that_resize_buffers() {
+        let ids = [requirement!("SDP-6.1.1-13"), requirement!("SDP-6.4.1-1"), requirement!("SDP-6.4.1-2")];
+        length(&ids, Mid::CH_RCV_BUF, &word(100), true);
+        let ids = [requirement!("SDP-6.1.1-14"), requirement!("SDP-6.4.2-1"), requirement!("SDP-6.4.2-2")];
+        length(&ids, Mid::CH_RCV_BUF_ACK, &word(100), true);
+    }
+
+    #[test]
+    fn messages_that_may_carry_payload() {
+        let sink = advert(9000, Some(0));
+        length(&[requirement!("SDP-6.1.1-21"), requirement!("SDP-6.3.3-2")], Mid::SINK_AVAIL, &sink, false);
+        let src = advert(9000, None);
+        length(&[requirement!("SDP-6.1.1-22"), requirement!("SDP-6.3.2-1")], Mid::SRC_AVAIL, &src, false);
+        // Its Len says less than a BSDH has.
+        let short = |talk: &mut Talk| talk.say_changed(0, Mid::DATA, "", |octets| octets[7] = 15);
+        for id in [requirement!("SDP-6.1.1-23"), requirement!("SDP-6.3.1-1"), requirement!("SDP-6.1.1-1")] {
+            proves(id, short, |talk| talk.say(0, Mid::DATA, "", 1));
+        }
+    }
+
+    #[test]
+    fn hello_has_32_octets_and_hello_ack_28() {
+        let hello = |len: u8| move |order| Talk::greeted(order, |octets| octets[7] = len);
+        for id in [requirement!("SDP-6.1.1-2"), requirement!("SDP-6.2.1-1"), requirement!("SDP-6.2.1-4")] {
+            proves_of(id, hello(33), hello(32));
+        }
+        let answered = |len: usize| {
+            move |order| {
+                let mut talk = Talk::greeted(order, |_| {});
+                let mut octets = hello_ack();
+                octets.resize(len, 0);
+                octets[7] = u8::try_from(len).unwrap();
+                talk.say_octets(5, 1, &octets);
+                talk
+            }
+        };
+        for id in [requirement!("SDP-6.1.1-3"), requirement!("SDP-6.2.2-1"), requirement!("SDP-6.2.2-4")] {
+            proves_of(id, answered(32), answered(28));
+        }
+        proves_of(requirement!("SDP-6-2"), answered(32), answered(28));
+    }
+
+    #[test]
+    fn a_mid_of_figure_3_and_the_size_of_the_message() {
+        let mid = |mid: u8| move |talk: &mut Talk| talk.say(0, Mid(mid), "", 0);
+        proves(requirement!("SDP-6.1.1-17"), mid(0x0f), mid(0xff));
+        proves(requirement!("SDP-6.1.1-18"), mid(0x10), mid(0x40));
+        proves(requirement!("SDP-6.1.1-20"), mid(0xfc), mid(0x7f));
+        let len = |mid: u8, octets: [u8; 4]| {
+            move |talk: &mut Talk| {
+                talk.say_changed(0, Mid(mid), "", |message| message[4..8].copy_from_slice(&octets));
+            }
+        };
+        proves(requirement!("SDP-6.1.1-19"), len(0x40, [0, 0, 0, 17]), len(0x40, [0, 0, 0, 16]));
+        proves(requirement!("SDP-6.1.4-1"), len(0xff, [0, 0, 0, 17]), len(0xff, [0, 0, 0, 16]));
+        proves(requirement!("SDP-6-4"), len(0xff, [16, 0, 0, 0]), len(0xff, [0, 0, 16, 0]));
+    }
+
+    #[test]
+    fn the_first_octets_are_a_bsdh() {
+        let octets = |octets: &'static [u8]| {
+            move |talk: &mut Talk| {
+                talk.mseq[0] += 1;
+                talk.say_octets(3, 0, octets);
+            }
+        };
+        let data = |talk: &mut Talk| talk.say(0, Mid::DATA, "", 0);
+        proves(requirement!("SDP-6-1"), octets(&[0, 16, 0, 0xff, 0, 0, 0, 15, 0, 0, 0, 1, 0, 0, 0]), data);
+        proves(requirement!("SDP-6-1"), octets(b"GET / HTTP/1.1\r\n"), data);
+        // A SendSm whose first word goes out in the other order.
+        let turned = |talk: &mut Talk| {
+            let word = if talk.order == FieldOrder::Figure { [4, 0, 0, 0x10] } else { [0, 4, 0x10, 0] };
+            talk.say_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));
+        };
+        proves(requirement!("SDP-6.1-1"), turned, |talk| talk.say(0, Mid::SEND_SM, "", 0));
+    }
+}

@@ -1,0 +1,214 @@
+//! Bufs, MSeq and MSeqAck (sections 5, 6.1.3, 6.1.5 and 6.1.6).
+
+use weft_core::requirement;
+use weft_core::wire::sdp::Mid;
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::follow::sdp::reached;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+const MSEQ: std::ops::Range<usize> = 8..12;
+const MSEQ_ACK: std::ops::Range<usize> = 12..16;
+
+pub(super) static NUMBERS: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-5-2"),
+        requirement!("SDP-6.1.5-1"),
+        requirement!("SDP-6.1.5-2"),
+        requirement!("SDP-6.1.6-1"),
+        requirement!("SDP-6.1.6-2"),
+    ],
+    judge: Judge::Sdp(numbers),
+};
+
+pub(super) static AT_THE_END: Rule = Rule {
+    requirements: &[requirement!("SDP-6.1.3-1"), requirement!("SDP-6.1.6-1"), requirement!("SDP-6.1.6-2")],
+    judge: Judge::End(at_the_end),
+};
+
+fn numbers(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mseq, mseq_ack, before) = (view.bsdh.mseq.get(), view.bsdh.mseq_ack.get(), view.before());
+    if view.is_set_up() {
+        if mseq != 0 {
+            findings.at(requirement!("SDP-6.1.5-1"), unit, MSEQ, "MSeq 0 in the first message", format!("MSeq {mseq}"));
+        }
+        if mseq_ack != 0 {
+            let expected = "MSeqAck 0: there was no message that has a number";
+            findings.at(requirement!("SDP-6.1.6-2"), unit, MSEQ_ACK, expected, format!("MSeqAck {mseq_ack}"));
+        }
+        return;
+    }
+    if let Some(acknowledged) = before.mseq_ack.filter(|before| !reached(mseq_ack, *before)) {
+        let (expected, found) = (format!("MSeqAck {acknowledged} or later"), format!("MSeqAck {mseq_ack}"));
+        findings.at(requirement!("SDP-6.1.6-1"), unit, MSEQ_ACK, &expected, found);
+    }
+    // Where a Send is missing in the capture, so is its number.
+    let Some(sent) = view.books.latest.sent.filter(|sent| sent.follows) else { return };
+    let expected = before.mseq.map_or(1, |mseq| mseq.wrapping_add(1));
+    if mseq == expected {
+        return;
+    }
+    let (due, found) = (format!("MSeq {expected}"), format!("MSeq {mseq}"));
+    if before.mseq.is_none() && mseq == 0 {
+        // Another reading of the section (C4): Hello and HelloAck have no number.
+        return findings.note().at(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found);
+    }
+    findings.at(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found.clone());
+    if sent.rdma > 0 && mseq.wrapping_sub(expected) == sent.rdma {
+        let due = format!("MSeq {expected}: RDMA Writes and Reads have no number");
+        findings.at(requirement!("SDP-5-2"), unit, MSEQ, &due, found);
+    }
+}
+
+fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|_| books.traffic.is_whole()) else { return };
+    for (direction, strays) in sdp.strays.iter().enumerate() {
+        for step in &strays.steps_back {
+            let expected = format!("MSeqAck + Bufs of {} or more, as it was", step.from);
+            findings.in_frame(requirement!("SDP-6.1.3-1"), direction, step.frame, &expected, step.to.to_string());
+        }
+        let Some(ahead) = strays.ahead else { continue };
+        let (id, expected) = match ahead.sent {
+            Some(sent) => (requirement!("SDP-6.1.6-1"), format!("at most MSeqAck {sent}, which was sent")),
+            None => (requirement!("SDP-6.1.6-2"), "MSeqAck 0: there was no message to acknowledge".to_owned()),
+        };
+        let found = format!("MSeqAck {}", ahead.mseq_ack);
+        findings.in_frame(id, direction, ahead.frame, &expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::{FieldOrder, Mid};
+
+    use crate::rules::sdp::testing::{proves, proves_of};
+    use crate::testing::sdp::{STAG, Talk, VA, hello_ack};
+
+    fn data(talk: &mut Talk, direction: usize) {
+        talk.say(direction, Mid::DATA, "", 4);
+    }
+
+    #[test]
+    fn hello_and_hello_ack_have_number_0() {
+        let hello = |at: usize| move |order| Talk::greeted(order, |octets| octets[at] ^= 1);
+        let answer = |at: usize| {
+            move |order| {
+                let mut talk = Talk::greeted(order, |_| {});
+                let mut octets = hello_ack();
+                octets[at] ^= 1;
+                talk.say_octets(5, 1, &octets);
+                talk
+            }
+        };
+        // Octet 21 is one of DesRemRcvSz, and of ActRcvSz.
+        proves_of(requirement!("SDP-6.1.5-1"), hello(11), hello(21));
+        proves_of(requirement!("SDP-6.1.5-1"), answer(11), answer(21));
+        proves_of(requirement!("SDP-6.1.6-2"), hello(15), hello(21));
+        proves_of(requirement!("SDP-6.1.6-2"), answer(12), answer(21));
+    }
+
+    #[test]
+    fn each_message_has_the_next_number() {
+        let skip = |talk: &mut Talk| {
+            data(talk, 0);
+            talk.mseq[0] += 1;
+            data(talk, 0);
+        };
+        let lost = |talk: &mut Talk| {
+            data(talk, 0);
+            talk.lose(0, Mid::DATA, "", 4);
+            data(talk, 0);
+        };
+        proves(requirement!("SDP-6.1.5-2"), skip, lost);
+        let first = |mseq: u32| {
+            move |talk: &mut Talk| {
+                talk.mseq[1] = mseq;
+                data(talk, 1);
+            }
+        };
+        proves(requirement!("SDP-6.1.5-2"), first(1), first(0));
+    }
+
+    #[test]
+    fn rdma_has_no_number() {
+        let writes = |skip: u32| {
+            move |talk: &mut Talk| {
+                data(talk, 0);
+                talk.write(0, STAG, VA, 8);
+                talk.asks(0, STAG, VA, 8);
+                talk.mseq[0] += skip;
+                data(talk, 0);
+            }
+        };
+        proves(requirement!("SDP-5-2"), writes(2), writes(0));
+    }
+
+    #[test]
+    fn what_is_acknowledged_was_sent_and_stays_so() {
+        let acknowledges = |acks: &'static [u32]| {
+            move |talk: &mut Talk| {
+                data(talk, 1);
+                for ack in acks {
+                    talk.ack[0] = *ack;
+                    data(talk, 0);
+                }
+            }
+        };
+        proves(requirement!("SDP-6.1.6-1"), acknowledges(&[2]), acknowledges(&[1]));
+        proves(requirement!("SDP-6.1.6-1"), acknowledges(&[1, 0]), acknowledges(&[0, 1]));
+        let unheard = |ack: u32| {
+            move |talk: &mut Talk| {
+                talk.ack[0] = ack;
+                data(talk, 0);
+            }
+        };
+        proves(requirement!("SDP-6.1.6-2"), unheard(1), unheard(0));
+    }
+
+    #[test]
+    fn an_acknowledgement_may_be_captured_before_what_it_acknowledges() {
+        let mut talk = Talk::begun(FieldOrder::Figure);
+        data(&mut talk, 1);
+        talk.hears(0);
+        data(&mut talk, 0);
+        let wire = talk.wire.changed(|mut frames| {
+            let last = frames.len() - 1;
+            frames.swap(last - 1, last);
+            frames
+        });
+        assert_eq!(wire.errors(), []);
+    }
+
+    #[test]
+    fn credit_is_not_taken_back() {
+        let bufs = |bufs: [u16; 2]| {
+            move |talk: &mut Talk| {
+                for (heard, bufs) in (0..).zip(bufs) {
+                    talk.ack[0] = heard;
+                    talk.bufs = bufs;
+                    data(talk, 0);
+                    talk.bufs = 16;
+                    data(talk, 1);
+                }
+            }
+        };
+        proves(requirement!("SDP-6.1.3-1"), bufs([16, 14]), bufs([16, 15]));
+        // While a SrcAvailCancel is not settled, MSeqAck stays where it is (reading C19).
+        let held = |cancel: bool| {
+            move |talk: &mut Talk| {
+                data(talk, 0);
+                if cancel {
+                    talk.say(1, Mid::SRC_AVAIL_CANCEL, "", 0);
+                } else {
+                    talk.say(1, Mid::DATA, "", 0);
+                }
+                talk.bufs = 15;
+                data(talk, 0);
+            }
+        };
+        proves(requirement!("SDP-6.1.3-1"), held(false), held(true));
+    }
+}
