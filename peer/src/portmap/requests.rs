@@ -1,7 +1,8 @@
 //! The Requests that a PM Server accepted (section 7.5.2): who asked for what, what it got, and when that is forgotten.
 //!
-//! **Limits.** At most `most` are known at a time, and `most_of_one` of one connecting address. One that is acknowledged and
-//! holds no port makes room for a new one; when none does, the new one is denied. A PMDeny leaves nothing behind.
+//! **Limits.** At most `most` are known at a time, and `most_of_one` of one host: the connecting address that a Request names, and
+//! the one that its datagram came from, since either can be made up. One that is acknowledged and holds no port makes room for a
+//! new one; when none does, the new one is denied. A PMDeny leaves nothing behind.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};
@@ -29,6 +30,8 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     pub(super) handle: u64,
+    /// Where its datagram came from.
+    pub(super) from: IpAddr,
     pub(super) given: Given,
     pub(super) phase: Phase,
     /// When it is forgotten.
@@ -87,11 +90,18 @@ impl Requests {
         fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.held.get(tuple)?)))
     }
 
-    /// Is there room for one of `connecting`? One that makes room goes.
-    pub(super) fn make_room(&mut self, connecting: SocketAddr) -> bool {
-        if self.of_one.get(&connecting.ip()).is_some_and(|count| *count >= self.most_of_one) {
-            let own = self.spare.iter().find(|(_, tuple)| tuple.connecting.ip() == connecting.ip()).map(|(_, it)| *it);
-            return own.is_some_and(|tuple| self.remove(&tuple).is_some());
+    /// Is there room for one of `connecting` in a datagram of `from`? Those that make room go.
+    pub(super) fn make_room(&mut self, connecting: IpAddr, from: IpAddr) -> bool {
+        for host in hosts(connecting, from) {
+            if self.of_one.get(&host).is_some_and(|count| *count >= self.most_of_one) {
+                let is_of = |tuple: &FourTuple| {
+                    tuple.connecting.ip() == host || self.held.get(tuple).is_some_and(|held| held.from == host)
+                };
+                let own = self.spare.iter().map(|(_, tuple)| *tuple).find(is_of);
+                if own.and_then(|tuple| self.remove(&tuple)).is_none() {
+                    return false;
+                }
+            }
         }
         if self.held.len() < self.most {
             return true;
@@ -109,7 +119,9 @@ impl Requests {
         if held.phase == Phase::Taken && !held.given.made {
             self.spare.insert((held.until, tuple));
         }
-        *self.of_one.entry(tuple.connecting.ip()).or_default() += 1;
+        for host in hosts(tuple.connecting.ip(), held.from) {
+            *self.of_one.entry(host).or_default() += 1;
+        }
     }
 
     /// Forgets one.
@@ -118,10 +130,12 @@ impl Requests {
         self.by_time.remove(&(held.until, *tuple));
         self.by_ends.remove(&(tuple.connecting, held.given.address, *tuple));
         self.spare.remove(&(held.until, *tuple));
-        if let Some(count) = self.of_one.get_mut(&tuple.connecting.ip()) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_one.remove(&tuple.connecting.ip());
+        for host in hosts(tuple.connecting.ip(), held.from) {
+            if let Some(count) = self.of_one.get_mut(&host) {
+                *count -= 1;
+                if *count == 0 {
+                    self.of_one.remove(&host);
+                }
             }
         }
         Some(held)
@@ -140,4 +154,9 @@ impl Requests {
     pub(super) fn len(&self) -> usize {
         self.held.len()
     }
+}
+
+/// Whom a Request counts for.
+fn hosts(connecting: IpAddr, from: IpAddr) -> impl Iterator<Item = IpAddr> {
+    [Some(connecting), Some(from).filter(|from| *from != connecting)].into_iter().flatten()
 }

@@ -2,8 +2,8 @@
 //!
 //! An accepted Request is known until its PMAck or its connection comes, or [`ServerSettings::hold`] has passed; a duplicate
 //! gets the same SDP Address while the service still gives it, and begins the time anew. It goes on being known for as long
-//! after the PMAck, so that a duplicate that was late gets the same answer; a port that was made for it stays for its PmTime,
-//! if that is longer.
+//! after the PMAck, so that a duplicate that was late gets the same answer, or for its PmTime, if that is longer and not for ever:
+//! so long a connection may come, and a port that was made for it stays.
 //!
 //! The draft leaves open what answers a malformed datagram: nothing does.
 
@@ -176,8 +176,7 @@ impl Server {
 
     /// A connection to an SDP Address is being set up, or was: as good as a PMAck (section 7.5.2). Gives the service it was
     /// asked for, when the end that connects asked for one, or another port of its host did and may keep the answer
-    /// (section 7.3.1.4). A listener may refuse any other (section 7.4), where no PmTime is longer than
-    /// [`ServerSettings::hold`]: a Request for a fixed SDP Address is not known any longer.
+    /// (section 7.3.1.4). A listener may refuse any other (section 7.4), where no PmTime is for ever: a Request is not known so long.
     pub fn handle_connection(
         &mut self,
         now: Instant,
@@ -258,10 +257,12 @@ impl Server {
         let given = match known {
             Some(held) if self.table.still_gives(&held.given) || self.conduct.answers_as_before => Ok(held.given),
             _ => {
+                // What it gives now is another answer, which nobody has taken yet.
+                known = None;
                 if let Some(held) = self.requests.remove(&tuple) {
                     self.gone(tuple, &held);
                 }
-                if self.requests.make_room(tuple.connecting) {
+                if self.requests.make_room(tuple.connecting.ip(), from.ip()) {
                     self.table.give(tuple.accepting).ok_or(Denial::NoMapping)
                 } else {
                     Err(Denial::Full)
@@ -296,7 +297,7 @@ impl Server {
         // What was taken is not offered again: its time only gets longer.
         let until = known.filter(|held| held.phase == Phase::Taken).map_or(until, |held| held.until.max(until));
         let handle = known.map_or(request.assoc_handle, |held| held.handle);
-        self.requests.put(tuple, Held { handle, given, phase, until });
+        self.requests.put(tuple, Held { handle, from: from.ip(), given, phase, until });
         if self.conduct.answers_once && self.accepted_before.len() < MOST_EVENTS {
             self.accepted_before.push(tuple);
         }
@@ -353,9 +354,9 @@ impl Server {
     /// The timer of a PMAccept is over: what it offered is taken.
     fn taken(&mut self, now: Instant, tuple: FourTuple, held: Held) {
         let kept = match held.given.pm_time.cache() {
-            Cache::For(time) if held.given.made => time.max(self.settings.hold),
-            // A table has no port for ever.
-            Cache::For(_) | Cache::Once | Cache::Forever => self.settings.hold,
+            Cache::For(time) => time.max(self.settings.hold),
+            // A table makes no port for ever, and what is fixed is not remembered for ever.
+            Cache::Once | Cache::Forever => self.settings.hold,
         };
         let until = if held.phase == Phase::Taken { held.until } else { now + kept };
         self.requests.put(tuple, Held { phase: Phase::Taken, until, ..held });

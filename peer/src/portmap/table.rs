@@ -4,9 +4,9 @@
 //! SDP Addresses, which take turns, or to ports that are made for each Request and come back when nobody uses them
 //! (section 7.4). A target with the unspecified address keeps the address that was asked for and changes the port only.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use weft_core::wire::portmap::{Cache, PmTime};
 
@@ -61,14 +61,17 @@ struct Entry {
     available: bool,
     /// Targets that are out of use for now.
     down: BTreeSet<SocketAddr>,
-    /// Ports that are given out.
-    used: BTreeSet<u16>,
     next: usize,
 }
 
 /// The mappings.
 #[derive(Debug, Default)]
-pub struct Table(HashMap<SocketAddr, Entry>);
+pub struct Table {
+    entries: HashMap<SocketAddr, Entry>,
+    /// SDP Addresses that were made and are not back yet, of whichever mapping: two may share their ports, and one that is changed
+    /// or removed does not end what others connect to.
+    used: HashSet<SocketAddr>,
+}
 
 /// What a Request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +86,7 @@ pub(super) struct Given {
 }
 
 impl Table {
-    /// Adds a mapping, or changes that of its service. Ports that the old one gave out are forgotten.
+    /// Adds a mapping, or changes that of its service. Ports that the old one gave out stay in use until they come back.
     ///
     /// # Errors
     /// It makes no sense.
@@ -105,22 +108,22 @@ impl Table {
         if matches!(mapping.target, Target::Made { .. }) && mapping.pm_time.cache() == Cache::Forever {
             return Err(TableError::Forever);
         }
-        if self.0.len() >= MOST && !self.0.contains_key(&mapping.service) {
+        if self.entries.len() >= MOST && !self.entries.contains_key(&mapping.service) {
             return Err(TableError::Full);
         }
-        let entry = Entry { mapping, available: true, down: BTreeSet::new(), used: BTreeSet::new(), next: 0 };
-        self.0.insert(entry.mapping.service, entry);
+        let entry = Entry { mapping, available: true, down: BTreeSet::new(), next: 0 };
+        self.entries.insert(entry.mapping.service, entry);
         Ok(())
     }
 
     /// Removes the mapping of a service; was there one?
     pub fn remove(&mut self, service: SocketAddr) -> bool {
-        self.0.remove(&service).is_some()
+        self.entries.remove(&service).is_some()
     }
 
     /// Says whether a service can be had; is it mapped?
     pub fn set_available(&mut self, service: SocketAddr, available: bool) -> bool {
-        self.0.get_mut(&service).is_some_and(|entry| {
+        self.entries.get_mut(&service).is_some_and(|entry| {
             entry.available = available;
             true
         })
@@ -128,7 +131,7 @@ impl Table {
 
     /// Takes one of a service's fixed SDP Addresses out of use (`up` false) or into use again; is the service mapped?
     pub fn set_target(&mut self, service: SocketAddr, target: SocketAddr, up: bool) -> bool {
-        let Some(entry) = self.0.get_mut(&service) else { return false };
+        let Some(entry) = self.entries.get_mut(&service) else { return false };
         if up {
             entry.down.remove(&target);
         } else if matches!(&entry.mapping.target, Target::Fixed(addresses) if addresses.contains(&target)) {
@@ -139,59 +142,62 @@ impl Table {
 
     /// The mappings, in no order.
     pub fn mappings(&self) -> impl Iterator<Item = &Mapping> {
-        self.0.values().map(|entry| &entry.mapping)
+        self.entries.values().map(|entry| &entry.mapping)
     }
 
-    fn entry(&mut self, asked: SocketAddr) -> Option<&mut Entry> {
-        let any = if asked.is_ipv4() { SocketAddr::from(([0; 4], 0)) } else { SocketAddr::from(([0; 16], 0)) };
-        let any = SocketAddr::new(any.ip(), asked.port());
-        let key = if self.0.contains_key(&asked) { asked } else { any };
-        self.0.get_mut(&key)
+    /// Where the entry for an address is: its own, or that of the unspecified one.
+    fn key(&self, asked: SocketAddr) -> SocketAddr {
+        if self.entries.contains_key(&asked) {
+            return asked;
+        }
+        let any: SocketAddr = if asked.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
+        SocketAddr::new(any.ip(), asked.port())
     }
 
     /// Gives an SDP Address for a service, the next in turn; none when it is not mapped, cannot be had, or is used
     /// up, nor when the unspecified address is asked for and the target keeps what was asked for.
     pub(super) fn give(&mut self, asked: SocketAddr) -> Option<Given> {
-        let entry = self.entry(asked).filter(|entry| entry.available)?;
-        let (target, made) = match &entry.mapping.target {
+        let key = self.key(asked);
+        let entry = self.entries.get_mut(&key).filter(|entry| entry.available)?;
+        let kept = |target: IpAddr| if target.is_unspecified() { asked.ip() } else { target };
+        // Nobody can connect to the unspecified address.
+        let address = match &entry.mapping.target {
             Target::Fixed(addresses) => {
                 let mut turn = (0..addresses.len()).map(|step| (entry.next + step) % addresses.len());
                 let at = turn.find(|at| addresses.get(*at).is_some_and(|it| !entry.down.contains(it)))?;
                 entry.next = at + 1;
-                (*addresses.get(at)?, false)
+                let target = addresses.get(at)?;
+                Some(SocketAddr::new(kept(target.ip()), target.port())).filter(|it| !it.ip().is_unspecified())?
             }
             Target::Made { at, ports } => {
-                let port = ports.clone().find(|port| !entry.used.contains(port))?;
-                entry.used.insert(port);
-                (SocketAddr::new(at.ip(), port), true)
+                let ip = Some(kept(at.ip())).filter(|ip| !ip.is_unspecified())?;
+                let address = ports.clone().map(|port| SocketAddr::new(ip, port)).find(|it| !self.used.contains(it))?;
+                self.used.insert(address);
+                address
             }
         };
-        let ip = if target.ip().is_unspecified() { asked.ip() } else { target.ip() };
-        if ip.is_unspecified() {
-            // Nobody can connect to it.
-            entry.used.remove(&target.port());
-            return None;
-        }
-        let address = SocketAddr::new(ip, target.port());
-        Some(Given { entry: entry.mapping.service, address, pm_time: entry.mapping.pm_time, made })
+        let made = matches!(entry.mapping.target, Target::Made { .. });
+        Some(Given { entry: key, address, pm_time: entry.mapping.pm_time, made })
     }
 
     /// Does a service still give what it gave? The present state counts (section 7.5.2).
     pub(super) fn still_gives(&self, given: &Given) -> bool {
-        self.0.get(&given.entry).filter(|entry| entry.available).is_some_and(|entry| match &entry.mapping.target {
-            Target::Fixed(addresses) => addresses.iter().any(|it| {
-                let same =
-                    it.port() == given.address.port() && (it.ip() == given.address.ip() || it.ip().is_unspecified());
-                same && !entry.down.contains(it)
-            }),
-            Target::Made { .. } => entry.used.contains(&given.address.port()),
+        let fits = |target: &SocketAddr| target.ip() == given.address.ip() || target.ip().is_unspecified();
+        let port = given.address.port();
+        self.entries.get(&given.entry).filter(|entry| entry.available).is_some_and(|entry| {
+            match &entry.mapping.target {
+                Target::Fixed(addresses) => {
+                    addresses.iter().any(|it| it.port() == port && fits(it) && !entry.down.contains(it))
+                }
+                Target::Made { at, ports } => ports.contains(&port) && fits(at) && self.used.contains(&given.address),
+            }
         })
     }
 
-    /// A port that was made is not needed any more.
+    /// An SDP Address that was made is not needed any more.
     pub(super) fn take_back(&mut self, given: &Given) {
-        if let Some(entry) = self.0.get_mut(&given.entry).filter(|_| given.made) {
-            entry.used.remove(&given.address.port());
+        if given.made {
+            self.used.remove(&given.address);
         }
     }
 }

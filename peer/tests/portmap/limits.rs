@@ -3,7 +3,9 @@
 use weft_core::requirement;
 use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
 
-use crate::octets::{ACCEPT, ACK, DENY, REQ, Said, answer, answers, at, events, fixed, millis, proves, said, table};
+use crate::octets::{
+    ACCEPT, ACK, DENY, REQ, Said, answer, answers, answers_to, at, events, fixed, millis, proves, said, table,
+};
 
 fn small() -> Server {
     let settings = ServerSettings { most_requests: 8, most_of_one: 4, alarm: 10, ..ServerSettings::default() };
@@ -14,23 +16,40 @@ fn from(host: u8, cp_port: u16) -> Said {
     Said { cp: std::net::IpAddr::from([10, 0, 0, host]), cp_port, ..said(REQ) }
 }
 
+/// The first octet of what a host is answered that asks for itself.
+fn asks(server: &mut Server, now: u64, host: u8, cp_port: u16) -> u8 {
+    let source = std::net::SocketAddr::from(([10, 0, 0, host], 33333));
+    let answers = answers_to(server, source, millis(now), &from(host, cp_port).octets());
+    assert_eq!(answers.len(), 1);
+    answers[0].first
+}
+
 #[test]
 fn one_host_cannot_use_up_what_others_need() {
     let mut server = small();
-    let got: Vec<u8> = (1..=6).map(|port| answer(&mut server, millis(0), &from(2, port).octets()).first).collect();
+    let got: Vec<u8> = (1..=6).map(|port| asks(&mut server, 0, 2, port)).collect();
     assert_eq!(got, [ACCEPT, ACCEPT, ACCEPT, ACCEPT, DENY, DENY]);
     let told = |event: &ServerEvent| matches!(event, ServerEvent::Denied { why: Denial::Full, .. });
     assert_eq!(events(&mut server).iter().filter(|event| told(event)).count(), 2);
-    let other = answer(&mut server, millis(0), &from(3, 1).octets()).first;
-    let hosts: Vec<u8> = (4..=9).map(|host| answer(&mut server, millis(0), &from(host, 1).octets()).first).collect();
+    let other = asks(&mut server, 0, 3, 1);
+    let hosts: Vec<u8> = (4..=9).map(|host| asks(&mut server, 0, host, 1)).collect();
     let known = server.known();
     server.handle_timeout(millis(10_000));
-    let later = answer(&mut server, millis(10_000), &from(9, 2).octets()).first;
+    let later = asks(&mut server, 10_000, 9, 2);
     proves([(requirement!("PM-15.2.1-1"), &|| {
         assert_eq!(other, ACCEPT);
         assert_eq!(hosts, [ACCEPT, ACCEPT, ACCEPT, DENY, DENY, DENY]);
         assert_eq!((known, later), (8, ACCEPT));
     })]);
+}
+
+/// A host that names others counts as itself, too.
+#[test]
+fn made_up_hosts_are_one() {
+    let mut server = small();
+    let got: Vec<u8> = (2..=8).map(|host| answer(&mut server, millis(0), &from(host, 1).octets()).first).collect();
+    assert_eq!(got, [ACCEPT, ACCEPT, ACCEPT, ACCEPT, DENY, DENY, DENY]);
+    assert_eq!(asks(&mut server, 0, 9, 1), ACCEPT);
 }
 
 /// Those that are done with make room: only what nobody took counts as a flood.

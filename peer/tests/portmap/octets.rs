@@ -150,15 +150,19 @@ pub(crate) fn server() -> Server {
     Server::new(ServerSettings::default(), table(mappings))
 }
 
-/// What it answers.
-pub(crate) fn answers(server: &mut Server, now: Instant, octets: &[u8]) -> Vec<Said> {
-    server.handle_datagram(now, asker(), octets);
+/// What it answers to a datagram of this address.
+pub(crate) fn answers_to(server: &mut Server, from: SocketAddr, now: Instant, octets: &[u8]) -> Vec<Said> {
+    server.handle_datagram(now, from, octets);
     std::iter::from_fn(|| server.poll_datagram())
         .map(|datagram| {
-            assert_eq!(datagram.to, asker());
+            assert_eq!(datagram.to, from);
             Said::read(&datagram.octets)
         })
         .collect()
+}
+
+pub(crate) fn answers(server: &mut Server, now: Instant, octets: &[u8]) -> Vec<Said> {
+    answers_to(server, asker(), now, octets)
 }
 
 pub(crate) fn answer(server: &mut Server, now: Instant, octets: &[u8]) -> Said {

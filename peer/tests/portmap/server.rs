@@ -7,7 +7,7 @@ use weft_core::requirement;
 use weft_peer::portmap::{Server, ServerEvent, ServerSettings};
 
 use crate::octets::{
-    ACCEPT, ACK, DENY, REQ, Said, answer, answers, asker, at, events, fixed, millis, proves, said, server, table,
+    ACCEPT, ACK, DENY, REQ, Said, answer, answers, asker, at, events, fixed, made, millis, proves, said, server, table,
 };
 
 /// A Request for ports that are made for it.
@@ -170,7 +170,7 @@ fn a_duplicate_is_answered_by_what_the_service_is_now() {
 #[test]
 fn a_port_stays_for_its_pm_time() {
     for (time, millis_kept) in [(0, 10_000), (20, 10_000), (100, 25_000)] {
-        let mut mapping = crate::octets::made("10.0.0.1:6001");
+        let mut mapping = made("10.0.0.1:6001");
         mapping.pm_time = weft_core::wire::portmap::PmTime(time);
         let mut server = Server::new(Default::default(), crate::octets::table([mapping]));
         let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
@@ -182,6 +182,48 @@ fn a_port_stays_for_its_pm_time() {
         let id = requirement!("PM-7.4-48");
         proves([(id, &|| assert!(matches!(seen[..], [ServerEvent::Released { .. }]), "{time}: {seen:?}"))]);
     }
+}
+
+/// Section 7.3.1.4: a client may connect for as long as it may keep the answer; PmTime 100 is 25 s.
+#[test]
+fn a_fixed_address_is_known_for_its_pm_time() {
+    let mapping = fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 100);
+    let mut server = Server::new(ServerSettings::default(), table([mapping]));
+    let accept = answer(&mut server, millis(0), &said(REQ).octets());
+    answers(&mut server, millis(0), &ack(&accept));
+    let mut connects = |now| {
+        server.handle_timeout(millis(now));
+        server.handle_connection(millis(now), at("10.0.0.2:40009"), at("10.0.0.1:7001"))
+    };
+    assert_eq!((connects(24_999), connects(25_000)), (Some(at("10.0.0.1:5001")), None));
+}
+
+/// What is given anew waits for a PMAck of its own, or comes back.
+#[test]
+fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
+    let mut server = server();
+    let accept = answer(&mut server, millis(0), &said(REQ).octets());
+    answers(&mut server, millis(0), &ack(&accept));
+    server.table().insert(fixed("10.0.0.1:5001", &["10.0.0.1:7002"], 20)).unwrap();
+    assert_eq!(answer(&mut server, millis(1), &said(REQ).octets()).ap_port, 7002);
+    events(&mut server);
+    server.handle_timeout(millis(10_001));
+    assert_eq!(expired(&events(&mut server)), 1);
+}
+
+/// A port belongs to one Request at a time, whichever mapping it was made by and whatever becomes of that.
+#[test]
+fn no_port_is_given_twice() {
+    let mut server = Server::new(ServerSettings::default(), table([made("10.0.0.1:6001"), made("10.0.0.1:6002")]));
+    let first = answer(&mut server, millis(0), &wants_port(1, 1).octets()).ap_port;
+    let other = answer(&mut server, millis(0), &Said { ap_port: 6002, ..wants_port(2, 2) }.octets()).ap_port;
+    server.table().insert(made("10.0.0.1:6001")).unwrap();
+    let anew = answer(&mut server, millis(1), &wants_port(3, 3).octets());
+    assert_eq!((first, other, anew.ap_port), (9001, 9002, 9003));
+    assert!(server.table().remove(at("10.0.0.1:6001")));
+    assert_eq!(answer(&mut server, millis(2), &Said { ap_port: 6002, ..wants_port(4, 4) }.octets()).first, DENY);
+    server.handle_timeout(millis(10_001));
+    assert_eq!(answer(&mut server, millis(10_001), &Said { ap_port: 6002, ..wants_port(4, 4) }.octets()).ap_port, 9001);
 }
 
 /// A target with the unspecified address keeps the address that was asked for: when that says nothing, there is none to be given.
