@@ -15,7 +15,7 @@ use super::source::Source;
 use super::startup::Startup;
 use super::urgent::Urgent;
 use super::{
-    Event, Exposed, Half, OpId, Output, Policy, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendId, Settings,
+    Event, Exposed, Half, Moved, OpId, Output, Policy, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendId, Settings,
     Violation,
 };
 use crate::time::Instant;
@@ -100,6 +100,8 @@ pub struct Connection {
     /// The RNIC could not register a receive: none is advertised until one ended.
     pub(super) sinks_refused: bool,
     pub(super) nudge: Nudge,
+    pub(super) moved_out: Moved,
+    pub(super) moved_in: Moved,
     next_op: u64,
     pub(super) ops: VecDeque<(OpId, Op)>,
     pub(super) startup_deadline: Option<Instant>,
@@ -148,6 +150,8 @@ impl Connection {
             unregistered: None,
             sinks_refused: false,
             nudge: Nudge::new(role),
+            moved_out: Moved::default(),
+            moved_in: Moved::default(),
             next_op: 0,
             ops: VecDeque::new(),
             startup_deadline: Some(now + settings.startup_timeout),
@@ -281,6 +285,36 @@ impl Connection {
     #[must_use]
     pub fn credit(&self) -> u16 {
         self.credits.available()
+    }
+
+    /// Messages that the peer may send now, as far as it was told.
+    #[must_use]
+    pub fn credit_given(&self) -> u16 {
+        self.credits.given()
+    }
+
+    /// What has moved on a half-connection since start-up.
+    #[must_use]
+    pub fn moved(&self, half: Half) -> Moved {
+        match half {
+            Half::Out => self.moved_out,
+            Half::In => self.moved_in,
+        }
+    }
+
+    /// Advertisements of this side that are outstanding: SrcAvails of the half that sends, SinkAvails of the half that receives.
+    #[must_use]
+    pub fn adverts(&self, half: Half) -> usize {
+        match half {
+            Half::Out => self.source.open.len(),
+            Half::In => self.sink.adverts(),
+        }
+    }
+
+    /// Octets of a message that this side may send now: the size of the peer's Private Buffers.
+    #[must_use]
+    pub fn message_limit(&self) -> u32 {
+        self.resize.limit()
     }
 
     /// Octets of the Private Buffers that are posted from now on.

@@ -48,6 +48,12 @@ impl Credits {
         u16::try_from(credit).unwrap_or(u16::MAX)
     }
 
+    /// Messages that the peer may still send by what it was told.
+    pub(super) fn given(&self) -> u16 {
+        let left = self.told.wrapping_sub(self.received);
+        if left < 1 << 31 { u16::try_from(left).unwrap_or(u16::MAX) } else { 0 }
+    }
+
     fn ack(&self) -> u32 {
         match self.frozen {
             Some(cancel) if reached(self.received, cancel) => cancel.wrapping_sub(1),

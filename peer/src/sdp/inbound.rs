@@ -3,6 +3,7 @@
 use weft_core::wire::sdp::{Body, Message, Mid, Mode};
 
 use super::connection::{Arrival, Connection, Phase};
+use super::moved::is_answer;
 use super::next::Control;
 use super::{Event, Half, Output, PrivateBuffer, Violation, hello, resize};
 use crate::time::Instant;
@@ -47,6 +48,8 @@ impl Connection {
         }
         let place = (buffer, length(from), length(payload.len()));
         self.body(now, &message, arrival, place)?;
+        let moved = if is_answer(mid) { &mut self.moved_out } else { &mut self.moved_in };
+        moved.note(&message.body, place.2);
         self.has_seen(message.mseq_ack);
         // The peer has to send none with payload now (sections 11.2 and 11.3).
         if self.credits.frozen.is_some() && payload.is_empty() {

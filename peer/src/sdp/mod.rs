@@ -19,6 +19,7 @@
 //! | `profile`, `startup` | streaming octets until iWARP begins, in each profile | 8.1.1 |
 //! | `hello` | Hello and HelloAck: refusals, versions, IRD and ORD | 6.2, 8.1.1 |
 //! | `connection`, `arrive` | the machine's surface: commands, what comes out, what arrives | |
+//! | `moved` | what has moved, by mechanism | 9 |
 //! | `inbound` | what each message does | 6 |
 //! | `next` | which message goes out next, and its header | 10.1 |
 //! | `credits`, `nudge`, `pool` | send credit, a way out at two credits, Private Buffers | 10.2 to 10.5 |
@@ -40,6 +41,7 @@ mod connection;
 mod credits;
 mod hello;
 mod inbound;
+mod moved;
 mod next;
 mod nudge;
 mod output;
@@ -56,6 +58,7 @@ mod violation;
 
 pub use connection::{Arrival, Connection, Refused, Role};
 pub use hello::{Agreed, Refusal};
+pub use moved::{Count, Moved};
 pub use output::{
     Event, Exposed, Half, OpId, Output, Piece, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendEnd, SendId, Start,
 };

@@ -6,6 +6,7 @@ use weft_core::wire::sdp::{
 };
 
 use super::connection::{Connection, Op};
+use super::moved::is_answer;
 use super::sink::{Answer, Revoke};
 use super::source::{Plan, Room, payload_room};
 use super::{Event, Exposed, Half, OpId, Output, Piece, Region};
@@ -335,6 +336,8 @@ impl Connection {
         let (bufs, mseq, mseq_ack) = self.credits.stamp();
         let flags = Flags { oob_pres: urgent, oob_pend, req_pipe };
         let message = Message { bufs, flags, mseq, mseq_ack, body };
+        let moved = if is_answer(message.mid()) { &mut self.moved_in } else { &mut self.moved_out };
+        moved.note(&message.body, payload.map_or(0, |piece| piece.len));
         let mut head = Vec::with_capacity(36);
         message.emit(self.order, &mut head);
         // Len counts the payload, too; the word is the same in both orders.
