@@ -1,6 +1,8 @@
 //! SDP sockets over real TCP: two devices, every profile and Mode, large and small pieces, and every way to end.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
+mod api;
+
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,51 +1,78 @@
-//! Registered memory of a connection: a buffer of the RNIC and one region over all of it, zero-based.
+//! Octets of the RNIC's memory that a connection uses: a buffer, and the region over all of it, zero-based, as long as one is needed.
+//!
+//! A region that the peer may reach is registered when it is told of it and given up when its time is over; the octets stay. Its key is
+//! nobody's to guess.
 
 use super::SdpError;
 use crate::driver::Device;
+use crate::driver::device::random_seed;
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};
 
+/// The peer may read, as the SrcAvail says that it can.
+pub(super) const SOURCE: Access =
+    Access { local_read: true, local_write: false, remote_read: true, remote_write: false, bind: false };
+/// The peer may write, as the SinkAvail says that it can; or it answers a Read of this side.
+pub(super) const SINK: Access =
+    Access { local_read: false, local_write: true, remote_read: false, remote_write: true, bind: false };
+
 /// Some octets of the RNIC's memory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Area {
     buffer: Buffer,
-    stag: Stag,
+    stag: Option<Stag>,
 }
 
 impl Area {
-    /// `len` octets, at least one, with these rights.
-    pub(super) fn new(device: &Device, pd: PdId, len: usize, access: Access) -> Result<Self, SdpError> {
+    /// `len` octets, at least one; nobody can reach them through the RNIC.
+    pub(super) fn new(rnic: &mut Rnic, len: usize) -> Result<Self, SdpError> {
+        Ok(Area { buffer: rnic.allocate_buffer(len.max(1))?, stag: None })
+    }
+
+    /// The same with these rights.
+    pub(super) fn registered(device: &Device, pd: PdId, len: usize, access: Access) -> Result<Self, SdpError> {
         device.verbs(|rnic| {
-            let buffer = rnic.allocate_buffer(len.max(1))?;
-            match register(rnic, pd, buffer, access) {
-                Ok(stag) => Ok(Area { buffer, stag }),
+            let mut area = Area::new(rnic, len)?;
+            match area.register(rnic, pd, access) {
+                Ok(_) => Ok(area),
                 Err(error) => {
-                    rnic.free_buffer(buffer)?;
+                    area.free(rnic);
                     Err(error)
                 }
             }
         })
     }
 
-    /// The same octets under another STag; the old one means nothing any more.
-    pub(super) fn renew(&mut self, rnic: &mut Rnic, pd: PdId, access: Access) -> Result<(), SdpError> {
-        // It is there, whether or not the peer invalidated it.
-        rnic.deallocate_stag(self.stag.index)?;
-        self.stag = register(rnic, pd, self.buffer, access)?;
-        Ok(())
+    /// Registers it; gives the STag. What was registered before means nothing any more.
+    pub(super) fn register(&mut self, rnic: &mut Rnic, pd: PdId, access: Access) -> Result<u32, SdpError> {
+        self.withdraw(rnic);
+        let list = PhysicalBufferList::of(self.buffer, 0, self.buffer.len() as u64, 1 << 21);
+        let [key, ..] = random_seed().to_be_bytes();
+        let (key, base) = (StagKey(key), ToBase::ZeroBased);
+        let stag = rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access })?.stag;
+        self.stag = Some(stag);
+        Ok(stag.to_bits())
     }
 
-    pub(super) fn stag(&self) -> u32 {
-        self.stag.to_bits()
+    /// Nobody reaches it through the RNIC any more.
+    pub(super) fn withdraw(&mut self, rnic: &mut Rnic) {
+        if let Some(stag) = self.stag.take() {
+            // A region that the peer invalidated is still there to be given up.
+            let _ = rnic.deallocate_stag(stag.index);
+        }
+    }
+
+    pub(super) fn stag(&self) -> Option<u32> {
+        self.stag.map(Stag::to_bits)
     }
 
     pub(super) fn len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// `len` octets from `at` on, for a work request.
-    pub(super) fn part(&self, at: u64, len: u32) -> Sge {
-        Sge { stag: self.stag(), tagged_offset: at, length: len }
+    /// `len` octets from `at` on, for a work request; `None` where it is not registered.
+    pub(super) fn part(&self, at: u64, len: u32) -> Option<Sge> {
+        Some(Sge { stag: self.stag()?, tagged_offset: at, length: len })
     }
 
     /// Copies octets in.
@@ -69,16 +96,8 @@ impl Area {
     }
 
     /// Gives the memory back.
-    pub(super) fn free(self, rnic: &mut Rnic) {
-        // A region that the peer invalidated is still there to be given up.
-        let _ = rnic.deallocate_stag(self.stag.index);
+    pub(super) fn free(mut self, rnic: &mut Rnic) {
+        self.withdraw(rnic);
         let _ = rnic.free_buffer(self.buffer);
     }
-}
-
-fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access) -> Result<Stag, SdpError> {
-    let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
-    let (key, base) = (StagKey(1), ToBase::ZeroBased);
-    let registration = Registration { pd, key, list, base, remote: access.is_remote(), access };
-    Ok(rnic.register(&registration)?.stag)
 }

@@ -6,7 +6,8 @@ use std::task::Waker;
 
 use bytes::Bytes;
 
-use super::area::Area;
+use super::area::{self, Area};
+use super::arrived::Arrived;
 use super::{SdpError, SdpSettings};
 use crate::driver::Device;
 use crate::memory::{Access, PdId};
@@ -27,38 +28,32 @@ const RECEIVE: u64 = 1 << 63;
 /// `wr_id` of a Send whose completion the machine does not want.
 const NOBODY: u64 = RECEIVE - 1;
 
-/// Octets that have arrived for the reader.
-#[derive(Debug)]
-pub(super) struct Ready {
-    area: Area,
-    from: usize,
-    to: usize,
-}
-
 /// One connection's engine.
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) device: Device,
     pub(super) machine: Connection,
-    settings: SdpSettings,
+    pub(super) settings: SdpSettings,
     pd: PdId,
     pub(super) cq: CqHandle,
     pub(super) qp: QpHandle,
     /// What was written and is not out.
-    sends: HashMap<SendId, Bytes>,
-    unsent: usize,
+    pub(super) sends: HashMap<SendId, Bytes>,
+    pub(super) unsent: usize,
     receives: HashMap<ReceiveId, Area>,
     private: HashMap<PrivateBuffer, Area>,
     /// Copies of sends that the peer may read, by STag.
     exposed: HashMap<u32, Area>,
-    next_id: u64,
+    /// The Read that is under way, and where to.
+    reading: Option<(OpId, ReceiveId)>,
+    pub(super) next_id: u64,
     /// Receives on which nothing waits.
-    spare: Vec<Area>,
-    ready: VecDeque<Ready>,
+    pub(super) spare: Vec<Area>,
+    pub(super) arrived: Arrived,
     /// The peer sends no more.
-    ended: bool,
+    pub(super) ended: bool,
     /// How the connection ended.
-    graceful: Option<bool>,
+    pub(super) graceful: Option<bool>,
     waiting: VecDeque<SendWr>,
     in_queue: u32,
     pub(super) streaming: VecDeque<Vec<u8>>,
@@ -109,9 +104,10 @@ impl Engine {
             receives: HashMap::new(),
             private: HashMap::new(),
             exposed: HashMap::new(),
+            reading: None,
             next_id: 0,
             spare: Vec::new(),
-            ready: VecDeque::new(),
+            arrived: Arrived::default(),
             ended: false,
             graceful: None,
             waiting: VecDeque::new(),
@@ -135,17 +131,21 @@ impl Engine {
         self.post_receives();
         loop {
             let (device, pd, sends) = (&self.device, self.pd, &self.sends);
-            let (receives, exposed) = (&self.receives, &mut self.exposed);
+            let (receives, exposed) = (&mut self.receives, &mut self.exposed);
             let mut register = |what| match what {
                 Exposed::Source(piece) => {
                     let octets = slice(sends, piece)?;
-                    let access = Access { local_read: true, remote_read: true, ..Access::default() };
-                    let area = Area::new(device, pd, octets.len(), access).ok()?;
+                    let area = Area::registered(device, pd, octets.len(), area::SOURCE).ok()?;
                     device.verbs(|rnic| area.put(rnic, &octets));
-                    exposed.insert(area.stag(), area);
-                    Some(Region { stag: area.stag(), va: 0 })
+                    let stag = area.stag()?;
+                    exposed.insert(stag, area);
+                    Some(Region { stag, va: 0 })
                 }
-                Exposed::Sink { receive, .. } => receives.get(&receive).map(|area| Region { stag: area.stag(), va: 0 }),
+                Exposed::Sink { receive, .. } => {
+                    let area = receives.get_mut(&receive)?;
+                    let stag = device.verbs(|rnic| area.register(rnic, pd, area::SINK)).ok()?;
+                    Some(Region { stag, va: 0 })
+                }
             };
             let Some(output) = self.machine.poll(now, &mut register) else { break };
             if let Err(error) = self.act(output) {
@@ -176,8 +176,12 @@ impl Engine {
                 self.waiting.push_back(SendWr::new(wr_id, Operation::Send { payload, solicited, invalidate }));
             }
             Output::Read { op, remote, receive, at, len } => {
-                let Some(area) = self.receives.get(&receive) else { return Ok(()) };
-                let local = area.part(at, len);
+                let (pd, area) = (self.pd, self.receives.get_mut(&receive));
+                let Some(area) = area else { return Ok(()) };
+                // In iWARP the answer to a Read is a write of the peer.
+                self.device.verbs(|rnic| area.register(rnic, pd, area::SINK))?;
+                let Some(local) = area.part(at, len) else { return Ok(()) };
+                self.reading = Some((op, receive));
                 self.waiting.push_back(SendWr::new(op.0, Operation::Read { local, remote, invalidate_local: false }));
             }
             Output::Write { op, data, remote } => {
@@ -191,34 +195,33 @@ impl Engine {
                     self.copied += u64::from(len);
                 }
             }
-            Output::Withdraw { stag } => self.withdraw(stag)?,
+            Output::Withdraw { stag } => self.withdraw(stag),
             Output::Event(event) => self.event(event),
             Output::Disconnect { abortive } => self.hang_up = Some(abortive),
         }
         Ok(())
     }
 
-    /// The peer's access ends: a copy goes, a receive gets an STag that the peer does not know.
-    fn withdraw(&mut self, stag: u32) -> Result<(), SdpError> {
+    /// The peer's access ends; a copy goes.
+    fn withdraw(&mut self, stag: u32) {
         if let Some(area) = self.exposed.remove(&stag) {
             self.device.verbs(|rnic| area.free(rnic));
-            return Ok(());
+        } else if let Some(area) = self.receives.values_mut().find(|area| area.stag() == Some(stag)) {
+            self.device.verbs(|rnic| area.withdraw(rnic));
         }
-        let Some(area) = self.receives.values_mut().find(|area| area.stag() == stag) else { return Ok(()) };
-        let pd = self.pd;
-        self.device.verbs(|rnic| area.renew(rnic, pd, RECEIVES))
     }
 
     fn post_private(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<(), SdpError> {
         let size = octets as usize;
         if self.private.get(&buffer).is_none_or(|area| area.len() < size) {
-            let area = Area::new(&self.device, self.pd, size, Access::LOCAL)?;
+            let area = Area::registered(&self.device, self.pd, size, Access::LOCAL)?;
             if let Some(old) = self.private.insert(buffer, area) {
                 self.device.verbs(|rnic| old.free(rnic));
             }
         }
         let Some(area) = self.private.get(&buffer) else { return Ok(()) };
-        let wr = ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter: vec![area.part(0, octets)] };
+        let wr =
+            ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter: area.part(0, octets).into_iter().collect() };
         match self.device.post_receive(self.qp, vec![wr]) {
             // The connection has ended; what had arrived is told first.
             Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => Ok(()),
@@ -239,13 +242,22 @@ impl Engine {
                 }
                 self.writer.take().into_iter().for_each(Waker::wake);
             }
-            Event::Received { receive, octets, end, .. } => {
-                if let Some(area) = self.receives.remove(&receive) {
-                    let to = usize::try_from(octets).unwrap_or(usize::MAX);
-                    self.ready.push_back(Ready { area, from: 0, to });
+            Event::Received { receive, octets, urgent, end } => {
+                if let Some(mut area) = self.receives.remove(&receive) {
+                    // A Read that the connection's end cut short.
+                    self.device.verbs(|rnic| area.withdraw(rnic));
+                    let octets = usize::try_from(octets).unwrap_or(usize::MAX);
+                    self.spare.extend(self.arrived.push(&self.device, area, octets, urgent));
                 }
                 self.ended |= end != ReceiveEnd::More;
                 self.reader.take().into_iter().for_each(Waker::wake);
+                if urgent || self.ended {
+                    self.watchers.drain(..).for_each(Waker::wake);
+                }
+            }
+            Event::UrgentPending => {
+                self.arrived.announce();
+                self.watchers.drain(..).for_each(Waker::wake);
             }
             Event::Closed { graceful, violation } => {
                 self.graceful = Some(graceful);
@@ -254,7 +266,7 @@ impl Engine {
                 }
                 self.wake();
             }
-            Event::PeerClosed | Event::UrgentPending | Event::ModeChanged { .. } | Event::Resized(_) => {}
+            Event::PeerClosed | Event::ModeChanged { .. } | Event::Resized(_) => {}
         }
     }
 
@@ -264,11 +276,11 @@ impl Engine {
     }
 
     /// Receives are posted ahead, as many as the settings say.
-    fn post_receives(&mut self) {
-        while !self.ended && self.receives.len() + self.ready.len() < self.settings.receives.max(1) {
+    pub(super) fn post_receives(&mut self) {
+        while !self.ended && self.receives.len() + self.arrived.receives() < self.settings.receives.max(1) {
             let area = match self.spare.pop() {
                 Some(area) => area,
-                None => match Area::new(&self.device, self.pd, self.settings.receive, RECEIVES) {
+                None => match self.device.verbs(|rnic| Area::new(rnic, self.settings.receive)) {
                     Ok(area) => area,
                     Err(error) => {
                         self.error.get_or_insert(error);
@@ -276,10 +288,10 @@ impl Engine {
                     }
                 },
             };
-            let id = ReceiveId(self.next_id);
+            let (id, len) = (ReceiveId(self.next_id), area.len() as u64);
             self.next_id += 1;
             self.receives.insert(id, area);
-            if self.machine.receive(id, area.len() as u64, false).is_err() {
+            if self.machine.receive(id, len, false).is_err() {
                 return;
             }
         }
@@ -318,6 +330,11 @@ impl Engine {
             return;
         }
         self.in_queue = self.in_queue.saturating_sub(1);
+        if let Some((_, receive)) = self.reading.take_if(|(op, _)| op.0 == completion.wr_id)
+            && let Some(area) = self.receives.get_mut(&receive)
+        {
+            self.device.verbs(|rnic| area.withdraw(rnic));
+        }
         if completion.wr_id != NOBODY {
             self.machine.handle_completed(now, OpId(completion.wr_id), ok);
         } else if !ok {
@@ -334,77 +351,6 @@ impl Engine {
         self.machine.handle_disconnected(now);
     }
 
-    /// Takes octets of the user, as many as there is room for; `None` when there is none.
-    pub(super) fn write(&mut self, octets: &[u8]) -> Option<Result<usize, SdpError>> {
-        if self.gone || self.machine.is_over() {
-            let closed = SdpError::Io(std::io::ErrorKind::BrokenPipe, "the connection is closed".to_owned());
-            return Some(Err(self.error.clone().unwrap_or(closed)));
-        }
-        let room = self.settings.send_buffer.saturating_sub(self.unsent);
-        if room == 0 {
-            return None;
-        }
-        let len = octets.len().min(room);
-        let id = SendId(self.next_id);
-        self.next_id += 1;
-        if self.machine.send(id, len as u64, false).is_err() {
-            let closed = "this side has shut down sending".to_owned();
-            return Some(Err(SdpError::Io(std::io::ErrorKind::BrokenPipe, closed)));
-        }
-        self.sends.insert(id, Bytes::copy_from_slice(&octets[..len]));
-        self.unsent += len;
-        self.copied += len as u64;
-        Some(Ok(len))
-    }
-
-    /// Drops what arrives for nobody.
-    pub(super) fn discard(&mut self) {
-        if self.discards {
-            self.spare.extend(self.ready.drain(..).map(|ready| ready.area));
-            self.post_receives();
-        }
-    }
-
-    /// Octets that were written and are not out.
-    pub(super) fn unsent(&self) -> usize {
-        self.unsent
-    }
-
-    /// Gives the reader octets, as many as fit and are there; `None` when it has to wait, 0 at the end of the stream.
-    pub(super) fn read(&mut self, to: &mut [u8]) -> Option<Result<usize, SdpError>> {
-        let mut read = 0;
-        while let Some(front) = self.ready.front_mut().filter(|_| read < to.len()) {
-            let len = (front.to - front.from).min(to.len() - read);
-            let (area, from) = (front.area, front.from);
-            self.device.verbs(|rnic| {
-                let octets = area.octets(rnic, from, from + len);
-                if let Some(to) = to.get_mut(read..read + octets.len()) {
-                    to.copy_from_slice(octets);
-                }
-            });
-            front.from += len;
-            read += len;
-            if front.from == front.to {
-                self.spare.extend(self.ready.pop_front().map(|ready| ready.area));
-            }
-        }
-        self.copied += read as u64;
-        if read > 0 || to.is_empty() {
-            return Some(Ok(read));
-        }
-        if !self.ended && !self.gone {
-            return None;
-        }
-        match self.error.clone() {
-            Some(error) => Some(Err(error)),
-            None if self.graceful == Some(false) => {
-                let reset = "the connection was reset".to_owned();
-                Some(Err(SdpError::Io(std::io::ErrorKind::ConnectionReset, reset)))
-            }
-            None => Some(Ok(0)),
-        }
-    }
-
     /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private Buffers too.
     pub(super) fn tear_down(&mut self) {
         // Each can be gone already only with the RNIC itself.
@@ -415,19 +361,17 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let kept = self.private.values().chain(self.exposed.values()).chain(self.receives.values());
-        let areas: Vec<Area> = kept.chain(&self.spare).copied().chain(self.ready.iter().map(|it| it.area)).collect();
+        let private = self.private.drain().map(|(_, area)| area);
+        let kept =
+            private.chain(self.exposed.drain().map(|(_, area)| area)).chain(self.receives.drain().map(|it| it.1));
+        let arrived = std::mem::take(&mut self.arrived).into_areas();
         let pd = self.pd;
         self.device.verbs(|rnic| {
-            areas.into_iter().for_each(|area| area.free(rnic));
+            kept.chain(self.spare.drain(..)).chain(arrived).for_each(|area| area.free(rnic));
             let _ = rnic.deallocate_pd(pd);
         });
     }
 }
-
-/// Rights of a receive: its own Reads, and the peer's Writes.
-const RECEIVES: Access =
-    Access { local_read: false, local_write: true, remote_read: false, remote_write: true, bind: false };
 
 /// Octets of a send, not copied.
 fn slice(sends: &HashMap<SendId, Bytes>, piece: Piece) -> Option<Bytes> {
@@ -436,3 +380,6 @@ fn slice(sends: &HashMap<SendId, Bytes>, piece: Piece) -> Option<Bytes> {
     let to = from.checked_add(piece.len as usize).filter(|to| *to <= octets.len())?;
     Some(octets.slice(from..to))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,18 @@
 //! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], whose octets are read and written as TCP's are.
 //!
 //! Each connection has a Queue Pair, and a task that joins it with its [`Connection`](crate::sdp::Connection) (`engine`), on memory of
-//! the RNIC (`area`). What is written is copied once and is the connection's from then on; a read copies it out of receives that are
-//! posted ahead, so that every mechanism finds one.
+//! the RNIC (`area`). What is written is copied once and is the connection's from then on (`user`); a read copies it out of receives
+//! that are posted ahead, so that every mechanism finds one (`arrived`). `api` is what a socket has beside that.
 //!
-//! What is not there yet: urgent data, peek, vectored writes, and receives in the user's own memory.
+//! What is not there yet: receives in the user's own memory.
 
+mod api;
 mod area;
+mod arrived;
 mod engine;
+mod statistics;
 mod stream;
+mod user;
 
 use core::time::Duration;
 use std::io;
@@ -16,6 +20,7 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
+pub use statistics::{HalfStatistics, Statistics};
 pub use stream::SdpStream;
 
 use super::device::Device;
@@ -109,6 +114,8 @@ pub struct SdpListener {
     settings: SdpSettings,
 }
 
+/// Receives that are posted ahead at most.
+const MOST_RECEIVES: usize = 1 << 12;
 /// Connections that TCP holds ready.
 const BACKLOG: u32 = 1024;
 

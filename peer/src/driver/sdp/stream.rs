@@ -1,8 +1,8 @@
 //! The socket, and the task that moves its engine.
 
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
-use std::io;
+use core::task::{Context, Poll};
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -79,6 +79,15 @@ impl SdpStream {
         Ok(SdpStream { shared, peer })
     }
 
+    pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {
+        self.shared.lock()
+    }
+
+    /// Lets the machine act on what was just done.
+    pub(super) fn go(&self, engine: &mut Engine) {
+        self.shared.go(engine);
+    }
+
     /// Who the peer is.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
@@ -139,52 +148,108 @@ impl Drop for SdpStream {
     fn drop(&mut self) {
         let mut engine = self.shared.lock();
         engine.machine.shut_down();
-        engine.discards = true;
+        engine.stop_reading();
         self.shared.go(&mut engine);
     }
 }
 
-impl AsyncRead for SdpStream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let mut engine = self.shared.lock();
-        let Some(read) = engine.read(buf.initialize_unfilled()) else {
-            engine.reader = Some(cx.waker().clone());
-            return Poll::Pending;
-        };
-        buf.advance(read?);
-        self.shared.go(&mut engine);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for SdpStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        let mut engine = self.shared.lock();
-        let Some(written) = engine.write(octets) else {
+/// Reading and writing, for several who share it, too. Of the tasks that wait to read only the one that asked last is woken, and of those
+/// that wait to write.
+impl SdpStream {
+    pub(super) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        octets: &[IoSlice<'_>],
+        urgent: bool,
+    ) -> Poll<io::Result<usize>> {
+        let mut engine = self.lock();
+        let Some(written) = engine.write(octets, urgent) else {
             engine.writer = Some(cx.waker().clone());
             return Poll::Pending;
         };
-        self.shared.go(&mut engine);
+        self.go(&mut engine);
         Poll::Ready(Ok(written?))
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut engine = self.shared.lock();
+    fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut engine = self.lock();
         if engine.unsent() > 0 && !engine.gone {
             engine.writer = Some(cx.waker().clone());
             return Poll::Pending;
         }
         Poll::Ready(Ok(()))
     }
+}
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        {
-            let mut engine = self.shared.lock();
-            engine.machine.shut_down();
-            self.shared.go(&mut engine);
-        }
-        ready!(self.as_mut().poll_flush(cx))?;
+impl AsyncRead for &SdpStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut engine = self.lock();
+        let Some(read) = engine.read(buf.initialize_unfilled(), false) else {
+            engine.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        };
+        buf.advance(read?);
+        self.go(&mut engine);
         Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for &SdpStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, &[IoSlice::new(octets)], false)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        octets: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, octets, false)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_sent(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shut_down(Half::Out);
+        self.poll_sent(cx)
+    }
+}
+
+impl AsyncRead for SdpStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut &*self).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for SdpStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self).poll_write(cx, octets)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        octets: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self).poll_write_vectored(cx, octets)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_sent(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut &*self).poll_shutdown(cx)
     }
 }
 

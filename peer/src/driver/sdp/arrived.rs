@@ -1,0 +1,163 @@
+//! What has arrived for the reader: the octets of receives that ended, and the places of Out-Of-Band octets among them.
+//!
+//! An Out-Of-Band octet is taken out of the stream when it arrives, and can be had by itself; with `inline` it stays where it is. In
+//! both cases its place is a mark: a read ends there, and only one that begins there goes on.
+
+use std::collections::VecDeque;
+
+use super::area::Area;
+use crate::driver::Device;
+
+/// A receive that ended and has not been read to its end.
+#[derive(Debug)]
+struct Ready {
+    area: Area,
+    from: usize,
+    to: usize,
+}
+
+/// The octets that wait for the reader.
+#[derive(Debug, Default)]
+pub(super) struct Arrived {
+    ready: VecDeque<Ready>,
+    /// Octets that were read, and those that arrived, since the start.
+    read: u64,
+    end: u64,
+    /// Places that a read stops at, counted as `read` is. Two that follow each other have octets between them, so that there is at
+    /// most one more than receives.
+    marks: VecDeque<u64>,
+    /// Out-Of-Band octets stay in the stream (SO_OOBINLINE).
+    pub(super) inline: bool,
+    /// The newest Out-Of-Band octet that was taken out of the stream.
+    urgent: Option<u8>,
+    /// Those that were announced and have not arrived.
+    announced: u64,
+}
+
+impl Arrived {
+    /// Receives that are not read.
+    pub(super) fn receives(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Octets that are not read.
+    pub(super) fn octets(&self) -> u64 {
+        self.end - self.read
+    }
+
+    /// Out-Of-Band data is on its way.
+    pub(super) fn announce(&mut self) {
+        self.announced = self.announced.saturating_add(1);
+    }
+
+    /// A receive ended with its first `octets`, `urgent`: the last one is Out-Of-Band data. Gives the memory back when nothing of it
+    /// is left to be read.
+    pub(super) fn push(&mut self, device: &Device, area: Area, octets: usize, urgent: bool) -> Option<Area> {
+        let mut to = octets;
+        if let Some(last) = octets.checked_sub(1).filter(|_| urgent) {
+            self.announced = self.announced.saturating_sub(1);
+            if !self.inline {
+                to = last;
+                self.urgent = device.verbs(|rnic| area.octets(rnic, last, octets).first().copied());
+            }
+            let mark = self.end + last as u64;
+            if self.marks.back() != Some(&mark) {
+                self.marks.push_back(mark);
+            }
+        }
+        self.end += to as u64;
+        if to == 0 {
+            return Some(area);
+        }
+        self.ready.push_back(Ready { area, from: 0, to });
+        None
+    }
+
+    /// Copies what is there, as far as it fits and up to the next mark; nothing is taken away.
+    pub(super) fn peek(&self, device: &Device, to: &mut [u8]) -> usize {
+        let mut room = self.room(to.len());
+        let mut copied = 0;
+        for ready in &self.ready {
+            let len = (ready.to - ready.from).min(room);
+            device.verbs(|rnic| {
+                let octets = ready.area.octets(rnic, ready.from, ready.from + len);
+                if let Some(to) = to.get_mut(copied..copied + octets.len()) {
+                    to.copy_from_slice(octets);
+                }
+            });
+            copied += len;
+            room -= len;
+            if room == 0 {
+                break;
+            }
+        }
+        copied
+    }
+
+    /// The same, and the octets are the reader's. Memory that is not needed any more goes to `spare`.
+    pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut Vec<Area>) -> usize {
+        let read = self.peek(device, to);
+        self.pass(read, spare);
+        read
+    }
+
+    /// Drops all.
+    pub(super) fn clear(&mut self, spare: &mut Vec<Area>) {
+        self.read = self.end;
+        self.marks.clear();
+        self.urgent = None;
+        spare.extend(self.ready.drain(..).map(|ready| ready.area));
+    }
+
+    fn pass(&mut self, octets: usize, spare: &mut Vec<Area>) {
+        if octets == 0 {
+            return;
+        }
+        self.read += octets as u64;
+        while self.marks.front().is_some_and(|mark| *mark < self.read) {
+            self.marks.pop_front();
+        }
+        let mut left = octets;
+        while let Some(front) = self.ready.front_mut() {
+            let len = left.min(front.to - front.from);
+            front.from += len;
+            left -= len;
+            if front.from < front.to {
+                return;
+            }
+            spare.extend(self.ready.pop_front().map(|ready| ready.area));
+        }
+    }
+
+    /// How many of `octets` a read may have: up to the next mark that it does not begin at.
+    fn room(&self, octets: usize) -> usize {
+        let next = self.marks.iter().find(|mark| **mark > self.read);
+        let most = next.map_or(u64::MAX, |mark| mark - self.read);
+        octets.min(usize::try_from(most).unwrap_or(usize::MAX))
+    }
+
+    /// The next read begins where an Out-Of-Band octet is, or was.
+    pub(super) fn at_mark(&self) -> bool {
+        self.marks.front() == Some(&self.read)
+    }
+
+    /// The Out-Of-Band octet that was taken out of the stream.
+    pub(super) fn take_urgent(&mut self) -> Option<u8> {
+        self.urgent.take()
+    }
+
+    /// One is on its way.
+    pub(super) fn is_announced(&self) -> bool {
+        self.announced > 0
+    }
+
+    /// One is on its way, or here and not read.
+    pub(super) fn has_urgent(&self) -> bool {
+        self.announced > 0 || self.urgent.is_some() || self.inline && !self.marks.is_empty()
+    }
+
+    /// All memory, to be given back.
+    pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
+        self.ready.into_iter().map(|ready| ready.area)
+    }
+}

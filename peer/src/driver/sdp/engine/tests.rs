@@ -1,0 +1,62 @@
+use std::collections::BTreeSet;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weft_core::wire::sdp::Mode;
+
+use super::*;
+use crate::driver::sdp::{SdpListener, SdpStream};
+use crate::memory::Stag;
+use crate::sdp::{Half, Policy, Settings};
+use crate::verbs::{Node, RnicSettings};
+
+fn device() -> Device {
+    Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
+}
+
+async fn pair() -> (SdpStream, SdpStream) {
+    let policy = Policy { source_threshold: 5000, sink_threshold: 0, ..Policy::default() };
+    let settings = SdpSettings { sdp: Settings { policy, ..Settings::default() }, ..SdpSettings::default() };
+    let listener = SdpListener::bind(&device(), ([127, 0, 0, 1], 0).into(), settings).unwrap();
+    let address = listener.local_addr().unwrap();
+    let here = device();
+    let (here, there) = tokio::join!(SdpStream::connect(&here, address, settings), listener.accept());
+    (here.unwrap(), there.unwrap())
+}
+
+/// What the peer may do to the receives that are posted, and to those that wait for the reader.
+fn reachable(stream: &SdpStream) -> Vec<Access> {
+    let engine = stream.lock();
+    let stags = engine.receives.values().filter_map(Area::stag).map(|stag| Stag::from_bits(stag).unwrap());
+    stags.filter_map(|stag| engine.device.verbs(|rnic| rnic.query_region(stag.index).unwrap().access)).collect()
+}
+
+/// Section 9.3: a buffer is the peer's between SinkAvail and RdmaWrCompl, and at no other time.
+#[tokio::test]
+async fn a_receive_is_the_peers_while_it_is_advertised() {
+    let (mut here, mut there) = pair().await;
+    let mut octets = [0; 20_000];
+    assert_eq!(reachable(&there), [], "posted, and not advertised");
+    here.write_all(&[1; 20_000]).await.unwrap();
+    there.read_exact(&mut octets).await.unwrap();
+    assert_eq!(there.statistics().receiving.moved.read_zcopy.operations, 1);
+    assert_eq!(reachable(&there), [], "the Read is over");
+    here.set_mode(Half::Out, Mode::Pipelined).unwrap();
+    here.write_all(&[2]).await.unwrap();
+    there.read_exact(&mut octets[..1]).await.unwrap();
+    let adverts = there.statistics().receiving.adverts;
+    assert!(adverts > 0);
+    assert_eq!(reachable(&there), vec![area::SINK; adverts]);
+    here.set_mode(Half::Out, Mode::Combined).unwrap();
+    here.write_all(&[3]).await.unwrap();
+    there.read_exact(&mut octets[..1]).await.unwrap();
+    assert_eq!((there.statistics().receiving.adverts, reachable(&there)), (0, vec![]));
+}
+
+#[test]
+fn keys_are_not_all_the_same() {
+    let device = device();
+    let pd = device.verbs(Rnic::allocate_pd).unwrap();
+    let area = || Area::registered(&device, pd, 10, area::SINK).unwrap();
+    let keys: BTreeSet<u8> = (0..64).map(|_| area().stag().unwrap().to_be_bytes()[3]).collect();
+    assert!(keys.len() > 8, "{keys:?}");
+}

@@ -1,0 +1,163 @@
+//! What sockets have beside reading and writing.
+
+use std::io::{ErrorKind, IoSlice};
+
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use weft_core::wire::sdp::{FieldOrder, Mode};
+use weft_peer::driver::sdp::SdpSettings;
+use weft_peer::sdp::{Half, Policy, Profile};
+
+use crate::{pair, settings};
+
+fn plain() -> SdpSettings {
+    settings(Profile::Swapped, FieldOrder::Figure)
+}
+
+#[tokio::test]
+async fn several_slices_are_written_as_one() {
+    let (mut here, mut there) = pair(plain()).await;
+    assert!(here.is_write_vectored());
+    let slices = [&b"ab"[..], b"", b"cde", b"f"].map(IoSlice::new);
+    assert_eq!(here.write_vectored(&slices).await.unwrap(), 6);
+    here.flush().await.unwrap();
+    let mut got = [0; 6];
+    there.read_exact(&mut got).await.unwrap();
+    assert_eq!(&got, b"abcdef");
+    assert_eq!(here.statistics().sending.moved.bcopy.operations, 1, "one message");
+    // No more than there is room for.
+    here.set_send_buffer(4);
+    assert_eq!((here.send_buffer(), here.write_vectored(&slices).await.unwrap()), (4, 4));
+    there.read_exact(&mut got[..4]).await.unwrap();
+    assert_eq!(&got[..4], b"abcd");
+}
+
+#[tokio::test]
+async fn what_is_peeked_at_stays_to_be_read() {
+    let (mut here, mut there) = pair(plain()).await;
+    here.write_all(b"abcdef").await.unwrap();
+    let mut octets = [0; 10];
+    assert_eq!(there.peek(&mut octets[..4]).await.unwrap(), 4);
+    assert_eq!(&octets[..4], b"abcd");
+    assert_eq!(there.peek(&mut octets).await.unwrap(), 6);
+    assert_eq!(there.statistics().unread, 6);
+    there.read_exact(&mut octets[..6]).await.unwrap();
+    assert_eq!((&octets[..6], there.statistics().unread), (&b"abcdef"[..], 0));
+    here.shutdown().await.unwrap();
+    assert_eq!(there.peek(&mut octets).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn an_urgent_octet_is_beside_the_stream() {
+    let (mut here, mut there) = pair(plain()).await;
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput);
+    here.send_urgent(b"abcX").await.unwrap();
+    here.write_all(b"def").await.unwrap();
+    assert!(there.urgent().await);
+    let mut octets = [0; 10];
+    // A read ends where the octet was.
+    let mut read = 0;
+    while read < 3 {
+        read += there.read(&mut octets[read..]).await.unwrap();
+    }
+    assert_eq!(&octets[..read], b"abc");
+    assert!(there.at_mark());
+    assert_eq!(there.receive_urgent().unwrap(), b'X');
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput, "it was taken");
+    there.read_exact(&mut octets[..3]).await.unwrap();
+    assert_eq!(&octets[..3], b"def");
+    assert!(!there.at_mark());
+    drop(here);
+    assert!(!there.urgent().await, "no more will come");
+}
+
+#[tokio::test]
+async fn an_urgent_octet_may_stay_in_the_stream() {
+    let (mut here, mut there) = pair(plain()).await;
+    there.set_oob_inline(true);
+    assert!(there.oob_inline());
+    here.write_all(b"ab").await.unwrap();
+    here.send_urgent(b"X").await.unwrap();
+    here.write_all(b"cd").await.unwrap();
+    assert!(there.urgent().await);
+    let mut octets = [0; 10];
+    let mut read = 0;
+    while read < 2 {
+        read += there.read(&mut octets[read..]).await.unwrap();
+    }
+    assert_eq!((&octets[..read], there.at_mark()), (&b"ab"[..], true));
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput);
+    there.read_exact(&mut octets[..3]).await.unwrap();
+    assert_eq!((&octets[..3], there.at_mark()), (&b"Xcd"[..], false));
+}
+
+/// Out-Of-Band data is announced in front of what is queued, and says so before its octet is here.
+#[tokio::test]
+async fn an_announced_octet_is_waited_for() {
+    let (here, there) = pair(plain()).await;
+    // Nobody reads: the receives that are posted ahead fill up, and the octet stays away.
+    here.set_policy(Policy { source_threshold: u64::MAX, ..Policy::default() });
+    there.set_receive_buffer(1);
+    assert_eq!(there.receive_buffer(), 1 << 16);
+    let mut octets = vec![7; (1 << 19) - 60_000];
+    (&mut &here).write_all(&octets).await.unwrap();
+    octets.truncate(50_000);
+    octets.push(b'X');
+    here.send_urgent(&octets).await.unwrap();
+    let mut reader = &there;
+    let mut buffer = vec![0; 100_000];
+    while there.receive_urgent().is_err_and(|error| error.kind() == ErrorKind::InvalidInput) {
+        assert!(reader.read(&mut buffer).await.unwrap() > 0);
+    }
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::WouldBlock, "announced, and not here");
+    while !there.at_mark() {
+        assert!(reader.read(&mut buffer).await.unwrap() > 0);
+    }
+    assert_eq!(there.receive_urgent().unwrap(), b'X');
+}
+
+#[tokio::test]
+async fn each_half_ends_by_itself() {
+    let (mut here, mut there) = pair(plain()).await;
+    here.shut_down(Half::In);
+    there.write_all(&[1; 300_000]).await.unwrap();
+    assert_eq!(here.read(&mut [0; 10]).await.unwrap(), 0);
+    there.flush().await.unwrap();
+    here.write_all(b"still").await.unwrap();
+    here.shut_down(Half::Out);
+    assert_eq!(here.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+    let mut got = Vec::new();
+    there.read_to_end(&mut got).await.unwrap();
+    assert_eq!(got, b"still");
+    there.write_all(&[2; 100]).await.unwrap();
+    there.shut_down(Half::Out);
+    here.closed().await;
+    there.closed().await;
+}
+
+/// What one side sent by a mechanism, the other received by it.
+#[tokio::test]
+async fn both_sides_count_the_same() {
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let (mut here, mut there) = pair(plain()).await;
+        if mode != Mode::Combined {
+            here.set_mode(Half::Out, mode).unwrap();
+        }
+        // Small ones go by Bcopy, large ones as the Mode says.
+        for len in [100, 60_000, 1, 200_000] {
+            here.write_all(&vec![3; len]).await.unwrap();
+            there.read_exact(&mut vec![0; len]).await.unwrap();
+        }
+        here.shutdown().await.unwrap();
+        assert_eq!(there.read(&mut [0; 1]).await.unwrap(), 0);
+        let (sent, received) = (here.statistics().sending, there.statistics().receiving);
+        assert_eq!((sent.mode, received.mode), (mode, mode));
+        assert_eq!(sent.moved, received.moved, "{mode}");
+        assert_eq!(sent.moved.octets(), 260_101);
+        let zcopy = sent.moved.read_zcopy.octets + sent.moved.write_zcopy.octets;
+        assert_eq!(zcopy > 0, mode != Mode::Buffered, "{mode}: {sent:?}");
+        assert_eq!(here.statistics().receiving.moved.octets(), 0);
+        assert_eq!((here.statistics().unsent, sent.adverts), (0, 0));
+        assert!(here.statistics().credit >= 2 && here.statistics().credit_given >= 2);
+        assert_eq!((here.statistics().message_limit, here.statistics().recv_size), (8192, 8192));
+    }
+}
