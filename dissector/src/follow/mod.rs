@@ -89,7 +89,7 @@ impl Books {
             let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
             match carrier {
                 Carrier::Send if !books.believes(direction) => books.lose(),
-                _ => books.message(direction, (carrier, order, part), unit.frame, &self.connection),
+                _ => books.message(direction, (carrier, order, part), (unit.frame, unit.position()), &self.connection),
             }
         }
     }

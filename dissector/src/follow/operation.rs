@@ -117,6 +117,11 @@ impl Operations {
         self.requests.iter().filter(|_| self.certain)
     }
 
+    /// How many requests are without whole response; `None` when they are not all known.
+    pub(crate) fn outstanding(&self) -> Option<usize> {
+        self.certain.then_some(self.requests.len())
+    }
+
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
         self.requests.capacity() * size_of::<Request>()

@@ -61,6 +61,8 @@ pub(crate) struct Before {
     pub oob_pending: u32,
     /// The messages that it had sent. Those that the capture misses are not among them.
     pub said: Mids,
+    /// Does it hold MSeqAck back because of a SrcAvailCancel (section 9.5.4)? Then it may have received more than it acknowledges.
+    pub held_back: bool,
     /// Is all that follows sure? Where it is not, it holds nothing.
     pub certain: bool,
     /// The messages that it had received.

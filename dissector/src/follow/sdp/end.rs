@@ -119,10 +119,11 @@ impl End {
 
     /// What RDMA moved for the oldest SinkAvail that it may use and the oldest SrcAvail that it has not processed.
     pub(super) fn moved(&self, usable: Option<Advert>, source: Option<Advert>) -> Option<Moved> {
-        (!self.writes.is_lost() && !self.reads.is_lost()).then(|| Moved {
-            written: usable.map_or(0, |advert| self.writes.within(&advert, 0)),
-            read: source.map_or(0, |advert| self.reads.within(&advert, advert.payload).saturating_sub(advert.told())),
-            in_process: !self.writes.is_empty() || !self.reads.is_empty(),
+        (!self.writes.is_lost() && !self.reads.is_lost()).then(|| {
+            let asked = source.map_or(0, |advert| self.reads.within(&advert, advert.payload));
+            let read = asked.saturating_sub(source.map_or(0, |advert| advert.told()));
+            let in_process = !self.writes.is_empty() || read > 0 || self.reads.are_elsewhere(source.as_ref());
+            Moved { written: usable.map_or(0, |advert| self.writes.within(&advert, 0)), read, in_process }
         })
     }
 
@@ -157,7 +158,8 @@ impl End {
                 }
             }
             (Mid::SEND_SM, _) => {
-                self.sink.sources.front().inspect(|it| self.reads.forget(it));
+                let ended = if self.sink.canceled { usize::MAX } else { 1 };
+                self.sink.sources.iter().take(ended).for_each(|it| self.reads.forget(it));
                 subject = self.sink.sends_send_sm();
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {

@@ -124,6 +124,8 @@ pub struct Books {
     pub carrier: Carrier,
     /// The start-up sequence, once start-up frames or the HelloAck told it.
     pub profile: Option<Profile>,
+    /// Stream position behind the first octets of the HelloAck.
+    pub(crate) hello_ack_end: Option<u64>,
     /// How it begins and ends.
     pub closing: Closing,
     /// The peers.
@@ -158,6 +160,7 @@ impl Books {
             connecting: direction,
             carrier,
             profile: None,
+            hello_ack_end: None,
             closing: Closing::default(),
             ends: Default::default(),
             credits: Default::default(),
@@ -185,7 +188,7 @@ impl Books {
         &mut self,
         direction: usize,
         (carrier, order, part): (Carrier, FieldOrder, Part<'_>),
-        frame: u64,
+        (frame, position): (u64, u64),
         connection: &Connection,
     ) {
         self.latest = Latest { direction, ..Latest::default() };
@@ -195,6 +198,9 @@ impl Books {
         let Some(message) = Message::read(part, order, frame) else { return self.lose() };
         self.latest.gratuitous = message.is_gratuitous();
         self.latest.hello_ack = message.mid == Mid::HELLO_ACK;
+        if self.latest.hello_ack && direction != self.connecting {
+            self.hello_ack_end.get_or_insert(position + 1);
+        }
         self.closing.sent(direction, &message);
         self.set_up(direction, &message, connection);
         let peer = 1 - direction;
@@ -329,6 +335,7 @@ impl Books {
             // The peer's messages are missing, or come later: what the sender knew is not known.
             self.lose();
         }
+        self.latest.before.held_back = self.canceled[peer].is_some_and(|cancel| !reached(message.mseq_ack, cancel));
         self.edge(direction, message);
     }
 

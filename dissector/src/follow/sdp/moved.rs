@@ -60,6 +60,15 @@ impl Ranges {
         overlaps.fold(0, u64::saturating_add)
     }
 
+    /// Were octets named that are not in the buffer of `advert`?
+    pub(super) fn are_elsewhere(&self, advert: Option<&Advert>) -> bool {
+        let inside = |stag: u32, range: &Range<u128>, advert: &Advert| {
+            let buffer = buffer(advert, 0);
+            stag == advert.stag && range.start >= buffer.start && range.end <= buffer.end
+        };
+        self.list.iter().any(|(stag, range)| advert.is_none_or(|advert| !inside(*stag, range, advert)))
+    }
+
     /// The buffer of `advert` is done with.
     pub(super) fn forget(&mut self, advert: &Advert) {
         let buffer = buffer(advert, 0);

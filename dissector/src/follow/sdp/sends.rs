@@ -29,6 +29,13 @@ pub(super) struct Sends {
     rdma: u32,
 }
 
+impl Sent {
+    /// Is it the first one of its direction?
+    pub(crate) fn is_first(&self) -> bool {
+        self.msn == 1
+    }
+}
+
 impl Default for Sends {
     fn default() -> Self {
         Sends { before: Some(0), current: None, rdma: 0 }

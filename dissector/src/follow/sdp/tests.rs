@@ -93,7 +93,12 @@ fn modes_change_for_the_master_first() {
     let mut books = Books::begin(0, Carrier::Streaming);
     let mut hear = |direction: usize, octets: &str| {
         let octets = hex(octets);
-        books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), 1, &Connection::default());
+        books.message(
+            direction,
+            (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)),
+            (1, 1),
+            &Connection::default(),
+        );
         (books.modes[0], books.ends[0].source.mode, books.ends[1].sink.mode)
     };
     hear(1, "0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004");
@@ -374,7 +379,7 @@ fn more_messages_than_wait_for_an_acknowledgement_end_the_books() {
     for mseq in 1..=u32::try_from(MOST_UNACKNOWLEDGED).unwrap() + 1 {
         assert!(books.certain);
         let octets = hex(&format!("0010 00 ff 00000010 {mseq:08x} 00000000"));
-        books.message(0, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), 1, &connection);
+        books.message(0, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1), &connection);
     }
     assert!(!books.certain && books.unacknowledged[0].is_empty());
     assert!(books.memory() < 1 << 20);
@@ -409,7 +414,7 @@ proptest! {
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));
             octets.extend_from_slice(&rest);
             octets.truncate(len);
-            books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), 1, &connection);
+            books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1), &connection);
             let _ = (books.credits[direction].left(), books.closing.state());
         }
         books.finish();

@@ -145,7 +145,8 @@ fn hello(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     let (desired, size) = (raw.des_rem_rcv_sz.get(), raw.local_rcv_sz.get());
     check.that(desired <= MOST, &[requirement!("SDP-6.2.1.4-3")], 20..24, "DesRemRcvSz of at most 2^31", desired);
     let expected = "LocalRcvSz of 37 to 2^31";
-    check.that(size <= MOST && size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-6.2.1.5-1")], 24..28, expected, size);
+    let right = (MIN_PRIVATE_BUFFER..=MOST).contains(&size);
+    check.that(right, &[requirement!("SDP-6.2.1.5-1")], 24..28, expected, size);
     check.that(size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-8.1.1-5")], 24..28, expected, size);
     let ids = [requirement!("SDP-6.2.1.6-2"), requirement!("SDP-8.1.1-8")];
     check.that(raw.loc_ird.get() > 0, &ids, 28..30, "LocIRD of 1 or more", 0);

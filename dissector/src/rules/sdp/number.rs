@@ -1,7 +1,6 @@
 //! Bufs, MSeq and MSeqAck (sections 5, 6.1.3, 6.1.5 and 6.1.6).
 
 use weft_core::requirement;
-use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
 use crate::follow::Books;

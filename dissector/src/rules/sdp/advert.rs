@@ -1,0 +1,244 @@
+//! SrcAH and SinkAH: what may be advertised, and that RDMA uses what was (sections 6.3.2 and 6.3.3).
+
+use std::ops::Range;
+
+use weft_core::requirement;
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::{Opcode, TerminateError};
+use weft_core::wire::sdp::{Mid, RawSinkAvail, RawSrcAvail};
+
+use super::SdpView;
+use crate::follow::sdp::Advert;
+use crate::follow::{Asked, Books};
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+const LEN: Range<usize> = 16..20;
+const NON_DISCARDS: Range<usize> = 32..36;
+/// The longest buffer.
+const MOST: u32 = 1 << 31;
+
+pub(super) static FIELDS: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.3.2.1-1"),
+        requirement!("SDP-6.3.2.1-2"),
+        requirement!("SDP-6.3.3.1-2"),
+        requirement!("SDP-6.3.3.1-3"),
+        requirement!("SDP-6.3.3.4-1"),
+    ],
+    judge: Judge::Sdp(fields),
+};
+
+pub(super) static STRAY: Rule =
+    Rule { requirements: &[requirement!("SDP-6.3.2.3-2"), requirement!("SDP-6.3.3.3-2")], judge: Judge::End(stray) };
+
+pub(super) static REFUSED_BY_ITS_OWNER: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.3.2-3"),
+        requirement!("SDP-6.3.2.3-1"),
+        requirement!("SDP-6.3.3-1"),
+        requirement!("SDP-6.3.3.1-1"),
+        requirement!("SDP-6.3.3.3-1"),
+    ],
+    judge: Judge::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner),
+};
+
+fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (len, ids) = match view.mid() {
+        Mid::SRC_AVAIL => {
+            let Some(raw) = view.extension::<RawSrcAvail>() else { return };
+            (raw.len.get(), [requirement!("SDP-6.3.2.1-1"), requirement!("SDP-6.3.2.1-2")])
+        }
+        Mid::SINK_AVAIL => {
+            let Some(raw) = view.extension::<RawSinkAvail>() else { return };
+            let (count, before) = (raw.non_discards.get(), view.before());
+            if before.certain && !before.held_back && before.payloads == 0 && count != 0 {
+                let expected = "NonDiscards 0: it had received no payload";
+                let found = count.to_string();
+                findings.at(requirement!("SDP-6.3.3.4-1"), unit, NON_DISCARDS, expected, found);
+            }
+            (raw.len.get(), [requirement!("SDP-6.3.3.1-2"), requirement!("SDP-6.3.3.1-3")])
+        }
+        _ => return,
+    };
+    if len == 0 {
+        findings.at(ids[0], unit, LEN, "a buffer of one octet at least", "Len 0".to_owned());
+    } else if len > MOST {
+        findings.at(ids[1], unit, LEN, "a buffer of at most 2^31 octets", format!("Len {len}"));
+    }
+}
+
+/// RDMA to buffers that nobody advertised.
+fn stray(books: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain && books.traffic.is_whole()) else {
+        return;
+    };
+    for (direction, strays) in sdp.strays.iter().enumerate() {
+        for stray in &strays.rdma {
+            let (id, what, by) = match stray.write {
+                true => (requirement!("SDP-6.3.3.3-2"), "an RDMA Write", "SinkAvail"),
+                false => (requirement!("SDP-6.3.2.3-2"), "an RDMA Read", "SrcAvail"),
+            };
+            let expected = format!("the STag of a {by} that is open");
+            let found = format!("{what} with STag {:#010x}", stray.stag);
+            findings.in_frame(id, direction, stray.frame, &expected, found);
+        }
+    }
+}
+
+/// Is `to..to + len` of `stag` in the buffer of `advert`?
+fn holds(advert: &Advert, stag: u32, to: u64, len: u32) -> bool {
+    let (from, asked) = (u128::from(advert.va), u128::from(to));
+    advert.stag == stag && asked >= from && asked + u128::from(len) <= from + u128::from(advert.len)
+}
+
+/// A Terminate that says that a buffer is not there which the same end advertises.
+fn refused_by_its_owner(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let owner = usize::from(unit.direction);
+    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
+    let Some(seen) = books.traffic.terminate_at(unit) else { return };
+    let Some(target) = seen.target() else { return };
+    let is_no_stag = match seen.error {
+        TerminateError::RDMAP_INVALID_STAG
+        | TerminateError::RDMAP_STAG_NOT_ASSOCIATED
+        | TerminateError::RDMAP_ACCESS_RIGHTS
+        | TerminateError::DDP_TAGGED_INVALID_STAG
+        | TerminateError::DDP_TAGGED_STAG_NOT_ASSOCIATED => true,
+        TerminateError::RDMAP_BASE_OR_BOUNDS
+        | TerminateError::RDMAP_TO_WRAP
+        | TerminateError::DDP_TAGGED_BASE_OR_BOUNDS => false,
+        _ => return,
+    };
+    let end = &sdp.ends[owner];
+    let (ids, advert) = match target.opcode() {
+        Opcode::READ_REQUEST => {
+            let operations = &books.traffic.sides[1 - owner].operations;
+            let Some(request) = target.msn().and_then(|msn| operations.request(msn)) else { return };
+            let Asked::Read(read) = request.asked else { return };
+            let mut open = end.source.adverts.open().iter();
+            let advert = open.find(|advert| holds(advert, read.src_stag, read.src_to, read.rdmardsz));
+            ([requirement!("SDP-6.3.2-3"), requirement!("SDP-6.3.2.3-1")], advert)
+        }
+        Opcode::WRITE => {
+            let Ok(Segment::Tagged(header, _)) = Segment::parse(target.header()) else { return };
+            let len = target.ulpdu_len.saturating_sub(u32::try_from(target.header().len()).unwrap_or(0));
+            let mut open = end.sink.adverts.open().iter();
+            let advert = open.find(|advert| holds(advert, header.stag.get(), header.tagged_offset.get(), len));
+            let row = if is_no_stag { requirement!("SDP-6.3.3.3-1") } else { requirement!("SDP-6.3.3.1-1") };
+            ([requirement!("SDP-6.3.3-1"), row], advert)
+        }
+        _ => return,
+    };
+    let Some(advert) = advert else { return };
+    let found = format!("{} upon {} in frame {}", seen.error, target.opcode(), target.frame);
+    let expected = format!("that the buffer is there which frame {} advertises", advert.frame);
+    let is_second = target.opcode() == Opcode::WRITE || is_no_stag;
+    let ids = if is_second { &ids[..] } else { &ids[..1] };
+    findings.each(ids, unit, ULPDU_AT + 18..unit.octets_len(), &expected, &found);
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+
+    /// A SinkAvail of the Accepting Peer, in Pipelined Mode.
+    fn sink_avail(len: u32, non_discards: u32) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
+            talk.hears(1);
+            talk.say(1, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), 0);
+            talk.hears(0);
+        }
+    }
+
+    fn src_avail(len: u32) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(0, Mid::SRC_AVAIL, &advert(len, None), 1);
+            talk.hears(1);
+        }
+    }
+
+    #[test]
+    fn how_long_a_buffer_is() {
+        proves(requirement!("SDP-6.3.2.1-1"), src_avail(0), src_avail(1));
+        proves(requirement!("SDP-6.3.2.1-2"), src_avail(0x8000_0001), src_avail(0x8000_0000));
+        proves(requirement!("SDP-6.3.3.1-2"), sink_avail(0, 0), sink_avail(1, 0));
+        proves(requirement!("SDP-6.3.3.1-3"), sink_avail(0x8000_0001, 0), sink_avail(0x8000_0000, 0));
+    }
+
+    #[test]
+    fn non_discards_begin_at_0() {
+        let upon_data = |talk: &mut Talk| {
+            talk.say(0, Mid::DATA, "", 1);
+            sink_avail(9000, 1)(talk);
+        };
+        proves(requirement!("SDP-6.3.3.4-1"), sink_avail(9000, 1), upon_data);
+    }
+
+    #[test]
+    fn rdma_uses_what_was_advertised() {
+        let reads = |stag: u32| {
+            move |talk: &mut Talk| {
+                src_avail(100)(talk);
+                talk.reads(1, stag, VA, 100);
+            }
+        };
+        proves(requirement!("SDP-6.3.2.3-2"), reads(STAG + 1), reads(STAG));
+        let writes = |stag: u32| {
+            move |talk: &mut Talk| {
+                sink_avail(9000, 0)(talk);
+                talk.write(0, stag, VA, 100);
+            }
+        };
+        proves(requirement!("SDP-6.3.3.3-2"), writes(STAG + 1), writes(STAG));
+    }
+
+    #[test]
+    fn an_advertisement_may_be_captured_late() {
+        let mut talk = Talk::bare();
+        src_avail(100)(&mut talk);
+        talk.asks(1, STAG, VA, 100);
+        let wire = talk.wire.changed(|mut frames| {
+            let last = frames.len() - 1;
+            frames.swap(last - 1, last);
+            frames
+        });
+        assert_eq!(wire.errors(), []);
+    }
+
+    /// A Terminate of `direction` with this error about a segment of so many octets, whose headers follow.
+    fn terminate(talk: &mut Talk, direction: usize, error: &str, control: &str, headers: &str) {
+        let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {error} {control} {headers}");
+        talk.wire.say(direction, &ulpdu);
+    }
+
+    #[test]
+    fn the_owner_of_a_buffer_takes_what_is_meant_for_it() {
+        // Layer RDMAP, Remote Protection Error: Invalid STag, and Access rights, upon the Read; with DDP and RDMAP header.
+        let read = |error: &'static str, to: u64| {
+            move |talk: &mut Talk| {
+                src_avail(100)(talk);
+                talk.asks(1, STAG, to, 100);
+                let request = format!("00005101 0000000000000000 00000064 {STAG:08x} {to:016x}");
+                let header = "002e 4141 00000000 00000001 00000001 00000000";
+                terminate(talk, 0, error, "e000", &format!("{header} {request}"));
+            }
+        };
+        proves(requirement!("SDP-6.3.2-3"), read("0100", VA), read("0100", VA + 1));
+        proves(requirement!("SDP-6.3.2.3-1"), read("0100", VA), read("0101", VA));
+        let write = |error: &'static str, to: u64| {
+            move |talk: &mut Talk| {
+                sink_avail(9000, 0)(talk);
+                talk.write(0, STAG, to, 100);
+                terminate(talk, 1, error, "c000", &format!("0072 c140 {STAG:08x} {to:016x}"));
+            }
+        };
+        proves(requirement!("SDP-6.3.3-1"), write("1100", VA), write("1100", VA - 1));
+        proves(requirement!("SDP-6.3.3.3-1"), write("1100", VA), write("1101", VA));
+        proves(requirement!("SDP-6.3.3.1-1"), write("1101", VA + 8900), write("1101", VA + 8901));
+    }
+}

@@ -1,0 +1,155 @@
+//! DisConn and AbortConn, and the end of TCP (sections 6.2, 6.2.3, 6.2.4, 8.2.1 and 8.2.2).
+
+use weft_core::requirement;
+use weft_core::wire::sdp::Mid;
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static BEHIND_DIS_CONN: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.2.3-2"),
+        requirement!("SDP-8.2.1-4"),
+        requirement!("SDP-8.2.1-9"),
+        requirement!("SDP-8.2.1-32"),
+    ],
+    judge: Judge::Sdp(behind_dis_conn),
+};
+
+pub(super) static ABORT_CONN: Rule =
+    Rule { requirements: &[requirement!("SDP-6.2.4-2")], judge: Judge::Sdp(abort_conn) };
+
+pub(super) static END_OF_TCP: Rule =
+    Rule { requirements: &[requirement!("SDP-6.2-2"), requirement!("SDP-8.2.1-4")], judge: Judge::End(end_of_tcp) };
+
+fn behind_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, before) = (view.mid(), view.before());
+    if !before.said.has(Mid::DIS_CONN) || view.is_set_up() {
+        return;
+    }
+    let payload = if mid.may_carry_payload() { view.payload_len() } else { 0 };
+    if payload > 0 || mid == Mid::SRC_AVAIL {
+        let ids = [requirement!("SDP-6.2.3-2"), requirement!("SDP-8.2.1-9"), requirement!("SDP-8.2.1-4")];
+        let found = format!("{mid} with {payload} octets");
+        findings.each(&ids, unit, view.place(3..4), "no ULP data behind the own DisConn", &found);
+    }
+    // Nothing is under way any more: it is time to close TCP, with AbortConn at most before it. Credit harms nobody.
+    let is_credit = mid == Mid::DATA && payload == 0;
+    if before.certain && before.heard.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
+        let expected = "the end of the connection behind the second DisConn";
+        findings.at(requirement!("SDP-8.2.1-32"), unit, view.place(3..4), expected, mid.to_string());
+    }
+}
+
+fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if view.mid() == Mid::ABORT_CONN && before.certain && !before.said.has(Mid::DIS_CONN) {
+        let expected = "a DisConn of the same end before it";
+        findings.at(requirement!("SDP-6.2.4-2"), unit, view.place(3..4), expected, "AbortConn without one".to_owned());
+    }
+}
+
+/// Who sends the first FIN without the messages that belong before it.
+fn end_of_tcp(books: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|_| books.traffic.is_whole()) else { return };
+    let (connection, sides, closing) = (&books.connection, &books.traffic.sides, &sdp.closing);
+    let is_plain = closing.hello_ack.is_some()
+        && closing.abort_conn == [None; 2]
+        && closing.susp_comm.iter().all(Option::is_none)
+        && connection.rst == [None; 2]
+        && sides.iter().all(|side| side.terminate.is_none());
+    let first = match connection.fin {
+        [Some(forth), Some(back)] => usize::from(back < forth),
+        [Some(_), None] => 0,
+        [None, Some(_)] => 1,
+        [None, None] => return,
+    };
+    let Some(fin) = connection.fin[first] else { return };
+    let peer = 1 - first;
+    if !is_plain || books.mpa.tcp[peer].may_be_late_at(fin) || closing.dis_conn[peer].is_some() {
+        return;
+    }
+    if closing.dis_conn[first].is_some() {
+        let expected = "the peer's DisConn, or an own AbortConn, between DisConn and FIN";
+        findings.in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither".to_owned());
+    } else {
+        // Who gives up may close TCP at once (section 8.2.2): FIN or RST (reading C26).
+        let (expected, found) = ("DisConn before FIN, unless the connection is given up", "no DisConn".to_owned());
+        findings.note().in_frame(requirement!("SDP-6.2-2"), first, fin, expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{Talk, advert, word};
+
+    /// DisConn, and a message behind it.
+    fn behind(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(0, Mid::DIS_CONN, "", 0);
+            talk.say(0, mid, extension, payload);
+        }
+    }
+
+    #[test]
+    fn no_data_follows_a_dis_conn() {
+        let credit = behind(Mid::DATA, "", 0);
+        for id in [requirement!("SDP-6.2.3-2"), requirement!("SDP-8.2.1-9"), requirement!("SDP-8.2.1-4")] {
+            proves(id, behind(Mid::DATA, "", 1), &credit);
+        }
+        let src_avail = behind(Mid::SRC_AVAIL, "00000064 11223344 0000000000001000", 0);
+        proves(requirement!("SDP-6.2.3-2"), src_avail, behind(Mid::SEND_SM, "", 0));
+        assert_eq!(advert(100, None).trim_end(), "00000064 11223344 0000000000001000");
+    }
+
+    #[test]
+    fn behind_both_dis_conns_tcp_ends() {
+        let both = |mid: Mid, extension: &'static str| {
+            move |talk: &mut Talk| {
+                talk.say(1, Mid::DIS_CONN, "", 0);
+                talk.hears(0);
+                talk.say(0, Mid::DIS_CONN, "", 0);
+                talk.say(0, mid, extension, 0);
+            }
+        };
+        proves(requirement!("SDP-8.2.1-32"), both(Mid::MODE_CHANGE, "00000004"), both(Mid::ABORT_CONN, ""));
+        assert_eq!(word(4), "00000004");
+        // The DisConns cross: more may be said before the other one comes.
+        let crossed = |talk: &mut Talk| {
+            talk.say(1, Mid::DIS_CONN, "", 0);
+            talk.say(0, Mid::DIS_CONN, "", 0);
+            talk.say(0, Mid::SEND_SM, "", 0);
+        };
+        proves(requirement!("SDP-8.2.1-32"), both(Mid::SEND_SM, ""), crossed);
+    }
+
+    #[test]
+    fn an_abort_conn_follows_a_dis_conn() {
+        proves(requirement!("SDP-6.2.4-2"), |talk| talk.say(0, Mid::ABORT_CONN, "", 0), behind(Mid::ABORT_CONN, "", 0));
+    }
+
+    #[test]
+    fn messages_before_the_end_of_tcp() {
+        let ends = |says: &'static [(usize, Mid)]| {
+            move |talk: &mut Talk| {
+                for (direction, mid) in says {
+                    talk.say(*direction, *mid, "", 0);
+                    talk.both_hear();
+                }
+                talk.wire.fin(0);
+                talk.wire.fin(1);
+            }
+        };
+        let graceful = ends(&[(0, Mid::DIS_CONN), (1, Mid::DIS_CONN)]);
+        proves(requirement!("SDP-8.2.1-4"), ends(&[(0, Mid::DIS_CONN)]), graceful);
+        let aborts = ends(&[(0, Mid::DIS_CONN), (0, Mid::ABORT_CONN)]);
+        proves(requirement!("SDP-8.2.1-4"), ends(&[(0, Mid::DIS_CONN)]), aborts);
+        proves(requirement!("SDP-6.2-2"), ends(&[]), graceful);
+    }
+}

@@ -1,0 +1,158 @@
+//! The ModeChange message (sections 5 and 6.3.8, Figures 11 and 12).
+
+use weft_core::requirement;
+use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+const WORD: std::ops::Range<usize> = 16..20;
+
+pub(super) static FIELDS: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.3.8-1"),
+        requirement!("SDP-6.3.8.2-1"),
+        requirement!("SDP-6.3.8.2-5"),
+        requirement!("SDP-6.3.8.3-1"),
+    ],
+    judge: Judge::Sdp(fields),
+};
+
+pub(super) static MASTER: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-5-4"),
+        requirement!("SDP-6.3.8.2-2"),
+        requirement!("SDP-6.3.8.2-3"),
+        requirement!("SDP-6.3.8.2-4"),
+    ],
+    judge: Judge::Sdp(master),
+};
+
+/// A ModeChange that names a Mode.
+pub(super) struct Change {
+    /// The Mode that its sender had; `None` where that is not sure.
+    pub(super) from: Option<Mode>,
+    /// The Mode that it names.
+    pub(super) to: Mode,
+    /// Is it of the Data Sink: S?
+    pub(super) by_sink: bool,
+}
+
+impl Change {
+    pub(super) fn of(view: &SdpView<'_>) -> Option<Self> {
+        if view.mid() != Mid::MODE_CHANGE {
+            return None;
+        }
+        let raw = view.extension::<RawModeChange>()?;
+        let (before, by_sink) = (view.before(), raw.s());
+        // While MSeqAck is held back, it does not tell what was received.
+        let sure = before.certain && !before.held_back;
+        let from = if by_sink { before.sink_mode } else { before.source_mode };
+        Some(Change { from: from.filter(|_| sure), to: Mode::from_value(raw.mode())?, by_sink })
+    }
+}
+
+fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    if view.mid() != Mid::MODE_CHANGE {
+        return;
+    }
+    let Some(raw) = view.extension::<RawModeChange>() else { return };
+    let mut wrong = 0;
+    if Mode::from_value(raw.mode()).is_none() {
+        wrong += 1;
+        let ids = [requirement!("SDP-6.3.8.2-1"), requirement!("SDP-6.3.8.2-5")];
+        findings.each(&ids, unit, WORD, "Mode 0, 1 or 2", &format!("Mode {}", raw.mode()));
+    }
+    if raw.rsvd() != 0 {
+        wrong += 1;
+        let found = format!("Rsvd {:#x}", raw.rsvd());
+        findings.at(requirement!("SDP-6.3.8.3-1"), unit, WORD, "Rsvd of zeros", found);
+    }
+    if wrong > 0 {
+        let expected = "28 zeros, three bits of Mode, and S";
+        findings.at(requirement!("SDP-6.3.8-1"), unit, WORD, expected, format!("{:#010x}", raw.word.get()));
+    }
+}
+
+fn master(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let Some(Change { from, to, by_sink }) = Change::of(view) else { return };
+    let (by, in_force) = (if by_sink { "Data Sink" } else { "Data Source" }, mode(from));
+    let found = || format!("{} of the {by} in {in_force} Mode", mode(Some(to)));
+    let mut breaks = |id, expected: &str| findings.at(id, unit, WORD, expected, found());
+    let is_from = |due: Mode| from.is_none_or(|from| from == due);
+    match to {
+        Mode::Buffered if by_sink || !is_from(Mode::Combined) => {
+            breaks(requirement!("SDP-6.3.8.2-2"), "BUFF_MODE of the Data Source in Combined Mode");
+        }
+        Mode::Combined if !is_from(if by_sink { Mode::Buffered } else { Mode::Pipelined }) => {
+            let expected = "COMB_MODE of the Data Sink in Buffered Mode, of the Data Source in Pipelined Mode";
+            breaks(requirement!("SDP-6.3.8.2-3"), expected);
+        }
+        Mode::Pipelined if by_sink || !is_from(Mode::Combined) => {
+            breaks(requirement!("SDP-6.3.8.2-4"), "PIPE_MODE of the Data Source in Combined Mode");
+        }
+        _ => {}
+    }
+    if let Some(from) = from.filter(|from| (*from == Mode::Buffered) != by_sink) {
+        let master = if from == Mode::Buffered { "Data Sink" } else { "Data Source" };
+        breaks(requirement!("SDP-5-4"), &format!("a change by the {master}, the Mode Master"));
+    }
+}
+
+fn mode(mode: Option<Mode>) -> &'static str {
+    match mode {
+        Some(Mode::Buffered) => "Buffered",
+        Some(Mode::Combined) => "Combined",
+        Some(Mode::Pipelined) => "Pipelined",
+        None => "whatever",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{Talk, word};
+
+    const TO_BUFFERED: u32 = 0;
+    const TO_COMBINED: u32 = 2;
+    const SINK_TO_COMBINED: u32 = 3;
+    const TO_PIPELINED: u32 = 4;
+
+    /// Words of ModeChanges, and who sends them; the other one hears of each.
+    fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            for (direction, value) in words {
+                talk.say(*direction, Mid::MODE_CHANGE, &word(*value), 0);
+                talk.both_hear();
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_of_figure_11() {
+        proves(requirement!("SDP-6.3.8-1"), changes(&[(0, 0x24)]), changes(&[(0, TO_PIPELINED)]));
+        proves(requirement!("SDP-6.3.8.3-1"), changes(&[(0, 0x14)]), changes(&[(0, 0x06)]));
+        proves(requirement!("SDP-6.3.8.2-1"), changes(&[(0, 0x06)]), changes(&[(0, TO_PIPELINED)]));
+        proves(requirement!("SDP-6.3.8.2-5"), changes(&[(0, 0x0e)]), changes(&[(0, TO_BUFFERED)]));
+    }
+
+    #[test]
+    fn a_mode_of_the_master() {
+        let to_buffered_by_the_sink = changes(&[(1, 1)]);
+        proves(requirement!("SDP-6.3.8.2-2"), to_buffered_by_the_sink, changes(&[(1, TO_BUFFERED)]));
+        let back = changes(&[(0, TO_BUFFERED), (1, SINK_TO_COMBINED)]);
+        proves(requirement!("SDP-6.3.8.2-3"), changes(&[(1, SINK_TO_COMBINED)]), &back);
+        let there_and_back = changes(&[(0, TO_PIPELINED), (0, TO_COMBINED)]);
+        proves(requirement!("SDP-6.3.8.2-3"), changes(&[(0, TO_COMBINED)]), &there_and_back);
+        let from_buffered = changes(&[(0, TO_BUFFERED), (0, TO_PIPELINED)]);
+        proves(requirement!("SDP-6.3.8.2-4"), from_buffered, changes(&[(0, TO_PIPELINED), (1, TO_PIPELINED)]));
+        let by_the_slave = changes(&[(0, TO_BUFFERED), (0, TO_COMBINED)]);
+        proves(requirement!("SDP-5-4"), by_the_slave, &back);
+        proves(requirement!("SDP-5-4"), changes(&[(1, SINK_TO_COMBINED)]), there_and_back);
+    }
+}

@@ -1,0 +1,154 @@
+//! RdmaWrCompl and RdmaRdCompl: what they tell, and what RDMA moved (sections 6.3.4, 6.3.6 and 6.3.7).
+
+use std::ops::Range;
+
+use weft_core::requirement;
+use weft_core::wire::sdp::{Mid, RawRdmaRdCompl, RawRdmaWrCompl};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+const LEN: Range<usize> = 16..20;
+
+pub(super) static WRITTEN: Rule = Rule {
+    requirements: &[requirement!("SDP-6.3.4-1"), requirement!("SDP-6.3.6-1"), requirement!("SDP-6.3.6.1-1")],
+    judge: Judge::Sdp(written),
+};
+
+pub(super) static READ: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.3.4-1"),
+        requirement!("SDP-6.3.7-1"),
+        requirement!("SDP-6.3.7.1-1"),
+        requirement!("SDP-6.3.7.1-2"),
+        requirement!("SDP-6.3.7.1-3"),
+    ],
+    judge: Judge::Sdp(read),
+};
+
+fn written(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    if view.mid() != Mid::RDMA_WR_COMPL {
+        return;
+    }
+    let (Some(raw), before) = (view.extension::<RawRdmaWrCompl>(), view.before()) else { return };
+    let Some(advert) = before.usable.oldest.filter(|_| before.certain) else { return };
+    let (len, found) = (raw.len.get(), format!("Len {}", raw.len.get()));
+    if len > advert.len {
+        let expected = format!("at most the {} octets that frame {} advertises", advert.len, advert.frame);
+        findings.at(requirement!("SDP-6.3.6-1"), unit, LEN, &expected, found.clone());
+    }
+    let Some(moved) = before.moved.filter(|moved| moved.written != u64::from(len)) else { return };
+    let expected = format!("Len {}: what RDMA Writes put into the buffer of frame {}", moved.written, advert.frame);
+    findings.at(requirement!("SDP-6.3.6.1-1"), unit, LEN, &expected, found.clone());
+    if moved.written == 0 {
+        findings.at(requirement!("SDP-6.3.4-1"), unit, LEN, "RDMA Writes before it", found);
+    }
+}
+
+fn read(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    if view.mid() != Mid::RDMA_RD_COMPL {
+        return;
+    }
+    let (Some(raw), before) = (view.extension::<RawRdmaRdCompl>(), view.before()) else { return };
+    // While MSeqAck is held back, a later advertisement may have been received.
+    let Some(advert) = before.sources.oldest.filter(|_| before.certain) else { return };
+    let (len, found) = (u64::from(raw.len.get()), format!("Len {}", raw.len.get()));
+    if len > u64::from(advert.len) {
+        let expected = format!("at most the {} octets that frame {} advertises", advert.len, advert.frame);
+        findings.at(requirement!("SDP-6.3.7-1"), unit, LEN, &expected, found.clone());
+    }
+    let moved = before.moved;
+    // Its buffer is gone behind it.
+    let is_last = view.books.latest.sent.is_some_and(|sent| sent.invalidates == Some(advert.stag));
+    let falls_short = is_last && len < advert.left && moved.is_some_and(|moved| moved.read >= advert.left);
+    if len > advert.left || falls_short {
+        let expected = format!(
+            "{} octets: the {} of frame {} without {} of payload and those told of",
+            advert.left, advert.len, advert.frame, advert.payload
+        );
+        if len > advert.left {
+            findings.at(requirement!("SDP-6.3.7.1-2"), unit, LEN, &expected, found.clone());
+        }
+        if advert.payload > 0 {
+            findings.at(requirement!("SDP-6.3.7.1-3"), unit, LEN, &expected, found.clone());
+        }
+    }
+    let Some(moved) = moved.filter(|moved| moved.read < len) else { return };
+    let expected = format!("at most {}: what RDMA Reads asked for of frame {}", moved.read, advert.frame);
+    findings.at(requirement!("SDP-6.3.7.1-1"), unit, LEN, &expected, found.clone());
+    if moved.read == 0 {
+        findings.at(requirement!("SDP-6.3.4-1"), unit, LEN, "RDMA Reads before it", found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+
+    /// Writes of these lengths, one behind the other, into a buffer of 9000 octets; what RdmaWrCompl says of them.
+    fn written(writes: &'static [usize], len: u32) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
+            talk.hears(1);
+            talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+            talk.hears(0);
+            let mut to = VA;
+            for len in writes {
+                talk.write(0, STAG, to, *len);
+                to += *len as u64;
+            }
+            talk.say(0, Mid::RDMA_WR_COMPL, &word(len), 0);
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_told() {
+        proves(requirement!("SDP-6.3.6-1"), written(&[8000, 1001], 9001), written(&[8000, 1000], 9000));
+        proves(requirement!("SDP-6.3.6.1-1"), written(&[100, 200], 299), written(&[100, 200], 300));
+        proves(requirement!("SDP-6.3.4-1"), written(&[], 300), written(&[300], 300));
+    }
+
+    /// A SrcAvail of 100 octets, `payload` of them with it; what was read from its first octet on, and what is told of that.
+    fn read(payload: usize, reads: &'static [u32], told: &'static [u32]) -> impl Fn(&mut Talk) {
+        read_in(5, payload, reads, told)
+    }
+
+    fn read_in(opcode: u8, payload: usize, reads: &'static [u32], told: &'static [u32]) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(0, Mid::SRC_AVAIL, &advert(100, None), payload);
+            talk.hears(1);
+            let mut from = VA;
+            for len in reads {
+                talk.reads(1, STAG, from, *len);
+                from += u64::from(*len);
+            }
+            for len in told {
+                talk.say_in(opcode, 1, Mid::RDMA_RD_COMPL, &word(*len), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_told() {
+        proves(requirement!("SDP-6.3.7-1"), read(1, &[100], &[101]), read(1, &[100], &[100]));
+        proves(requirement!("SDP-6.3.7.1-1"), read(1, &[60], &[60]), read(1, &[60], &[59]));
+        proves(requirement!("SDP-6.3.7.1-1"), read(1, &[60], &[30, 30]), read(1, &[60, 40], &[30, 30]));
+        proves(requirement!("SDP-6.3.4-1"), read(1, &[], &[60]), read(1, &[70], &[60]));
+    }
+
+    #[test]
+    fn payload_is_left_out() {
+        proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[100]), read(10, &[100], &[90]));
+        proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[50, 50]), read(10, &[100], &[50, 40]));
+        proves(requirement!("SDP-6.3.7.1-3"), read(10, &[100], &[91]), read(10, &[100], &[90]));
+        // The buffer that was read as a whole is invalidated, so that no more is told of it.
+        let last = |len: &'static [u32]| read_in(6, 10, &[100], len);
+        proves(requirement!("SDP-6.3.7.1-3"), last(&[80]), read(10, &[100], &[80]));
+    }
+}

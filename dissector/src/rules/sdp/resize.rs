@@ -1,0 +1,75 @@
+//! ChRcvBuf and ChRcvBufAck (section 6.4).
+
+use weft_core::requirement;
+use weft_core::wire::sdp::{MIN_PRIVATE_BUFFER, Mid, RawChRcvBuf, RawChRcvBufAck};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+/// The largest size that Hello and HelloAck can name.
+const MOST: u32 = 1 << 31;
+
+pub(super) static SIZES: Rule = Rule {
+    requirements: &[requirement!("SDP-6.4.1-2"), requirement!("SDP-6.4.2-2"), requirement!("SDP-6.4.2-3")],
+    judge: Judge::Sdp(sizes),
+};
+
+fn sizes(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (id, size) = match view.mid() {
+        Mid::CH_RCV_BUF => (requirement!("SDP-6.4.1-2"), view.extension().map(|raw: RawChRcvBuf| raw.des_sz.get())),
+        Mid::CH_RCV_BUF_ACK => {
+            (requirement!("SDP-6.4.2-2"), view.extension().map(|raw: RawChRcvBufAck| raw.act_sz.get()))
+        }
+        _ => return,
+    };
+    if let Some(size) = size.filter(|size| !(MIN_PRIVATE_BUFFER..=MOST).contains(size)) {
+        let wrong = |findings: &mut Findings<'_>| {
+            findings.at(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31", size.to_string());
+        };
+        match view.mid() {
+            // The draft sets no bounds to what may be asked for.
+            Mid::CH_RCV_BUF => wrong(&mut findings.note()),
+            _ => wrong(findings),
+        }
+    }
+    let (own, peer) = (&view.books.ends[view.direction], &view.books.ends[view.peer()]);
+    if view.mid() == Mid::CH_RCV_BUF_ACK && view.before().certain && own.resized > peer.resizes {
+        let expected = "a ChRcvBuf of the peer for each ChRcvBufAck";
+        let found = format!("{} of them, and {} ChRcvBufAcks", peer.resizes, own.resized);
+        findings.at(requirement!("SDP-6.4.2-3"), unit, view.place(3..4), expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{Talk, word};
+
+    fn resizes(asks: u32, answers: &'static [u32]) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(0, Mid::CH_RCV_BUF, &word(asks), 0);
+            talk.hears(1);
+            for size in answers {
+                talk.say(1, Mid::CH_RCV_BUF_ACK, &word(*size), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_of_private_buffers() {
+        proves(requirement!("SDP-6.4.1-2"), resizes(36, &[]), resizes(37, &[]));
+        proves(requirement!("SDP-6.4.2-2"), resizes(8192, &[0x8000_0001]), resizes(8192, &[0x8000_0000]));
+    }
+
+    #[test]
+    fn each_answer_has_its_request() {
+        proves(requirement!("SDP-6.4.2-3"), resizes(8192, &[8192, 8192]), resizes(8192, &[8192]));
+        let unasked = |talk: &mut Talk| talk.say(1, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
+        proves(requirement!("SDP-6.4.2-3"), unasked, resizes(8192, &[4096]));
+    }
+}

@@ -1,0 +1,345 @@
+//! How a connection begins: what comes first, and what carries it (sections 5, 6.2, 6.2.1 and 8.1.1).
+//!
+//! The Hello in the private data of an MPA Request is none of the draft's, and used all the same (reading C3): a note.
+
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::sdp::Mid;
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::{Carrier, Kind, Unit};
+
+pub(super) static ORDER: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-5-3"),
+        requirement!("SDP-6.1.1-2"),
+        requirement!("SDP-6.1.1-3"),
+        requirement!("SDP-6.2-1"),
+        requirement!("SDP-6.2.2-3"),
+        requirement!("SDP-8.1.1-2"),
+        requirement!("SDP-8.1.1-4"),
+        requirement!("SDP-8.1.1-12"),
+    ],
+    judge: Judge::Sdp(order),
+};
+
+pub(super) static TOO_EARLY: Rule =
+    Rule { requirements: &[requirement!("SDP-8.1.1-4"), requirement!("SDP-8.1.1-13")], judge: Judge::Sdp(too_early) };
+
+pub(super) static FRAMED: Rule = Rule {
+    requirements: &[requirement!("SDP-6.2.1-1"), requirement!("SDP-8.1.1-1"), requirement!("SDP-8.1.1-41")],
+    judge: Judge::Other(framed),
+};
+
+pub(super) static COMBINED_FIRST: Rule = Rule {
+    requirements: &[requirement!("SDP-8.1.1-29"), requirement!("SDP-8.1.1-39")],
+    judge: Judge::Sdp(combined_first),
+};
+
+pub(super) static DEPTH: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.2.1.7-1"),
+        requirement!("SDP-6.2.2.6-1"),
+        requirement!("SDP-8.1.1-9"),
+        requirement!("SDP-8.1.1-25"),
+        requirement!("SDP-8.1.1-27"),
+        requirement!("SDP-8.1.1-38"),
+    ],
+    judge: Judge::Opcode(1 << Opcode::READ_REQUEST.0, depth),
+};
+
+fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (books, mid, range) = (view.books, view.mid(), view.place(3..4));
+    let from_connecting = view.direction == books.connecting;
+    if view.carrier == Carrier::PrivateData && from_connecting {
+        let ids = [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-2"), requirement!("SDP-8.1.1-12")];
+        let found = "in the private data of an MPA Request";
+        findings.note().each(&ids, unit, 0..view.size(), "the Hello as TCP octets, before iWARP starts", found);
+    }
+    let Some(sent) = books.latest.sent else { return };
+    if mid == Mid::HELLO {
+        let ids = [
+            requirement!("SDP-8.1.1-2"),
+            requirement!("SDP-8.1.1-12"),
+            requirement!("SDP-6.1.1-2"),
+            requirement!("SDP-5-3"),
+        ];
+        findings.each(&ids, unit, range, "a Hello as TCP octets, before iWARP starts", "a Hello in a Send");
+    } else if mid == Mid::HELLO_ACK && from_connecting {
+        let expected = "a HelloAck of the Accepting Peer alone";
+        let found = "one of the Connecting Peer".to_owned();
+        findings.at(requirement!("SDP-6.1.1-3"), unit, range, expected, found);
+    } else if !from_connecting && books.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
+        let ids = [
+            requirement!("SDP-6.2-1"),
+            requirement!("SDP-6.2.2-3"),
+            requirement!("SDP-6.1.1-3"),
+            requirement!("SDP-8.1.1-4"),
+        ];
+        findings.each(&ids, unit, range, "a HelloAck as the first message of the Accepting Peer", &mid.to_string());
+    }
+}
+
+/// A message of the Connecting Peer that left before the HelloAck came.
+fn too_early(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let sdp = view.books;
+    if view.carrier != Carrier::Send || sdp.carrier == Carrier::PrivateData || view.direction != sdp.connecting {
+        // With the Hello in private data, the Responder may not speak first (reading C42).
+        return;
+    }
+    let tcp = &books.mpa.tcp;
+    let received = match sdp.hello_ack_end {
+        Some(end) => tcp[view.direction].had_received(unit.frame, &tcp[view.peer()], end),
+        // It comes later, or not at all: whatever was acknowledged was no HelloAck, where all that was sent is known.
+        None if books.traffic.is_whole() && !tcp[view.peer()].may_be_late_at(unit.frame) => Some(false),
+        None => None,
+    };
+    if received == Some(false) {
+        let ids = [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")];
+        let found = format!("{} before it", view.mid());
+        findings.each(&ids, unit, view.place(3..4), "no iWARP message before the HelloAck was received", &found);
+    }
+}
+
+fn framed(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref() else { return };
+    let direction = usize::from(unit.direction);
+    match unit.kind {
+        Kind::Unparsed { len } if books.traffic.sides[direction].strayed => {
+            let found = format!("{len} octets that are none");
+            let mut stray = |id| findings.in_frame(id, direction, unit.frame, "FPDUs and nothing else", found.clone());
+            stray(requirement!("SDP-8.1.1-1"));
+            if sdp.closing.hello_ack.is_some() {
+                stray(requirement!("SDP-8.1.1-41"));
+            }
+        }
+        Kind::Streaming { len, .. }
+            if sdp.carrier == Carrier::Streaming && direction == sdp.connecting && !unit.incomplete =>
+        {
+            let (expected, found) = ("nothing behind the Hello but iWARP", format!("{len} more octets"));
+            findings.in_frame(requirement!("SDP-6.2.1-1"), direction, unit.frame, expected, found);
+        }
+        _ => {}
+    }
+}
+
+/// A SrcAvail without payload, or a SinkAvail, where no ModeChange has ended the first Mode.
+fn combined_first(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (books, mid) = (view.books, view.mid());
+    let (half, expected, found) = match mid {
+        Mid::SRC_AVAIL if view.payload_len() == 0 => (view.direction, "payload in the SrcAvail", "none"),
+        Mid::SINK_AVAIL => (view.peer(), "no SinkAvail", "one"),
+        _ => return,
+    };
+    if view.before().certain && books.changes[half].count == 0 {
+        let from_connecting = view.direction == books.connecting;
+        let id = if from_connecting { requirement!("SDP-8.1.1-39") } else { requirement!("SDP-8.1.1-29") };
+        let expected = format!("{expected}: Combined Mode is the first");
+        findings.at(id, unit, view.place(3..4), &expected, found.to_owned());
+    }
+}
+
+/// More Read Requests without Response than the sender's LocORD, or its peer's LocIRD, says.
+fn depth(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref() else { return };
+    let direction = usize::from(unit.direction);
+    let peer = 1 - direction;
+    let Some(outstanding) = books.traffic.sides[direction].operations.outstanding() else { return };
+    if !books.traffic.is_whole() || books.mpa.tcp[peer].may_be_late_at(unit.frame) {
+        return;
+    }
+    let is_connecting = direction == sdp.connecting;
+    let limits = [
+        (sdp.ends[direction].setup.map(|setup| setup.loc_ord), "own LocORD"),
+        (sdp.ends[peer].setup.map(|setup| setup.loc_ird), "LocIRD of the peer"),
+    ];
+    for (at, (limit, whose)) in limits.into_iter().enumerate() {
+        // The one that is too many, not each behind it.
+        let Some(limit) = limit.filter(|limit| usize::from(*limit) + 1 == outstanding) else { continue };
+        let expected = format!("at most {limit} Read Requests without Response: the {whose}");
+        let found = outstanding.to_string();
+        let ids = match (at, is_connecting) {
+            (0, true) => [requirement!("SDP-6.2.1.7-1"), requirement!("SDP-8.1.1-9")].to_vec(),
+            (0, false) => [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25")].to_vec(),
+            (_, true) => vec![requirement!("SDP-8.1.1-38")],
+            (_, false) => vec![requirement!("SDP-8.1.1-27")],
+        };
+        findings.each(&ids, unit, ULPDU_AT..unit.octets_len(), &expected, &found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::{FieldOrder, Mid};
+
+    use crate::rules::sdp::testing::{proves, proves_of};
+    use crate::testing::sdp::{STAG, Talk, VA, advert, hello_ack, ordered, word};
+    use crate::testing::{Wire, hello, reply, startup_frame};
+
+    fn upon_private_data(order: FieldOrder) -> Talk {
+        let mut wire = Wire::connected();
+        wire.send(0, &startup_frame(0x40, 1, &ordered(order, hello())));
+        wire.send(1, &reply());
+        let mut talk = Talk::upon(wire, order);
+        // The Initiator sends the first FPDU (reading C42).
+        talk.say(0, Mid::DATA, "", 0);
+        talk.say_octets(5, 1, &hello_ack());
+        talk
+    }
+
+    fn upon_tcp(order: FieldOrder) -> Talk {
+        let mut wire = Wire::connected();
+        wire.send(0, &[ordered(order, hello()), startup_frame(0x40, 1, &[])].concat());
+        wire.send(1, &reply());
+        let mut talk = Talk::upon(wire, order);
+        talk.say_octets(5, 1, &hello_ack());
+        talk
+    }
+
+    #[test]
+    fn a_hello_goes_as_tcp_octets() {
+        for id in [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-2"), requirement!("SDP-8.1.1-12")] {
+            proves_of(id, upon_private_data, upon_tcp);
+        }
+        assert_eq!(upon_private_data(FieldOrder::Figure).wire.errors(), []);
+        let again = |talk: &mut Talk| talk.say_octets(3, 0, &hello());
+        for id in [requirement!("SDP-6.1.1-2"), requirement!("SDP-8.1.1-2")] {
+            proves(id, again, |talk| talk.say(0, Mid::DATA, "", 0));
+        }
+    }
+
+    #[test]
+    fn a_hello_ack_answers_it() {
+        let answered = |mid: u8| {
+            move |order: FieldOrder| {
+                let mut talk = Talk::greeted(order, |_| {});
+                let mut octets = hello_ack();
+                octets[3] = mid;
+                if mid == 0xff {
+                    octets.truncate(16);
+                    octets[7] = 16;
+                }
+                talk.say_octets(if mid == 1 { 5 } else { 3 }, 1, &octets);
+                talk
+            }
+        };
+        for id in [
+            requirement!("SDP-6.2-1"),
+            requirement!("SDP-6.2.2-3"),
+            requirement!("SDP-6.1.1-3"),
+            requirement!("SDP-8.1.1-4"),
+        ] {
+            proves_of(id, answered(0xff), answered(1));
+        }
+        proves(
+            requirement!("SDP-6.1.1-3"),
+            |talk| talk.say_octets(5, 0, &hello_ack()),
+            |talk| {
+                talk.say(0, Mid::SEND_SM, "", 0);
+            },
+        );
+    }
+
+    #[test]
+    fn the_connecting_peer_waits_for_it() {
+        let early = |is_early: bool| {
+            move |order: FieldOrder| {
+                let mut talk = upon_tcp_without_answer(order);
+                if is_early {
+                    talk.say(0, Mid::DATA, "", 0);
+                    talk.say_octets(5, 1, &hello_ack());
+                } else {
+                    talk.say_octets(5, 1, &hello_ack());
+                    talk.say(0, Mid::DATA, "", 0);
+                }
+                talk
+            }
+        };
+        proves_of(requirement!("SDP-8.1.1-13"), early(true), early(false));
+        proves_of(requirement!("SDP-8.1.1-4"), early(true), early(false));
+        // It had it, and the capture has them the other way round.
+        let mut talk = early(false)(FieldOrder::Figure);
+        talk.wire = talk.wire.changed(|mut frames| {
+            let last = frames.len() - 1;
+            frames.swap(last - 1, last);
+            frames
+        });
+        assert_eq!(talk.wire.errors(), []);
+    }
+
+    fn upon_tcp_without_answer(order: FieldOrder) -> Talk {
+        let mut wire = Wire::connected();
+        wire.send(0, &[ordered(order, hello()), startup_frame(0x40, 1, &[])].concat());
+        wire.send(1, &reply());
+        Talk::upon(wire, order)
+    }
+
+    #[test]
+    fn all_behind_the_hello_is_iwarp() {
+        let with = |more: &'static [u8]| {
+            move |order: FieldOrder| {
+                let mut wire = Wire::connected();
+                wire.send(0, &[&ordered(order, hello()), more].concat());
+                wire.send(1, &startup_frame(0x40, 1, &[]));
+                wire.send(0, &reply());
+                let mut talk = Talk::upon(wire, order);
+                talk.say_octets(5, 1, &hello_ack());
+                talk
+            }
+        };
+        proves_of(requirement!("SDP-6.2.1-1"), with(b"four"), with(b""));
+        let strays = |talk: &mut Talk| {
+            talk.say(0, Mid::DATA, "", 0);
+            talk.wire.send(0, &[0xff; 300]);
+        };
+        let data = |talk: &mut Talk| {
+            talk.say(0, Mid::DATA, "", 0);
+            talk.say(0, Mid::DATA, "", 300);
+        };
+        proves(requirement!("SDP-8.1.1-1"), strays, data);
+        proves(requirement!("SDP-8.1.1-41"), strays, data);
+    }
+
+    #[test]
+    fn combined_mode_is_the_first() {
+        let src_avail = |direction: usize, payload: usize| {
+            move |talk: &mut Talk| talk.say(direction, Mid::SRC_AVAIL, &advert(9000, None), payload)
+        };
+        proves(requirement!("SDP-8.1.1-39"), src_avail(0, 0), src_avail(0, 1));
+        proves(requirement!("SDP-8.1.1-29"), src_avail(1, 0), src_avail(1, 1));
+        let sink_avail = |changes: bool| {
+            move |talk: &mut Talk| {
+                if changes {
+                    talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
+                    talk.hears(1);
+                }
+                talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+            }
+        };
+        proves(requirement!("SDP-8.1.1-29"), sink_avail(false), sink_avail(true));
+    }
+
+    /// Hello and HelloAck say 4 and 4.
+    #[test]
+    fn no_more_reads_than_announced() {
+        let reads = |direction: usize, count: usize| {
+            move |talk: &mut Talk| {
+                talk.say(1 - direction, Mid::SRC_AVAIL, &advert(100, None), 1);
+                talk.hears(direction);
+                talk.say(direction, Mid::DATA, "", 0);
+                for _ in 0..count {
+                    talk.asks(direction, STAG, VA, 10);
+                }
+            }
+        };
+        for id in [requirement!("SDP-6.2.1.7-1"), requirement!("SDP-8.1.1-9"), requirement!("SDP-8.1.1-38")] {
+            proves(id, reads(0, 5), reads(0, 4));
+        }
+        for id in [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25"), requirement!("SDP-8.1.1-27")] {
+            proves(id, reads(1, 5), reads(1, 4));
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! SuspComm and SuspCommAck: a socket goes to another process (sections 6.5 and 13).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::sdp::{Mid, RawSuspComm};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
+use crate::unit::Unit;
+
+/// What SDP starts: RDMA Writes and Reads.
+const RDMA: u16 = 1 << Opcode::WRITE.0 | 1 << Opcode::READ_REQUEST.0;
+
+pub(super) static FIELDS: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.5.1-2"),
+        requirement!("SDP-6.5.1.2-1"),
+        requirement!("SDP-6.5.1.3-1"),
+        requirement!("SDP-13.1.1-6"),
+        requirement!("SDP-13.1-2"),
+    ],
+    judge: Judge::Sdp(fields),
+};
+
+pub(super) static SILENT: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.5.2-2"),
+        requirement!("SDP-13.1-2"),
+        requirement!("SDP-13.1.1-8"),
+        requirement!("SDP-13.1.1-12"),
+        requirement!("SDP-13.1.2-1"),
+    ],
+    judge: Judge::Sdp(silent),
+};
+
+pub(super) static NO_RDMA: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-6.5.2-2"),
+        requirement!("SDP-13.1-2"),
+        requirement!("SDP-13.1.1-9"),
+        requirement!("SDP-13.1.1-13"),
+    ],
+    judge: Judge::Opcode(RDMA, no_rdma),
+};
+
+pub(super) static AT_REST: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-13-2"),
+        requirement!("SDP-13.1-2"),
+        requirement!("SDP-13.1.1-5"),
+        requirement!("SDP-13.1.1-10"),
+    ],
+    judge: Judge::Sdp(at_rest),
+};
+
+fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    if view.mid() != Mid::SUSP_COMM {
+        return;
+    }
+    let Some(raw) = view.extension::<RawSuspComm>() else { return };
+    let (first, port, second) = (raw.constant1.get(), raw.port.get(), raw.constant2.get());
+    if first != 0 {
+        findings.at(requirement!("SDP-6.5.1.2-1"), unit, 16..20, "Constant1 0", first.to_string());
+    }
+    if second != 1 {
+        let range = view.place(22..24);
+        findings.at(requirement!("SDP-6.5.1.3-1"), unit, range, "Constant2 1", second.to_string());
+        if port == 1 {
+            let (expected, found) = ("the port, then Constant2 1", format!("1, then {second}"));
+            findings.at(requirement!("SDP-6.5.1-2"), unit, 20..24, expected, found);
+        }
+    }
+    if port == 0 {
+        let ids = [requirement!("SDP-13.1.1-6"), requirement!("SDP-13.1-2")];
+        findings.each(&ids, unit, view.place(20..22), "the port that the peer connects to", "port 0");
+    }
+}
+
+fn silent(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, before) = (view.mid(), view.before());
+    let range = view.place(3..4);
+    if before.said.has(Mid::SUSP_COMM_ACK) {
+        let ids = [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")];
+        findings.each(&ids, unit, range, "nothing more behind the own SuspCommAck", &mid.to_string());
+    } else if before.said.has(Mid::SUSP_COMM) {
+        // Two SuspComms cross: the Connecting Peer answers (section 13.1.2, reading C31).
+        let ids: &[RequirementId] = match mid {
+            Mid::SUSP_COMM_ACK if view.direction == view.books.connecting => return,
+            Mid::SUSP_COMM_ACK => {
+                const { &[requirement!("SDP-13.1.2-1"), requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] }
+            }
+            _ => const { &[requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] },
+        };
+        findings.each(ids, unit, range, "nothing more behind the own SuspComm", &mid.to_string());
+    }
+}
+
+fn no_rdma(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref() else { return };
+    let said = sdp.ends[usize::from(unit.direction)].said;
+    let (ids, what) = if said.has(Mid::SUSP_COMM_ACK) {
+        (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")
+    } else if said.has(Mid::SUSP_COMM) {
+        (const { &[requirement!("SDP-13.1.1-9"), requirement!("SDP-13.1-2")] }, "SuspComm")
+    } else {
+        return;
+    };
+    let expected = format!("no RDMA behind the own {what}");
+    findings.each(ids, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, &view.opcode().to_string());
+}
+
+/// What is begun is ended before the connection is suspended: no Write or Read of which nothing was told.
+fn at_rest(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let ids: &[RequirementId] = match view.mid() {
+        Mid::SUSP_COMM => {
+            const { &[requirement!("SDP-13-2"), requirement!("SDP-13.1.1-5"), requirement!("SDP-13.1-2")] }
+        }
+        Mid::SUSP_COMM_ACK => const { &[requirement!("SDP-13-2"), requirement!("SDP-13.1.1-10")] },
+        _ => return,
+    };
+    let before = view.before();
+    if before.certain && !before.held_back && before.moved.is_some_and(|moved| moved.in_process) {
+        let expected = "an RdmaWrCompl or RdmaRdCompl for all that was moved, before it";
+        findings.each(ids, unit, view.place(3..4), expected, "RDMA of which nothing was told");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+
+    const SUSP_COMM: &str = "00000000 1388 0001";
+
+    fn suspends(header: &'static str) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| talk.say(0, Mid::SUSP_COMM, header, 0)
+    }
+
+    #[test]
+    fn constants_and_a_port() {
+        let right = suspends(SUSP_COMM);
+        proves(requirement!("SDP-6.5.1.2-1"), suspends("00000001 1388 0001"), &right);
+        proves(requirement!("SDP-6.5.1.3-1"), suspends("00000000 1388 0000"), &right);
+        proves(requirement!("SDP-6.5.1-2"), suspends("00000000 0001 1388"), suspends("00000000 0001 0001"));
+        proves(requirement!("SDP-13.1.1-6"), suspends("00000000 0000 0001"), &right);
+        proves(requirement!("SDP-13.1-2"), suspends("00000000 0000 0001"), right);
+    }
+
+    /// SuspComm of the Accepting Peer, its SuspCommAck, and what `direction` says behind them.
+    fn suspended(direction: usize, mid: Mid, before: bool) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            let more = |talk: &mut Talk| talk.say(direction, mid, "", 0);
+            if before {
+                more(talk);
+                talk.both_hear();
+            }
+            talk.say(1, Mid::SUSP_COMM, SUSP_COMM, 0);
+            talk.hears(0);
+            talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+            if !before {
+                more(talk);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_any_more() {
+        for id in [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")] {
+            proves(id, suspended(0, Mid::DATA, false), suspended(0, Mid::DATA, true));
+        }
+        for id in [requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] {
+            proves(id, suspended(1, Mid::DATA, false), suspended(1, Mid::DATA, true));
+        }
+        let crossing = |answers: usize| {
+            move |talk: &mut Talk| {
+                talk.say(0, Mid::SUSP_COMM, SUSP_COMM, 0);
+                talk.say(1, Mid::SUSP_COMM, SUSP_COMM, 0);
+                talk.both_hear();
+                talk.say(answers, Mid::SUSP_COMM_ACK, "", 0);
+            }
+        };
+        proves(requirement!("SDP-13.1.2-1"), crossing(1), crossing(0));
+        proves(requirement!("SDP-13.1.1-8"), crossing(1), crossing(0));
+    }
+
+    /// The Connecting Peer has a SinkAvail, and the Accepting Peer a SrcAvail; `what` happens to them, and to SuspComm.
+    fn advertised(what: impl Fn(&mut Talk)) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(1, Mid::MODE_CHANGE, &word(4), 0);
+            talk.say(1, Mid::SRC_AVAIL, &advert(9000, None), 0);
+            talk.both_hear();
+            what(talk);
+        }
+    }
+
+    fn susp_comm_of(direction: usize) -> impl Fn(&mut Talk) {
+        move |talk: &mut Talk| {
+            talk.say(direction, Mid::SUSP_COMM, SUSP_COMM, 0);
+            talk.both_hear();
+        }
+    }
+
+    fn reads(talk: &mut Talk) {
+        talk.reads(0, STAG, VA, 100);
+    }
+
+    fn tells(talk: &mut Talk) {
+        talk.say(0, Mid::RDMA_RD_COMPL, &word(100), 0);
+    }
+
+    #[test]
+    fn nothing_is_moved_any_more() {
+        let read = |suspends_first: bool| {
+            advertised(move |talk| {
+                if suspends_first {
+                    susp_comm_of(0)(talk);
+                    reads(talk);
+                } else {
+                    reads(talk);
+                    tells(talk);
+                    susp_comm_of(0)(talk);
+                }
+            })
+        };
+        proves(requirement!("SDP-13.1.1-9"), read(true), read(false));
+        let acknowledged = |acknowledges_first: bool| {
+            advertised(move |talk| {
+                susp_comm_of(1)(talk);
+                if acknowledges_first {
+                    talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+                    reads(talk);
+                } else {
+                    reads(talk);
+                    tells(talk);
+                    talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+                }
+            })
+        };
+        proves(requirement!("SDP-13.1.1-13"), acknowledged(true), acknowledged(false));
+        proves(requirement!("SDP-6.5.2-2"), acknowledged(true), acknowledged(false));
+    }
+
+    #[test]
+    fn what_was_begun_is_ended_before() {
+        let suspends = |is_told: bool| {
+            advertised(move |talk| {
+                reads(talk);
+                if is_told {
+                    tells(talk);
+                }
+                susp_comm_of(0)(talk);
+            })
+        };
+        for id in [requirement!("SDP-13-2"), requirement!("SDP-13.1.1-5")] {
+            proves(id, suspends(false), suspends(true));
+        }
+        let answers = |is_told: bool| {
+            advertised(move |talk| {
+                reads(talk);
+                susp_comm_of(1)(talk);
+                if is_told {
+                    tells(talk);
+                }
+                talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+            })
+        };
+        proves(requirement!("SDP-13.1.1-10"), answers(false), answers(true));
+    }
+}
