@@ -35,6 +35,7 @@ pub(super) const fn layer_of(name: &str) -> Layer {
     match name.as_bytes() {
         [b'd', b'd', b'p', ..] => Layer::Ddp,
         [b'r', b'd', b'm', b'a', b'p', ..] => Layer::Rdmap,
+        [b's', b'd', b'p', b'.', ..] => Layer::Sdp,
         [b'p', b'm', b'.', ..] => Layer::SdpPm,
         _ => Layer::Mpa,
     }
@@ -63,7 +64,7 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
         super::startup::ALL,
         super::terminate::ALL,
     ];
-    let mut all: Vec<&'static Deviation> = tables.into_iter().flatten().collect();
+    let mut all: Vec<&'static Deviation> = tables.into_iter().flatten().chain(super::sdp::all()).collect();
     all.sort_unstable_by_key(|deviation| deviation.name);
     all.into_iter()
 }

@@ -9,16 +9,19 @@ use std::borrow::Cow;
 use weft_core::wire::mpa::{Fpdu, Framing, Startup};
 use weft_core::wire::portmap::Message as PmMessage;
 use weft_core::wire::rdmap::{AtomicOperation, Terminate};
+use weft_core::wire::sdp::FieldOrder;
 
 use super::fpdu::SentFpdu;
 pub(crate) use super::portmap::PmSide;
 use super::portmap::{PmConduct, PmSent};
+use super::sdp::{SdpArrived, SdpConduct, SdpOut, SdpTwin};
 use super::segment::{Kept, SentSegment};
 use super::{Conduct, Deviations};
 use crate::connection::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
 use crate::portmap::Datagram;
 use crate::rdmap::Fault;
+use crate::sdp::{Output, Violation};
 
 /// A place, and what the deviation does there.
 #[derive(Debug)]
@@ -61,6 +64,14 @@ pub(crate) enum Hook {
     Reply(fn(&PeerFrame, &mut Startup<'_>)),
     /// The fields of the Request.
     Request(fn(&mut Startup<'_>)),
+    /// A message of SDP that arrived, before it is judged.
+    SdpArrived(fn(&mut SdpArrived<'_>)),
+    /// What a machine of SDP does and leaves out.
+    SdpConduct(fn(&mut SdpConduct)),
+    /// Something that a machine of SDP wants done: a message, an RDMA operation, the end of the connection.
+    SdpOut(fn(&mut SdpOut<'_>)),
+    /// A violation of the peer that was found: overlook it?
+    SdpOverlooks(fn(&Violation) -> bool),
     /// A DDP segment on its way out.
     Segment(fn(&mut SentSegment<'_>)),
     /// The octets of a DDP segment that arrived, before they are judged; none when it is to be lost.
@@ -145,6 +156,51 @@ pub(crate) fn pm_conduct(deviations: &Deviations) -> PmConduct {
         }
     }
     conduct
+}
+
+/// When an SDP connection is made.
+pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
+    let mut conduct = SdpConduct::default();
+    for hook in each(deviations) {
+        if let Hook::SdpConduct(change) = hook {
+            change(&mut conduct);
+        }
+    }
+    conduct
+}
+
+/// For each message of SDP that arrived: the one to judge in its place, and the STag that it invalidated.
+pub(crate) fn sdp_arrived(
+    twin: &mut SdpTwin,
+    order: FieldOrder,
+    octets: &[u8],
+    invalidated: Option<u32>,
+) -> (Vec<u8>, Option<u32>) {
+    let mut arrived = SdpArrived { order, octets: octets.to_vec(), invalidated, kept: &mut twin.kept };
+    for hook in each(&twin.deviations) {
+        if let Hook::SdpArrived(change) = hook {
+            change(&mut arrived);
+        }
+    }
+    (arrived.octets, arrived.invalidated)
+}
+
+/// For each output of a machine of SDP: what is done in its place. `sent` is the number of the message sent last, this one included.
+pub(crate) fn sdp_out(twin: &mut SdpTwin, order: FieldOrder, output: Output, sent: &mut u32) {
+    let right = super::sdp::is_counted(&output, order);
+    let mut out = SdpOut::right(order, output, &mut twin.kept);
+    for hook in each(&twin.deviations) {
+        if let Hook::SdpOut(change) = hook {
+            change(&mut out);
+        }
+    }
+    *sent = sent.wrapping_sub(u32::from(right));
+    twin.out.extend(out.numbered(right, sent));
+}
+
+/// For each violation that is found.
+pub(crate) fn sdp_overlooks(deviations: &Deviations, violation: &Violation) -> bool {
+    each(deviations).any(|hook| matches!(hook, Hook::SdpOverlooks(overlooks) if overlooks(violation)))
 }
 
 /// For each datagram of a port mapper that arrived: the one to judge in its place.

@@ -8,7 +8,7 @@
 //! [`mangle`] is chaos by seed, for which no requirement has to be named.
 //!
 //! To add a deviation: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
-//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `portmap` for the port mapper), which says what it does
+//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `sdp` for SDP, `portmap` for its port mapper), which says what it does
 //! at which place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
 //! the monitor in `cli/tests/hostile`.
 
@@ -16,12 +16,12 @@
 macro_rules! deviations {
     ($($name:literal [$($hook:ident($change:expr)),+ $(,)?] [$($id:literal),+ $(,)?] $sentence:literal;)+) => {
         /// The deviations of this subject.
-        pub(super) static ALL: &[super::Deviation] = &[$(super::Deviation {
+        pub(super) static ALL: &[crate::hostile::Deviation] = &[$(crate::hostile::Deviation {
             name: $name,
-            layer: super::catalogue::layer_of($name),
+            layer: crate::hostile::catalogue::layer_of($name),
             breaks: &[$(weft_core::requirement!($id)),+],
             sentence: $sentence,
-            hooks: &[$(super::hook::Hook::$hook($change)),+],
+            hooks: &[$(crate::hostile::hook::Hook::$hook($change)),+],
         }),+];
     };
 }
@@ -37,6 +37,7 @@ pub mod mangle;
 mod p2p;
 mod portmap;
 mod rdmap;
+mod sdp;
 mod segment;
 mod startup;
 mod terminate;
@@ -44,4 +45,5 @@ mod terminate;
 pub use catalogue::{Deviation, Deviations, UnknownDeviation, all, by_name};
 pub(crate) use conduct::Conduct;
 pub(crate) use portmap::PmConduct;
+pub(crate) use sdp::{SdpConduct, SdpTwin};
 pub(crate) use segment::Kept;

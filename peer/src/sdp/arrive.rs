@@ -6,6 +6,7 @@ use super::next::Control;
 use super::resize::Resize;
 use super::startup::Progress;
 use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
+use crate::hostile::hook;
 use crate::time::Instant;
 
 /// Answers that may be due beside those to SrcAvails, of which each has two at most: SinkCancelAck, the end of a SrcAvailCancel,
@@ -16,6 +17,14 @@ const MOST_BESIDE: usize = 8;
 impl Connection {
     /// Octets of TCP in streaming mode; behind [`Output::Start`] they are the RNIC's.
     pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
+        let arrived;
+        let octets = match &mut self.twin {
+            Some(twin) => {
+                arrived = hook::sdp_arrived(twin, self.order, octets, None).0;
+                &arrived
+            }
+            None => octets,
+        };
         let Phase::Starting(startup) = &mut self.phase else { return };
         let progress = startup.handle_octets(octets);
         if startup.waits_for_request() {
@@ -102,7 +111,16 @@ impl Connection {
             return;
         }
         self.credits.posted = self.pool.posted();
-        if let Err(violation) = self.message(now, buffer, octets, arrival) {
+        let judged = match &mut self.twin {
+            Some(twin) => {
+                let (octets, invalidated) = hook::sdp_arrived(twin, self.order, octets, arrival.invalidated);
+                self.message(now, buffer, &octets, Arrival { invalidated })
+            }
+            None => self.message(now, buffer, octets, arrival),
+        };
+        if let Err(violation) = judged
+            && !self.twin.as_ref().is_some_and(|twin| twin.overlooks(&violation))
+        {
             self.begin_abort(now, Some(violation));
         }
         self.advance();

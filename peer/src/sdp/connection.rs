@@ -18,6 +18,7 @@ use super::{
     Event, Exposed, Half, Moved, OpId, Output, Policy, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendId, Settings,
     Violation,
 };
+use crate::hostile::{Deviations, SdpTwin, hook};
 use crate::time::Instant;
 
 /// Sends, and receives, that a user may have posted at a time.
@@ -107,6 +108,8 @@ pub struct Connection {
     pub(super) startup_deadline: Option<Instant>,
     pub(super) credit_deadline: Option<Instant>,
     pub(super) deadlock_deadline: Option<Instant>,
+    /// Of the hostile endpoint.
+    pub(super) twin: Option<Box<SdpTwin>>,
 }
 
 /// Construction.
@@ -114,21 +117,35 @@ impl Connection {
     /// A Connecting Peer on a TCP connection that is established.
     #[must_use]
     pub fn connect(now: Instant, settings: Settings) -> Self {
-        let settings = settings.honest();
-        let mut hello = Vec::new();
-        let startup = Startup::connect(settings, &mut hello);
-        let mut connection = Connection::new(now, Role::Connecting, settings, startup);
-        // Private Buffers are posted before the Hello goes out (section 8.1.1, step 1c).
-        connection.post_buffers(settings.recv_size);
-        connection.out.push_back(Output::Streaming(hello));
-        connection
+        Connection::deviating(now, Role::Connecting, settings, Deviations::NONE)
     }
 
     /// An Accepting Peer on a TCP connection that is established.
     #[must_use]
     pub fn accept(now: Instant, settings: Settings) -> Self {
+        Connection::deviating(now, Role::Accepting, settings, Deviations::NONE)
+    }
+
+    /// Either of them, and it commits these misdeeds.
+    #[must_use]
+    pub fn deviating(now: Instant, role: Role, settings: Settings, deviations: Deviations) -> Self {
         let settings = settings.honest();
-        Connection::new(now, Role::Accepting, settings, Startup::accept(settings))
+        let mut hello = Vec::new();
+        let startup = match role {
+            Role::Connecting => Startup::connect(settings, &mut hello),
+            Role::Accepting => Startup::accept(settings),
+        };
+        let mut connection = Connection::new(now, role, settings, startup);
+        let conduct = hook::sdp_conduct(&deviations);
+        connection.credits.conduct = conduct;
+        connection.source.conduct = conduct;
+        connection.twin = SdpTwin::of(deviations);
+        if role == Role::Connecting {
+            // Private Buffers are posted before the Hello goes out (section 8.1.1, step 1c).
+            connection.post_buffers(settings.recv_size);
+            connection.out.push_back(Output::Streaming(hello));
+        }
+        connection
     }
 
     fn new(now: Instant, role: Role, settings: Settings, startup: Startup) -> Self {
@@ -157,6 +174,7 @@ impl Connection {
             startup_deadline: Some(now + settings.startup_timeout),
             credit_deadline: None,
             deadlock_deadline: None,
+            twin: None,
         }
     }
 
@@ -349,10 +367,17 @@ impl Connection {
     /// The next thing to do, until there is none. `register` registers memory for the peer; `None` where that is not possible now,
     /// then the octets go by Bcopy.
     pub fn poll(&mut self, now: Instant, register: &mut dyn FnMut(Exposed) -> Option<Region>) -> Option<Output> {
-        if self.out.is_empty() {
-            self.produce(now, register);
+        loop {
+            if let Some(output) = self.twin.as_mut().and_then(|twin| twin.out.pop_front()) {
+                return Some(output);
+            }
+            if self.out.is_empty() {
+                self.produce(now, register);
+            }
+            let output = self.out.pop_front()?;
+            let Some(twin) = &mut self.twin else { return Some(output) };
+            hook::sdp_out(twin, self.order, output, self.credits.sent_mut());
         }
-        self.out.pop_front()
     }
 }
 

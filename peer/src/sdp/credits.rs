@@ -1,6 +1,7 @@
 //! Send credit, both ways (sections 10.2 to 10.5): what the peer lets this side send, and what this side has let the peer send.
 
 use super::Violation;
+use crate::hostile::SdpConduct;
 
 /// `a` is not behind `b`, both counted modulo 2^32 (C10).
 pub(super) fn reached(a: u32, b: u32) -> bool {
@@ -26,6 +27,7 @@ pub(super) struct Credits {
     told: u32,
     /// Since the last message to the peer something came that was no mere update, or a buffer of the user's data became free.
     pub(super) news: bool,
+    pub(super) conduct: SdpConduct,
 }
 
 impl Credits {
@@ -38,6 +40,11 @@ impl Credits {
     /// MSeq of the message sent last.
     pub(super) fn sent(&self) -> u32 {
         self.sent
+    }
+
+    /// The same, where the hostile endpoint sends more messages, or fewer.
+    pub(super) fn sent_mut(&mut self) -> &mut u32 {
+        &mut self.sent
     }
 
     /// New send credit = Bufs - (LSSeq - MSeqAck), not below zero.
@@ -56,7 +63,7 @@ impl Credits {
 
     fn ack(&self) -> u32 {
         match self.frozen {
-            Some(cancel) if reached(self.received, cancel) => cancel.wrapping_sub(1),
+            Some(cancel) if reached(self.received, cancel) && !self.conduct.never_holds_back => cancel.wrapping_sub(1),
             _ => self.received,
         }
     }
@@ -72,7 +79,7 @@ impl Credits {
 
     /// Section 10.5: may such a message be sent?
     pub(super) fn allow(&self, payload: bool) -> bool {
-        match self.available() {
+        match self.available().saturating_add(self.conduct.overdraws) {
             0 => false,
             1 => !payload && self.widens(),
             2 => !payload,

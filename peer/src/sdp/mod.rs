@@ -59,6 +59,7 @@ mod violation;
 pub use connection::{Arrival, Connection, Refused, Role};
 pub use hello::{Agreed, Refusal};
 pub use moved::{Count, Moved};
+pub(crate) use next::is_solicited;
 pub use output::{
     Event, Exposed, Half, OpId, Output, Piece, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendEnd, SendId, Start,
 };

@@ -351,7 +351,7 @@ impl Connection {
 }
 
 /// Section 14.2.
-fn is_solicited(mid: Mid) -> bool {
+pub(crate) fn is_solicited(mid: Mid) -> bool {
     matches!(
         mid,
         Mid::ABORT_CONN

@@ -20,6 +20,7 @@ use write_zcopy::OpenSinkAvail;
 pub(super) use write_zcopy::Writing;
 
 use super::{Event, Output, Piece, SendEnd, SendId};
+use crate::hostile::SdpConduct;
 
 /// A send of the user.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +54,7 @@ pub(super) struct Source {
     cancel: Option<Cancel>,
     /// Sends of the RNIC that carry octets from this place on and have not completed.
     in_flight: VecDeque<u64>,
+    pub(super) conduct: SdpConduct,
 }
 
 /// The user took back everything before `upto` that is not out.
@@ -80,6 +82,7 @@ impl Source {
             sink_cancel: false,
             cancel: None,
             in_flight: VecDeque::new(),
+            conduct: SdpConduct::default(),
         }
     }
 

@@ -65,6 +65,9 @@ impl Source {
 
     /// Section 9.5.1, step 4.
     pub(super) fn drop_stale(&mut self) {
+        if self.conduct.trusts_sink_avails {
+            return;
+        }
         while self.usable.front().is_some_and(|oldest| oldest.non_discards != self.potential_non_discards) {
             self.usable.pop_front();
             self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);

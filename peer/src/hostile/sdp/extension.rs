@@ -1,0 +1,128 @@
+//! Deviations in extended headers, and in what stands behind them (sections 6.2.3 to 6.4).
+
+use weft_core::wire::sdp::Mid;
+
+use super::said::Said;
+use crate::hostile::sdp::SdpOut;
+
+/// Where the first word of an extended header stands; in SrcAH and SinkAH it is Len.
+const FIRST: usize = 16;
+const STAG: usize = 20;
+const VA_HIGH: usize = 24;
+const VA_LOW: usize = 28;
+const NON_DISCARDS: usize = 32;
+
+/// Four more octets behind the headers of a message that has no payload.
+fn long(out: &mut SdpOut<'_>, mid: Mid) {
+    out.of(&[mid], |said| said.resize(said.head.len() + 4));
+}
+
+/// The extended header lacks its last word.
+fn cut(out: &mut SdpOut<'_>, mid: Mid) {
+    out.of(&[mid], |said| said.resize(said.head.len() - 4));
+}
+
+fn first(out: &mut SdpOut<'_>, mid: Mid, change: impl Fn(u32) -> u32) {
+    out.of(&[mid], |said| said.word(FIRST, &change));
+}
+
+fn mode_change(out: &mut SdpOut<'_>, change: impl Fn(u32, u8, bool) -> (u32, u8, bool)) {
+    out.of(&[Mid::MODE_CHANGE], |said| said.mode_change(&change));
+}
+
+fn swap_va(said: &mut Said<'_>) {
+    if let Some(va) = said.head.get_mut(VA_HIGH..VA_LOW + 4) {
+        va.rotate_left(4);
+    }
+}
+
+deviations! {
+    "sdp.abort-conn-long" [SdpOut(|out| long(out, Mid::ABORT_CONN))]
+        ["SDP-6.2.4-1", "SDP-6.1.1-5", "SDP-6.1.1-1", "SDP-8.2.2-11"] "Four octets stand behind the header of an AbortConn.";
+    "sdp.ch-rcv-buf-ack-cut" [SdpOut(|out| cut(out, Mid::CH_RCV_BUF_ACK))]
+        ["SDP-6.4.2-2", "SDP-6.4.2-1", "SDP-6.1.1-1", "SDP-6.1.1-14"] "A ChRcvBufAck has no ActSz.";
+    "sdp.ch-rcv-buf-ack-long" [SdpOut(|out| long(out, Mid::CH_RCV_BUF_ACK))]
+        ["SDP-6.4.2-1", "SDP-6.1.1-14", "SDP-6.1.1-1"] "Four octets stand behind the headers of a ChRcvBufAck.";
+    "sdp.ch-rcv-buf-ack-opposite" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |size| if size > 1000 { size - 900 } else { size + 900 }))]
+        ["SDP-10.6-10", "SDP-10.6-8", "SDP-6.4.2-2", "SDP-8.2.2-10"] "ActSz of a ChRcvBufAck lies on the other side of the old size than DesSz.";
+    "sdp.ch-rcv-buf-ack-36" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |_| 36))]
+        ["SDP-10-7", "SDP-10.6-9", "SDP-6.4.2-2"] "ActSz of a ChRcvBufAck is 36.";
+    "sdp.ch-rcv-buf-cut" [SdpOut(|out| cut(out, Mid::CH_RCV_BUF))]
+        ["SDP-6.4.1-2", "SDP-6.4.1-1", "SDP-6.1.1-1", "SDP-6.1.1-13"] "A ChRcvBuf has no DesSz.";
+    "sdp.ch-rcv-buf-long" [SdpOut(|out| long(out, Mid::CH_RCV_BUF))]
+        ["SDP-6.4.1-1", "SDP-6.1.1-13", "SDP-6.1.1-1"] "Four octets stand behind the headers of a ChRcvBuf.";
+    "sdp.dis-conn-long" [SdpOut(|out| long(out, Mid::DIS_CONN))]
+        ["SDP-6.2.3-1", "SDP-6.1.1-4", "SDP-6.1.1-1"] "Four octets stand behind the header of a DisConn.";
+    "sdp.extension-with-gap" [SdpOut(|out| out.of(&[Mid::MODE_CHANGE, Mid::SRC_AVAIL, Mid::SINK_AVAIL], |said| {
+        said.head.splice(16..16, [0; 4]);
+        said.resize(said.head.len());
+    }))] ["SDP-6-2", "SDP-6.1.1-1", "SDP-6.1.1-9", "SDP-6.3.8-2", "SDP-6.3.2.1-1", "SDP-6.3.3.1-2"] "Four octets stand between the BSDH and the extended header.";
+    "sdp.mode-change-cut" [SdpOut(|out| cut(out, Mid::MODE_CHANGE))]
+        ["SDP-6.3.8-1", "SDP-6.3.8-2", "SDP-6.1.1-1", "SDP-6.1.1-9"] "A ModeChange has no word for the Mode.";
+    "sdp.mode-change-long" [SdpOut(|out| long(out, Mid::MODE_CHANGE))]
+        ["SDP-6.3.8-2", "SDP-6.1.1-9", "SDP-6.1.1-1"] "Four octets stand behind the headers of a ModeChange.";
+    "sdp.mode-change-mode-3" [SdpOut(|out| mode_change(out, |rsvd, _, s| (rsvd, 3, s)))]
+        ["SDP-6.3.8.2-5", "SDP-6.3.8.2-1", "SDP-6.3.8-1", "SDP-8.2.2-11"] "A ModeChange has Mode 3.";
+    "sdp.mode-change-rsvd" [SdpOut(|out| mode_change(out, |_, mode, s| (0x0fff_ffff, mode, s)))]
+        ["SDP-6.3.8.3-1", "SDP-6.3.8-1"] "Rsvd of a ModeChange is not zero.";
+    "sdp.mode-change-s" [SdpOut(|out| mode_change(out, |rsvd, mode, s| (rsvd, mode, !s)))]
+        ["SDP-12-8", "SDP-12-5", "SDP-12-1", "SDP-12.3-1", "SDP-12.1-1", "SDP-12.2-1", "SDP-12.4-1", "SDP-5-4"] "S of a ModeChange is the wrong way round.";
+    "sdp.rd-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_RD_COMPL))]
+        ["SDP-6.3.7-1", "SDP-6.3.7-2", "SDP-6.1.1-1", "SDP-6.1.1-8"] "A RdmaRdCompl has no Len of its own.";
+    "sdp.rd-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |_| 0))]
+        ["SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-9.2-1"] "A RdmaRdCompl tells of no octets.";
+    "sdp.rd-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len - 1))]
+        ["SDP-6.3.7.1-1", "SDP-6.3.7.1-3", "SDP-9.2-38"] "A RdmaRdCompl tells of one octet less than were read.";
+    "sdp.rd-compl-len-more" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len + 8))]
+        ["SDP-6.3.7.1-2", "SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-6.3.7-1", "SDP-6.3.7.1-3"] "A RdmaRdCompl counts eight octets that came as payload, too.";
+    "sdp.rd-compl-long" [SdpOut(|out| long(out, Mid::RDMA_RD_COMPL))]
+        ["SDP-6.3.7-2", "SDP-6.1.1-8", "SDP-6.1.1-1"] "Four octets stand behind the headers of a RdmaRdCompl.";
+    "sdp.send-sm-long" [SdpOut(|out| long(out, Mid::SEND_SM))]
+        ["SDP-6.3.5-2", "SDP-6.1.1-6", "SDP-6.1.1-1"] "Four octets stand behind the header of a SendSm.";
+    "sdp.sink-avail-cancel-long" [SdpOut(|out| long(out, Mid::SINK_AVAIL_CANCEL))]
+        ["SDP-6.3.10-1", "SDP-6.1.1-11", "SDP-6.1.1-1"] "Four octets stand behind the header of a SinkAvailCancel.";
+    "sdp.sink-avail-cut" [SdpOut(|out| cut(out, Mid::SINK_AVAIL))]
+        ["SDP-6.3.3-2", "SDP-6.3.3-1", "SDP-6.1.1-1", "SDP-6.1.1-21"] "A SinkAvail has no NonDiscards.";
+    "sdp.sink-avail-len-0" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| 0))]
+        ["SDP-6.3.3.1-2", "SDP-9.3-2"] "A SinkAvail is about no octets.";
+    "sdp.sink-avail-len-large" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| (1 << 31) + 1))]
+        ["SDP-6.3.3.1-3"] "A SinkAvail is about more than 2^31 octets.";
+    "sdp.sink-avail-len-small" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| 64))]
+        ["SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-9", "SDP-9.4-3", "SDP-10-2"] "A SinkAvail is about fewer octets than a Private Buffer has.";
+    "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
+        ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "NonDiscards is one too many.";
+    "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
+        ["SDP-6.3.3.3-1", "SDP-9.3-3"] "A SinkAvail has an STag that means nothing.";
+    "sdp.sink-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], swap_va))]
+        ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1"] "VA of a SinkAvail has its lower half in front.";
+    "sdp.sink-cancel-ack-long" [SdpOut(|out| long(out, Mid::SINK_CANCEL_ACK))]
+        ["SDP-6.3.11-2", "SDP-6.1.1-12", "SDP-6.1.1-1"] "Four octets stand behind the header of a SinkCancelAck.";
+    "sdp.src-avail-cancel-long" [SdpOut(|out| long(out, Mid::SRC_AVAIL_CANCEL))]
+        ["SDP-6.3.9-1", "SDP-6.1.1-10", "SDP-6.1.1-1"] "Four octets stand behind the header of a SrcAvailCancel.";
+    "sdp.src-avail-cut" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
+        *said.payload = None;
+        said.resize(28);
+    }))] ["SDP-6.3.2-1", "SDP-6.3.2-3", "SDP-6.1.1-1", "SDP-6.1.1-22"] "A SrcAvail has the upper half of VA only.";
+    "sdp.src-avail-len-0" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| 0))]
+        ["SDP-6.3.2.1-1"] "A SrcAvail is about no octets.";
+    "sdp.src-avail-len-large" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| (1 << 31) + 1))]
+        ["SDP-6.3.2.1-2"] "A SrcAvail is about more than 2^31 octets.";
+    "sdp.src-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
+        ["SDP-6.3.2.3-1", "SDP-9.2-4"] "A SrcAvail has an STag that means nothing.";
+    "sdp.src-avail-va-behind-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
+        let payload = said.payload.map_or(0, |piece| piece.len);
+        said.word(VA_LOW, |va| va.wrapping_add(payload));
+    }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "VA of a SrcAvail names what follows the payload.";
+    "sdp.src-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], swap_va))]
+        ["SDP-6.3.2-4", "SDP-6.3.2-3"] "VA of a SrcAvail has its lower half in front.";
+    "sdp.wr-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_WR_COMPL))]
+        ["SDP-6.3.6-1", "SDP-6.3.6-2", "SDP-6.1.1-1", "SDP-6.1.1-7"] "A RdmaWrCompl has no Len of its own.";
+    "sdp.wr-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |_| 0))]
+        ["SDP-6.3.6.1-1", "SDP-9.3-14", "SDP-9.3-1"] "A RdmaWrCompl tells of no octets.";
+    "sdp.wr-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |len| len - 1))]
+        ["SDP-6.3.6.1-1", "SDP-9.3-14"] "A RdmaWrCompl tells of one octet less than were written.";
+    "sdp.wr-compl-len-more" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |len| len + 1_000_000))]
+        ["SDP-9.3-14", "SDP-6.3.6-1", "SDP-6.3.6.1-1"] "A RdmaWrCompl tells of more octets than the SinkAvail has.";
+    "sdp.wr-compl-long" [SdpOut(|out| long(out, Mid::RDMA_WR_COMPL))]
+        ["SDP-6.3.6-2", "SDP-6.1.1-7", "SDP-6.1.1-1"] "Four octets stand behind the headers of a RdmaWrCompl.";
+}

@@ -1,0 +1,78 @@
+//! Deviations in the Base Sockets Direct Header of messages behind Hello and HelloAck (section 6.1).
+
+use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
+
+use super::said::Said;
+use crate::hostile::sdp::SdpOut;
+
+/// Changes each message behind start-up.
+fn later(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut Said<'_>)) {
+    out.each(|said| {
+        if !matches!(said.mid(), Some(Mid::HELLO | Mid::HELLO_ACK) | None) {
+            change(said);
+        }
+    });
+}
+
+/// Changes Data that has no payload.
+fn empty(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut Said<'_>)) {
+    out.of(&[Mid::DATA], |said| {
+        if said.payload.is_none() {
+            change(said);
+        }
+    });
+}
+
+deviations! {
+    "sdp.bufs-goes-back" [SdpOut(|out| {
+        let turn = out.kept.count;
+        later(out, |said| {
+            let bufs = said.half_at(0);
+            said.half(0, if turn % 2 == 1 { bufs.saturating_sub(3) } else { bufs });
+        });
+        out.kept.count = turn.wrapping_add(u32::from(out.mid().is_some()));
+    })] ["SDP-6.1.3-1", "SDP-10-1"] "Bufs of every second message takes credit back.";
+    "sdp.flags-reserved" [SdpOut(|out| later(out, |said| said.octet(2, |flags| *flags |= 0xf8)))]
+        ["SDP-6.1.2-5", "SDP-6.1.2-1"] "The reserved bits of Flags are set.";
+    "sdp.header-mirrored" [SdpOut(|out| later(out, |said| {
+        let (bufs, mut rest) = (said.half_at(0), [0; 2]);
+        said.octet(2, |flags| rest[1] = *flags);
+        said.octet(3, |mid| rest[0] = *mid);
+        said.half(0, u16::from_be_bytes(rest));
+        said.half(2, bufs);
+    }))] ["SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-17", "SDP-6.1.1-18", "SDP-6-1"] "Messages are in the other field order than Hello and HelloAck.";
+    "sdp.len-one-more" [SdpOut(|out| later(out, |said| said.word(4, |len| len + 1)))]
+        ["SDP-6.1.4-1", "SDP-6.1-1", "SDP-6.1.1-1"] "Len is one more than the message has octets.";
+    "sdp.len-of-payload" [SdpOut(|out| out.of(&[Mid::DATA], |said| said.word(4, |len| len - 16)))]
+        ["SDP-6.1.4-1", "SDP-9.1-2", "SDP-6.3.1-1", "SDP-6.1.1-23", "SDP-6.1-1"] "Len of Data counts the payload only.";
+    "sdp.len-little-endian" [SdpOut(|out| later(out, |said| said.word(4, u32::swap_bytes)))]
+        ["SDP-6-4", "SDP-6.1.4-1", "SDP-6.1-1"] "Len has its least significant octet first.";
+    "sdp.mid-experimental" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x41)))]
+        ["SDP-6.1.1-19", "SDP-8.2.2-11"] "An update has an experimental MID.";
+    "sdp.mid-0f" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x0f)))]
+        ["SDP-6.1.1-17", "SDP-6.1.1-1"] "An update has MID 0x0F.";
+    "sdp.mid-20" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x20)))]
+        ["SDP-6.1.1-18", "SDP-6.1.1-1"] "An update has MID 0x20.";
+    "sdp.mid-90" [SdpOut(|out| empty(out, |said| said.octet(3, |mid| *mid = 0x90)))]
+        ["SDP-6.1.1-20", "SDP-6.1.1-1"] "An update has MID 0x90.";
+    "sdp.mseq-ack-ahead" [SdpOut(|out| later(out, |said| said.word(12, |ack| ack.wrapping_add(1000))))]
+        ["SDP-6.1.6-1", "SDP-6.1.6-2"] "MSeqAck is ahead of what the peer has sent.";
+    "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |said| said.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
+        ["SDP-6.1.6-1", "SDP-6.1.3-1"] "MSeqAck goes back by two where it is even.";
+    "sdp.mseq-ack-stands-still" [SdpOut(|out| later(out, |said| said.word(12, |_| 0)))]
+        ["SDP-6.1.6-1"] "MSeqAck stays 0.";
+    "sdp.mseq-skips" [SdpOut(|out| later(out, |said| said.word(8, |mseq| mseq.wrapping_mul(2))))]
+        ["SDP-6.1.5-2", "SDP-10.1-1"] "MSeq grows by two from message to message.";
+    "sdp.mseq-stands-still" [SdpOut(|out| later(out, |said| said.word(8, |_| 1)))]
+        ["SDP-6.1.5-2", "SDP-10.1-1"] "Every message has MSeq 1.";
+    "sdp.oob-pres-elsewhere" [SdpOut(|out| out.of(&[Mid::SEND_SM, Mid::RDMA_RD_COMPL, Mid::SRC_AVAIL, Mid::MODE_CHANGE], |said| {
+        said.octet(2, |flags| *flags |= FLAG_OOB_PRES);
+    }))] ["SDP-6.1.2-8", "SDP-6.1.2-1"] "OOB_PRES is set in other messages than Data.";
+    "sdp.oob-pres-without-payload" [SdpOut(|out| empty(out, |said| said.octet(2, |flags| *flags |= FLAG_OOB_PRES)))]
+        ["SDP-6.1.2-7"] "OOB_PRES is set in Data without payload.";
+    "sdp.req-pipe-elsewhere" [SdpOut(|out| out.of(&[Mid::DATA, Mid::SEND_SM, Mid::SRC_AVAIL], |said| {
+        said.octet(2, |flags| *flags |= FLAG_REQ_PIPE);
+    }))] ["SDP-6.1.2-17", "SDP-6.1.2-16", "SDP-6.1.2-4", "SDP-6.1.2-1"] "REQ_PIPE is set in other messages than RdmaRdCompl and RdmaWrCompl.";
+    "sdp.short-header" [SdpOut(|out| empty(out, |said| said.resize(12)))]
+        ["SDP-6-1", "SDP-6.1.4-1", "SDP-6.3.1-1"] "An update has 12 octets.";
+}

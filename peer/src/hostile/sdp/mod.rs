@@ -1,0 +1,24 @@
+//! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck, `header`, `extension`, `carrier` for
+//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place), what is made of messages
+//! that arrive (`arrival`), and what the machine does and leaves out (`conduct`).
+//!
+//! [`said`] has what the hooks work on.
+
+mod arrival;
+mod carrier;
+mod conduct;
+mod extension;
+mod first;
+mod header;
+mod said;
+mod sequence;
+
+pub(crate) use conduct::SdpConduct;
+pub(super) use said::is_counted;
+pub(crate) use said::{SdpArrived, SdpOut, SdpTwin};
+
+/// The deviations of all these subjects.
+pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {
+    let tables = [arrival::ALL, carrier::ALL, conduct::ALL, extension::ALL, first::ALL, header::ALL, sequence::ALL];
+    tables.into_iter().flatten()
+}

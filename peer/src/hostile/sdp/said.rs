@@ -1,0 +1,312 @@
+//! What the hooks of SDP work on: outputs of the machine on their way to the RNIC, and messages on their way from it.
+//!
+//! A hook sees one right output and says what is done in its place: the same changed, several, or none. Messages that are added or left
+//! out do not break the numbers of those behind them, unless that is the deviation.
+
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawHeader, RawModeChange};
+
+use crate::hostile::Deviations;
+use crate::sdp::{Output, Piece, Violation};
+
+/// The hostile side of one connection.
+#[derive(Debug)]
+pub(crate) struct SdpTwin {
+    pub(crate) deviations: Deviations,
+    pub(crate) kept: SdpKept,
+    /// What is done before the machine is asked again.
+    pub(crate) out: VecDeque<Output>,
+}
+
+impl SdpTwin {
+    /// `None` for the correct endpoint.
+    pub(crate) fn of(deviations: Deviations) -> Option<Box<Self>> {
+        let twin = |deviations| Box::new(SdpTwin { deviations, kept: SdpKept::default(), out: VecDeque::new() });
+        (!deviations.is_empty()).then(|| twin(deviations))
+    }
+
+    /// A violation of the peer that is overlooked.
+    pub(crate) fn overlooks(&self, violation: &Violation) -> bool {
+        super::super::hook::sdp_overlooks(&self.deviations, violation)
+    }
+}
+
+/// What a connection's deviations remember.
+#[derive(Debug, Default)]
+pub(crate) struct SdpKept {
+    /// A number, from 0 on.
+    pub(super) count: u32,
+    /// What was held back.
+    pub(super) held: Vec<Output>,
+    /// STags that the peer advertised.
+    pub(super) stags: Vec<u32>,
+    /// The header of the message that went out last.
+    head: Vec<u8>,
+}
+
+/// One right output, and what is done in its place.
+#[derive(Debug)]
+pub(crate) struct SdpOut<'a> {
+    pub(super) order: FieldOrder,
+    pub(super) out: Vec<Output>,
+    pub(super) kept: &'a mut SdpKept,
+}
+
+/// A message on its way out. Places are those of the draft's figures, counted from the start of the message.
+pub(super) struct Said<'a> {
+    order: FieldOrder,
+    /// All headers; payload may stand behind them, too.
+    pub(super) head: &'a mut Vec<u8>,
+    pub(super) payload: &'a mut Option<Piece>,
+    pub(super) solicited: &'a mut bool,
+    pub(super) invalidate: &'a mut Option<u32>,
+}
+
+impl<'a> SdpOut<'a> {
+    pub(crate) fn right(order: FieldOrder, output: Output, kept: &'a mut SdpKept) -> Self {
+        SdpOut { order, out: vec![output], kept }
+    }
+
+    /// Gives the messages new numbers where there is not just the right one; `sent` is that of the last one.
+    pub(crate) fn numbered(mut self, right: bool, sent: &mut u32) -> Vec<Output> {
+        let order = self.order;
+        let counted: Vec<&mut Output> = self.out.iter_mut().filter(|output| is_counted(output, order)).collect();
+        let keeps = right && counted.len() == 1;
+        for output in counted {
+            *sent = sent.wrapping_add(1);
+            if let Output::Send { head, .. } = output
+                && !keeps
+            {
+                set_word(head, 8, *sent);
+            }
+        }
+        let last = self.out.iter().rev().find(|output| is_counted(output, order));
+        if let Some(Output::Send { head, .. }) = last {
+            self.kept.head.clone_from(head);
+        }
+        self.out
+    }
+
+    /// The MID of the right message; `None` where it is none.
+    pub(super) fn mid(&self) -> Option<Mid> {
+        mid_of(self.out.first()?, self.order)
+    }
+
+    /// Changes each message.
+    pub(super) fn each(&mut self, mut change: impl FnMut(&mut Said<'_>)) {
+        let order = self.order;
+        for output in &mut self.out {
+            match output {
+                Output::Send { head, payload, solicited, invalidate, .. } => {
+                    change(&mut Said { order, head, payload, solicited, invalidate });
+                }
+                Output::Streaming(head) if mid(head, order) == Some(Mid::HELLO) => {
+                    let (payload, solicited, invalidate) = (&mut None, &mut false, &mut None);
+                    change(&mut Said { order, head, payload, solicited, invalidate });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Changes each message of these MIDs.
+    pub(super) fn of(&mut self, mids: &[Mid], mut change: impl FnMut(&mut Said<'_>)) {
+        self.each(|said| {
+            if said.mid().is_some_and(|mid| mids.contains(&mid)) {
+                change(said);
+            }
+        });
+    }
+
+    /// Does not send messages of this MID.
+    pub(super) fn lose(&mut self, lost: Mid) {
+        let order = self.order;
+        self.out.retain(|output| mid_of(output, order) != Some(lost));
+    }
+
+    /// Sends `more` behind the right output when it is a message of this MID that `picks` picks.
+    pub(super) fn follow(&mut self, mid: Mid, picks: impl FnOnce(&[u8]) -> bool, more: &[(Mid, &[u8])]) {
+        let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
+        if picks(head) {
+            let like = head.clone();
+            let more = more.iter().map(|(mid, rest)| message(&like, self.order, *mid, rest));
+            self.out.extend(more);
+        }
+    }
+
+    /// A message of this MID behind the one that went out last.
+    pub(super) fn say(&self, mid: Mid, rest: &[u8]) -> Output {
+        message(&self.kept.head, self.order, mid, rest)
+    }
+
+    /// Is this the first time that it is asked?
+    pub(super) fn once(&mut self) -> bool {
+        std::mem::replace(&mut self.kept.count, 1) == 0
+    }
+
+    /// The word of a ModeChange.
+    pub(super) fn mch(&self, mode: Mode, s: bool) -> Vec<u8> {
+        let mut octets = Vec::new();
+        weft_core::wire::sdp::ModeChange { mode, s }.to_raw().append(self.order, &mut octets);
+        octets
+    }
+
+    /// Is the right message a ModeChange of its sender's half to this Mode?
+    pub(super) fn is_change_to(&self, mode: Mode) -> bool {
+        let Some(Output::Send { head, .. }) = self.out.first() else { return false };
+        self.mid() == Some(Mid::MODE_CHANGE) && head.get(16..) == Some(&self.mch(mode, false)[..])
+    }
+}
+
+impl Said<'_> {
+    pub(super) fn mid(&self) -> Option<Mid> {
+        mid(self.head, self.order)
+    }
+
+    /// Changes the octet at this place.
+    pub(super) fn octet(&mut self, figure: usize, change: impl FnOnce(&mut u8)) {
+        let place = self.order.place(figure..figure + 1);
+        if let Some(octet) = self.head.get_mut(place.start) {
+            change(octet);
+        }
+    }
+
+    /// Puts 16 bits at this place.
+    pub(super) fn half(&mut self, figure: usize, value: u16) {
+        let place = self.order.place(figure..figure + 2);
+        if let Some(field) = self.head.get_mut(place) {
+            field.copy_from_slice(&value.to_be_bytes());
+        }
+    }
+
+    /// The 16 bits at this place.
+    pub(super) fn half_at(&self, figure: usize) -> u16 {
+        let field = self.head.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
+        field.map_or(0, |field| u16::from_be_bytes(*field))
+    }
+
+    /// Changes the 32 bits at this place.
+    pub(super) fn word(&mut self, at: usize, change: impl FnOnce(u32) -> u32) {
+        let right = word(self.head, at);
+        set_word(self.head, at, change(right));
+    }
+
+    /// Changes Rsvd, Mode and S of a ModeChange.
+    pub(super) fn mode_change(&mut self, change: impl FnOnce(u32, u8, bool) -> (u32, u8, bool)) {
+        let Some((raw, _)) = self.head.get(16..).and_then(|rest| RawModeChange::read(rest, self.order)) else { return };
+        let (rsvd, mode, s) = change(raw.rsvd(), raw.mode(), raw.s());
+        self.head.truncate(16);
+        RawModeChange::new(rsvd, mode, s).append(self.order, self.head);
+    }
+
+    /// Makes the headers longer or shorter, and Len with them.
+    pub(super) fn resize(&mut self, len: usize) {
+        self.head.resize(len, 0);
+        let payload = self.payload.map_or(0, |piece| piece.len);
+        self.word(4, |_| u32::try_from(len).unwrap_or(u32::MAX).saturating_add(payload));
+    }
+}
+
+/// A message like another one, but for MID and what stands behind the BSDH.
+fn message(like: &[u8], order: FieldOrder, mid: Mid, rest: &[u8]) -> Output {
+    let mut head = like.get(..16).unwrap_or(like).to_vec();
+    head.extend_from_slice(rest);
+    let (payload, invalidate) = (&mut None, &mut None);
+    let mut solicited = crate::sdp::is_solicited(mid);
+    let mut said = Said { order, head: &mut head, payload, solicited: &mut solicited, invalidate };
+    said.octet(2, |flags| *flags = 0);
+    said.octet(3, |octet| *octet = mid.0);
+    said.resize(16 + rest.len());
+    Output::Send { op: None, head, payload: None, solicited, invalidate: None }
+}
+
+/// Is it a message that has a number? HelloAck has none.
+pub(crate) fn is_counted(output: &Output, order: FieldOrder) -> bool {
+    matches!(output, Output::Send { .. }) && mid_of(output, order) != Some(Mid::HELLO_ACK)
+}
+
+fn mid_of(output: &Output, order: FieldOrder) -> Option<Mid> {
+    match output {
+        Output::Send { head, .. } | Output::Streaming(head) => mid(head, order),
+        _ => None,
+    }
+}
+
+fn mid(head: &[u8], order: FieldOrder) -> Option<Mid> {
+    let is_mpa = head.starts_with(b"MPA ");
+    head.get(order.place(3..4).start).filter(|_| head.len() >= 16 && !is_mpa).map(|mid| Mid(*mid))
+}
+
+/// The 32 bits at `at`; 0 where there are none.
+pub(super) fn word(octets: &[u8], at: usize) -> u32 {
+    octets.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_be_bytes(*word))
+}
+
+fn set_word(octets: &mut [u8], at: usize, value: u32) {
+    if let Some(word) = octets.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *word = value.to_be_bytes();
+    }
+}
+
+/// A message that arrived, before it is judged.
+#[derive(Debug)]
+pub(crate) struct SdpArrived<'a> {
+    pub(crate) order: FieldOrder,
+    pub(crate) octets: Vec<u8>,
+    /// The STag that it invalidated.
+    pub(crate) invalidated: Option<u32>,
+    pub(crate) kept: &'a mut SdpKept,
+}
+
+impl SdpArrived<'_> {
+    pub(super) fn is(&self, wanted: Mid) -> bool {
+        mid(&self.octets, self.order) == Some(wanted)
+    }
+
+    /// The octet at this place of the draft's figures.
+    pub(super) fn octet(&self, figure: usize) -> u8 {
+        self.octets.get(self.order.place(figure..figure + 1).start).copied().unwrap_or(0)
+    }
+
+    pub(super) fn set_octet(&mut self, figure: usize, value: u8) {
+        let place = self.order.place(figure..figure + 1).start;
+        if let Some(octet) = self.octets.get_mut(place) {
+            *octet = value;
+        }
+    }
+
+    pub(super) fn word(&self, at: usize) -> u32 {
+        word(&self.octets, at)
+    }
+
+    pub(super) fn set_word(&mut self, at: usize, value: u32) {
+        set_word(&mut self.octets, at, value);
+    }
+
+    /// Remembers the STag of an advertisement of this MID.
+    pub(super) fn note(&mut self, mid: Mid) {
+        if self.is(mid) {
+            let stag = self.word(20);
+            self.kept.stags.push(stag);
+        }
+    }
+
+    /// Nothing of it counts but Bufs, MSeq and MSeqAck.
+    pub(super) fn ignore(&mut self) {
+        self.octets.truncate(16);
+        self.set_octet(2, 0);
+        self.set_octet(3, Mid::DATA.0);
+        self.set_word(4, 16);
+        self.invalidated = None;
+    }
+
+    /// It ends the connection.
+    pub(super) fn refuse(&mut self) {
+        match mid(&self.octets, self.order) {
+            // MajV.
+            Some(Mid::HELLO | Mid::HELLO_ACK) => self.set_octet(19, 0x12),
+            _ => self.set_octet(3, 0x0f),
+        }
+    }
+}
