@@ -9,6 +9,7 @@ mod portmap;
 mod proof;
 mod reactions;
 mod run;
+mod sdp;
 mod side;
 mod traffic;
 mod world;
