@@ -10,11 +10,11 @@
 
 use super::word::word_header;
 
-// No row fixes the least value: an invalid value without a rule of its own is a protocol violation (section 8.2.2).
 word_header! {
     RdmaRdCompl, RawRdmaRdCompl,
-    /// Octets fetched by RDMA Read for the oldest open SrcAvail, at least 1; payload of the SrcAvail not counted.
-    len = "Len", least 1, "at least 1", None
+    /// Octets fetched by RDMA Read for the oldest open SrcAvail; payload of the SrcAvail not counted. 0 where that payload was all of
+    /// it (SDP-6.3.7.1-3); whether it was, the message by itself does not say.
+    len = "Len"
 }
 
 #[cfg(test)]
@@ -23,8 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_moved_is_no_completion() {
-        let error = RdmaRdCompl::parse(&[0; 4], Figure).unwrap_err();
-        assert_eq!((error.field, error.offset, error.requirement), ("Len", 16, None));
+    fn nothing_may_be_left_to_be_read() {
+        assert_eq!(RdmaRdCompl::parse(&[0; 4], Figure), Ok((RdmaRdCompl { len: 0 }, &[][..])));
     }
 }
