@@ -100,8 +100,7 @@ impl Connection {
     /// The attempt ends: TCP is closed without a word.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.out.push_back(Output::Event(Event::Refused(refusal)));
-        self.end(true, None);
-        self.out.push_back(Output::Disconnect { abortive: true });
+        self.end(true, None, Some(true));
     }
 
     /// A message of the peer filled a Private Buffer: its first `octets`.
@@ -138,7 +137,8 @@ impl Connection {
         let Some(at) = self.ops.iter().position(|(id, _)| *id == op) else { return };
         let Some((_, what)) = self.ops.remove(at).filter(|_| !self.is_over()) else { return };
         if !ok {
-            return self.begin_abort(now, None);
+            // The LLP connection is not valid: nothing more is said on it (section 8.2.2).
+            return self.lose();
         }
         match what {
             Op::Payload => self.source.flown(),
@@ -156,7 +156,7 @@ impl Connection {
                 }
             }
             Op::DisConn => self.dis_conn_sent(now),
-            Op::AbortConn => self.hang_up(),
+            Op::AbortConn => self.take_down(),
         }
         self.advance();
         self.watch_for_deadlock(now);
@@ -173,7 +173,7 @@ impl Connection {
             Phase::Open | Phase::Over => None,
         };
         self.out.extend(refusal.map(|refusal| Output::Event(Event::Refused(refusal))));
-        self.end(!self.close.is_graceful(), None);
+        self.end(!self.close.is_graceful(), None, None);
     }
 
     /// The time that [`poll_timeout`](Self::poll_timeout) named has come.

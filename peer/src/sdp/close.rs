@@ -12,7 +12,7 @@ pub(super) struct Closing {
     asked: bool,
     /// MSeq of this side's DisConn.
     pub(super) sent: Option<u32>,
-    /// The RNIC has sent it.
+    /// The RNIC has sent it, or the peer says that it has it.
     out: bool,
     /// The peer's DisConn came.
     received: bool,
@@ -38,9 +38,14 @@ impl Closing {
         self.asked
     }
 
-    /// Section 8.2.1, step 4: DisConn came, and nobody said AbortConn. This side's own DisConn is out, too.
+    /// Section 8.2.1, steps 4 and R3: DisConn came, and nobody said AbortConn. This side's own DisConn is out, too.
     pub(super) fn is_graceful(&self) -> bool {
-        self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.sent.is_some()
+        self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.out
+    }
+
+    /// The peer has seen everything up to here.
+    pub(super) fn acknowledged(&mut self, mseq_ack: u32) {
+        self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));
     }
 
     pub(super) fn over(&mut self, graceful: bool) {
@@ -65,13 +70,17 @@ impl Connection {
     }
 
     /// The peer's DisConn (section 8.2.1).
-    pub(super) fn dis_conn(&mut self, now: Instant, mseq_ack: u32) {
+    pub(super) fn dis_conn(&mut self, now: Instant, mseq_ack: u32) -> Result<(), Violation> {
+        if let Some(octets) = self.sink.due() {
+            return Err(Violation::Owed(octets));
+        }
         self.close.received = true;
         self.close.ends = self.close.sent.is_none_or(|own| !super::credits::reached(mseq_ack, own));
         self.sink.end(&mut self.out);
         self.out.push_back(Output::Event(Event::PeerClosed));
         self.close.deadline = self.close.sent.map(|_| now + self.settings.close_timeout);
         self.hang_up_when_done(now);
+        Ok(())
     }
 
     /// The RNIC has sent this side's DisConn.
@@ -100,15 +109,13 @@ impl Connection {
 
     fn finish_close(&mut self) {
         self.advance();
-        self.end(false, None);
-        self.out.push_back(Output::Disconnect { abortive: false });
+        self.end(false, None, Some(false));
     }
 
     /// The peer's AbortConn.
     pub(super) fn abort_conn(&mut self) {
         self.close.aborted = true;
-        self.end(true, None);
-        self.out.push_back(Output::Disconnect { abortive: true });
+        self.end(true, None, Some(true));
     }
 
     /// Abortive close (section 8.2.2): behind a DisConn it takes an AbortConn, otherwise TCP ends at once.
@@ -129,8 +136,20 @@ impl Connection {
     /// Ends TCP abortively.
     pub(super) fn hang_up(&mut self) {
         let violation = self.close.aborting.flatten();
-        self.end(true, violation);
-        self.out.push_back(Output::Disconnect { abortive: true });
+        self.end(true, violation, Some(true));
+    }
+
+    /// AbortConn is out: TCP ends in the ordinary way (SDP-8.2.2-13), so that the peer gets it; but not while a Read may still fill
+    /// a receive.
+    pub(super) fn take_down(&mut self) {
+        let violation = self.close.aborting.flatten();
+        self.end(true, violation, Some(self.sink.is_reading()));
+    }
+
+    /// The LLP connection failed.
+    pub(super) fn lose(&mut self) {
+        self.close.aborting.get_or_insert(None);
+        self.hang_up();
     }
 
     /// No progress while closing.

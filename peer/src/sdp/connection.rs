@@ -98,8 +98,8 @@ pub struct Connection {
     pub(super) peer_max_adverts: u16,
     /// A send that the RNIC could not register.
     pub(super) unregistered: Option<SendId>,
-    /// The RNIC could not register a receive: none is advertised until one ended.
-    pub(super) sinks_refused: bool,
+    /// The RNIC could not register a receive when so many had ended: none is advertised until another one has.
+    pub(super) sinks_refused: Option<u64>,
     pub(super) nudge: Nudge,
     pub(super) moved_out: Moved,
     pub(super) moved_in: Moved,
@@ -165,7 +165,7 @@ impl Connection {
             close: Closing::default(),
             peer_max_adverts: 1,
             unregistered: None,
-            sinks_refused: false,
+            sinks_refused: None,
             nudge: Nudge::new(role),
             moved_out: Moved::default(),
             moved_in: Moved::default(),
@@ -443,11 +443,13 @@ impl Connection {
         }
     }
 
-    /// Ends everything that was posted, and tells the user.
-    pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>) {
+    /// Ends everything that was posted, and tells the user. `disconnect`: TCP is to be ended; by a reset. That comes first: until
+    /// then a Read may fill a receive, which is the user's again when its end is told.
+    pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {
             return;
         }
+        self.out.extend(disconnect.map(|abortive| Output::Disconnect { abortive }));
         let opened = matches!(self.phase, Phase::Open);
         self.phase = Phase::Over;
         self.control.clear();

@@ -1,6 +1,6 @@
 //! What each message of the peer does.
 
-use weft_core::wire::sdp::{Body, Message, Mid, Mode};
+use weft_core::wire::sdp::{Body, Message, Mid, Mode, RawBsdh, RawHeader};
 
 use super::connection::{Arrival, Connection, Phase};
 use super::moved::is_answer;
@@ -28,13 +28,25 @@ impl Connection {
         if !self.is_open() {
             return Ok(());
         }
+        if let Some((raw, _)) = RawBsdh::read(octets, self.order).filter(|(raw, _)| raw.mid().is_experimental()) {
+            // Not of the draft, and not forbidden (Figure 3): it counts as a message, and means nothing.
+            self.free_buffer(buffer);
+            let mseq_ack = raw.mseq_ack.get();
+            self.credits.header(raw.bufs.get(), raw.mseq.get(), mseq_ack, false)?;
+            self.source.acknowledged(mseq_ack);
+            self.close.acknowledged(mseq_ack);
+            self.over_and_done(mseq_ack, true);
+            return Ok(());
+        }
         let message = Message::parse(octets, self.order).map_err(Violation::Malformed)?;
         let mid = message.mid();
         let payload = message.body.payload();
         let update = mid == Mid::DATA && payload.is_empty();
         self.credits.header(message.bufs, message.mseq, message.mseq_ack, update)?;
         self.source.acknowledged(message.mseq_ack);
-        if matches!(mid, Mid::HELLO | Mid::HELLO_ACK) || self.close.has_received() && !payload.is_empty() {
+        self.close.acknowledged(message.mseq_ack);
+        let ended = self.close.has_received() && (!payload.is_empty() || matches!(mid, Mid::SRC_AVAIL | Mid::DIS_CONN));
+        if ended || matches!(mid, Mid::HELLO | Mid::HELLO_ACK) {
             return Err(Violation::OutOfPlace(mid));
         }
         if message.flags.oob_pend {
@@ -50,13 +62,18 @@ impl Connection {
         self.body(now, &message, arrival, place)?;
         let moved = if is_answer(mid) { &mut self.moved_out } else { &mut self.moved_in };
         moved.note(&message.body, place.2);
-        self.has_seen(message.mseq_ack);
+        self.over_and_done(message.mseq_ack, payload.is_empty());
+        Ok(())
+    }
+
+    /// A message has done what it does. `empty`: it had no payload.
+    fn over_and_done(&mut self, mseq_ack: u32, empty: bool) {
+        self.has_seen(mseq_ack);
         // The peer has to send none with payload now (sections 11.2 and 11.3).
-        if self.credits.frozen.is_some() && payload.is_empty() {
+        if self.credits.frozen.is_some() && empty {
             self.pool.make_up(&mut self.out);
             self.credits.posted = self.pool.posted();
         }
-        Ok(())
     }
 
     fn body(
@@ -91,7 +108,6 @@ impl Connection {
             }
             Body::RdmaWrCompl(header) => {
                 self.sink.write_completed(header.len, arrival.invalidated, &mut self.out)?;
-                self.sinks_refused = false;
                 // It is about the half that this side sends on (C20).
                 let combined = self.source.mode == Mode::Combined;
                 if message.flags.req_pipe && combined && self.settings.policy.follows_hints {
@@ -115,7 +131,7 @@ impl Connection {
                 let size = self.resize.acknowledged(header.act_sz)?;
                 self.out.push_back(Output::Event(Event::Resized(size)));
             }
-            Body::DisConn => self.dis_conn(now, message.mseq_ack),
+            Body::DisConn => self.dis_conn(now, message.mseq_ack)?,
             Body::AbortConn => self.abort_conn(),
             // Socket duplication is not there yet; that is no fault of the peer.
             Body::SuspComm(_) => self.begin_abort(now, None),

@@ -190,7 +190,10 @@ impl Connection {
         if !self.credits.allow(false) {
             return false;
         }
-        if let Some(act_sz) = self.resize.answer.filter(|_| !self.pool.has_smaller()) {
+        // A message larger than a buffer that is advertised would spill over into the next, which may be advertised, too
+        // (section 9.5.1): the answer waits until the peer is done with such.
+        let fits = |size: u32| !self.pool.has_smaller() && !self.sink.advertises_up_to(size);
+        if let Some(act_sz) = self.resize.answer.filter(|size| fits(*size)) {
             self.resize.answer = None;
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
             return true;
@@ -266,10 +269,12 @@ impl Connection {
     /// A SinkAvail, if a receive wants one; with `payload`, octets of the other half, it is a Transaction (section 9.4).
     fn advertise_sink(&mut self, room: Room, payload: Option<(u64, u64)>, register: Register<'_>) -> bool {
         let policy = self.settings.policy;
-        if self.sinks_refused || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
+        let refused = self.sinks_refused == Some(self.sink.ends);
+        if refused || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
             return false;
         }
-        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15); larger ones are posted before.
+        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). Where that grows the new one counts at
+        // once, which leaves less to be advertised: ChRcvBufAck would wait for what is.
         let least = policy.sink_threshold.max(u64::from(self.pool.size()));
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !self.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
@@ -277,7 +282,7 @@ impl Connection {
         }
         let Some((receive, len)) = self.sink.advertisable(least) else { return false };
         let Some(region) = register(Exposed::Sink { receive, len }) else {
-            self.sinks_refused = true;
+            self.sinks_refused = Some(self.sink.ends);
             return false;
         };
         let piece = payload.and_then(|(start, len)| self.source.piece(start, len));

@@ -25,10 +25,13 @@ pub enum Violation {
         /// MSeq sent last.
         sent: u32,
     },
-    /// A message that has no place here: Hello twice, something other than HelloAck first, data behind DisConn,
+    /// A message that has no place here: Hello twice, something other than HelloAck first, data or another DisConn behind DisConn,
     /// ChRcvBuf in front of the answer to the last one.
     #[error("{0} is out of place")]
     OutOfPlace(Mid),
+    /// DisConn before all that was posted is out (section 8.2.1, step 1).
+    #[error("DisConn while {0} octets are owed")]
+    Owed(u64),
     /// A message that the Mode of the half-connection does not allow.
     #[error("{mid} in {mode} Mode")]
     Mode {
@@ -97,6 +100,8 @@ impl Violation {
             Violation::Malformed(error) => error.requirement.unwrap_or(requirement!("SDP-8.2.2-11")),
             Violation::Sequence { .. } => requirement!("SDP-6.1.5-2"),
             Violation::AheadOfSent { .. } => requirement!("SDP-6.1.6-1"),
+            Violation::OutOfPlace(Mid::DATA | Mid::SRC_AVAIL | Mid::SINK_AVAIL) => requirement!("SDP-8.2.1-9"),
+            Violation::Owed(_) => requirement!("SDP-8.2.1-5"),
             Violation::OutOfPlace(_)
             | Violation::Unmatched(_)
             | Violation::Unacknowledged(_)

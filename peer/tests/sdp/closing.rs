@@ -1,11 +1,12 @@
 //! DisConn, AbortConn and the end of TCP (section 8.2).
 
 use weft_core::coverage::{By, Proof};
-use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId};
+use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId, SrcAvailAnswer, Violation};
 
 use crate::bench::Bench;
 use crate::host::Item;
 use crate::shows;
+use crate::wire::src_ah;
 
 const DIS_CONN: u8 = 2;
 const ABORT_CONN: u8 = 3;
@@ -110,7 +111,7 @@ fn an_abort_behind_dis_conn_says_so_and_any_other_is_mute() {
     shows!(proof:
         "SDP-8.2.2-2" => matches!(&before.make_vec()[..], [Item::Message { octets, .. }] if octets[3] == ABORT_CONN);
         "SDP-14.2-1" => matches!(&after[0], Item::Message { solicited: true, .. });
-        "SDP-8.2.2-13" => after[1..] == [Item::Reset];
+        "SDP-8.2.2-13" => after[1..] == [Item::Fin];
     );
 }
 
@@ -165,4 +166,94 @@ fn crossed_dis_conns_end_gracefully() {
     bench.wait();
     assert_eq!(bench.all(), [Item::Fin]);
     assert_eq!(closed(&bench.events()), Some(true));
+}
+
+/// What the connection ended with.
+fn violation(bench: &mut Bench) -> Option<Violation> {
+    bench.events().into_iter().find_map(|event| match event {
+        Event::Closed { violation, .. } => violation,
+        _ => None,
+    })
+}
+
+#[test]
+fn dis_conn_comes_once_and_behind_everything() {
+    const SRC_AVAIL: u8 = 0xfe;
+    let mut proof = Proof::new(By::Test);
+    let mut unread = bench();
+    unread.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+    unread.hear(DIS_CONN, &[]);
+    let mut owed = Bench::new(Policy { answer: SrcAvailAnswer::SendSm, ..crate::POLICY }, 16, 50);
+    owed.receive(1, 200);
+    owed.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+    assert_eq!(owed.mids(), [4], "SendSm");
+    owed.hear(0xff, &[2; 40]);
+    owed.hear(DIS_CONN, &[]);
+    shows!(proof:
+        "SDP-8.2.1-5" => [&mut unread, &mut owed].map(violation) == [Some(Violation::Owed(90)), Some(Violation::Owed(50))];
+    );
+    let behind = |mid, rest: &[u8]| {
+        let mut bench = bench();
+        bench.hear(DIS_CONN, &[]);
+        bench.hear(mid, rest);
+        violation(&mut bench).map(|violation| violation.requirement().as_str())
+    };
+    shows!(proof:
+        "SDP-8.2.1-9" => behind(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat()) == Some("SDP-8.2.1-9");
+        "SDP-8.2.1-7" => behind(DIS_CONN, &[]).is_some();
+    );
+    assert_eq!(behind(0xff, &[]), None, "an update");
+}
+
+/// Step R3 of section 8.2.1: DisConn has completed without error, or the peer says that it has it.
+#[test]
+fn a_close_is_graceful_when_the_own_dis_conn_went_out() {
+    let end = |acknowledged, completed: Option<bool>| {
+        let mut bench = bench();
+        bench.host.machine.shut_down();
+        bench.host.run(bench.now);
+        let op = bench.host.completions.pop_front().unwrap();
+        bench.hear_so(0, DIS_CONN, acknowledged, &[], None);
+        if let Some(ok) = completed {
+            bench.host.machine.handle_completed(bench.now, op, ok);
+            bench.host.run(bench.now);
+        }
+        bench.host.arrive(bench.now, Item::Fin);
+        closed(&bench.events())
+    };
+    assert_eq!(end(0, None), Some(false));
+    assert_eq!(end(0, Some(false)), Some(false));
+    assert_eq!(end(0, Some(true)), Some(true));
+    assert_eq!(end(1, None), Some(true));
+}
+
+#[test]
+fn an_abort_conn_that_fails_ends_the_connection_at_once() {
+    let mut bench = bench();
+    bench.host.machine.shut_down();
+    assert_eq!(bench.mids(), [DIS_CONN]);
+    bench.host.machine.abort(bench.now);
+    bench.host.run(bench.now);
+    let op = bench.host.completions.pop_front().unwrap();
+    bench.host.machine.handle_completed(bench.now, op, false);
+    assert!(bench.is_aborted());
+    assert_eq!(bench.host.machine.poll_timeout(), None);
+}
+
+/// Until TCP ends a Read may fill the receive: its end is told behind that (asserted by the host).
+#[test]
+fn a_receive_that_is_being_read_into_ends_behind_tcp() {
+    for shut_down in [false, true] {
+        let mut bench = Bench::new(crate::POLICY, 16, 50);
+        bench.receive(1, 200);
+        if shut_down {
+            bench.host.machine.shut_down();
+        }
+        bench.hear(0xfe, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+        assert!(bench.all().iter().any(|item| matches!(item, Item::ReadRequest { .. })));
+        bench.host.machine.abort(bench.now);
+        let aborted = Event::Received { receive: ReceiveId(1), octets: 10, urgent: false, end: ReceiveEnd::Aborted };
+        assert_eq!(bench.all().last(), Some(&Item::Reset));
+        assert!(bench.events().contains(&aborted));
+    }
 }

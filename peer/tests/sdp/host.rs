@@ -161,6 +161,10 @@ impl Host {
                 assert!(self.regions.remove(&stag).is_some(), "STag {stag:#x} was given up before");
             }
             Output::Event(event) => {
+                if let Event::Received { receive, .. } = event {
+                    let reads = |(read, _): &(ReceiveId, u64)| *read == receive;
+                    assert!(self.gone || !self.reads.values().any(reads), "a Read may still fill {receive:?}");
+                }
                 if let Event::Sent { send, .. } = event {
                     let exposed =
                         |region: &Registered| matches!(region.exposed, Exposed::Source(piece) if piece.send == send);

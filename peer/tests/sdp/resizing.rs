@@ -83,3 +83,28 @@ fn the_requester_sends_smaller_messages_at_once_and_larger_ones_later() {
     bench.hear(CH_RCV_BUF_ACK, &word(116));
     assert!(bench.is_aborted());
 }
+
+/// A message larger than an advertised buffer would spill over into the next one: a larger size is acknowledged when no SinkAvail is
+/// out that is not larger still.
+#[test]
+fn a_larger_size_waits_for_the_sink_avails_that_it_would_not_fit_into() {
+    let answers = |advertised: u64| {
+        let mut bench = pipelined(POLICY);
+        bench.receive(1, advertised);
+        assert_eq!(mids(&mut bench), [0xfd]);
+        bench.hear(CH_RCV_BUF, &word(500));
+        let mut answers = Vec::new();
+        for _ in 0..16 {
+            bench.hear(0xff, &[]);
+            answers.extend(bench.said().iter().filter(|said| said.mid == CH_RCV_BUF_ACK).map(|said| said.word(0)));
+        }
+        let before = answers.len();
+        bench.receive(2, 400);
+        bench.hear(0x05, &word(10));
+        answers.extend(bench.said().iter().filter(|said| said.mid == CH_RCV_BUF_ACK).map(|said| said.word(0)));
+        assert_eq!(answers, [500]);
+        before
+    };
+    assert_eq!(answers(500), 0);
+    assert_eq!(answers(501), 1);
+}

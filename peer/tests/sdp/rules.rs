@@ -1,9 +1,11 @@
 //! A peer that breaks the rules: the machine stays within its bounds, and ends the connection where going on would harm the user.
 
-use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, SrcAvailAnswer};
+use weft_core::wire::sdp::{FieldOrder, Message, Mode};
+use weft_peer::sdp::{Event, Half, Policy, ReceiveEnd, ReceiveId, Settings, SrcAvailAnswer};
 
+use crate::bench::Bench;
 use crate::host::Item;
-use crate::wire::{src_ah, word};
+use crate::wire::{HELLO, Hello, message, src_ah, word};
 use crate::zcopy::{
     DATA, POLICY, RDMA_RD_COMPL, RDMA_WR_COMPL, SEND_SM, SINK_AVAIL, SRC_AVAIL, SRC_AVAIL_CANCEL, bench, pipelined,
     received, serve_read,
@@ -165,4 +167,64 @@ fn a_susp_comm_is_no_violation() {
     bench.hear(SUSP_COMM, &[word(0), word(7001 << 16 | 1)].concat());
     assert!(bench.is_aborted());
     assert_eq!(bench.events().pop(), Some(Event::Closed { graceful: false, violation: None }));
+}
+
+/// Figure 3 has MIDs for experiments, without a meaning: such a message counts, and does nothing.
+#[test]
+fn a_message_of_an_experiment_is_passed_over() {
+    for mid in [0x40, 0x7f] {
+        let mut bench = bench(POLICY);
+        bench.receive(1, 10);
+        bench.hear(mid, &[1, 2, 3]);
+        bench.hear(DATA, &[9]);
+        assert_eq!(bench.events(), [received(1, 1, ReceiveEnd::More)]);
+        bench.send(1, 1);
+        assert_eq!(bench.said()[0].mseq_ack, 2);
+    }
+    for mid in [0x0f, 0x3f, 0x80] {
+        let mut bench = bench(POLICY);
+        bench.hear(mid, &[]);
+        assert!(bench.is_aborted());
+    }
+}
+
+/// This side's SinkAvails are all that the peer keeps: octets above the threshold go as Data.
+#[test]
+fn own_sink_avails_do_not_keep_octets_back() {
+    let settings = Settings { recv_size: 64, policy: POLICY, ..Settings::default() };
+    let mut bench = Bench::with(settings, Hello { max_adverts: 1, local: 200, ..HELLO });
+    bench.hear(0x07, &word(4));
+    bench.receive(1, 1000);
+    assert_eq!(bench.mids(), [SINK_AVAIL]);
+    bench.send(1, 150);
+    assert_eq!(bench.mids(), [DATA]);
+    bench.host.machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
+    bench.send(2, 150);
+    assert_eq!(bench.mids(), [0x07, DATA]);
+}
+
+/// A receive that could not be registered: the next one is tried when it has ended, however it did.
+#[test]
+fn a_sink_avail_is_tried_again_when_a_receive_ended() {
+    let mut bench = pipelined(POLICY);
+    bench.host.no_memory = true;
+    bench.receive(1, 1000);
+    assert_eq!(bench.mids(), []);
+    bench.host.no_memory = false;
+    bench.hear(DATA, &[1]);
+    assert_eq!(bench.events(), [received(1, 1, ReceiveEnd::More)]);
+    bench.receive(2, 1000);
+    assert_eq!(bench.mids(), [SINK_AVAIL]);
+}
+
+/// Section 6.3.7.1: of a SrcAvail whose payload is all of it nothing is read, and the RdmaRdCompl says so.
+#[test]
+fn a_src_avail_whose_payload_is_all_of_it_is_completed_with_nothing() {
+    let mut bench = bench(POLICY);
+    bench.receive(1, 100);
+    bench.hear(SRC_AVAIL, &[src_ah(10, 7, 0), vec![1; 10]].concat());
+    let said = bench.said();
+    assert_eq!((said[0].mid, &said[0].rest[..], said[0].invalidate), (RDMA_RD_COMPL, &[0; 4][..], Some(7)));
+    let octets = message(16, 0, RDMA_RD_COMPL, 1, 1, &said[0].rest);
+    assert!(Message::parse(&octets, FieldOrder::Figure).is_ok());
 }

@@ -50,6 +50,8 @@ impl World {
     /// Delivers the next item that `from` sent; `false` when there is none.
     pub(crate) fn deliver(&mut self, from: usize) -> bool {
         let Some(item) = self.wires[from].pop_front() else { return false };
+        // Whatever went out before TCP ended has completed.
+        while item == Item::Fin && self.complete(1 - from) {}
         self.hosts[1 - from].arrive(self.now, item);
         self.load(1 - from);
         true

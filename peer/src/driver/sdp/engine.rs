@@ -197,7 +197,13 @@ impl Engine {
             }
             Output::Withdraw { stag } => self.withdraw(stag),
             Output::Event(event) => self.event(event),
-            Output::Disconnect { abortive } => self.hang_up = Some(abortive),
+            Output::Disconnect { abortive } => {
+                self.hang_up = Some(abortive);
+                if abortive {
+                    // What the RNIC still places would come into memory that is the reader's from here on.
+                    let _ = self.device.destroy_qp(self.qp);
+                }
+            }
         }
         Ok(())
     }

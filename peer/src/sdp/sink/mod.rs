@@ -58,6 +58,8 @@ pub(super) struct Sink {
     /// The user wants Combined Mode, and this side is Master of Buffered.
     pub(super) wants_combined: bool,
     receives: VecDeque<Receive>,
+    /// Receives that have ended.
+    pub(super) ends: u64,
     held: VecDeque<Held>,
     sources: VecDeque<RemoteSource>,
     /// Octets that are to come as Data because of SendSms.
@@ -81,6 +83,7 @@ impl Sink {
             mode: Mode::Combined,
             wants_combined: false,
             receives: VecDeque::new(),
+            ends: 0,
             held: VecDeque::new(),
             sources: VecDeque::new(),
             owed: 0,
@@ -205,6 +208,7 @@ impl Sink {
 
     fn end_front(&mut self, urgent: bool, end: ReceiveEnd, out: &mut VecDeque<Output>) {
         if let Some(Receive { receive, filled, .. }) = self.receives.pop_front() {
+            self.ends += 1;
             out.push_back(Output::Event(Event::Received { receive, octets: filled, urgent, end }));
         }
     }
@@ -215,6 +219,18 @@ impl Sink {
             receive.canceled = true;
         }
         self.revoke_advertised();
+    }
+
+    /// Octets that the peer owes: advertised by SrcAvails and not read, or asked for by SendSms. `None` when it owes nothing, not even
+    /// to hear that all was read.
+    pub(super) fn due(&self) -> Option<u64> {
+        let unread: u64 = self.sources.iter().map(RemoteSource::left).sum();
+        (self.owed > 0 || !self.sources.is_empty()).then_some(self.owed + unread)
+    }
+
+    /// A Read is under way.
+    pub(super) fn is_reading(&self) -> bool {
+        self.reading.is_some()
     }
 
     /// The peer's DisConn: no more will come, and SinkAvails are canceled (section 8.2.1).

@@ -21,6 +21,13 @@ pub(in super::super) struct RemoteSource {
     touched: bool,
 }
 
+impl RemoteSource {
+    /// Octets that are not read.
+    pub(super) fn left(&self) -> u64 {
+        self.left.into()
+    }
+}
+
 /// A read that is under way: of the oldest SrcAvail into the oldest receive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {

@@ -28,6 +28,12 @@ impl Sink {
         self.receives.front().is_some_and(|receive| receive.advertised.is_some())
     }
 
+    /// A receive of at most so many octets is advertised.
+    pub(in super::super) fn advertises_up_to(&self, octets: u32) -> bool {
+        let mut advertised = self.receives.iter().take_while(|receive| receive.advertised.is_some());
+        advertised.any(|receive| receive.advertised_len() <= octets)
+    }
+
     /// SrcAvails that are not Processed.
     pub(in super::super) fn sources(&self) -> usize {
         self.sources.len()

@@ -53,7 +53,6 @@ impl Source {
             if room.adverts > 0 && self.open.len() < policy.src_avails {
                 return Plan::SrcAvail { start, len: src_avail_len(ordinary, policy), payload: 0 };
             }
-            return Plan::Nothing;
         }
         // After a SrcAvail no payload until all are Processed (sections 11.2 and 11.3).
         if !self.open.is_empty() || !self.writing.is_empty() {
@@ -64,13 +63,11 @@ impl Source {
             let fits = payload_room(Mid::SRC_AVAIL, room);
             // Something has to be left to be read.
             let payload = policy.src_avail_payload.max(1).min(fits).min(len - 1);
-            if room.adverts == 0 {
-                return Plan::Nothing;
-            }
-            if payload > 0 {
+            if payload > 0 && room.adverts > 0 {
                 return Plan::SrcAvail { start, len, payload };
             }
         }
+        // Bcopy suits always, and is all there is where this side's SinkAvails are as many as the peer keeps.
         self.data(start, item.end - start, room)
     }
 

@@ -39,7 +39,8 @@ impl Source {
     ) -> Result<(), Violation> {
         let mid = Mid::RDMA_RD_COMPL;
         let oldest = self.open.front_mut().ok_or(Violation::Unmatched(mid))?;
-        if len == 0 || len > oldest.left {
+        // None are left of one whose payload was all of it (SDP-6.3.7.1-3).
+        if len > oldest.left || len == 0 && oldest.left > 0 {
             return Err(Violation::Length { mid, found: len, left: oldest.left });
         }
         let (expected, whole) = (oldest.stag, len == oldest.left);
