@@ -73,7 +73,7 @@ pub enum RunError {
 /// How a run is done, beside what is run. The default is one case after the other, into the store in the run's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// Cases that are run at a time where the target's links are virtual; 0 counts as 1, and other targets have one.
+    /// Cases at a time where the target is one of weft's own; any other has one. 0: as many as are good for the target.
     pub jobs: usize,
     /// The results store by its URL, instead of the file in the run's folder.
     pub store: Option<String>,
@@ -124,7 +124,7 @@ pub async fn run_with(
     }
     store.set_status(&run.id, RunStatus::Running).await?;
 
-    let jobs = if live.is_virtual() { schedule.jobs.max(1) } else { 1 };
+    let jobs = live.jobs(schedule.jobs);
     let target = Arc::new(target);
     let known = suites.clone();
     let site = case::Site {

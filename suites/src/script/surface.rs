@@ -28,7 +28,6 @@
 //! are stretched by the target's time scale. Two `send`s go behind each other; one with `cuts` goes in pieces.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use mlua::{Lua, Table, UserData, UserDataMethods, Value};
 use tokio::sync::Mutex;
@@ -39,9 +38,6 @@ use super::message;
 use super::options::{self, Reader};
 use crate::stage::{ReplyFields, Stage};
 use crate::target::Target;
-
-/// How long `t:start_up` waits at least between Reply and first FPDU: some targets lose what arrives right behind their Reply.
-const SETTLE: Duration = Duration::from_millis(200);
 
 /// `t`.
 pub(super) struct Tester {
@@ -90,7 +86,10 @@ impl UserData for Tester {
                     stage.send(number, &request, at.as_ref()).await.map_err(mlua::Error::external)?;
                     let reply =
                         stage.expect_reply(number, &expectation, &wanted).await.map_err(mlua::Error::external)?;
-                    stage.pause(target.settle.max(SETTLE)).await;
+                    // Some targets lose what arrives right behind their Reply; see `settle_ms`.
+                    if !target.settle.is_zero() {
+                        stage.pause(target.settle).await;
+                    }
                     (number, reply)
                 };
                 Ok((Connection { stage, target, requirements, number }, message::reply_table(&lua, &reply)?))

@@ -118,9 +118,15 @@ impl Live {
         Ok(address)
     }
 
-    /// Time costs nothing on its links, and cases do not disturb each other.
-    pub(crate) fn is_virtual(&self) -> bool {
-        matches!(self.reach, Reach::Virtual(_))
+    /// How many cases are run at a time when `asked` are wanted, or nobody said (0). On weft's own targets cases do not disturb each
+    /// other; over TCP each spends its time waiting. What else has to be told from chance has one.
+    pub(crate) fn jobs(&self, asked: usize) -> usize {
+        match self.reach {
+            Reach::Virtual(_) => asked.max(1),
+            Reach::BuiltinTcp { .. } if asked == 0 => TCP_JOBS,
+            Reach::BuiltinTcp { .. } => asked,
+            Reach::Tcp(_) => 1,
+        }
     }
 
     /// A link of its own for one case, to this service where the target has several; its clock begins now.
@@ -141,6 +147,8 @@ impl Live {
     }
 }
 
+/// Cases at a time over loopback TCP.
+const TCP_JOBS: usize = 8;
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Serves one client to its end.
