@@ -55,6 +55,18 @@ impl Bench {
         Bench { host, now, mseq: 0, heard: 0, bufs: ack.bufs }
     }
 
+    /// The same as Accepting Peer.
+    pub(crate) fn accepting(settings: Settings, hello: Hello) -> Self {
+        let now = Instant::ORIGIN;
+        let settings = Settings { profile: Profile::Bare, ..settings };
+        let mut host = Host::new(Connection::accept(now, settings));
+        host.arrive(now, Item::Streaming(hello.octets()));
+        assert!(host.machine.is_open());
+        host.outgoing.clear();
+        host.events.clear();
+        Bench { host, now, mseq: 0, heard: 0, bufs: hello.bufs }
+    }
+
     /// The peer's next message.
     pub(crate) fn hear(&mut self, mid: u8, rest: &[u8]) {
         self.hear_so(0, mid, self.heard, rest, None);
@@ -125,7 +137,8 @@ impl Bench {
     }
 }
 
-fn said(item: Item) -> Option<Said> {
+/// A message, taken apart; `None` for anything else.
+pub(crate) fn said(item: Item) -> Option<Said> {
     let Item::Message { octets, solicited, invalidate } = item else { return None };
     let word = |at: usize| u32::from_be_bytes(octets[at..at + 4].try_into().unwrap());
     assert_eq!(word(4) as usize, octets.len(), "Len");

@@ -83,6 +83,11 @@ impl Host {
         self.regions.len()
     }
 
+    /// The peer may still reach what this STag names.
+    pub(crate) fn exposes(&self, stag: u32) -> bool {
+        self.regions.contains_key(&stag)
+    }
+
     /// Private Buffers that are posted.
     pub(crate) fn posted(&self) -> usize {
         self.posted.len()

@@ -16,6 +16,8 @@ pub(crate) struct World {
     pub(crate) wires: [VecDeque<Item>; 2],
     /// All messages that each side sent, Hello in front, whole.
     pub(crate) sent: [Vec<Vec<u8>>; 2],
+    /// All that went over the link, with the side that sent it, where it is kept.
+    pub(crate) log: Option<Vec<(usize, Item)>>,
     /// All that is sent is printed.
     pub(crate) verbose: bool,
     pub(crate) order: FieldOrder,
@@ -26,7 +28,7 @@ impl World {
         let (now, order) = (Instant::ORIGIN, connecting.order);
         let hosts = [Connection::connect(now, connecting), Connection::accept(now, accepting)].map(Host::new);
         let mut world =
-            World { now, hosts, wires: Default::default(), sent: Default::default(), verbose: false, order };
+            World { now, hosts, wires: Default::default(), sent: Default::default(), log: None, verbose: false, order };
         for side in 0..2 {
             world.hosts[side].run(now);
             world.load(side);
@@ -42,6 +44,9 @@ impl World {
             }
             if let Item::Message { octets, .. } | Item::Streaming(octets) = &item {
                 self.sent[side].push(octets.clone());
+            }
+            if let Some(log) = &mut self.log {
+                log.push((side, item.clone()));
             }
             self.wires[side].push_back(item);
         }
