@@ -5,6 +5,7 @@
 mod bcopy;
 mod bench;
 mod closing;
+mod ends;
 mod figures;
 mod formats;
 mod heard;
@@ -14,6 +15,7 @@ mod modes;
 mod random;
 mod resizing;
 mod rules;
+mod setup;
 mod startup;
 mod talk;
 mod wire;
