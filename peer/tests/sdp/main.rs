@@ -13,13 +13,16 @@ mod host;
 mod model;
 mod modes;
 mod random;
+mod reading;
 mod resizing;
+mod revoking;
 mod rules;
 mod setup;
 mod startup;
 mod talk;
 mod wire;
 mod world;
+mod writing;
 mod zcopy;
 
 use weft_peer::sdp::{Policy, SrcAvailAnswer};
