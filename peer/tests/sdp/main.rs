@@ -4,6 +4,7 @@
 
 mod bcopy;
 mod bench;
+mod buffers;
 mod closing;
 mod ends;
 mod figures;
@@ -19,7 +20,9 @@ mod revoking;
 mod rules;
 mod setup;
 mod startup;
+mod tables;
 mod talk;
+mod urgent;
 mod wire;
 mod world;
 mod writing;
