@@ -22,6 +22,7 @@ mod setup;
 mod startup;
 mod tables;
 mod talk;
+mod transitions;
 mod urgent;
 mod wire;
 mod world;
