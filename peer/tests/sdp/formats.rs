@@ -178,10 +178,13 @@ fn advertisements_and_their_completions() {
     );
 }
 
-/// What moved by RDMA, with the STag and the number of octets.
-fn moved(talk: &Talk) -> (Vec<(u32, usize)>, Vec<(u32, u32)>) {
+/// STag and number of octets.
+type Moved = Vec<(u32, u32)>;
+
+/// What moved by RDMA: written, and read.
+fn moved(talk: &Talk) -> (Moved, Moved) {
     let write = |item: &Item| match item {
-        Item::Write { stag, octets, .. } => Some((*stag, octets.len())),
+        Item::Write { stag, octets, .. } => Some((*stag, octets.len() as u32)),
         _ => None,
     };
     let read = |item: &Item| match item {
@@ -202,10 +205,10 @@ fn what_moves_by_rdma_is_what_was_advertised() {
     shows!(proof:
         "SDP-6.3.2.3-2" => all(&reads, |(stag, _)| stags(0xfe).contains(stag));
         "SDP-6.3.3.3-2" => all(&writes, |(stag, _)| stags(0xfd).contains(stag));
-        "SDP-6.3.6.1-1" => sum(5) == writes.iter().map(|(_, len)| *len as u64).sum::<u64>();
+        "SDP-6.3.6.1-1" => sum(5) == writes.iter().map(|(_, len)| u64::from(*len)).sum::<u64>();
         "SDP-6.3.7.1-1" => sum(6) == reads.iter().map(|(_, len)| u64::from(*len)).sum::<u64>();
         // The only ways for 100 octets and more.
-        "SDP-6.3.4-1" => all(talk.of(5), |said| writes.iter().any(|(_, len)| *len as u32 == said.word(0)))
+        "SDP-6.3.4-1" => all(talk.of(5), |said| writes.iter().any(|(_, len)| *len == said.word(0)))
             && all(talk.of(6), |said| reads.iter().any(|(_, len)| *len == said.word(0)));
         "SDP-14.2-9" => all(talk.of(6), |said| said.solicited);
         "SDP-9.3-10" => all(talk.of(5), |said| said.solicited);
