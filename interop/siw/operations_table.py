@@ -128,6 +128,10 @@ by_weft("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 2, 0x09), s
 by_weft("fetchadd", ["fetchadd", "end"], (0, 2, 0x06), sends=(2, 0, 0x06), departs=EXCHANGED)
 by_weft("immediate", ["immediate", "end"], (0, 2, 0x06), sends=(2, 0, 0x06), departs=EXCHANGED)
 
+# As by siw above: revision 1 agrees on no number of Reads, siwprobe holds one, weft asks for 16.
+by_weft("reads-beyond-ird", ["burst:read:60000:16", "end"], (1, 2, 0x03), siw="-i 1", weft=["--mpa-revision", "1", "--ord", "16"],
+        sends=(2, 0, 0x07), departs="siw answers more Reads than it holds by RDMAP's Catastrophic Error, exchanged (RFC 5041 7.1 (5), 7.2: 03)")
+
 # siw closes without a word; weft, whose Read will never be answered, tells of that.
 SCENARIOS.append(Scenario(
     "read-wraps-by-weft", "weft", ["readwrap:64", "end"], refused=2, terminate=("siw", (0, 1, 0x04)), on_the_wire=("weft", (0, 2, 0x07)),

@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GUEST = os.path.join(HERE, "run-siw-guest")
@@ -32,6 +33,8 @@ KNOWN = {
     "RDMAP-4.8-4": EXCHANGED,
     "RDMAP-4.8-31": EXCHANGED,
     "RDMAP-4.8-38": EXCHANGED,
+    # 2/0/07, which is 0/2/07 exchanged, is an error of RFC 6581.
+    "P2P-8-4": EXCHANGED,
     "RDMAP-6.2.1-8": "siw resets behind its Terminate when its process is killed",
 }
 
@@ -52,6 +55,15 @@ def call(*arguments, timeout=150):
     return done.returncode, done.stdout
 
 
+def until(holds, seconds, otherwise):
+    """Looks again and again until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise Failed(otherwise)
+        time.sleep(0.1)
+
+
 class Guest:
     """A running guest; its port 7174 is `port` of the host's loopback interface."""
 
@@ -69,6 +81,13 @@ class Guest:
         """Runs a shell line: its status and output."""
         return call("exec", "--timeout", str(timeout), self.folder, "--", command, timeout=timeout + 30)
 
+    def start(self, command):
+        """Starts a shell line: its job."""
+        status, job = call("exec", "-d", self.folder, "--", command)
+        if status:
+            raise Failed("the guest starts nothing: " + job)
+        return job.strip()
+
     def serve(self, command):
         """Starts a shell line that listens on port 7174, and waits until it does: its job."""
         status, job = call("exec", "-d", "--ready-port", "7174", self.folder, "--", command)
@@ -78,6 +97,10 @@ class Guest:
 
     def wait(self, job, timeout=60):
         return call("wait", "--timeout", str(timeout), self.folder, job, timeout=timeout + 30)
+
+    def output(self, job):
+        """What a job has printed so far."""
+        return call("output", self.folder, job)[1]
 
     def stop(self):
         if self.folder:
