@@ -76,7 +76,17 @@ impl Books {
         let direction = usize::from(unit.direction);
         if let Some(books) = &mut self.context.sdp {
             match (&unit.kind, view) {
-                (Kind::Fpdu(_), Some(view)) => books.segment(direction, view, unit.frame),
+                (Kind::Fpdu(_), Some(view)) => {
+                    books.segment(direction, view, unit.frame);
+                    for fact in &self.traffic.facts {
+                        if let Fact::Operation(read) = fact
+                            && !read.atomic
+                            && read.len > 0
+                        {
+                            books.answered(usize::from(read.direction));
+                        }
+                    }
+                }
                 (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => books.lose_octets(direction),
                 _ => {}
             }
@@ -87,6 +97,9 @@ impl Books {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
+            if self.mpa.tcp.iter().any(|tcp| tcp.may_be_late_at(unit.frame)) {
+                books.lose_step();
+            }
             match carrier {
                 Carrier::Send if !books.believes(direction) => books.lose(),
                 _ => books.message(direction, (carrier, order, part), (unit.frame, unit.position()), &self.connection),

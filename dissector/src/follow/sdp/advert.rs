@@ -28,14 +28,14 @@ pub struct Advert {
 
 impl Advert {
     /// Octets of a SrcAvail that RdmaRdCompls told of.
-    pub(super) fn told(&self) -> u64 {
+    pub(crate) fn told(&self) -> u64 {
         u64::from(self.len.saturating_sub(self.payload)).saturating_sub(self.left)
     }
 }
 
 /// Why an advertisement is not open any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// RdmaRdCompl or RdmaWrCompl.
     Completed,
     /// SendSm: the rest goes as Data.
@@ -73,6 +73,11 @@ impl Adverts {
     #[must_use]
     pub fn open(&self) -> &VecDeque<Advert> {
         &self.open
+    }
+
+    /// Octets of them that are neither moved nor on their way as Data.
+    pub(super) fn octets(&self) -> u64 {
+        self.open.iter().fold(0, |sum, advert| sum.saturating_add(advert.left))
     }
 
     /// One more; `false` when there are too many to follow.

@@ -5,8 +5,11 @@
 
 use weft_core::wire::sdp::{Mid, Mode};
 
-use super::advert::Advert;
+use super::acts::Done;
+use super::advert::{Advert, End as Why};
 use super::end::End;
+use super::resize::Sizes;
+use super::urgent::Announced;
 
 /// Messages of the draft, by MID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,12 +88,62 @@ pub(crate) struct Before {
     pub awaited: u64,
     /// NonDiscards of the half-connection whose Data Sink it is.
     pub non_discards: u32,
-    /// PotentialNonDiscards of the other one.
-    pub potential_non_discards: u32,
     /// Messages with payload that it received.
     pub payloads: u64,
     /// What RDMA moved; `None` where segments are missing.
     pub moved: Option<Moved>,
+    /// What it did by RDMA since its last message; nothing where segments are missing.
+    pub done: Done,
+    /// Sizes of buffers, as it knows them.
+    pub sizes: Sizes,
+    /// Octets of its own receive Private Buffers.
+    pub receive_size: Option<u32>,
+    /// Its Out-Of-Band octets.
+    pub urgent: Announced,
+    /// The highest MSeq that the peer's buffers allow; `None` where that is not sure.
+    pub granted: Option<u32>,
+    /// What it has of cancels.
+    pub cancels: Cancels,
+    /// How it came to its Modes.
+    pub changes: Changes,
+    /// What ended the last of the peer's SinkAvails that it may not use any more.
+    pub last_usable: Option<Why>,
+    /// What ended the last of the peer's SrcAvails that it does not process any more.
+    pub last_source: Option<Why>,
+}
+
+/// Cancels that nothing has settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Cancels {
+    /// Its own SrcAvailCancel.
+    pub src_avail: bool,
+    /// Its own SinkAvailCancel.
+    pub sink_avail: bool,
+    /// A SrcAvailCancel that it has received.
+    pub src_avail_heard: bool,
+    /// The same, when it sent its last message.
+    pub src_avail_was_heard: bool,
+    /// A SrcAvailCancel since then, when there was nothing to cancel.
+    pub src_avail_idle: bool,
+    /// A SinkAvailCancel that it has received.
+    pub sink_avail_heard: bool,
+    /// The same, when it sent its last message.
+    pub sink_avail_was_heard: bool,
+    /// A SinkAvailCancel since then, when there was nothing to give up.
+    pub sink_avail_idle: bool,
+}
+
+/// How a peer came to its Modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Changes {
+    /// The Mode that it left last as Data Source, by a ModeChange of its own.
+    pub left: Option<Mode>,
+    /// Its ModeChange from Pipelined to Combined Mode is not acknowledged.
+    pub leaves_pipelined: bool,
+    /// SinkAvails that came behind that, and so too late.
+    pub late: u32,
+    /// As Data Sink it was told to leave Pipelined Mode.
+    pub sink_left_pipelined: bool,
 }
 
 /// Octets that RDMA moved for the sender of a message, and that no message of it has told of yet.
@@ -100,8 +153,12 @@ pub(crate) struct Moved {
     pub written: u64,
     /// Octets that its RDMA Reads asked for from the buffer of `sources.oldest`, those told of and payload left out.
     pub read: u64,
+    /// Those of them that came; `None` where Responses may be missing.
+    pub returned: Option<u64>,
     /// Has it written or asked for any octets, wherever, of which no RdmaWrCompl or RdmaRdCompl told?
     pub in_process: bool,
+    /// Has it written any?
+    pub writing: bool,
 }
 
 impl Before {
@@ -122,9 +179,30 @@ impl Before {
             owed: source.owed,
             awaited: sink.awaited,
             non_discards: sink.non_discards,
-            potential_non_discards: source.potential_non_discards,
             payloads: sink.payloads,
             moved: end.moved(usable.oldest, sources.oldest),
+            done: if end.writes.is_lost() || end.reads.is_lost() { Done::default() } else { end.done() },
+            sizes: end.sizes,
+            urgent: end.urgent.announced(),
+            granted: end.granted,
+            cancels: Cancels {
+                src_avail: source.cancel.is_some(),
+                sink_avail: sink.cancel,
+                src_avail_heard: sink.canceled,
+                src_avail_was_heard: sink.was_canceled,
+                src_avail_idle: sink.idle_cancel,
+                sink_avail_heard: source.cancel_due,
+                sink_avail_was_heard: source.cancel_was_due,
+                sink_avail_idle: source.idle_cancel,
+            },
+            changes: Changes {
+                left: source.left,
+                leaves_pipelined: source.leaves_pipelined,
+                late: source.late,
+                sink_left_pipelined: sink.left_pipelined,
+            },
+            last_usable: source.gone.last(),
+            last_source: sink.gone.last(),
             ..*self
         };
     }

@@ -8,11 +8,14 @@ use std::collections::VecDeque;
 
 use weft_core::wire::sdp::{Mid, Mode};
 
+use super::acts::{Acts, Done, Gone};
 use super::advert::{Advert, Adverts, End as Why, MOST_OPEN, take};
 use super::before::{Mids, Moved};
 use super::credits::reached;
 use super::message::{Extension, Message, Setup};
 use super::moved::Ranges;
+use super::resize::Sizes;
+use super::urgent::Urgent;
 
 /// A peer as Data Source: of what it sends.
 #[derive(Debug, Clone, Default)]
@@ -28,9 +31,23 @@ pub struct Source {
     /// The peer's SinkAvails that it may use, oldest first.
     pub usable: VecDeque<Advert>,
     /// MSeq of a SrcAvailCancel that nothing has settled.
-    cancel: Option<u32>,
+    pub(super) cancel: Option<u32>,
+    /// Was it told by a SinkAvailCancel to give SinkAvails up, and has not said so?
+    pub(super) cancel_due: bool,
+    /// Was it so when it sent its last message?
+    pub(super) cancel_was_due: bool,
+    /// Was there nothing to give up for a SinkAvailCancel that it received since its last message?
+    pub(super) idle_cancel: bool,
     /// MSeq of the ModeChange that left Pipelined Mode last, and PotentialNonDiscards then (readings C11, C12).
     left_pipelined: (u32, u32),
+    /// Is that ModeChange not acknowledged?
+    pub(super) leaves_pipelined: bool,
+    /// SinkAvails that came behind it, and so too late.
+    pub(super) late: u32,
+    /// The Mode that it left last by a ModeChange of its own, where it is in that which it then chose.
+    pub(super) left: Option<Mode>,
+    /// The peer's SinkAvails that it may not use any more.
+    pub(super) gone: Gone,
 }
 
 /// A peer as Data Sink: of what it receives.
@@ -51,7 +68,17 @@ pub struct Sink {
     /// Messages with payload that it received.
     pub(crate) payloads: u64,
     /// Has it received a SrcAvailCancel that nothing has settled?
-    canceled: bool,
+    pub(super) canceled: bool,
+    /// Had it, when it sent its last message?
+    pub(super) was_canceled: bool,
+    /// Was there nothing to cancel for a SrcAvailCancel that it received since its last message?
+    pub(super) idle_cancel: bool,
+    /// Was there a SinkAvailCancel that nothing has settled?
+    pub(super) cancel: bool,
+    /// Did the peer's last ModeChange, as it knows, lead out of Pipelined Mode?
+    pub(super) left_pipelined: bool,
+    /// The peer's SrcAvails that it does not process any more.
+    pub(super) gone: Gone,
 }
 
 /// A peer.
@@ -83,6 +110,22 @@ pub struct End {
     pub(super) writes: Ranges,
     /// What its RDMA Read Requests asked for, and no RdmaRdCompl told of.
     pub(super) reads: Ranges,
+    /// The same of those that were answered.
+    pub(super) returned: Ranges,
+    /// Read Requests without Response, oldest first: STag, TO, octets.
+    pub(super) asked: VecDeque<(u32, u64, u32)>,
+    /// The highest MSeqAck + Bufs that it received.
+    pub(super) granted: Option<u32>,
+    /// Buffers that it announced in Hello or HelloAck, those left out that these use.
+    pub(super) posted: u32,
+    /// Is it the Accepting Peer?
+    pub(super) accepting: bool,
+    /// Sizes of buffers.
+    pub(super) sizes: Sizes,
+    /// Its Out-Of-Band octets.
+    pub(super) urgent: Urgent,
+    /// What it did since its last message.
+    pub(super) acts: Acts,
 }
 
 /// The advertisement that a message is about.
@@ -108,13 +151,16 @@ impl End {
         self.sink.adverts.forget();
         self.source.usable.clear();
         self.sink.sources.clear();
+        self.acts.clear();
     }
 
     /// Octets of memory in use.
     pub(super) fn memory(&self) -> usize {
         let queues = self.source.usable.capacity() + self.sink.sources.capacity();
         let adverts = self.source.adverts.memory() + self.sink.adverts.memory();
-        queues * size_of::<Advert>() + adverts + self.writes.memory() + self.reads.memory()
+        let moved = self.writes.memory() + self.reads.memory() + self.returned.memory();
+        let gone = self.source.gone.memory() + self.sink.gone.memory() + self.urgent.memory();
+        queues * size_of::<Advert>() + adverts + moved + gone
     }
 
     /// What RDMA moved for the oldest SinkAvail that it may use and the oldest SrcAvail that it has not processed.
@@ -122,9 +168,21 @@ impl End {
         (!self.writes.is_lost() && !self.reads.is_lost()).then(|| {
             let asked = source.map_or(0, |advert| self.reads.within(&advert, advert.payload));
             let read = asked.saturating_sub(source.map_or(0, |advert| advert.told()));
-            let in_process = !self.writes.is_empty() || read > 0 || self.reads.are_elsewhere(source.as_ref());
-            Moved { written: usable.map_or(0, |advert| self.writes.within(&advert, 0)), read, in_process }
+            let came = source.map_or(0, |it| self.returned.within(&it, it.payload).saturating_sub(it.told()));
+            let (writing, reading) = (!self.writes.is_empty(), read > 0 || self.reads.are_elsewhere(source.as_ref()));
+            Moved {
+                written: usable.map_or(0, |advert| self.writes.within(&advert, 0)),
+                read,
+                returned: (!self.returned.is_lost()).then_some(came),
+                in_process: writing || reading,
+                writing,
+            }
         })
+    }
+
+    /// What it did since its last message.
+    pub(super) fn done(&self) -> Done {
+        self.acts.done(&self.source.usable, &self.sink.sources, [&self.source.gone, &self.sink.gone])
     }
 
     /// It sends `message`; gives the advertisement that this is about. `Err` when there is too much to follow.
@@ -132,6 +190,9 @@ impl End {
         if message.payload > 0 {
             self.source.pays(message.payload);
         }
+        self.urgent.sends(message);
+        self.sizes.sends(message);
+        self.acts.clear();
         let (mut fits, mut subject) = (true, None);
         match (message.mid, message.extension) {
             (Mid::SRC_AVAIL, Extension::Advert { len, .. }) => {
@@ -148,25 +209,30 @@ impl End {
                 // It ends the SinkAvail, however much was moved (reading C16).
                 let ended = self.source.usable.pop_front();
                 subject = ended.map(|it| about(&it, it.left.saturating_sub(u64::from(len))));
-                ended.inspect(|it| self.writes.forget(it));
+                ended.inspect(|it| {
+                    self.writes.forget(it);
+                    self.source.gone.add(it, Why::Completed);
+                });
             }
             (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => {
                 let oldest = self.sink.sources.front().copied();
                 subject = oldest.map(|it| about(&it, it.left.saturating_sub(u64::from(len))));
                 if take(&mut self.sink.sources, len) {
-                    oldest.inspect(|it| self.reads.forget(it));
+                    oldest.inspect(|it| self.ends_source(it, Why::Completed));
+                    self.sink.canceled &= !self.sink.sources.is_empty();
                 }
             }
             (Mid::SEND_SM, _) => {
-                let ended = if self.sink.canceled { usize::MAX } else { 1 };
-                self.sink.sources.iter().take(ended).for_each(|it| self.reads.forget(it));
+                let (ended, why) = if self.sink.canceled { (usize::MAX, Why::Revoked) } else { (1, Why::ByData) };
+                let sources: Vec<Advert> = self.sink.sources.iter().take(ended).copied().collect();
+                sources.iter().for_each(|it| self.ends_source(it, why));
                 subject = self.sink.sends_send_sm();
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {
                 if self.source.mode == Some(Mode::Pipelined) {
-                    self.source.left_pipelined = (message.mseq, self.source.potential_non_discards);
-                    self.source.usable.clear();
+                    self.source.leave_pipelined(message);
                 }
+                self.source.left = self.source.mode;
                 self.source.mode = Mode::from_value(mode).or(self.source.mode);
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: true }) => {
@@ -175,9 +241,17 @@ impl End {
             (Mid::SRC_AVAIL_CANCEL, _) if !self.source.adverts.open().is_empty() => {
                 self.source.cancel = Some(message.mseq);
             }
-            (Mid::SINK_CANCEL_ACK, _) => self.source.usable.clear(),
+            (Mid::SINK_AVAIL_CANCEL, _) => self.sink.cancel = !self.sink.adverts.open().is_empty(),
+            (Mid::SINK_CANCEL_ACK, _) => {
+                self.source.gone.all(&self.source.usable, Why::Revoked);
+                self.source.usable.clear();
+                self.source.cancel_due = false;
+            }
             _ => {}
         }
+        self.source.cancel_was_due = self.source.cancel_due;
+        self.sink.was_canceled = self.sink.canceled;
+        (self.source.idle_cancel, self.sink.idle_cancel) = (false, false);
         if subject.is_none() && matches!(message.mid, Mid::RDMA_WR_COMPL | Mid::RDMA_RD_COMPL | Mid::SEND_SM) {
             self.unmatched += 1;
         }
@@ -185,8 +259,14 @@ impl End {
     }
 
     /// It has received `message` of the peer. `Err` when there is too much to follow.
-    pub(super) fn receives(&mut self, message: &Message) -> Result<(), ()> {
+    pub(super) fn receives(&mut self, message: &Message, edge: u32) -> Result<(), ()> {
         self.heard.add(message.mid);
+        let granted = message.mseq_ack.wrapping_add(u32::from(message.bufs));
+        if self.granted.is_none_or(|before| reached(granted, before)) {
+            self.granted = Some(granted);
+        }
+        self.sizes.receives(message, edge, self.accepting);
+        self.source.leaves_pipelined &= !reached(message.mseq_ack, self.source.left_pipelined.0);
         if message.payload > 0 {
             self.sink.takes(message.payload);
         }
@@ -194,6 +274,8 @@ impl End {
             (Mid::SRC_AVAIL, Extension::Advert { len, .. }) => {
                 if !self.sink.adverts.open().is_empty() {
                     // Crossing: the SinkAvail rules (section 11.3).
+                    self.sink.gone.all(&self.sink.sources, Why::Void);
+                    self.sink.gone.add(&advert(message, 0), Why::Void);
                     self.sink.sources.clear();
                 } else if self.sink.sources.len() < MOST_OPEN {
                     let left = u64::from(len.saturating_sub(message.payload));
@@ -203,21 +285,37 @@ impl End {
                 }
             }
             (Mid::SINK_AVAIL, Extension::Advert { len, .. }) => {
-                return self.source.hears_of(advert(message, u64::from(len)));
+                let void = self.source.adverts.octets();
+                let fits = self.source.hears_of(advert(message, u64::from(len)));
+                self.urgent.takes_back(void - self.source.adverts.octets());
+                fits?;
             }
             (Mid::RDMA_WR_COMPL, _) => _ = self.sink.adverts.end_oldest(Why::Completed),
             (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => self.source.adverts.moved(len),
-            (Mid::SEND_SM, _) => self.source.receives_send_sm(message),
+            (Mid::SEND_SM, _) => {
+                let open = self.source.adverts.octets();
+                self.source.receives_send_sm(message);
+                self.urgent.takes_back(open - self.source.adverts.octets());
+            }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {
                 if self.sink.mode == Some(Mode::Pipelined) {
                     self.sink.adverts.end_those(Why::Void, |_| true);
+                    self.sink.left_pipelined = true;
                 }
                 self.sink.mode = Mode::from_value(mode).or(self.sink.mode);
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: true }) => {
                 self.source.mode = Mode::from_value(mode).or(self.source.mode);
+                self.source.left = None;
             }
-            (Mid::SRC_AVAIL_CANCEL, _) => self.sink.canceled = !self.sink.sources.is_empty(),
+            (Mid::SINK_AVAIL_CANCEL, _) => {
+                self.source.idle_cancel = self.source.usable.is_empty();
+                self.source.cancel_due |= !self.source.idle_cancel;
+            }
+            (Mid::SRC_AVAIL_CANCEL, _) => {
+                self.sink.idle_cancel = self.sink.sources.is_empty();
+                self.sink.canceled = !self.sink.idle_cancel;
+            }
             (Mid::SINK_CANCEL_ACK, _) => self.sink.adverts.end_those(Why::Revoked, |_| true),
             (Mid::DIS_CONN, _) => self.sink.adverts.end_those(Why::Void, |_| true),
             _ => {}
@@ -225,7 +323,15 @@ impl End {
         if self.source.adverts.open().is_empty() {
             self.source.cancel = None;
         }
+        self.sink.cancel &= !self.sink.adverts.open().is_empty();
         Ok(())
+    }
+
+    /// A SrcAvail of the peer is done with.
+    fn ends_source(&mut self, advert: &Advert, why: Why) {
+        self.reads.forget(advert);
+        self.returned.forget(advert);
+        self.sink.gone.add(advert, why);
     }
 }
 
@@ -239,8 +345,11 @@ impl Source {
 
     /// Section 9.5.1, step 4, for the oldest SinkAvails.
     fn drop_stale(&mut self) {
-        while self.usable.front().is_some_and(|oldest| oldest.non_discards != self.potential_non_discards) {
+        while let Some(oldest) = self.usable.front().copied()
+            && oldest.non_discards != self.potential_non_discards
+        {
             self.usable.pop_front();
+            self.gone.add(&oldest, Why::Stale);
             self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
         }
     }
@@ -258,6 +367,8 @@ impl Source {
             }
             return Ok(());
         }
+        self.late = self.late.saturating_add(1);
+        self.gone.add(&advert, Why::Void);
         // It was on its way when Pipelined Mode was left: counted against what was known then, and dropped (C12, C39).
         let (change, known) = &mut self.left_pipelined;
         if advert.non_discards == *known {
@@ -268,6 +379,14 @@ impl Source {
             self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
         }
         Ok(())
+    }
+
+    fn leave_pipelined(&mut self, message: &Message) {
+        self.left_pipelined = (message.mseq, self.potential_non_discards);
+        self.leaves_pipelined = true;
+        self.late = 0;
+        self.gone.all(&self.usable, Why::Void);
+        self.usable.clear();
     }
 
     fn receives_send_sm(&mut self, message: &Message) {

@@ -83,6 +83,11 @@ impl Message {
         })
     }
 
+    /// Does it end what a SrcAvailCancel asks to end, or bring nothing but credit?
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self.mid, Mid::SEND_SM | Mid::RDMA_RD_COMPL) || self.is_gratuitous()
+    }
+
     /// A Data message that brings nothing but credit (section 10.4)?
     pub(super) fn is_gratuitous(&self) -> bool {
         self.mid == Mid::DATA && self.payload == 0

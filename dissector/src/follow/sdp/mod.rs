@@ -10,6 +10,7 @@
 //! **Memory** is bounded: `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged, `advert::MOST_OPEN` advertisements of
 //! each kind and peer, [`MOST_CHANGES`] changes of Mode. With more than that advertisements are not followed any more.
 
+mod acts;
 mod advert;
 mod before;
 mod closing;
@@ -17,10 +18,12 @@ mod credits;
 mod end;
 mod message;
 mod moved;
+mod resize;
 mod sends;
 mod strays;
 #[cfg(test)]
 mod tests;
+mod urgent;
 
 use std::collections::VecDeque;
 
@@ -29,6 +32,8 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
 
+pub(crate) use acts::{Act, Stray};
+pub(crate) use advert::End as Why;
 pub use advert::{Advert, Adverts};
 pub(crate) use before::Before;
 pub use closing::{Closing, State, Suspension};
@@ -148,6 +153,8 @@ pub struct Books {
     edges: [Option<u32>; 2],
     /// MSeq of each direction's last SrcAvailCancel.
     canceled: [Option<u32>; 2],
+    /// Did a direction begin with MSeq 0?
+    counts_from_zero: bool,
     sends: [Sends; 2],
     /// What each end did that nothing explains so far.
     pub(crate) strays: [Strays; 2],
@@ -162,7 +169,7 @@ impl Books {
             profile: None,
             hello_ack_end: None,
             closing: Closing::default(),
-            ends: Default::default(),
+            ends: std::array::from_fn(|end| End { accepting: end != direction, ..End::default() }),
             credits: Default::default(),
             modes: [None; 2],
             changes: Default::default(),
@@ -172,6 +179,7 @@ impl Books {
             numbers: [None; 2],
             edges: [None; 2],
             canceled: [None; 2],
+            counts_from_zero: false,
             sends: Default::default(),
             strays: Default::default(),
         }
@@ -193,9 +201,13 @@ impl Books {
     ) {
         self.latest = Latest { direction, ..Latest::default() };
         self.latest.before.said = self.ends[direction].said;
+        self.latest.before.receive_size = self.ends[direction].receive_size;
         self.latest.before.oob_pending = self.ends[direction].oob_pending;
         self.latest.sent = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
-        let Some(message) = Message::read(part, order, frame) else { return self.lose() };
+        let Some(message) = Message::read(part, order, frame) else {
+            self.numbers[direction] = None;
+            return self.lose();
+        };
         self.latest.gratuitous = message.is_gratuitous();
         self.latest.hello_ack = message.mid == Mid::HELLO_ACK;
         if self.latest.hello_ack && direction != self.connecting {
@@ -239,7 +251,8 @@ impl Books {
             while self.certain
                 && let Some(message) = self.unacknowledged[direction].pop_front()
             {
-                if self.ends[1 - direction].receives(&message).is_err() {
+                let edge = self.edges[1 - direction].unwrap_or_default();
+                if self.ends[1 - direction].receives(&message, edge).is_err() {
                     self.lose();
                 }
             }
@@ -265,6 +278,10 @@ impl Books {
                 let end = &mut self.ends[direction];
                 (end.max_adverts, end.receive_size) = (Some(setup.max_adverts), Some(setup.receive_size));
                 end.setup = Some(setup);
+                // The HelloAck takes one of the Connecting Peer's buffers.
+                end.posted = u32::from(message.bufs).saturating_sub(u32::from(message.mid == Mid::HELLO));
+                let other = &mut self.ends[1 - direction];
+                (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
                 if message.mid == Mid::HELLO_ACK && self.certain {
                     self.ends.iter_mut().for_each(End::begin);
                     self.modes = [Some(Mode::Combined); 2];
@@ -323,6 +340,7 @@ impl Books {
             Some(before) => message.mseq == before.wrapping_add(1),
             None => message.mseq <= 1,
         };
+        self.counts_from_zero |= known.mseq.is_none() && message.mseq == 0;
         if !follows {
             self.lose();
         }
@@ -381,8 +399,23 @@ impl Books {
             self.strays[direction].rdma(StrayRdma { frame, stag, write });
         }
         let end = &mut self.ends[direction];
+        end.acts.add(Act { write, stag, frame });
+        if !write {
+            if end.asked.len() >= MOST_UNACKNOWLEDGED {
+                return end.reads.lose();
+            }
+            end.asked.push_back((stag, to, len));
+        }
         let ranges = if write { &mut end.writes } else { &mut end.reads };
         ranges.add(stag, to, len);
+    }
+
+    /// The oldest Read Request of `direction` that asked for octets was answered, or an atomic operation.
+    pub(crate) fn answered(&mut self, direction: usize) {
+        let end = &mut self.ends[direction];
+        if let Some((stag, to, len)) = end.asked.pop_front() {
+            end.returned.add(stag, to, len);
+        }
     }
 
     /// Octets of `direction` are missing, or not to be believed.
@@ -390,6 +423,12 @@ impl Books {
         self.sends[direction].lose();
         self.ends[direction].writes.lose();
         self.ends[direction].reads.lose();
+        self.lose_step();
+    }
+
+    /// The capture may have the directions out of step: which Read was answered when is not known.
+    pub(crate) fn lose_step(&mut self) {
+        self.ends.iter_mut().for_each(|end| end.returned.lose());
     }
 
     /// Can the message that a Send of `direction` brought be believed?
@@ -397,15 +436,31 @@ impl Books {
         self.sends[direction].latest().is_some()
     }
 
+    /// A Data Sink does not acknowledge a SrcAvailCancel, nor what comes behind it, before it has settled it (section 9.5.4).
+    fn holds_back(&self, direction: usize, message: &Message) -> bool {
+        self.canceled[1 - direction].is_some_and(|cancel| !reached(message.mseq_ack, cancel))
+    }
+
     fn replay(&mut self, direction: usize, message: &Message) -> Result<(), ()> {
         let peer = 1 - direction;
+        let edge = self.latest.before.edge.unwrap_or(self.ends[direction].posted);
         while let Some(first) = self.unacknowledged[peer].front().copied()
             && reached(message.mseq_ack, first.mseq)
         {
             self.unacknowledged[peer].pop_front();
-            self.ends[direction].receives(&first)?;
+            self.ends[direction].receives(&first, edge)?;
         }
         self.latest.before.note(&self.ends[direction]);
+        // By the other reading of MSeq (C4) an MSeqAck of 0 acknowledges one message, or none.
+        self.latest.before.certain = !self.counts_from_zero;
+        if self.holds_back(direction, message) {
+            // It may have received more than it says.
+            self.latest.before.certain = false;
+            let behind = self.unacknowledged[peer].back().is_some_and(|last| Some(last.mseq) != self.canceled[peer]);
+            if behind && !message.is_answer() {
+                return Err(());
+            }
+        }
         self.latest.subject = self.ends[direction].sends(message)?;
         if self.unacknowledged[direction].len() >= MOST_UNACKNOWLEDGED {
             return Err(());

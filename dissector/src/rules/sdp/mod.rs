@@ -14,26 +14,53 @@
 //! | [`close`] | DisConn, AbortConn, and the end of TCP (6.2.3, 6.2.4, 8.2) |
 //! | [`suspend`] | SuspComm and SuspCommAck (6.5, 13) |
 //! | [`solicited`] | the opcode of the Send that carries a message (section 14.2) |
+//! | [`src_avail`] | SrcAvails: Mode, payload, how many (9.2, 11) |
+//! | [`payload`] | payload behind a SrcAvail, Data for a SendSm (9.2, 11.2, 11.3) |
+//! | [`rd_compl`] | RdmaRdCompl and SendSm against their SrcAvail (9.2, 9.5.4) |
+//! | [`sink_avail`] | SinkAvails: Mode, size, count, MaxAdverts (9.3 to 9.5, 11) |
+//! | [`wr_compl`] | RdmaWrCompl against its SinkAvail (9.3, 9.5.1) |
+//! | [`rdma`] | RDMA Writes and Reads against what allows them (9, 11, 12.4) |
+//! | [`cancel`] | what ends before a cancel is answered (9.5.4, 9.5.5) |
+//! | [`oob`] | Out-Of-Band octets (9.5.3) |
+//! | [`buffers`] | Private Buffers: how many, how large (10, 10.3) |
+//! | [`credits`] | send credit (10.1 to 10.5) |
+//! | [`sizes`] | message sizes, ChRcvBuf and its answer (10.6) |
+//! | [`transition`] | ModeChanges (12) |
 //!
 //! A message is judged by what its sender knew ([`crate::follow::sdp::Before`]): it had received what it acknowledges, and no more
 //! is told of it. What one message alone says ([`SdpView`]) is judged wherever it is seen. What the order of the frames cannot tell
 //! ([`crate::follow::sdp::Strays`]) is judged at the end.
 
 mod advert;
+mod buffers;
+mod cancel;
 mod close;
+mod credits;
+mod figure;
 mod flags;
 mod hello;
 mod length;
 mod mode_change;
 mod moved;
 mod number;
+mod oob;
+mod payload;
+mod rd_compl;
+mod rdma;
 mod resize;
 mod setup;
+mod sink_avail;
+mod sizes;
 mod solicited;
+mod src_avail;
 mod suspend;
 #[cfg(test)]
+mod talk;
+#[cfg(test)]
 mod testing;
+mod transition;
 mod view;
+mod wr_compl;
 
 pub(crate) use view::SdpView;
 
@@ -71,4 +98,37 @@ pub(super) static RULES: &[&Rule] = &[
     &suspend::SILENT,
     &suspend::NO_RDMA,
     &suspend::AT_REST,
+    &buffers::NUMBER,
+    &buffers::SIZE,
+    &cancel::ACKNOWLEDGED,
+    &cancel::SINK_CANCEL_ACK,
+    &credits::ORDER,
+    &credits::REPORTED,
+    &credits::USE,
+    &transition::MOMENT,
+    &transition::TRANSITION,
+    &oob::ANNOUNCED,
+    &oob::PLACE,
+    &payload::BEHIND_SRC_AVAIL,
+    &payload::LEN,
+    &payload::OWED,
+    &rd_compl::AMOUNT,
+    &rd_compl::AWAITED,
+    &rd_compl::INVALIDATE,
+    &rd_compl::UNASKED,
+    &rdma::ALLOWED,
+    &rdma::CANCELED,
+    &rdma::IN_MODE,
+    &sizes::ANSWER,
+    &sizes::LIMIT,
+    &sizes::REQUEST,
+    &sink_avail::IN_MODE,
+    &sink_avail::MAX_ADVERTS,
+    &sink_avail::MOMENT,
+    &sink_avail::SIZE,
+    &src_avail::IN_MODE,
+    &src_avail::OPEN,
+    &wr_compl::AMOUNT,
+    &wr_compl::IN_MODE,
+    &wr_compl::UNASKED,
 ];

@@ -19,13 +19,31 @@ pub(crate) fn proves(id: RequirementId, bad: impl Fn(&mut Talk), good: impl Fn(&
 
 /// The same for whole conversations.
 pub(crate) fn proves_of(id: RequirementId, bad: impl Fn(FieldOrder) -> Talk, good: impl Fn(FieldOrder) -> Talk) {
-    let names = |talk: &Talk| talk.wire.findings().iter().any(|finding| finding.requirement == id);
+    let mut proof = Proof::new(By::Rule);
+    proof.shows(id, || ORDERS.into_iter().for_each(|order| differ(id, &bad(order), &good(order))));
+}
+
+/// The same, whoever of the two does it: in both directions.
+pub(crate) fn proves_each_way(id: RequirementId, bad: impl Fn(&mut Talk, usize), good: impl Fn(&mut Talk, usize)) {
+    let with = |happens: &dyn Fn(&mut Talk, usize), order, way| {
+        let mut talk = Talk::begun(order);
+        happens(&mut talk, way);
+        talk
+    };
     let mut proof = Proof::new(By::Rule);
     proof.shows(id, || {
-        for order in [FieldOrder::Figure, FieldOrder::Mirrored] {
-            let (bad, good) = (bad(order), good(order));
-            assert!(names(&bad), "{id} is not found, {order:?}: {:#?}", bad.wire.findings());
-            assert!(!names(&good), "{id} is found where nothing breaks it, {order:?}: {:#?}", good.wire.findings());
+        for (order, way) in ORDERS.into_iter().flat_map(|order| [(order, 0), (order, 1)]) {
+            differ(id, &with(&bad, order, way), &with(&good, order, way));
         }
     });
+}
+
+const ORDERS: [FieldOrder; 2] = [FieldOrder::Figure, FieldOrder::Mirrored];
+
+/// `id` is found in `bad`, and not in `good`.
+fn differ(id: RequirementId, bad: &Talk, good: &Talk) {
+    let names = |talk: &Talk| talk.wire.findings().iter().any(|finding| finding.requirement == id);
+    let order = bad.order;
+    assert!(names(bad), "{id} is not found, {order:?}: {:#?}", bad.wire.findings());
+    assert!(!names(good), "{id} is found where nothing breaks it, {order:?}: {:#?}", good.wire.findings());
 }

@@ -1,0 +1,103 @@
+//! RDMA Writes and Reads of an end against what it might use.
+//!
+//! An RDMA Write or a Read Request does not say what its sender had received; the next SDP message of the same end does. Until
+//! then they are kept, [`MOST`] of them, and what ended an advertisement, for the last [`MOST_GONE`] of each kind.
+
+use std::collections::VecDeque;
+
+use super::advert::{Advert, End as Why};
+
+const MOST: usize = 64;
+const MOST_GONE: usize = 32;
+
+/// Octets of the peer's memory were named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Act {
+    /// An RDMA Write, not a Read Request?
+    pub write: bool,
+    /// The STag that was named.
+    pub stag: u32,
+    /// The frame.
+    pub frame: u64,
+}
+
+/// An act that no advertisement allowed which its sender had received and might use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stray {
+    /// What was done.
+    pub act: Act,
+    /// What ended the last advertisement of the STag before; `None` where there was none.
+    pub why: Option<Why>,
+}
+
+/// What an end did since its last message.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Acts(Vec<Act>);
+
+/// The same, for rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Done {
+    /// Its first RDMA Write.
+    pub write: Option<Act>,
+    /// Its first Read Request.
+    pub read: Option<Act>,
+    /// Its first RDMA Write or Read Request without a right to it.
+    pub stray: Option<Stray>,
+}
+
+impl Acts {
+    pub(super) fn add(&mut self, act: Act) {
+        let is_known = self.0.iter().any(|seen| (seen.write, seen.stag) == (act.write, act.stag));
+        if !is_known && self.0.len() < MOST {
+            self.0.push(act);
+        }
+    }
+
+    /// What was done, held against the SinkAvails and SrcAvails that might be used.
+    pub(super) fn done(&self, sinks: &VecDeque<Advert>, sources: &VecDeque<Advert>, gone: [&Gone; 2]) -> Done {
+        let of = |write: bool| self.0.iter().find(|act| act.write == write).copied();
+        let allows = |act: &Act| {
+            let adverts = if act.write { sinks } else { sources };
+            adverts.iter().any(|advert| advert.stag == act.stag)
+        };
+        let stray = self.0.iter().find(|act| !allows(act)).copied();
+        let why = |act: Act| gone[usize::from(!act.write)].of(act.stag);
+        Done { write: of(true), read: of(false), stray: stray.map(|act| Stray { act, why: why(act) }) }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Advertisements that ended, as the end knows that might have used them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gone(VecDeque<(u32, Why)>);
+
+impl Gone {
+    pub(super) fn add(&mut self, advert: &Advert, why: Why) {
+        if self.0.len() == MOST_GONE {
+            self.0.pop_front();
+        }
+        self.0.push_back((advert.stag, why));
+    }
+
+    pub(super) fn all<'a>(&mut self, adverts: impl IntoIterator<Item = &'a Advert>, why: Why) {
+        adverts.into_iter().for_each(|advert| self.add(advert, why));
+    }
+
+    /// What ended the last advertisement of `stag`.
+    pub(super) fn of(&self, stag: u32) -> Option<Why> {
+        self.0.iter().rev().find(|(of, _)| *of == stag).map(|(_, why)| *why)
+    }
+
+    /// What ended the last one.
+    pub(super) fn last(&self) -> Option<Why> {
+        self.0.back().map(|(_, why)| *why)
+    }
+
+    /// Octets of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        self.0.capacity() * size_of::<(u32, Why)>()
+    }
+}

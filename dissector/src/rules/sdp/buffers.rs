@@ -1,0 +1,121 @@
+//! The receive Private Buffers that an end announces: how many at first, and how large (sections 9.1, 10 and 10.3).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawChRcvBufAck, RawHello, RawHelloAck};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static NUMBER: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-10-2"),
+        requirement!("SDP-10-4"),
+        requirement!("SDP-10-5"),
+        requirement!("SDP-10.3-1"),
+        requirement!("SDP-10.3-2"),
+    ],
+    judge: Judge::Sdp(number),
+};
+
+pub(super) static SIZE: Rule = Rule {
+    requirements: &[requirement!("SDP-9.1-3"), requirement!("SDP-10-2"), requirement!("SDP-10-7")],
+    judge: Judge::Sdp(size),
+};
+
+fn number(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let own: RequirementId = match view.mid() {
+        Mid::HELLO => requirement!("SDP-10.3-1"),
+        Mid::HELLO_ACK => requirement!("SDP-10.3-2"),
+        _ => return,
+    };
+    let (bufs, range) = (view.bsdh.bufs.get(), view.place(0..2));
+    if bufs < MIN_INITIAL_BUFS {
+        let ids = [own, requirement!("SDP-10-4"), requirement!("SDP-10-2")];
+        findings.each(&ids, unit, range, "at least 3 receive Private Buffers", &bufs.to_string());
+    } else if bufs == MIN_INITIAL_BUFS {
+        // How many are considerably more is not said.
+        let expected = "considerably more than 3 receive Private Buffers";
+        findings.note().at(requirement!("SDP-10-5"), unit, range, expected, bufs.to_string());
+    }
+}
+
+fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let told = match view.mid() {
+        Mid::HELLO => view.extension::<RawHello>().map(|raw| (raw.local_rcv_sz.get(), 24..28)),
+        Mid::HELLO_ACK => view.extension::<RawHelloAck>().map(|raw| (raw.act_rcv_sz.get(), 20..24)),
+        Mid::CH_RCV_BUF_ACK => view.extension::<RawChRcvBufAck>().map(|raw| (raw.act_sz.get(), 16..20)),
+        _ => return,
+    };
+    let Some((size, place)) = told.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
+    let (range, found) = (view.place(place), size.to_string());
+    let ids = [requirement!("SDP-10-7"), requirement!("SDP-10-2")];
+    findings.each(&ids, unit, range.clone(), "at least 37 octets: BSDH, SinkAH and one octet", &found);
+    if size == 0 && view.mid() != Mid::CH_RCV_BUF_ACK {
+        findings.at(requirement!("SDP-9.1-3"), unit, range, "the size of the receive Private Buffers", found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::RequirementId;
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::proves_each_way;
+    use crate::rules::sdp::testing::proves_of;
+    use crate::testing::sdp::{Talk, hello_ack, word};
+
+    /// Octets `at` of the Hello, or of the HelloAck, are these.
+    fn begins(hello: bool, at: usize, octets: &'static [u8]) -> impl Fn(weft_core::wire::sdp::FieldOrder) -> Talk {
+        move |order| {
+            let put = |message: &mut Vec<u8>| message[at..at + octets.len()].copy_from_slice(octets);
+            let mut talk = Talk::greeted(order, |message| {
+                if hello {
+                    put(message);
+                }
+            });
+            let mut answer = hello_ack();
+            if !hello {
+                put(&mut answer);
+            }
+            talk.say_octets(5, 1, &answer);
+            talk
+        }
+    }
+
+    fn either(id: RequirementId, hello: bool, at: usize, bad: &'static [u8], good: &'static [u8]) {
+        proves_of(id, begins(hello, at, bad), begins(hello, at, good));
+    }
+
+    #[test]
+    fn three_of_them_and_better_more() {
+        either(requirement!("SDP-10.3-1"), true, 0, &[0, 2], &[0, 3]);
+        either(requirement!("SDP-10.3-2"), false, 0, &[0, 2], &[0, 3]);
+        for hello in [true, false] {
+            either(requirement!("SDP-10-4"), hello, 0, &[0, 2], &[0, 3]);
+            either(requirement!("SDP-10-2"), hello, 0, &[0, 2], &[0, 3]);
+            either(requirement!("SDP-10-5"), hello, 0, &[0, 3], &[0, 4]);
+        }
+        // The draft does not say how many would do.
+        assert_eq!(begins(true, 0, &[0, 3])(Default::default()).wire.errors(), []);
+    }
+
+    #[test]
+    fn room_for_a_header_and_an_octet() {
+        for (hello, at) in [(true, 24), (false, 20)] {
+            either(requirement!("SDP-10-7"), hello, at, &[0, 0, 0, 36], &[0, 0, 0, 37]);
+            either(requirement!("SDP-9.1-3"), hello, at, &[0; 4], &[0, 0, 0, 37]);
+        }
+        let answers = |size: u32| {
+            move |talk: &mut Talk, way: usize| {
+                talk.say(1 - way, Mid::CH_RCV_BUF, &word(30), 0);
+                talk.both_hear();
+                talk.say(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-10-7"), answers(36), answers(37));
+    }
+}

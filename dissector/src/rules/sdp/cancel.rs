@@ -1,0 +1,120 @@
+//! SrcAvailCancel and SinkAvailCancel: what their receivers finish first, and how they answer (sections 9.5.4 and 9.5.5).
+
+use weft_core::requirement;
+use weft_core::wire::sdp::Mid;
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static ACKNOWLEDGED: Rule =
+    Rule { requirements: &[requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")], judge: Judge::Sdp(acknowledged) };
+
+pub(super) static SINK_CANCEL_ACK: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.5.5-4"),
+        requirement!("SDP-9.5.5-5"),
+        requirement!("SDP-9.5.5-6"),
+        requirement!("SDP-9.5.5-8"),
+        requirement!("SDP-9.5.5-10"),
+    ],
+    judge: Judge::Sdp(sink_cancel_ack),
+};
+
+/// A SrcAvailCancel is acknowledged when what was being read has come and was told of.
+fn acknowledged(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let is_new = before.cancels.src_avail_heard && !before.cancels.src_avail_was_heard;
+    // The message itself may tell of it, or say that no more is to come.
+    let tells = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
+    let Some(moved) = before.moved.filter(|moved| before.certain && is_new && !tells && moved.read > 0) else { return };
+    let found = format!("{}, and {} octets that RDMA Reads asked for not told of", view.bsdh.mseq_ack, moved.read);
+    let ids = [requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")];
+    let expected = "MSeqAck below the SrcAvailCancel until RdmaRdCompl";
+    findings.each(&ids, unit, view.place(12..16), expected, &found);
+}
+
+fn sink_cancel_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if view.mid() != Mid::SINK_CANCEL_ACK || !before.certain {
+        return;
+    }
+    let range = view.place(3..4);
+    if !before.cancels.sink_avail_heard {
+        let (id, expected) = if before.cancels.sink_avail_idle {
+            (requirement!("SDP-9.5.5-4"), "none, since no SinkAvail was open when the SinkAvailCancel came")
+        } else {
+            (requirement!("SDP-9.5.5-10"), "one for a SinkAvailCancel")
+        };
+        findings.at(id, unit, range, expected, "SinkCancelAck".to_owned());
+    } else if before.moved.is_some_and(|moved| moved.written > 0) {
+        let ids = [requirement!("SDP-9.5.5-8"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-5")];
+        findings.each(&ids, unit, range, "RdmaWrCompl for what was written first", "SinkCancelAck");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{completes, pipelined, proves_each_way, sink_avail, src_avail};
+    use crate::testing::sdp::{STAG, Talk, VA};
+
+    #[test]
+    fn reads_are_told_of_before_the_cancel_is_acknowledged() {
+        let acknowledges = |early: bool| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.reads(way, STAG, VA + 10, 20);
+                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                if early {
+                    talk.hears(way);
+                }
+                talk.say(way, Mid::DATA, "", 0);
+                completes(talk, way, Mid::RDMA_RD_COMPL, 20);
+                talk.say(way, Mid::SEND_SM, "", 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.4-5"), acknowledges(true), acknowledges(false));
+        proves_each_way(requirement!("SDP-9.5.4-7"), acknowledges(true), acknowledges(false));
+    }
+
+    #[test]
+    fn one_answer_to_a_sink_avail_cancel() {
+        let answers = |open: bool, count: usize| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                if open {
+                    sink_avail(talk, 1 - way, 9000, 0, 0);
+                }
+                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.both_hear();
+                (0..count).for_each(|_| talk.say(way, Mid::SINK_CANCEL_ACK, "", 0));
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.5-10"), answers(true, 2), answers(true, 1));
+        proves_each_way(requirement!("SDP-9.5.5-4"), answers(false, 1), answers(true, 1));
+    }
+
+    #[test]
+    fn writes_are_told_of_before_the_answer() {
+        let answers = |tells: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                (0..2).for_each(|_| sink_avail(talk, 1 - way, 9000, 0, 0));
+                talk.write(way, STAG, VA, 50);
+                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.both_hear();
+                if tells {
+                    completes(talk, way, Mid::RDMA_WR_COMPL, 50);
+                }
+                talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);
+            }
+        };
+        for id in [requirement!("SDP-9.5.5-5"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-8")] {
+            proves_each_way(id, answers(false), answers(true));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Send credit: what is sent with how much of it (sections 10.2 to 10.5), and what is announced (sections 10 and 10.1).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::Mid;
+
+use super::SdpView;
+use crate::follow::{Books, sdp};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static USE: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-10.2-1"),
+        requirement!("SDP-10.3-4"),
+        requirement!("SDP-10.5-1"),
+        requirement!("SDP-10.5-2"),
+        requirement!("SDP-10.5-3"),
+        requirement!("SDP-10.5-4"),
+        requirement!("SDP-10.5-5"),
+        requirement!("SDP-10.5-6"),
+        requirement!("SDP-10.5-7"),
+        requirement!("SDP-10.5-8"),
+    ],
+    judge: Judge::Sdp(spends),
+};
+
+pub(super) static ORDER: Rule = Rule { requirements: &[requirement!("SDP-10.1-1")], judge: Judge::Sdp(order) };
+
+pub(super) static REPORTED: Rule = Rule { requirements: &[requirement!("SDP-10-1")], judge: Judge::End(reported) };
+
+/// Is `a` before `b`, both counted modulo 2^32?
+fn before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() < 0
+}
+
+fn spends(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let known = view.before();
+    let (Some(granted), true) = (known.granted, known.certain && !is_set_up(view)) else { return };
+    let mseq = view.bsdh.mseq.get();
+    let credit = granted.wrapping_sub(mseq.wrapping_sub(1)).cast_signed();
+    let has_payload = view.mid().may_carry_payload() && view.payload_len() > 0;
+    let edge = view.bsdh.mseq_ack.get().wrapping_add(view.bsdh.bufs.get().into());
+    // What the Hello or HelloAck offered may have changed before the first message (reading C6).
+    let widens = known.edge.is_none_or(|edge_before| before(edge_before, edge));
+    let (own, expected): (&[RequirementId], _) = match (credit, has_payload) {
+        (..=0, _) => (const { &[requirement!("SDP-10.5-6")] }, "nothing without credit"),
+        (1, true) => (
+            const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
+            "no payload with one credit",
+        ),
+        (1, false) if !widens => (
+            const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-2"), requirement!("SDP-10.5-1")] },
+            "with one credit, only a message that gives credit",
+        ),
+        (2, true) => (
+            const { &[requirement!("SDP-10.5-8"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
+            "no payload with two credits",
+        ),
+        _ => return,
+    };
+    let found = format!("{} as message {mseq}, where buffers reach up to {granted}", view.mid());
+    let always = [requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4"), requirement!("SDP-10.5-5")];
+    findings.each(own, unit, view.place(8..12), expected, &found);
+    findings.each(&always, unit, view.place(8..12), expected, &found);
+    if known.heard == Default::default() {
+        findings.at(requirement!("SDP-10.3-4"), unit, view.place(8..12), expected, found);
+    }
+}
+
+fn is_set_up(view: &SdpView<'_>) -> bool {
+    matches!(view.mid(), Mid::HELLO | Mid::HELLO_ACK)
+}
+
+/// MSeq rises by one in the order of the Sends.
+fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (Some(sent), Some(last)) = (view.books.latest.sent, view.before().mseq) else { return };
+    let (mseq, expected) = (view.bsdh.mseq.get(), last.wrapping_add(1));
+    if sent.follows && mseq != expected && !is_set_up(view) {
+        let expected = format!("{expected}, since the Send before has {last}");
+        findings.at(requirement!("SDP-10.1-1"), unit, view.place(8..12), &expected, mseq.to_string());
+    }
+}
+
+/// What is posted is only taken away by messages that arrive.
+fn reported(books: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = &books.context().sdp else { return };
+    let sdp::Books { strays, .. } = sdp.as_ref();
+    for (direction, strays) in strays.iter().enumerate() {
+        for step in &strays.steps_back {
+            let expected = format!("MSeqAck + Bufs at {} or beyond, as announced before", step.from);
+            findings.in_frame(requirement!("SDP-10-1"), direction, step.frame, &expected, step.to.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::proves_each_way;
+    use crate::testing::sdp::Talk;
+
+    /// The peer has announced 16 buffers: so many empty messages use them up; then one with payload, or without, that gives
+    /// credit or does not.
+    fn spends(count: u32, payload: usize, gives: bool) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            (0..count).for_each(|_| talk.say(way, Mid::DATA, "", 0));
+            talk.bufs += u16::from(gives);
+            talk.say(way, Mid::DATA, "", payload);
+        }
+    }
+
+    #[test]
+    fn nothing_without_credit() {
+        // The last of the 15 has one credit.
+        for id in [requirement!("SDP-10.5-6"), requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4")] {
+            proves_each_way(id, spends(16, 0, true), spends(13, 0, true));
+        }
+        let update = |heard: bool| {
+            move |talk: &mut Talk, way: usize| {
+                (0..14).for_each(|_| talk.say(way, Mid::DATA, "", 0));
+                talk.hears(1 - way);
+                talk.say(1 - way, Mid::DATA, "", 0);
+                if heard {
+                    talk.hears(way);
+                }
+                talk.say(way, Mid::DATA, "", 10);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.5-5"), update(false), update(true));
+        proves_each_way(requirement!("SDP-10.3-4"), update(false), update(true));
+    }
+
+    #[test]
+    fn one_credit_is_for_credit() {
+        for id in [requirement!("SDP-10.5-7"), requirement!("SDP-10.5-2"), requirement!("SDP-10.5-1")] {
+            proves_each_way(id, spends(15, 0, false), spends(15, 0, true));
+        }
+        proves_each_way(requirement!("SDP-10.5-7"), spends(15, 1, true), spends(15, 0, true));
+    }
+
+    #[test]
+    fn two_credits_are_not_for_payload() {
+        for id in [requirement!("SDP-10.5-8"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] {
+            proves_each_way(id, spends(14, 1, false), spends(14, 0, false));
+            proves_each_way(id, spends(14, 1, false), spends(13, 1, false));
+        }
+    }
+
+    #[test]
+    fn mseq_rises_with_each_send() {
+        let skips = |skip: u32| {
+            move |talk: &mut Talk, way: usize| {
+                talk.say(way, Mid::DATA, "", 0);
+                talk.mseq[way] += skip;
+                talk.say(way, Mid::DATA, "", 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.1-1"), skips(1), skips(0));
+        let missing = |talk: &mut Talk, way: usize| {
+            talk.say(way, Mid::DATA, "", 0);
+            talk.lose(way, Mid::DATA, "", 0);
+            talk.say(way, Mid::DATA, "", 0);
+        };
+        proves_each_way(requirement!("SDP-10.1-1"), skips(1), missing);
+    }
+
+    #[test]
+    fn buffers_do_not_vanish() {
+        let offers = |bufs: u16| {
+            move |talk: &mut Talk, way: usize| {
+                talk.say(way, Mid::DATA, "", 0);
+                talk.say(1 - way, Mid::DATA, "", 0);
+                talk.hears(way);
+                talk.bufs = bufs;
+                talk.say(way, Mid::DATA, "", 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-10-1"), offers(14), offers(15));
+    }
+}

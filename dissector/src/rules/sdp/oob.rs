@@ -1,0 +1,123 @@
+//! Out-Of-Band octets: each is announced, not too early, and comes in a Data message (section 9.5.3).
+
+use weft_core::requirement;
+use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+/// Octets between announcement and Out-Of-Band octet, that octet itself left out (reading C24).
+const MOST: i64 = 65535;
+
+pub(super) static ANNOUNCED: Rule = Rule {
+    requirements: &[requirement!("SDP-9.5.3-4"), requirement!("SDP-9.5.3-5"), requirement!("SDP-9.5.3-6")],
+    judge: Judge::Sdp(announced),
+};
+
+pub(super) static PLACE: Rule = Rule { requirements: &[requirement!("SDP-9.5.3-8")], judge: Judge::Sdp(place) };
+
+fn announced(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let (flags, urgent) = (view.bsdh.flags, before.urgent);
+    if !before.certain || urgent.lost {
+        return;
+    }
+    let range = view.place(2..3);
+    if view.mid() == Mid::DIS_CONN && urgent.count > 0 {
+        let found = format!("{} more announcements than octets, at the end of the stream", urgent.count);
+        findings.at(requirement!("SDP-9.5.3-4"), unit, range.clone(), "one OOB_PEND for each Out-Of-Band octet", found);
+    }
+    if view.mid() != Mid::DATA || flags & FLAG_OOB_PRES == 0 {
+        return;
+    }
+    let at = if flags & FLAG_OOB_PEND != 0 { urgent.oldest.or(Some(urgent.position)) } else { urgent.oldest };
+    let Some(at) = at else {
+        let expected = "OOB_PEND in this message or an earlier one";
+        findings.at(requirement!("SDP-9.5.3-5"), unit, range, expected, "OOB_PRES without it".to_owned());
+        return;
+    };
+    let octets = i64::try_from(view.payload_len()).unwrap_or(i64::MAX);
+    let between = urgent.position.saturating_add(octets).saturating_sub(at).saturating_sub(1);
+    if between > MOST {
+        let expected = format!("at most {MOST} octets between OOB_PEND and the Out-Of-Band octet");
+        findings.at(requirement!("SDP-9.5.3-6"), unit, range, &expected, between.to_string());
+    }
+}
+
+fn place(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let present = view.bsdh.flags & FLAG_OOB_PRES != 0;
+    if present && (view.mid() != Mid::DATA || view.payload_len() == 0) {
+        let found = format!("{} with {} octets behind its header", view.mid(), view.payload_len());
+        let expected = "the Out-Of-Band octet as the last one of a Data message";
+        findings.at(requirement!("SDP-9.5.3-8"), unit, view.place(2..3), expected, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{completes, proves_each_way, src_avail};
+    use crate::testing::sdp::{STAG, Talk, VA};
+
+    const PRES: u8 = 1;
+    const PEND: u8 = 2;
+
+    fn says(talk: &mut Talk, way: usize, flags: u8, payload: usize) {
+        talk.flags = flags;
+        talk.say(way, Mid::DATA, "", payload);
+        talk.flags = 0;
+        talk.both_hear();
+    }
+
+    #[test]
+    fn it_is_announced_once() {
+        let with = |before: &'static [u8], flags: u8| {
+            move |talk: &mut Talk, way: usize| {
+                before.iter().for_each(|flags| says(talk, way, *flags, 0));
+                says(talk, way, flags, 5);
+                talk.say(way, Mid::DIS_CONN, "", 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.3-5"), with(&[0], PRES), with(&[PEND], PRES));
+        proves_each_way(requirement!("SDP-9.5.3-5"), with(&[0], PRES), with(&[0], PRES | PEND));
+        proves_each_way(requirement!("SDP-9.5.3-4"), with(&[PEND, PEND], PRES), with(&[PEND], PRES));
+    }
+
+    /// What is advertised counts: between announcement and octet lie what the SrcAvail advertises and four octets.
+    #[test]
+    fn it_is_not_announced_too_early() {
+        let given_back = |talk: &mut Talk, way: usize| {
+            says(talk, way, PEND, 0);
+            src_avail(talk, way, 65_532, 1);
+            talk.say(way, Mid::SRC_AVAIL_CANCEL, "", 0);
+            talk.both_hear();
+            talk.say(1 - way, Mid::SEND_SM, "", 0);
+            talk.both_hear();
+            says(talk, way, PRES, 5);
+        };
+        // One FPDU has no room for 65,532 octets.
+        let in_parts = |len: u32| {
+            move |talk: &mut Talk, way: usize| {
+                says(talk, way, PEND, 0);
+                for part in [30_000, 30_000, len - 60_000] {
+                    src_avail(talk, way, part, 1);
+                    talk.reads(1 - way, STAG, VA + 1, part - 1);
+                    completes(talk, 1 - way, Mid::RDMA_RD_COMPL, part - 1);
+                }
+                says(talk, way, PRES, 5);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), in_parts(65_531));
+        proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), given_back);
+    }
+
+    #[test]
+    fn it_is_the_last_octet_of_data() {
+        let in_data = |payload: usize| move |talk: &mut Talk, way: usize| says(talk, way, PRES | PEND, payload);
+        proves_each_way(requirement!("SDP-9.5.3-8"), in_data(0), in_data(1));
+    }
+}

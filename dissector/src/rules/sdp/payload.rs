@@ -1,0 +1,192 @@
+//! Payload behind a SrcAvail that is open, and Data that a SendSm asked for (sections 9.2, 11.2 and 11.3); Len of Data.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::{Mid, Mode};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static BEHIND_SRC_AVAIL: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-22"),
+        requirement!("SDP-11-10"),
+        requirement!("SDP-11-15"),
+        requirement!("SDP-11.2-6"),
+        requirement!("SDP-11.2-8"),
+        requirement!("SDP-11.3-8"),
+    ],
+    judge: Judge::Sdp(behind_src_avail),
+};
+
+pub(super) static OWED: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-33"),
+        requirement!("SDP-9.2-35"),
+        requirement!("SDP-9.5.2.1-2"),
+        requirement!("SDP-9.5.2.1-6"),
+        requirement!("SDP-11.3-9"),
+    ],
+    judge: Judge::Sdp(owed),
+};
+
+pub(super) static LEN: Rule = Rule { requirements: &[requirement!("SDP-9.1-2")], judge: Judge::Sdp(len) };
+
+fn behind_src_avail(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let (Some(src_avail), true) = (before.src_avails.oldest, before.certain) else { return };
+    // What a SendSm asked for may be sent.
+    let asked_for = if view.mid() == Mid::DATA { before.owed } else { 0 };
+    let payload = if view.mid().may_carry_payload() { view.payload_len() as u64 } else { 0 };
+    if payload <= asked_for {
+        return;
+    }
+    let ids: &[RequirementId] = match before.source_mode {
+        Some(Mode::Combined) if view.mid() == Mid::DATA => {
+            const { &[requirement!("SDP-11.2-6"), requirement!("SDP-11-10"), requirement!("SDP-11.2-8")] }
+        }
+        Some(Mode::Combined) => const { &[requirement!("SDP-11.2-6"), requirement!("SDP-11-10")] },
+        Some(Mode::Pipelined) => const { &[requirement!("SDP-11.3-8"), requirement!("SDP-11-15")] },
+        Some(Mode::Buffered) | None => return,
+    };
+    let expected = format!("no payload while the SrcAvail of frame {} is open", src_avail.frame);
+    let found = match asked_for {
+        0 => format!("{payload} octets"),
+        asked_for => format!("{payload} octets, {asked_for} of them for a SendSm"),
+    };
+    findings.each(ids, unit, view.place(3..4), &expected, &found);
+    if src_avail.told() > 0 {
+        findings.at(requirement!("SDP-9.2-22"), unit, view.place(3..4), &expected, found);
+    }
+}
+
+fn owed(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if !before.certain || before.owed == 0 {
+        return;
+    }
+    let mid = view.mid();
+    let instead = match mid {
+        Mid::SRC_AVAIL | Mid::SINK_AVAIL => view.payload_len() > 0,
+        Mid::RDMA_WR_COMPL | Mid::DIS_CONN => true,
+        _ => false,
+    };
+    if instead {
+        let ids = [
+            requirement!("SDP-9.2-33"),
+            requirement!("SDP-9.2-35"),
+            requirement!("SDP-9.5.2.1-2"),
+            requirement!("SDP-9.5.2.1-6"),
+            requirement!("SDP-11.3-9"),
+        ];
+        let expected = format!("the {} octets that a SendSm asked for, as Data", before.owed);
+        findings.each(&ids, unit, view.place(3..4), &expected, &mid.to_string());
+    }
+}
+
+fn len(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (len, size) = (view.bsdh.len.get() as usize, view.size());
+    if view.mid() == Mid::DATA && len != size {
+        let expected = format!("{size}: 16, and {} octets of payload", view.payload_len());
+        findings.at(requirement!("SDP-9.1-2"), unit, view.place(4..8), &expected, len.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{pipelined, proves_each_way, src_avail};
+    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+
+    /// A SrcAvail, and then this much Data; in Pipelined Mode, or Combined.
+    fn behind(in_pipelined: bool, octets: usize) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            if in_pipelined {
+                pipelined(talk, way);
+            }
+            src_avail(talk, way, 50, if in_pipelined { 0 } else { 10 });
+            talk.say(way, Mid::DATA, "", octets);
+        }
+    }
+
+    #[test]
+    fn no_payload_while_a_src_avail_is_open() {
+        for id in [requirement!("SDP-11.2-6"), requirement!("SDP-11.2-8"), requirement!("SDP-11-10")] {
+            proves_each_way(id, behind(false, 1), behind(false, 0));
+        }
+        for id in [requirement!("SDP-11.3-8"), requirement!("SDP-11-15")] {
+            proves_each_way(id, behind(true, 1), behind(true, 0));
+        }
+        let partly = |len: u32| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, way, 50, 10);
+                talk.reads(1 - way, STAG, VA + 10, len);
+                talk.say(1 - way, Mid::RDMA_RD_COMPL, &word(len), 0);
+                talk.both_hear();
+                talk.say(way, Mid::DATA, "", 5);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-22"), partly(39), partly(40));
+    }
+
+    #[test]
+    fn what_a_send_sm_asks_for_and_no_more() {
+        let sends = |octets: usize| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                src_avail(talk, way, 50, 0);
+                src_avail(talk, way, 60, 0);
+                talk.say(1 - way, Mid::SEND_SM, "", 0);
+                talk.both_hear();
+                talk.say(way, Mid::DATA, "", octets);
+            }
+        };
+        proves_each_way(requirement!("SDP-11.3-8"), sends(51), sends(50));
+    }
+
+    /// A message, instead of or behind the Data that a SendSm asks for.
+    fn asked(octets: usize, mid: Mid) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            src_avail(talk, way, 50, 10);
+            talk.say(1 - way, Mid::SEND_SM, "", 0);
+            talk.both_hear();
+            talk.say(way, Mid::DATA, "", octets);
+            if mid == Mid::SRC_AVAIL {
+                talk.say(way, mid, &advert(50, None), 10);
+            } else {
+                talk.say(way, mid, "", 0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_owed_comes_first() {
+        for id in [
+            requirement!("SDP-9.2-33"),
+            requirement!("SDP-9.2-35"),
+            requirement!("SDP-9.5.2.1-2"),
+            requirement!("SDP-9.5.2.1-6"),
+            requirement!("SDP-11.3-9"),
+        ] {
+            proves_each_way(id, asked(39, Mid::SRC_AVAIL), asked(40, Mid::SRC_AVAIL));
+        }
+        proves_each_way(requirement!("SDP-9.2-33"), asked(39, Mid::DIS_CONN), asked(40, Mid::DIS_CONN));
+    }
+
+    #[test]
+    fn len_of_data_is_payload_and_16() {
+        let with = |len: u32| {
+            move |talk: &mut Talk, way: usize| {
+                talk.say_changed(way, Mid::DATA, "", |octets| {
+                    octets[4..8].copy_from_slice(&len.to_be_bytes());
+                    octets.extend([1, 2, 3]);
+                });
+            }
+        };
+        proves_each_way(requirement!("SDP-9.1-2"), with(20), with(19));
+    }
+}

@@ -1,0 +1,354 @@
+//! RdmaRdCompls and SendSms against the SrcAvail that they are about (sections 9.2, 9.5.4 and 11.3).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
+use weft_core::wire::sdp::{Mid, RawRdmaRdCompl};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::follow::sdp::{Advert, Before, Why};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static AMOUNT: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-1"),
+        requirement!("SDP-9.2-12"),
+        requirement!("SDP-9.2-13"),
+        requirement!("SDP-9.2-14"),
+        requirement!("SDP-9.2-38"),
+    ],
+    judge: Judge::Sdp(amount),
+};
+
+pub(super) static INVALIDATE: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-15"),
+        requirement!("SDP-9.2-26"),
+        requirement!("SDP-9.2-27"),
+        requirement!("SDP-9.5.2.1-3"),
+    ],
+    judge: Judge::Sdp(invalidate),
+};
+
+pub(super) static AWAITED: Rule =
+    Rule { requirements: &[requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")], judge: Judge::Sdp(awaited) };
+
+pub(super) static UNASKED: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-1"),
+        requirement!("SDP-9.2-15"),
+        requirement!("SDP-9.2-18"),
+        requirement!("SDP-9.5.4-4"),
+        requirement!("SDP-9.5.4-8"),
+        requirement!("SDP-9.5.4-9"),
+        requirement!("SDP-11.3-12"),
+        requirement!("SDP-11.3-13"),
+        requirement!("SDP-11.3-20"),
+        requirement!("SDP-11.3-21"),
+    ],
+    judge: Judge::Sdp(unasked),
+};
+
+/// Len of a RdmaRdCompl, and the SrcAvail that it is about.
+fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
+    let before = view.before();
+    let raw: RawRdmaRdCompl = view.extension().filter(|_| view.mid() == Mid::RDMA_RD_COMPL)?;
+    before.sources.oldest.filter(|_| before.certain).map(|source| (raw.len.get().into(), source))
+}
+
+fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let Some((len, source)) = about(view) else { return };
+    let (before, range) = (view.before(), view.place(16..20));
+    let found = format!("{len} octets of the SrcAvail of frame {}", source.frame);
+    let goes_on = (source.told() > 0).then_some(requirement!("SDP-9.2-38"));
+    let mut tell = |ids: &[RequirementId], expected: &str| {
+        findings.each(ids, unit, range.clone(), expected, &found);
+        findings.each(goes_on.as_slice(), unit, range.clone(), expected, &found);
+    };
+    if len > source.left {
+        let expected = format!("at most the {} octets that are left", source.left);
+        tell(&[requirement!("SDP-9.2-13")], &expected);
+        if before.sources.count > 1 {
+            tell(&[requirement!("SDP-9.2-14")], &expected);
+        }
+        return;
+    }
+    let Some(moved) = before.moved else { return };
+    if moved.read < len {
+        tell(&[requirement!("SDP-9.2-1")], &format!("at most the {} octets that RDMA Reads asked for", moved.read));
+    } else if let Some(returned) = moved.returned.filter(|returned| *returned < len) {
+        tell(&[requirement!("SDP-9.2-12")], &format!("at most the {returned} octets that have been read"));
+    }
+}
+
+fn invalidate(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let Some(sent) = view.books.latest.sent.filter(|_| view.mid() == Mid::RDMA_RD_COMPL) else { return };
+    let range = view.place(3..4);
+    if matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE) {
+        let expected = "Send with SE, with Invalidate or without";
+        findings.at(requirement!("SDP-9.2-27"), unit, range.clone(), expected, sent.opcode.to_string());
+    }
+    let Some((len, source)) = about(view) else { return };
+    let expected = format!("STag {:#010x} of the SrcAvail of frame {} invalidated", source.stag, source.frame);
+    match sent.invalidates {
+        None if len >= source.left => {
+            findings.at(requirement!("SDP-9.2-26"), unit, range, &expected, "none, behind its last octets".to_owned());
+        }
+        Some(stag) if stag != source.stag => {
+            let found = format!("STag {stag:#010x}");
+            // That of a newer SrcAvail?
+            let sources = &view.books.ends[view.direction].sink.sources;
+            if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
+                let ids = [requirement!("SDP-9.2-15"), requirement!("SDP-9.5.2.1-3")];
+                findings.each(&ids, unit, range.clone(), &expected, &found);
+            }
+            findings.at(requirement!("SDP-9.2-26"), unit, range, &expected, found);
+        }
+        _ => {}
+    }
+}
+
+fn awaited(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if view.mid() == Mid::RDMA_RD_COMPL && before.certain && before.awaited > 0 {
+        let ids = [requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")];
+        let expected = format!("none before the {} octets of Data came that a SendSm asked for", before.awaited);
+        findings.each(&ids, unit, view.place(3..4), &expected, "RdmaRdCompl");
+    }
+}
+
+/// Nothing is open that the message could be about.
+fn unasked(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, before) = (view.mid(), view.before());
+    let is_send_sm = mid == Mid::SEND_SM;
+    if !(is_send_sm || mid == Mid::RDMA_RD_COMPL) || !before.certain || before.sources.count > 0 {
+        return;
+    }
+    let (ids, why) = reasons(before, is_send_sm);
+    let expected = "a SrcAvail that is not Processed";
+    findings.each(ids, unit, view.place(3..4), expected, &format!("{mid}, and {why}"));
+}
+
+fn reasons(before: &Before, is_send_sm: bool) -> (&'static [RequirementId], &'static str) {
+    if before.last_source == Some(Why::Void) && before.sink_avails.count > 0 {
+        let ids = const {
+            &[
+                requirement!("SDP-11.3-12"),
+                requirement!("SDP-11.3-13"),
+                requirement!("SDP-11.3-20"),
+                requirement!("SDP-11.3-21"),
+            ]
+        };
+        return (ids, "its own SinkAvail took precedence");
+    }
+    match (before.last_source, is_send_sm) {
+        (_, true) if before.cancels.src_avail_idle => {
+            (const { &[requirement!("SDP-9.5.4-4")] }, "a SrcAvailCancel found nothing to cancel")
+        }
+        (Some(Why::Revoked), true) => (const { &[requirement!("SDP-9.5.4-9")] }, "the SrcAvailCancel was answered"),
+        (Some(Why::Revoked), false) => (const { &[requirement!("SDP-9.5.4-8")] }, "the SrcAvail was canceled"),
+        (_, true) => (const { &[requirement!("SDP-9.2-18")] }, "none is open"),
+        (_, false) => (const { &[requirement!("SDP-9.2-1"), requirement!("SDP-9.2-15")] }, "none is open"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{SEND_SE_INV, advert_of, completes, pipelined, proves_each_way, src_avail};
+    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+
+    /// A SrcAvail of 50 octets, 10 of them payload; RDMA Reads of `read` octets, RdmaRdCompls of `told`.
+    fn reads(read: &[u32], told: &[u32]) -> impl Fn(&mut Talk, usize) {
+        let (read, told) = (read.to_vec(), told.to_vec());
+        move |talk, way| {
+            src_avail(talk, 1 - way, 50, 10);
+            let mut at = VA + 10;
+            for len in &read {
+                talk.reads(way, STAG, at, *len);
+                at += u64::from(*len);
+            }
+            for len in &told {
+                talk.say_in(SEND_SE_INV, way, Mid::RDMA_RD_COMPL, &word(*len), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn told_is_what_was_read() {
+        proves_each_way(requirement!("SDP-9.2-1"), reads(&[39], &[40]), reads(&[40], &[40]));
+        proves_each_way(requirement!("SDP-9.2-13"), reads(&[40], &[41]), reads(&[40], &[40]));
+        proves_each_way(requirement!("SDP-9.2-38"), reads(&[30, 10], &[30, 40]), reads(&[30, 10], &[30, 10]));
+        // From the start of the buffer, too.
+        let from_the_start = |len: u32| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.reads(way, STAG, VA, len);
+                completes(talk, way, Mid::RDMA_RD_COMPL, 40);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-1"), from_the_start(49), from_the_start(50));
+    }
+
+    #[test]
+    fn told_is_what_has_come() {
+        let asks = |comes: bool| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                if comes {
+                    talk.reads(way, STAG, VA + 10, 40);
+                } else {
+                    talk.asks(way, STAG, VA + 10, 40);
+                }
+                completes(talk, way, Mid::RDMA_RD_COMPL, 40);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-12"), asks(false), asks(true));
+    }
+
+    /// Two SrcAvails in Pipelined Mode: of [`STAG`], and of another.
+    fn two(talk: &mut Talk, way: usize, second_first: bool) {
+        pipelined(talk, 1 - way);
+        let mut stags = [STAG, 0x0099_0099];
+        if second_first {
+            stags.reverse();
+        }
+        for stag in stags {
+            talk.say(1 - way, Mid::SRC_AVAIL, &advert_of(stag, 50, None), 0);
+        }
+        talk.both_hear();
+    }
+
+    #[test]
+    fn one_at_a_time_and_the_oldest_first() {
+        let tells = |len: u32| {
+            move |talk: &mut Talk, way: usize| {
+                two(talk, way, false);
+                talk.reads(way, STAG, VA, 50);
+                completes(talk, way, Mid::RDMA_RD_COMPL, len);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-14"), tells(51), tells(50));
+        let ends = |newer: bool| {
+            move |talk: &mut Talk, way: usize| {
+                two(talk, way, newer);
+                talk.reads(way, STAG, VA, 50);
+                completes(talk, way, Mid::RDMA_RD_COMPL, 50);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-15"), ends(true), ends(false));
+        proves_each_way(requirement!("SDP-9.5.2.1-3"), ends(true), ends(false));
+    }
+
+    #[test]
+    fn the_last_one_invalidates() {
+        let ends = |opcode: u8, told: u32| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.reads(way, STAG, VA + 10, 40);
+                talk.say_in(opcode, way, Mid::RDMA_RD_COMPL, &word(told), 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-26"), ends(5, 40), ends(6, 40));
+        proves_each_way(requirement!("SDP-9.2-26"), ends(5, 40), ends(5, 39));
+        proves_each_way(requirement!("SDP-9.2-27"), ends(3, 40), ends(5, 40));
+        proves_each_way(requirement!("SDP-9.2-27"), ends(4, 40), ends(6, 40));
+    }
+
+    #[test]
+    fn data_that_was_asked_for_comes_first() {
+        let tells = |data: usize| {
+            move |talk: &mut Talk, way: usize| {
+                two(talk, way, true);
+                talk.say(way, Mid::SEND_SM, "", 0);
+                talk.both_hear();
+                talk.say(1 - way, Mid::DATA, "", data);
+                talk.both_hear();
+                talk.reads(way, STAG, VA, 50);
+                completes(talk, way, Mid::RDMA_RD_COMPL, 50);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-34"), tells(49), tells(50));
+        proves_each_way(requirement!("SDP-9.2-36"), tells(49), tells(50));
+    }
+
+    #[test]
+    fn one_answer_to_one_src_avail() {
+        let answers = |mids: &'static [Mid]| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.reads(way, STAG, VA + 10, 40);
+                for mid in mids {
+                    let extension = if *mid == Mid::SEND_SM { String::new() } else { word(40) };
+                    talk.say_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
+                }
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-18"), answers(&[Mid::SEND_SM, Mid::SEND_SM]), answers(&[Mid::SEND_SM]));
+        let (one, two): (&[_], &[_]) = (&[Mid::RDMA_RD_COMPL], &[Mid::RDMA_RD_COMPL, Mid::RDMA_RD_COMPL]);
+        proves_each_way(requirement!("SDP-9.2-15"), answers(two), answers(one));
+        proves_each_way(requirement!("SDP-9.2-1"), answers(two), answers(one));
+    }
+
+    #[test]
+    fn an_own_sink_avail_takes_precedence() {
+        let answers = |crosses: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, 1 - way);
+                if crosses {
+                    talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                }
+                src_avail(talk, 1 - way, 50, 0);
+                talk.say(way, Mid::SEND_SM, "", 0);
+            }
+        };
+        for id in [
+            requirement!("SDP-11.3-12"),
+            requirement!("SDP-11.3-13"),
+            requirement!("SDP-11.3-20"),
+            requirement!("SDP-11.3-21"),
+        ] {
+            proves_each_way(id, answers(true), answers(false));
+        }
+    }
+
+    #[test]
+    fn a_cancel_has_one_answer() {
+        let cancels = |open: bool, answers: &'static [Mid]| {
+            move |talk: &mut Talk, way: usize| {
+                if open {
+                    src_avail(talk, 1 - way, 50, 10);
+                    talk.reads(way, STAG, VA + 10, 10);
+                }
+                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                for mid in answers {
+                    let extension = if *mid == Mid::SEND_SM { String::new() } else { word(10) };
+                    talk.say_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
+                    talk.hears(way);
+                }
+                talk.hears(way);
+                talk.say(way, Mid::SEND_SM, "", 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.4-4"), cancels(false, &[]), cancels(true, &[]));
+        let (bad, good): (&[_], &[_]) = (&[Mid::RDMA_RD_COMPL, Mid::SEND_SM], &[Mid::RDMA_RD_COMPL]);
+        proves_each_way(requirement!("SDP-9.5.4-9"), cancels(true, bad), cancels(true, good));
+        let late = |mid: Mid, answered: bool| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.reads(way, STAG, VA + 10, 40);
+                if answered {
+                    talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                    talk.hears(way);
+                    talk.say(way, Mid::SEND_SM, "", 0);
+                }
+                completes(talk, way, mid, 40);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.4-8"), late(Mid::RDMA_RD_COMPL, true), late(Mid::RDMA_RD_COMPL, false));
+    }
+}

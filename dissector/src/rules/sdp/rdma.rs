@@ -1,0 +1,349 @@
+//! RDMA Writes and Read Requests against the advertisements that allow them (sections 9, 11.3 and 12.4, Figure 25).
+//!
+//! They are judged when the next SDP message of the same end says what it had received.
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::Mode;
+
+use super::figure::{PAIRS, name, pair};
+use super::{SdpView, wr_compl};
+use crate::follow::Books;
+use crate::follow::sdp::{Act, Before, Stray, Why};
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static IN_MODE: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-11-8"),
+        PAIRS[0],
+        PAIRS[1],
+        PAIRS[2],
+        PAIRS[3],
+        PAIRS[4],
+        PAIRS[5],
+        PAIRS[6],
+        requirement!("SDP-12-17"),
+        requirement!("SDP-12-20"),
+        requirement!("SDP-12.4-6"),
+        requirement!("SDP-12.5-2"),
+    ],
+    judge: Judge::Sdp(in_mode),
+};
+
+pub(super) static ALLOWED: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-1"),
+        requirement!("SDP-9.3-1"),
+        requirement!("SDP-9.3-8"),
+        requirement!("SDP-9.5.1-3"),
+        requirement!("SDP-9.5.1-12"),
+        requirement!("SDP-9.5.1-13"),
+        requirement!("SDP-9.5.2.1-4"),
+        requirement!("SDP-9.5.2.2-2"),
+        requirement!("SDP-9.5.4-2"),
+        requirement!("SDP-9.5.4-6"),
+        requirement!("SDP-9.5.5-2"),
+        requirement!("SDP-11.3-12"),
+        requirement!("SDP-11.3-20"),
+        requirement!("SDP-12.4-8"),
+        requirement!("SDP-12.4-11"),
+        requirement!("SDP-12.4-12"),
+        requirement!("SDP-12.5-4"),
+        requirement!("SDP-12.5-7"),
+    ],
+    judge: Judge::Sdp(allowed),
+};
+
+pub(super) static CANCELED: Rule = Rule {
+    requirements: &[requirement!("SDP-9.5.4-6"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-7")],
+    judge: Judge::Sdp(canceled),
+};
+
+fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if !before.certain {
+        return;
+    }
+    let mut tell = |ids: &[RequirementId], act: Act, expected: &str, found: &str| {
+        ids.iter().for_each(|id| findings.in_frame(*id, view.direction, act.frame, expected, found.to_owned()));
+    };
+    if let (Some(write), Some(mode)) = (before.done.write, before.source_mode)
+        && mode != Mode::Pipelined
+    {
+        let (expected, found) = ("RDMA Writes in Pipelined Mode only", name(mode));
+        tell(pair(before).as_slice(), write, expected, found);
+        if mode == Mode::Combined {
+            tell(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")], write, expected, found);
+            if before.changes.left == Some(Mode::Pipelined) {
+                tell(&[requirement!("SDP-12.4-6"), requirement!("SDP-12.5-2")], write, expected, "one behind it");
+            }
+        }
+    }
+    if let (Some(read), Some(Mode::Buffered)) = (before.done.read, before.sink_mode) {
+        let expected = "no RDMA Read in Buffered Mode";
+        tell(pair(before).as_slice(), read, expected, "one");
+        tell(&[requirement!("SDP-12-17")], read, expected, "one of the Data Sink, its Master");
+    }
+}
+
+fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let (Some(stray), true) = (before.done.stray, before.certain) else { return };
+    let Stray { act: Act { write, stag, frame }, why } = stray;
+    let (ids, reason) = if write { wr_compl::ended(why) } else { ended(why) };
+    let what = if write { "an RDMA Write to" } else { "an RDMA Read from" };
+    let found = format!("{what} STag {stag:#010x}, and {reason}");
+    let expected = if write { "a SinkAvail that may be used" } else { "a SrcAvail that is not Processed" };
+    let mut tell = |id| findings.in_frame(id, view.direction, frame, expected, found.clone());
+    ids.iter().copied().for_each(&mut tell);
+    if write && why == Some(Why::Void) {
+        late(before).iter().copied().for_each(tell);
+    }
+}
+
+/// The rows on SinkAvails that come behind the ModeChange that left Pipelined Mode.
+fn late(before: &Before) -> &'static [RequirementId] {
+    match before.changes.late {
+        0 => &[],
+        1 => const { &[requirement!("SDP-12.4-11"), requirement!("SDP-12.5-7")] },
+        _ => const { &[requirement!("SDP-12.4-11"), requirement!("SDP-12.4-12"), requirement!("SDP-12.5-7")] },
+    }
+}
+
+/// The rows that a use of a SrcAvail breaks that ended this way.
+fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
+    match why {
+        Some(Why::Void | Why::Stale) => (
+            const { &[requirement!("SDP-9.5.2.1-4"), requirement!("SDP-11.3-12"), requirement!("SDP-11.3-20")] },
+            "its own SinkAvail took precedence",
+        ),
+        Some(Why::Revoked) => {
+            (const { &[requirement!("SDP-9.5.4-2"), requirement!("SDP-9.5.4-6")] }, "the SrcAvail was canceled")
+        }
+        Some(Why::Completed | Why::ByData) => (const { &[requirement!("SDP-9.2-1")] }, "the SrcAvail was Processed"),
+        None => (const { &[requirement!("SDP-9.2-1")] }, "there was none"),
+    }
+}
+
+/// Behind a message that acknowledges a cancel nothing new begins.
+fn canceled(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if !before.certain {
+        return;
+    }
+    if let Some(read) = before.done.read.filter(|_| before.cancels.src_avail_was_heard) {
+        let expected = "no new RDMA Read behind the SrcAvailCancel";
+        findings.in_frame(requirement!("SDP-9.5.4-6"), view.direction, read.frame, expected, "one".to_owned());
+    }
+    if let Some(write) = before.done.write.filter(|_| before.cancels.sink_avail_was_heard) {
+        let expected = "no new RDMA Write behind the SinkAvailCancel";
+        for id in [requirement!("SDP-9.5.5-7"), requirement!("SDP-9.5.5-6")] {
+            findings.in_frame(id, view.direction, write.frame, expected, "one".to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{change, completes, pipelined, proves_each_way, sink_avail, src_avail};
+    use crate::testing::sdp::{STAG, Talk, VA, advert};
+
+    const OTHER: u32 = 0x0099_0099;
+
+    /// Says what it has received.
+    fn acknowledges(talk: &mut Talk, way: usize) {
+        talk.hears(way);
+        talk.say(way, Mid::DATA, "", 0);
+        talk.both_hear();
+    }
+
+    #[test]
+    fn reads_and_writes_are_advertised() {
+        let reads = |stag: u32| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.reads(way, stag, VA, 50);
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-1"), reads(OTHER), reads(STAG));
+        let writes = |stag: u32| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                sink_avail(talk, 1 - way, 9000, 0, 0);
+                talk.write(way, stag, VA, 50);
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.3-1"), writes(OTHER), writes(STAG));
+    }
+
+    /// A write behind a completed, a stale, a canceled SinkAvail.
+    #[test]
+    fn writes_to_what_ended() {
+        let writes = |ends: fn(&mut Talk, usize), ended: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                sink_avail(talk, 1 - way, 9000, 0, 0);
+                if ended {
+                    ends(talk, way);
+                }
+                talk.write(way, STAG, VA, 50);
+                acknowledges(talk, way);
+            }
+        };
+        let completed: fn(&mut Talk, usize) = |talk, way| completes(talk, way, Mid::RDMA_WR_COMPL, 0);
+        let stale: fn(&mut Talk, usize) = |talk, way| talk.say(way, Mid::DATA, "", 9);
+        let canceled: fn(&mut Talk, usize) = |talk, way| {
+            talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+            talk.hears(way);
+            talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);
+        };
+        for (id, ends) in [
+            (requirement!("SDP-9.3-8"), completed),
+            (requirement!("SDP-9.5.1-12"), stale),
+            (requirement!("SDP-9.5.1-13"), stale),
+            (requirement!("SDP-9.5.2.2-2"), stale),
+            (requirement!("SDP-9.5.5-2"), canceled),
+        ] {
+            proves_each_way(id, writes(ends, true), writes(ends, false));
+        }
+    }
+
+    #[test]
+    fn nothing_begins_behind_a_cancel() {
+        let writes = |heard: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                sink_avail(talk, 1 - way, 9000, 0, 0);
+                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                if heard {
+                    talk.hears(way);
+                }
+                talk.say(way, Mid::DATA, "", 0);
+                talk.write(way, STAG, VA, 50);
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.5-7"), writes(true), writes(false));
+        proves_each_way(requirement!("SDP-9.5.5-6"), writes(true), writes(false));
+        let reads = |heard: bool| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                if heard {
+                    talk.hears(way);
+                }
+                talk.say(way, Mid::DATA, "", 0);
+                talk.reads(way, STAG, VA, 50);
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.4-6"), reads(true), reads(false));
+        let answered = |first: bool| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.say(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                if first {
+                    talk.reads(way, STAG, VA, 50);
+                }
+                talk.hears(way);
+                talk.say(way, Mid::SEND_SM, "", 0);
+                if !first {
+                    talk.reads(way, STAG, VA, 50);
+                }
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.4-2"), answered(false), answered(true));
+    }
+
+    #[test]
+    fn a_src_avail_that_crossed_is_not_read() {
+        let reads = |crosses: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, 1 - way);
+                if crosses {
+                    talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                }
+                src_avail(talk, 1 - way, 50, 0);
+                talk.reads(way, STAG, VA, 50);
+                acknowledges(talk, way);
+            }
+        };
+        for id in [requirement!("SDP-9.5.2.1-4"), requirement!("SDP-11.3-12"), requirement!("SDP-11.3-20")] {
+            proves_each_way(id, reads(true), reads(false));
+        }
+    }
+
+    #[test]
+    fn no_write_behind_pipelined_mode() {
+        let writes = |behind: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                sink_avail(talk, 1 - way, 9000, 0, 0);
+                if !behind {
+                    talk.write(way, STAG, VA, 50);
+                    completes(talk, way, Mid::RDMA_WR_COMPL, 50);
+                }
+                change(talk, way, 2);
+                if behind {
+                    talk.write(way, STAG, VA, 50);
+                }
+                acknowledges(talk, way);
+            }
+        };
+        for id in [
+            requirement!("SDP-12.4-6"),
+            requirement!("SDP-12.5-2"),
+            requirement!("SDP-12.4-8"),
+            requirement!("SDP-12.5-4"),
+            requirement!("SDP-11-8"),
+            requirement!("SDP-12-17"),
+        ] {
+            proves_each_way(id, writes(true), writes(false));
+        }
+    }
+
+    #[test]
+    fn late_sink_avails_are_ignored() {
+        let writes = |count: u32, writes: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                talk.say(way, Mid::MODE_CHANGE, "00000002", 0);
+                (0..count).for_each(|_| talk.say(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0));
+                if writes {
+                    talk.write(way, STAG, VA, 50);
+                }
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(requirement!("SDP-12.4-11"), writes(1, true), writes(1, false));
+        proves_each_way(requirement!("SDP-12.5-7"), writes(1, true), writes(1, false));
+        proves_each_way(requirement!("SDP-12.4-12"), writes(2, true), writes(1, true));
+    }
+
+    /// A read while the peer is in Buffered Mode, with each Mode of the reader.
+    #[test]
+    fn no_read_in_buffered_mode() {
+        let reads = |own: &'static [u32], buffered: bool| {
+            move |talk: &mut Talk, way: usize| {
+                own.iter().for_each(|word| change(talk, way, *word));
+                if buffered {
+                    change(talk, 1 - way, 0);
+                } else {
+                    src_avail(talk, 1 - way, 50, 10);
+                }
+                talk.reads(way, STAG, VA, 50);
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(requirement!("SDP-11-16"), reads(&[0], true), reads(&[0], false));
+        proves_each_way(requirement!("SDP-11-19"), reads(&[], true), reads(&[], false));
+        proves_each_way(requirement!("SDP-11-22"), reads(&[4], true), reads(&[4], false));
+    }
+}

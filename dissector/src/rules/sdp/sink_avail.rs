@@ -1,0 +1,361 @@
+//! SinkAvails: in which Mode, of which size, with which count, and how many (sections 9.3 to 9.5, 10.6 and 11.3).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::{Mid, Mode, RawSinkAvail};
+
+use super::SdpView;
+use super::figure::{FIRST_MODE, PAIRS, is_first, name, pair};
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static SIZE: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9-1"),
+        requirement!("SDP-9.3-2"),
+        requirement!("SDP-9.4-3"),
+        requirement!("SDP-9.5.1-1"),
+        requirement!("SDP-9.5.1-2"),
+        requirement!("SDP-10-2"),
+        requirement!("SDP-10-9"),
+        requirement!("SDP-10.6-15"),
+        requirement!("SDP-10.6-16"),
+    ],
+    judge: Judge::Sdp(size),
+};
+
+pub(super) static IN_MODE: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.4-2"),
+        requirement!("SDP-9.4-6"),
+        requirement!("SDP-11-2"),
+        requirement!("SDP-11-8"),
+        PAIRS[0],
+        PAIRS[1],
+        PAIRS[3],
+        PAIRS[4],
+        PAIRS[6],
+        PAIRS[7],
+        requirement!("SDP-12-2"),
+        requirement!("SDP-12-19"),
+        requirement!("SDP-12-20"),
+        requirement!("SDP-12-21"),
+        requirement!("SDP-12-23"),
+        requirement!("SDP-12.4-5"),
+        requirement!("SDP-12.5-9"),
+        requirement!("SDP-12.5-16"),
+    ],
+    judge: Judge::Sdp(in_mode),
+};
+
+pub(super) static MOMENT: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.3-5"),
+        requirement!("SDP-9.5.5-11"),
+        requirement!("SDP-11.3-13"),
+        requirement!("SDP-11.3-18"),
+    ],
+    judge: Judge::Sdp(moment),
+};
+
+pub(super) static MAX_ADVERTS: Rule = Rule {
+    requirements: &[requirement!("SDP-9.4-6"), PAIRS[8], requirement!("SDP-11.3-23")],
+    judge: Judge::Sdp(max_adverts),
+};
+
+fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
+    let (len, true, Some(own)) = (raw.len.get(), before.certain, before.receive_size) else { return };
+    if len > own {
+        return;
+    }
+    let (range, expected) = (view.place(16..20), format!("more than the {own} octets of its receive Private Buffers"));
+    let ids = [
+        requirement!("SDP-9-1"),
+        requirement!("SDP-9.3-2"),
+        requirement!("SDP-9.5.1-1"),
+        requirement!("SDP-9.5.1-2"),
+        requirement!("SDP-10-2"),
+        requirement!("SDP-10-9"),
+    ];
+    findings.each(&ids, unit, range.clone(), &expected, &len.to_string());
+    if view.payload_len() > 0 {
+        findings.at(requirement!("SDP-9.4-3"), unit, range.clone(), &expected, len.to_string());
+    }
+    if before.sizes.due.is_some() {
+        let expected = format!("more than the {own} octets from before the ChRcvBuf, which has no answer");
+        findings.at(requirement!("SDP-10.6-15"), unit, range, &expected, len.to_string());
+    } else if before.said.has(Mid::CH_RCV_BUF_ACK) {
+        let expected = format!("more than the {own} octets that its ChRcvBufAck names");
+        findings.at(requirement!("SDP-10.6-16"), unit, range, &expected, len.to_string());
+    }
+}
+
+fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let (Mid::SINK_AVAIL, true, Some(mode)) = (view.mid(), before.certain, before.sink_mode) else { return };
+    if mode == Mode::Pipelined {
+        return;
+    }
+    let (expected, found) = ("Pipelined Mode of what it receives", name(mode));
+    let mut tell = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
+    tell(pair(before).as_slice());
+    tell(&[requirement!("SDP-12-20")]);
+    if view.payload_len() > 0 {
+        tell(&[requirement!("SDP-9.4-2"), requirement!("SDP-9.4-6")]);
+    }
+    if is_first(before) {
+        tell(&FIRST_MODE);
+    }
+    if mode == Mode::Combined {
+        tell(&[requirement!("SDP-11-8")]);
+    }
+    if before.changes.sink_left_pipelined {
+        let ids = [
+            requirement!("SDP-12-19"),
+            requirement!("SDP-12-21"),
+            requirement!("SDP-12.4-5"),
+            requirement!("SDP-12.5-9"),
+        ];
+        tell(&ids);
+    } else if mode == Mode::Combined {
+        tell(&[requirement!("SDP-12.5-16")]);
+    }
+}
+
+fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if !before.certain {
+        return;
+    }
+    if before.cancels.sink_avail && matches!(view.mid(), Mid::SINK_AVAIL | Mid::SINK_AVAIL_CANCEL) {
+        let expected = "none until the SinkAvailCancel before it is Processed";
+        findings.at(requirement!("SDP-9.5.5-11"), unit, view.place(3..4), expected, view.mid().to_string());
+    }
+    let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
+    if raw.non_discards.get() != before.non_discards {
+        let expected = before.non_discards.to_string();
+        let found = raw.non_discards.get().to_string();
+        findings.at(requirement!("SDP-9.3-5"), unit, view.place(32..36), &expected, found);
+    }
+    if let Some(source) = before.sources.oldest {
+        let ids = [requirement!("SDP-11.3-13"), requirement!("SDP-11.3-18")];
+        let expected = format!("the SrcAvail of frame {} Processed first", source.frame);
+        findings.each(&ids, unit, view.place(3..4), &expected, "SinkAvail");
+    }
+}
+
+fn max_adverts(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, before) = (view.mid(), view.before());
+    if !matches!(mid, Mid::SRC_AVAIL | Mid::SINK_AVAIL) || !before.certain {
+        return;
+    }
+    let Some(most) = view.books.ends[view.peer()].max_adverts.filter(|most| *most > 0) else { return };
+    let open = before.src_avails.count + before.sink_avails.count + 1;
+    if open <= usize::from(most) {
+        return;
+    }
+    let (range, expected) = (view.place(3..4), format!("at most the {most} open ones of the peer's MaxAdverts"));
+    findings.at(requirement!("SDP-11.3-23"), unit, range.clone(), &expected, open.to_string());
+    if (before.source_mode, before.sink_mode) == (Some(Mode::Pipelined), Some(Mode::Pipelined)) {
+        findings.at(requirement!("SDP-11-24"), unit, range.clone(), &expected, open.to_string());
+    }
+    if mid == Mid::SINK_AVAIL && view.payload_len() > 0 {
+        findings.at(requirement!("SDP-9.4-6"), unit, range, &expected, open.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{change, completes, pipelined, proves_each_way, sink_avail, src_avail};
+    use crate::testing::sdp::{Talk, advert, word};
+
+    /// Private Buffers have 4096 octets.
+    fn of(len: u32, payload: usize) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            pipelined(talk, 1 - way);
+            sink_avail(talk, way, len, 0, payload);
+        }
+    }
+
+    #[test]
+    fn larger_than_a_private_buffer() {
+        for id in [
+            requirement!("SDP-9-1"),
+            requirement!("SDP-9.3-2"),
+            requirement!("SDP-9.5.1-1"),
+            requirement!("SDP-9.5.1-2"),
+            requirement!("SDP-10-9"),
+        ] {
+            proves_each_way(id, of(4096, 0), of(4097, 0));
+        }
+        proves_each_way(requirement!("SDP-9.4-3"), of(4096, 9), of(4097, 9));
+        proves_each_way(requirement!("SDP-10-2"), of(4096, 0), of(4097, 0));
+    }
+
+    #[test]
+    fn a_new_size_counts_with_its_answer() {
+        let resized = |wanted: u32, answered: bool, len: u32| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, 1 - way);
+                talk.say(1 - way, Mid::CH_RCV_BUF, &word(wanted), 0);
+                talk.both_hear();
+                if answered {
+                    talk.say(way, Mid::CH_RCV_BUF_ACK, &word(wanted), 0);
+                }
+                sink_avail(talk, way, len, 0, 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-15"), resized(1000, false, 4000), resized(1000, true, 4000));
+        proves_each_way(requirement!("SDP-10.6-16"), resized(1000, true, 1000), resized(1000, true, 1001));
+    }
+
+    /// A SinkAvail in the Modes that these words lead to: of what is sent, and of what is received.
+    fn in_modes(own: &'static [u32], peer: &'static [u32], payload: usize) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            own.iter().for_each(|word| change(talk, way, *word));
+            peer.iter().for_each(|word| change(talk, 1 - way, *word));
+            sink_avail(talk, way, 9000, 0, payload);
+        }
+    }
+
+    #[test]
+    fn in_pipelined_mode_only() {
+        for (id, own, peer) in [
+            (requirement!("SDP-11-16"), &[0][..], &[0][..]),
+            (requirement!("SDP-11-17"), &[0], &[]),
+            (requirement!("SDP-11-19"), &[], &[0]),
+            (requirement!("SDP-11-20"), &[], &[]),
+            (requirement!("SDP-11-22"), &[4], &[0]),
+            (requirement!("SDP-11-23"), &[4], &[]),
+            (requirement!("SDP-11-8"), &[], &[]),
+        ] {
+            proves_each_way(id, in_modes(own, peer, 0), in_modes(own, &[4], 0));
+        }
+    }
+
+    #[test]
+    fn not_in_the_first_mode() {
+        for id in [
+            requirement!("SDP-11-2"),
+            requirement!("SDP-12-2"),
+            requirement!("SDP-12-23"),
+            requirement!("SDP-12-20"),
+            requirement!("SDP-12.5-16"),
+        ] {
+            proves_each_way(id, in_modes(&[], &[], 0), in_modes(&[], &[4], 0));
+        }
+        proves_each_way(requirement!("SDP-9.4-2"), in_modes(&[], &[], 9), in_modes(&[], &[4], 9));
+        proves_each_way(requirement!("SDP-9.4-6"), in_modes(&[], &[], 9), in_modes(&[], &[4], 9));
+    }
+
+    /// The Data Sink stops when it has received the ModeChange, and not before.
+    #[test]
+    fn none_behind_pipelined_mode() {
+        let late = |known: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, 1 - way);
+                talk.say(1 - way, Mid::MODE_CHANGE, "00000002", 0);
+                if known {
+                    talk.hears(way);
+                }
+                talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+            }
+        };
+        for id in [
+            requirement!("SDP-12-19"),
+            requirement!("SDP-12-21"),
+            requirement!("SDP-12.4-5"),
+            requirement!("SDP-12.5-9"),
+            requirement!("SDP-12-20"),
+        ] {
+            proves_each_way(id, late(true), late(false));
+        }
+    }
+
+    #[test]
+    fn non_discards_count() {
+        let counts = |count: u32| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, 1 - way);
+                talk.say(1 - way, Mid::DATA, "", 5);
+                talk.say(1 - way, Mid::DATA, "", 0);
+                talk.both_hear();
+                sink_avail(talk, way, 9000, count, 0);
+                // This one makes the SinkAvail stale, and does not count.
+                talk.say(1 - way, Mid::DATA, "", 5);
+                talk.both_hear();
+                sink_avail(talk, way, 9000, 1, 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.3-5"), counts(0), counts(1));
+        proves_each_way(requirement!("SDP-9.3-5"), counts(2), counts(1));
+    }
+
+    #[test]
+    fn none_while_a_cancel_is_open() {
+        let canceled = |answer: Mid, next: Mid| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, 1 - way);
+                sink_avail(talk, way, 9000, 0, 0);
+                talk.say(way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.both_hear();
+                talk.say(1 - way, answer, "", 0);
+                talk.both_hear();
+                let extension = if next == Mid::SINK_AVAIL { advert(9000, Some(0)) } else { String::new() };
+                talk.say(way, next, &extension, 0);
+            }
+        };
+        for next in [Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL] {
+            proves_each_way(
+                requirement!("SDP-9.5.5-11"),
+                canceled(Mid::DATA, next),
+                canceled(Mid::SINK_CANCEL_ACK, next),
+            );
+        }
+    }
+
+    #[test]
+    fn none_while_a_src_avail_waits() {
+        let offered = |known: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, 1 - way);
+                talk.say(1 - way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+                if known {
+                    talk.hears(way);
+                }
+                talk.say(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-11.3-18"), offered(true), offered(false));
+        proves_each_way(requirement!("SDP-11.3-13"), offered(true), offered(false));
+    }
+
+    /// Both MaxAdverts are 4.
+    #[test]
+    fn no_more_than_max_adverts() {
+        let open = |sources: u32, sinks: u32, payload: usize| {
+            move |talk: &mut Talk, way: usize| {
+                (0..2).for_each(|source| pipelined(talk, source));
+                (0..sources).for_each(|_| src_avail(talk, way, 9000, 0));
+                (0..sinks).for_each(|_| sink_avail(talk, way, 9000, 0, payload));
+            }
+        };
+        proves_each_way(requirement!("SDP-11.3-23"), open(5, 0, 0), open(4, 0, 0));
+        proves_each_way(requirement!("SDP-11.3-23"), open(2, 3, 0), open(2, 2, 0));
+        proves_each_way(requirement!("SDP-11-24"), open(0, 5, 0), open(0, 4, 0));
+        proves_each_way(requirement!("SDP-9.4-6"), open(0, 5, 9), open(0, 4, 9));
+        // One that is completed is not open.
+        let one_ends = |talk: &mut Talk, way: usize| {
+            open(4, 0, 0)(talk, way);
+            completes(talk, 1 - way, Mid::RDMA_RD_COMPL, 9000);
+            src_avail(talk, way, 9000, 0);
+        };
+        proves_each_way(requirement!("SDP-11.3-23"), open(5, 0, 0), one_ends);
+    }
+}

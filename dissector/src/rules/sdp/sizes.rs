@@ -1,0 +1,245 @@
+//! Sizes of receive Private Buffers: what they allow, and how they are changed (sections 10 and 10.6).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::{Mid, RawChRcvBuf, RawChRcvBufAck};
+
+use super::SdpView;
+use crate::follow::Books;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static LIMIT: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.1-1"),
+        requirement!("SDP-10-2"),
+        requirement!("SDP-10-6"),
+        requirement!("SDP-10.6-2"),
+        requirement!("SDP-10.6-3"),
+        requirement!("SDP-10.6-4"),
+    ],
+    judge: Judge::Sdp(limit),
+};
+
+pub(super) static REQUEST: Rule = Rule {
+    requirements: &[requirement!("SDP-10.6-17"), requirement!("SDP-10.6-18"), requirement!("SDP-10.6-19")],
+    judge: Judge::Sdp(request),
+};
+
+pub(super) static ANSWER: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-10.6-8"),
+        requirement!("SDP-10.6-9"),
+        requirement!("SDP-10.6-10"),
+        requirement!("SDP-10.6-13"),
+        requirement!("SDP-10.6.1-1"),
+    ],
+    judge: Judge::Sdp(answer),
+};
+
+fn limit(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let (Some(peer), true) = (before.sizes.peer, before.certain) else { return };
+    let size = u32::try_from(view.size()).unwrap_or(u32::MAX);
+    let mut tell = |ids: &[RequirementId], expected: &str| {
+        findings.each(ids, unit, view.place(4..8), expected, &size.to_string());
+    };
+    let wanted = before.sizes.asked.map(|asked| asked.wanted);
+    if size > peer {
+        let expected = format!("at most {peer} octets, the size of the peer's receive Private Buffers");
+        tell(&[requirement!("SDP-10-2"), requirement!("SDP-10-6")], &expected);
+        if view.mid().may_carry_payload() && view.payload_len() > 0 {
+            tell(&[requirement!("SDP-9.1-1")], &expected);
+        }
+        if wanted.is_some_and(|wanted| wanted > peer) {
+            tell(&[requirement!("SDP-10.6-3")], &format!("at most {peer} octets until the ChRcvBufAck"));
+        }
+        if before.heard.has(Mid::CH_RCV_BUF_ACK) {
+            tell(&[requirement!("SDP-10.6-4")], &format!("at most the {peer} octets of the ChRcvBufAck"));
+        }
+    } else if let Some(wanted) = wanted.filter(|wanted| size > *wanted && *wanted < peer) {
+        tell(&[requirement!("SDP-10.6-2")], &format!("at most {wanted} octets, as its own ChRcvBuf asks for"));
+    }
+}
+
+fn request(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let Some(raw) = view.extension::<RawChRcvBuf>().filter(|_| view.mid() == Mid::CH_RCV_BUF) else { return };
+    let (wanted, true, Some(peer)) = (raw.des_sz.get(), before.certain, before.sizes.peer) else { return };
+    if let Some(asked) = before.sizes.asked {
+        let found = format!("another one, behind message {}", asked.mseq);
+        let expected = "no ChRcvBuf while one has no ChRcvBufAck";
+        findings.at(requirement!("SDP-10.6-19"), unit, view.place(3..4), expected, found);
+    }
+    let range = view.place(16..20);
+    if wanted > peer && before.sizes.no_more {
+        let expected = "no request for more, since one was answered with the size of before";
+        findings.at(requirement!("SDP-10.6-17"), unit, range, expected, wanted.to_string());
+    } else if wanted < peer && before.sizes.no_less {
+        let expected = "no request for less, since one was answered with the size of before";
+        findings.at(requirement!("SDP-10.6-18"), unit, range, expected, wanted.to_string());
+    }
+}
+
+fn answer(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let Some(raw) = view.extension::<RawChRcvBufAck>().filter(|_| view.mid() == Mid::CH_RCV_BUF_ACK) else { return };
+    let (size, true, Some(old)) = (raw.act_sz.get(), before.certain, before.receive_size) else { return };
+    let Some(due) = before.sizes.due else {
+        if before.sizes.disregards {
+            let expected = "no answer of the Accepting Peer to a ChRcvBuf that crossed its own";
+            findings.at(requirement!("SDP-10.6.1-1"), unit, view.place(3..4), expected, "ChRcvBufAck".to_owned());
+        }
+        return;
+    };
+    let mut tell = |id, expected: String| findings.at(id, unit, view.place(16..20), &expected, size.to_string());
+    let wanted = due.wanted;
+    if wanted < old && size > old {
+        tell(requirement!("SDP-10.6-8"), format!("{wanted} to {old}, since less was asked for"));
+    } else if wanted < old && size < wanted {
+        tell(requirement!("SDP-10.6-9"), format!("{wanted} to {old}, no less than was asked for"));
+    } else if wanted > old && size < old {
+        tell(requirement!("SDP-10.6-10"), format!("at least {old}, since more was asked for"));
+    }
+    let ack = view.bsdh.mseq_ack.get();
+    if size > old && ack.wrapping_sub(due.edge).cast_signed() < 0 {
+        let expected = format!("MSeqAck {} or more: buffers of the old size are used up", due.edge);
+        findings.at(requirement!("SDP-10.6-13"), unit, view.place(12..16), &expected, ack.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::proves_each_way;
+    use crate::rules::sdp::testing::proves;
+    use crate::testing::sdp::{Talk, word};
+
+    fn asks(talk: &mut Talk, way: usize, size: u32) {
+        talk.say(way, Mid::CH_RCV_BUF, &word(size), 0);
+        talk.both_hear();
+    }
+
+    fn answers(talk: &mut Talk, way: usize, size: u32) {
+        talk.say(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
+        talk.both_hear();
+    }
+
+    /// Buffers have 4096 octets, the header 16.
+    #[test]
+    fn no_message_is_larger_than_a_buffer() {
+        let data = |payload: usize| move |talk: &mut Talk, way: usize| talk.say(way, Mid::DATA, "", payload);
+        for id in [requirement!("SDP-10-6"), requirement!("SDP-10-2"), requirement!("SDP-9.1-1")] {
+            proves_each_way(id, data(4081), data(4080));
+        }
+    }
+
+    #[test]
+    fn a_smaller_size_counts_at_once() {
+        let data = |payload: usize| {
+            move |talk: &mut Talk, way: usize| {
+                talk.say(way, Mid::CH_RCV_BUF, &word(1000), 0);
+                talk.say(way, Mid::DATA, "", payload);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-2"), data(985), data(984));
+    }
+
+    #[test]
+    fn a_larger_size_counts_with_its_answer() {
+        let data = |answered: bool, payload: usize| {
+            move |talk: &mut Talk, way: usize| {
+                asks(talk, way, 5000);
+                (0..16).for_each(|_| talk.say(way, Mid::DATA, "", 0));
+                talk.both_hear();
+                if answered {
+                    answers(talk, 1 - way, 5000);
+                } else {
+                    talk.say(1 - way, Mid::DATA, "", 0);
+                    talk.both_hear();
+                }
+                talk.say(way, Mid::DATA, "", payload);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-3"), data(false, 4081), data(true, 4081));
+        proves_each_way(requirement!("SDP-10.6-4"), data(true, 4985), data(true, 4984));
+    }
+
+    #[test]
+    fn a_refusal_is_for_good() {
+        let again = |first: u32, answer: u32, second: u32| {
+            move |talk: &mut Talk, way: usize| {
+                asks(talk, way, first);
+                answers(talk, 1 - way, answer);
+                asks(talk, way, second);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-17"), again(5000, 4096, 4500), again(1000, 4096, 4500));
+        proves_each_way(requirement!("SDP-10.6-18"), again(1000, 4096, 2000), again(1000, 3000, 2000));
+        let twice = |answered: bool| {
+            move |talk: &mut Talk, way: usize| {
+                asks(talk, way, 1000);
+                if answered {
+                    answers(talk, 1 - way, 1000);
+                }
+                asks(talk, way, 900);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-19"), twice(false), twice(true));
+    }
+
+    #[test]
+    fn the_answer_lies_between() {
+        let answered = |wanted: u32, size: u32| {
+            move |talk: &mut Talk, way: usize| {
+                asks(talk, 1 - way, wanted);
+                answers(talk, way, size);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-8"), answered(1000, 4097), answered(1000, 4096));
+        proves_each_way(requirement!("SDP-10.6-9"), answered(1000, 999), answered(1000, 1000));
+        proves_each_way(requirement!("SDP-10.6-10"), answered(5000, 4095), answered(5000, 4096));
+    }
+
+    /// 16 buffers of the old size were announced; the Connecting Peer's HelloAck took one.
+    #[test]
+    fn the_old_buffers_are_used_up_first() {
+        let answered = |used: u32| {
+            move |talk: &mut Talk, way: usize| {
+                asks(talk, 1 - way, 5000);
+                let old = if way == 0 { 15 } else { 16 };
+                talk.bufs = 40;
+                (1..old - 1 + used).for_each(|_| {
+                    talk.say(1 - way, Mid::DATA, "", 0);
+                    talk.both_hear();
+                });
+                answers(talk, way, 5000);
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-13"), answered(0), answered(1));
+    }
+
+    #[test]
+    fn of_two_that_cross_the_connecting_peer_answers() {
+        let crosses = |crosses: bool| {
+            move |talk: &mut Talk| {
+                if crosses {
+                    talk.say(1, Mid::CH_RCV_BUF, &word(900), 0);
+                }
+                talk.say(0, Mid::CH_RCV_BUF, &word(1000), 0);
+                talk.both_hear();
+                answers(talk, 1, 1000);
+            }
+        };
+        proves(requirement!("SDP-10.6.1-1"), crosses(true), crosses(false));
+        let connecting = |talk: &mut Talk| {
+            talk.say(0, Mid::CH_RCV_BUF, &word(900), 0);
+            talk.say(1, Mid::CH_RCV_BUF, &word(1000), 0);
+            talk.both_hear();
+            answers(talk, 0, 1000);
+        };
+        proves(requirement!("SDP-10.6.1-1"), crosses(true), connecting);
+    }
+}

@@ -1,0 +1,293 @@
+//! SrcAvails: in which Mode, with how much payload, how many at a time (sections 9.2, 9.5.4 and 11).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::{Mid, Mode, RawSrcAvail};
+
+use super::SdpView;
+use super::figure::{FIRST_MODE, PAIRS, is_first, pair};
+use crate::follow::Books;
+use crate::follow::sdp::Before;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static IN_MODE: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-2"),
+        requirement!("SDP-9.2-3"),
+        requirement!("SDP-11-2"),
+        requirement!("SDP-11-6"),
+        requirement!("SDP-11-7"),
+        requirement!("SDP-11-9"),
+        requirement!("SDP-11-13"),
+        PAIRS[0],
+        PAIRS[1],
+        PAIRS[2],
+        PAIRS[3],
+        PAIRS[4],
+        PAIRS[5],
+        requirement!("SDP-11.1-2"),
+        requirement!("SDP-11.2-7"),
+        requirement!("SDP-11.2-9"),
+        requirement!("SDP-11.3-7"),
+        requirement!("SDP-12-2"),
+        requirement!("SDP-12-15"),
+        requirement!("SDP-12-17"),
+        requirement!("SDP-12-18"),
+        requirement!("SDP-12-20"),
+        requirement!("SDP-12-23"),
+        requirement!("SDP-12.4-2"),
+        requirement!("SDP-12.4-10"),
+    ],
+    judge: Judge::Sdp(in_mode),
+};
+
+pub(super) static OPEN: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-9.2-4"),
+        requirement!("SDP-9.5.4-10"),
+        requirement!("SDP-11.3-13"),
+        requirement!("SDP-11.3-15"),
+    ],
+    judge: Judge::Sdp(open),
+};
+
+fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let (Mid::SRC_AVAIL, true, Some(mode)) = (view.mid(), before.certain, before.source_mode) else { return };
+    let payload = view.payload_len();
+    let mut tell = |ids: &[RequirementId], expected: &str, found: &str| {
+        findings.each(ids, unit, view.place(3..4), expected, found);
+    };
+    match mode {
+        Mode::Buffered => {
+            let expected = "no SrcAvail in Buffered Mode";
+            let ids = [requirement!("SDP-11-6"), requirement!("SDP-11.1-2"), requirement!("SDP-12-20")];
+            tell(&ids, expected, "one");
+            tell(pair(before).as_slice(), expected, "one");
+            if before.changes.left == Some(Mode::Combined) {
+                tell(
+                    &[requirement!("SDP-12-18"), requirement!("SDP-12-15")],
+                    expected,
+                    "one, behind the own ModeChange",
+                );
+            }
+        }
+        Mode::Combined => combined(before, payload, &mut tell),
+        Mode::Pipelined if payload > 0 => {
+            let (expected, found) = ("no payload in Pipelined Mode", format!("{payload} octets"));
+            let ids = [
+                requirement!("SDP-9.2-3"),
+                requirement!("SDP-11-13"),
+                requirement!("SDP-11.3-7"),
+                requirement!("SDP-12-17"),
+            ];
+            tell(&ids, expected, &found);
+            if before.changes.left == Some(Mode::Combined) {
+                tell(&[requirement!("SDP-12-15")], expected, &found);
+            }
+        }
+        Mode::Pipelined => {}
+    }
+}
+
+fn combined(before: &Before, payload: usize, tell: &mut impl FnMut(&[RequirementId], &str, &str)) {
+    let was_pipelined = before.changes.left == Some(Mode::Pipelined);
+    if payload == 0 {
+        let expected = "at least one octet of payload in Combined Mode";
+        let ids = [
+            requirement!("SDP-9.2-2"),
+            requirement!("SDP-11-9"),
+            requirement!("SDP-11.2-9"),
+            requirement!("SDP-12-17"),
+        ];
+        tell(&ids, expected, "none");
+        if is_first(before) {
+            tell(&FIRST_MODE, expected, "none, in the first Mode");
+        }
+        if was_pipelined {
+            let ids = [requirement!("SDP-12-15"), requirement!("SDP-12.4-2"), requirement!("SDP-12.4-10")];
+            tell(&ids, expected, "none, behind the own ModeChange");
+        }
+    }
+    if before.src_avails.count > 0 {
+        let (expected, found) =
+            ("one SrcAvail at a time in Combined Mode", format!("{} open", before.src_avails.count));
+        tell(&[requirement!("SDP-11.2-7"), requirement!("SDP-11-7")], expected, &found);
+        tell(pair(before).as_slice(), expected, &found);
+        if was_pipelined {
+            tell(&[requirement!("SDP-12.4-10")], expected, &found);
+        }
+    }
+}
+
+fn open(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let Some(raw) = view.extension::<RawSrcAvail>().filter(|_| view.mid() == Mid::SRC_AVAIL) else { return };
+    let (len, payload) = (raw.len.get() as usize, view.payload_len());
+    if payload > len {
+        let expected = format!("at most the {len} octets of the buffer as payload");
+        findings.at(requirement!("SDP-9.2-4"), unit, view.place(16..20), &expected, payload.to_string());
+    }
+    if !before.certain {
+        return;
+    }
+    if before.cancels.src_avail {
+        let found = "a SrcAvail".to_owned();
+        let expected = "none until the SrcAvailCancel is Processed";
+        findings.at(requirement!("SDP-9.5.4-10"), unit, view.place(3..4), expected, found);
+    }
+    if before.source_mode == Some(Mode::Pipelined)
+        && let Some(sink) = before.usable.oldest
+    {
+        let ids = [requirement!("SDP-11.3-15"), requirement!("SDP-11.3-13")];
+        let expected = format!("RDMA Writes to the SinkAvail of frame {}", sink.frame);
+        findings.each(&ids, unit, view.place(3..4), &expected, "a SrcAvail");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::RequirementId;
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{change, pipelined, proves_each_way, sink_avail, src_avail};
+    use crate::testing::sdp::{Talk, advert};
+
+    /// A SrcAvail with so much payload in a Mode: words of ModeChanges before it.
+    fn in_mode(changes: &[u32], payload: usize) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            changes.iter().for_each(|word| change(talk, way, *word));
+            src_avail(talk, way, 9000, payload);
+        }
+    }
+
+    fn payload(id: RequirementId, changes: &[u32], bad: usize, good: usize) {
+        proves_each_way(id, in_mode(changes, bad), in_mode(changes, good));
+    }
+
+    #[test]
+    fn with_payload_in_combined_mode() {
+        payload(requirement!("SDP-9.2-2"), &[], 0, 1);
+        payload(requirement!("SDP-11-9"), &[], 0, 1);
+        payload(requirement!("SDP-11.2-9"), &[], 0, 1);
+        payload(requirement!("SDP-11-2"), &[], 0, 1);
+        payload(requirement!("SDP-12-2"), &[], 0, 1);
+        payload(requirement!("SDP-12-23"), &[], 0, 1);
+        payload(requirement!("SDP-12-17"), &[4, 2], 0, 1);
+        payload(requirement!("SDP-12.4-2"), &[4, 2], 0, 1);
+    }
+
+    #[test]
+    fn without_payload_in_pipelined_mode() {
+        payload(requirement!("SDP-9.2-3"), &[4], 1, 0);
+        payload(requirement!("SDP-11-13"), &[4], 1, 0);
+        payload(requirement!("SDP-11.3-7"), &[4], 1, 0);
+        payload(requirement!("SDP-12-17"), &[4], 1, 0);
+        payload(requirement!("SDP-12-15"), &[4], 1, 0);
+        payload(requirement!("SDP-12.4-10"), &[4, 2], 0, 1);
+    }
+
+    #[test]
+    fn the_own_mode_change_counts_at_once() {
+        let at_once = |payload: usize| {
+            move |talk: &mut Talk, way: usize| {
+                talk.say(way, Mid::MODE_CHANGE, "00000004", 0);
+                talk.say(way, Mid::SRC_AVAIL, &advert(9000, None), payload);
+            }
+        };
+        proves_each_way(requirement!("SDP-12-15"), at_once(1), at_once(0));
+    }
+
+    #[test]
+    fn none_in_buffered_mode() {
+        let none = |id| proves_each_way(id, in_mode(&[0], 1), in_mode(&[], 1));
+        none(requirement!("SDP-11-6"));
+        none(requirement!("SDP-11.1-2"));
+        none(requirement!("SDP-12-18"));
+        none(requirement!("SDP-12-15"));
+        none(requirement!("SDP-12-20"));
+        // The peer's Mode is Buffered, Combined, Pipelined.
+        let with_peer = |changes: &'static [u32], mode: &'static [u32]| {
+            move |talk: &mut Talk, way: usize| {
+                mode.iter().for_each(|word| change(talk, way, *word));
+                changes.iter().for_each(|word| change(talk, 1 - way, *word));
+                src_avail(talk, way, 9000, 1);
+            }
+        };
+        proves_each_way(requirement!("SDP-11-16"), with_peer(&[0], &[0]), with_peer(&[0], &[]));
+        proves_each_way(requirement!("SDP-11-17"), with_peer(&[], &[0]), with_peer(&[], &[]));
+        proves_each_way(requirement!("SDP-11-18"), with_peer(&[4], &[0]), with_peer(&[4], &[]));
+    }
+
+    /// A second SrcAvail, with the first open or answered by SendSm.
+    fn second(peer_mode: Option<u32>, mode: &[u32], answered: bool) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            peer_mode.into_iter().for_each(|word| change(talk, 1 - way, word));
+            src_avail(talk, way, 50, 10);
+            mode.iter().for_each(|word| change(talk, way, *word));
+            if answered {
+                talk.say(1 - way, Mid::SEND_SM, "", 0);
+                talk.both_hear();
+                talk.say(way, Mid::DATA, "", 40);
+            }
+            src_avail(talk, way, 50, 10);
+        }
+    }
+
+    #[test]
+    fn one_at_a_time_in_combined_mode() {
+        for id in [requirement!("SDP-11.2-7"), requirement!("SDP-11-7"), requirement!("SDP-11-20")] {
+            proves_each_way(id, second(None, &[], false), second(None, &[], true));
+        }
+        proves_each_way(requirement!("SDP-11-19"), second(Some(0), &[], false), second(Some(0), &[], true));
+        proves_each_way(requirement!("SDP-11-21"), second(Some(4), &[], false), second(Some(4), &[], true));
+        proves_each_way(requirement!("SDP-12.4-10"), second(None, &[4, 2], false), second(None, &[4, 2], true));
+    }
+
+    #[test]
+    fn no_more_payload_than_buffer() {
+        let with = |payload: usize| move |talk: &mut Talk, way: usize| src_avail(talk, way, 10, payload);
+        proves_each_way(requirement!("SDP-9.2-4"), with(11), with(10));
+    }
+
+    #[test]
+    fn none_while_a_cancel_is_open() {
+        let canceled = |answered: bool| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, way, 50, 10);
+                talk.say(way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                talk.hears(1 - way);
+                talk.say(1 - way, if answered { Mid::SEND_SM } else { Mid::DATA }, "", 0);
+                talk.hears(way);
+                talk.say(way, Mid::SRC_AVAIL, &advert(50, None), 10);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.4-10"), canceled(false), canceled(true));
+    }
+
+    #[test]
+    fn a_known_sink_avail_is_used_first() {
+        let offered = |known: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                talk.say(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                if known {
+                    talk.hears(way);
+                }
+                talk.say(way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-11.3-15"), offered(true), offered(false));
+        proves_each_way(requirement!("SDP-11.3-13"), offered(true), offered(false));
+        // One that is stale is none.
+        let stale = |talk: &mut Talk, way: usize| {
+            pipelined(talk, way);
+            talk.say(way, Mid::DATA, "", 5);
+            sink_avail(talk, 1 - way, 9000, 0, 0);
+            src_avail(talk, way, 9000, 0);
+        };
+        proves_each_way(requirement!("SDP-11.3-15"), offered(true), stale);
+    }
+}

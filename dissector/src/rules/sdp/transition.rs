@@ -1,0 +1,305 @@
+//! ModeChanges: from which Mode to which, by whom, and when (section 12).
+
+use weft_core::RequirementId;
+use weft_core::requirement;
+use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
+
+use super::SdpView;
+use super::figure::{FIRST_MODE, is_first, name};
+use crate::follow::Books;
+use crate::follow::sdp::Before;
+use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
+
+pub(super) static TRANSITION: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-11-2"),
+        requirement!("SDP-12-1"),
+        requirement!("SDP-12-2"),
+        requirement!("SDP-12-3"),
+        requirement!("SDP-12-4"),
+        requirement!("SDP-12-5"),
+        requirement!("SDP-12-6"),
+        requirement!("SDP-12-7"),
+        requirement!("SDP-12-8"),
+        requirement!("SDP-12-9"),
+        requirement!("SDP-12-10"),
+        requirement!("SDP-12-11"),
+        requirement!("SDP-12-12"),
+        requirement!("SDP-12-23"),
+        requirement!("SDP-12.1-1"),
+        requirement!("SDP-12.2-1"),
+        requirement!("SDP-12.3-1"),
+        requirement!("SDP-12.4-1"),
+        requirement!("SDP-12.5-3"),
+        requirement!("SDP-12.5-14"),
+        requirement!("SDP-12.5-19"),
+        requirement!("SDP-12.5-23"),
+    ],
+    judge: Judge::Sdp(transition),
+};
+
+pub(super) static MOMENT: Rule = Rule {
+    requirements: &[
+        requirement!("SDP-12.1-2"),
+        requirement!("SDP-12.4-3"),
+        requirement!("SDP-12.4-5"),
+        requirement!("SDP-12.4-7"),
+        requirement!("SDP-12.5-2"),
+        requirement!("SDP-12.5-8"),
+        requirement!("SDP-12.5-13"),
+    ],
+    judge: Judge::Sdp(moment),
+};
+
+/// What a ModeChange asks for.
+struct Asked {
+    /// The Mode that its half-connection is in, as its sender knows.
+    now: Mode,
+    /// The Mode that it names.
+    named: Mode,
+    /// Does the Data Sink send it?
+    by_sink: bool,
+}
+
+impl Asked {
+    /// `None` where it is none, names no Mode, or the Mode before it is not known.
+    fn of(view: &SdpView<'_>, before: &Before) -> Option<Self> {
+        if view.mid() != Mid::MODE_CHANGE || !before.certain {
+            return None;
+        }
+        let raw: RawModeChange = view.extension()?;
+        let now = if raw.s() { before.sink_mode } else { before.source_mode }?;
+        Some(Asked { now, named: Mode::from_value(raw.mode())?, by_sink: raw.s() })
+    }
+
+    /// Who may not send it, and the rows that say so (Figures 26 and 27, sections 12.1 to 12.4).
+    fn wrong_sender(&self) -> &'static [RequirementId] {
+        match (self.now, self.named, self.by_sink) {
+            (Mode::Buffered, Mode::Combined, false) => {
+                const {
+                    &[
+                        requirement!("SDP-12-4"),
+                        requirement!("SDP-12-8"),
+                        requirement!("SDP-12-9"),
+                        requirement!("SDP-12.2-1"),
+                        requirement!("SDP-12.5-23"),
+                    ]
+                }
+            }
+            (Mode::Combined, Mode::Buffered, true) => {
+                const {
+                    &[
+                        requirement!("SDP-12-3"),
+                        requirement!("SDP-12-8"),
+                        requirement!("SDP-12-10"),
+                        requirement!("SDP-12.1-1"),
+                    ]
+                }
+            }
+            (Mode::Combined, Mode::Pipelined, true) => {
+                const {
+                    &[
+                        requirement!("SDP-12-5"),
+                        requirement!("SDP-12-8"),
+                        requirement!("SDP-12-10"),
+                        requirement!("SDP-12.3-1"),
+                        requirement!("SDP-12.5-14"),
+                    ]
+                }
+            }
+            (Mode::Pipelined, Mode::Combined, true) => {
+                const {
+                    &[
+                        requirement!("SDP-12-6"),
+                        requirement!("SDP-12-8"),
+                        requirement!("SDP-12-11"),
+                        requirement!("SDP-12.4-1"),
+                        requirement!("SDP-12.5-3"),
+                        requirement!("SDP-12.5-19"),
+                    ]
+                }
+            }
+            _ => &[],
+        }
+    }
+}
+
+fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let Some(asked) = Asked::of(view, before) else { return };
+    let range = view.place(16..20);
+    let master = if asked.now == Mode::Buffered { "the Data Sink" } else { "the Data Source" };
+    let sender = if asked.by_sink { "the Data Sink" } else { "the Data Source" };
+    let found = format!("{} from {sender}, in {}", name(asked.named), name(asked.now));
+    if asked.named == asked.now {
+        let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-12")];
+        findings.each(&ids, unit, range.clone(), "another Mode than that in force", &found);
+        if is_first(before) {
+            findings.each(&FIRST_MODE, unit, range, "Combined Mode to be the first one", &found);
+        }
+    } else if asked.now != Mode::Combined && asked.named != Mode::Combined {
+        let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-7")];
+        findings.each(&ids, unit, range, "Combined Mode between Buffered and Pipelined Mode", &found);
+    } else {
+        findings.each(asked.wrong_sender(), unit, range, &format!("only {master} to change it"), &found);
+    }
+}
+
+fn moment(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    let Some(asked) = Asked::of(view, before).filter(|asked| !asked.by_sink) else { return };
+    let range = view.place(16..20);
+    if before.changes.leaves_pipelined {
+        let ids = [requirement!("SDP-12.4-3"), requirement!("SDP-12.5-8"), requirement!("SDP-12.4-5")];
+        let found = "a ModeChange before the one that left Pipelined Mode is acknowledged";
+        findings.each(&ids, unit, range.clone(), "no other change of Mode until then", found);
+    }
+    if asked.named == Mode::Buffered && before.src_avails.count > 0 {
+        let ids = [requirement!("SDP-12.1-2"), requirement!("SDP-12.5-13")];
+        findings.each(&ids, unit, range.clone(), "RdmaRdCompl or SendSm first", "Buffered Mode with a SrcAvail open");
+    }
+    if asked.now == Mode::Pipelined && before.moved.is_some_and(|moved| moved.writing) {
+        let ids = [requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2"), requirement!("SDP-12.4-5")];
+        findings.each(&ids, unit, range, "RdmaWrCompl first", "RDMA Writes without one");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::RequirementId;
+    use weft_core::requirement;
+    use weft_core::wire::sdp::Mid;
+
+    use crate::rules::sdp::talk::{proves_each_way, sink_avail};
+    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+
+    const TO_BUFFERED: u32 = 0;
+    const TO_COMBINED: u32 = 2;
+    const SINK_TO_COMBINED: u32 = 3;
+    const TO_PIPELINED: u32 = 4;
+
+    /// These ModeChanges, each with the end that sends it, counted from the one who is tried: 0 for itself.
+    fn changes(list: &[(usize, u32)]) -> impl Fn(&mut Talk, usize) {
+        move |talk, way| {
+            for (who, change) in list {
+                let direction = if *who == 0 { way } else { 1 - way };
+                talk.say(direction, Mid::MODE_CHANGE, &word(*change), 0);
+                talk.both_hear();
+            }
+        }
+    }
+
+    fn either(id: RequirementId, bad: &[(usize, u32)], good: &[(usize, u32)]) {
+        proves_each_way(id, changes(bad), changes(good));
+    }
+
+    #[test]
+    fn only_those_of_figure_26() {
+        let to_pipelined: &[_] = &[(0, TO_PIPELINED)];
+        either(requirement!("SDP-12-1"), &[(0, TO_BUFFERED), (0, TO_PIPELINED)], to_pipelined);
+        either(requirement!("SDP-12-7"), &[(0, TO_BUFFERED), (0, TO_PIPELINED)], to_pipelined);
+        either(
+            requirement!("SDP-12-7"),
+            &[(0, TO_PIPELINED), (0, TO_BUFFERED)],
+            &[(0, TO_PIPELINED), (0, TO_COMBINED), (0, TO_BUFFERED)],
+        );
+        either(
+            requirement!("SDP-12-12"),
+            &[(0, TO_PIPELINED), (0, TO_PIPELINED)],
+            &[(0, TO_PIPELINED), (0, TO_COMBINED)],
+        );
+    }
+
+    #[test]
+    fn combined_mode_is_first() {
+        either(requirement!("SDP-12-2"), &[(0, TO_COMBINED)], &[(0, TO_PIPELINED), (0, TO_COMBINED)]);
+        either(requirement!("SDP-12-23"), &[(0, SINK_TO_COMBINED)], &[(1, TO_BUFFERED), (0, SINK_TO_COMBINED)]);
+        either(requirement!("SDP-11-2"), &[(0, TO_COMBINED)], &[(0, TO_BUFFERED)]);
+    }
+
+    /// S=1 names what the peer sends: words 1, 5 for Buffered and Pipelined.
+    #[test]
+    fn the_data_sink_changes_buffered_mode_alone() {
+        either(requirement!("SDP-12-3"), &[(0, 1)], &[(0, TO_BUFFERED)]);
+        either(requirement!("SDP-12.1-1"), &[(0, 1)], &[(0, TO_BUFFERED)]);
+        either(requirement!("SDP-12-5"), &[(0, 5)], &[(0, TO_PIPELINED)]);
+        either(requirement!("SDP-12-10"), &[(0, 5)], &[(0, TO_PIPELINED)]);
+        either(requirement!("SDP-12.3-1"), &[(0, 5)], &[(0, TO_PIPELINED)]);
+        either(requirement!("SDP-12.5-14"), &[(0, 5)], &[(0, TO_PIPELINED)]);
+    }
+
+    #[test]
+    fn the_data_source_changes_the_others() {
+        let (bad, good) = ([(1, TO_PIPELINED), (0, SINK_TO_COMBINED)], [(0, TO_PIPELINED), (0, TO_COMBINED)]);
+        either(requirement!("SDP-12-6"), &bad, &good);
+        either(requirement!("SDP-12-11"), &bad, &good);
+        either(requirement!("SDP-12.4-1"), &bad, &good);
+        either(requirement!("SDP-12.5-3"), &bad, &good);
+        either(requirement!("SDP-12.5-19"), &bad, &good);
+    }
+
+    #[test]
+    fn the_data_source_does_not_leave_buffered_mode() {
+        let (bad, good) = ([(0, TO_BUFFERED), (0, TO_COMBINED)], [(1, TO_BUFFERED), (0, SINK_TO_COMBINED)]);
+        either(requirement!("SDP-12-4"), &bad, &good);
+        either(requirement!("SDP-12-8"), &bad, &good);
+        either(requirement!("SDP-12-9"), &bad, &good);
+        either(requirement!("SDP-12.2-1"), &bad, &good);
+        either(requirement!("SDP-12.5-23"), &bad, &good);
+    }
+
+    #[test]
+    fn pipelined_mode_is_left_one_step_at_a_time() {
+        let leaves = |waits: bool| {
+            move |talk: &mut Talk, way: usize| {
+                changes(&[(0, TO_PIPELINED)])(talk, way);
+                talk.say(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+                if waits {
+                    talk.hears(1 - way);
+                }
+                talk.say(1 - way, Mid::DATA, "", 0);
+                talk.hears(way);
+                talk.say(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-12.4-3"), leaves(false), leaves(true));
+        proves_each_way(requirement!("SDP-12.5-8"), leaves(false), leaves(true));
+    }
+
+    #[test]
+    fn a_src_avail_ends_before_buffered_mode() {
+        let changes_with = |end: Option<(Mid, &'static str)>| {
+            move |talk: &mut Talk, way: usize| {
+                talk.say(way, Mid::SRC_AVAIL, &advert(9000, None), 10);
+                talk.hears(1 - way);
+                if let Some((mid, extension)) = end {
+                    talk.say(1 - way, mid, extension, 0);
+                }
+                talk.hears(way);
+                talk.say(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-12.1-2"), changes_with(None), changes_with(Some((Mid::SEND_SM, ""))));
+        proves_each_way(requirement!("SDP-12.5-13"), changes_with(None), changes_with(Some((Mid::SEND_SM, ""))));
+    }
+
+    #[test]
+    fn writes_are_told_of_before_pipelined_mode_is_left() {
+        let leaves = |tells: bool| {
+            move |talk: &mut Talk, way: usize| {
+                changes(&[(0, TO_PIPELINED)])(talk, way);
+                sink_avail(talk, 1 - way, 9000, 0, 0);
+                talk.write(way, STAG, VA, 100);
+                if tells {
+                    talk.hears(way);
+                    talk.say(way, Mid::RDMA_WR_COMPL, &word(100), 0);
+                }
+                talk.say(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-12.4-7"), leaves(false), leaves(true));
+        proves_each_way(requirement!("SDP-12.5-2"), leaves(false), leaves(true));
+        proves_each_way(requirement!("SDP-12.4-5"), leaves(false), leaves(true));
+    }
+}
