@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::judge::{self, Judgement};
 use super::{RunError, seed};
 use crate::clock;
 use crate::evidence;
 use crate::model::{
-    Capability, CaseInfo, CaseKey, CaseResult, EventSink, Evidence, RequirementVerdict, RunInfo, Verdict,
+    Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, RequirementVerdict, RunInfo, Verdict,
 };
-use crate::script::{ScriptFault, Suites, invoke};
-use crate::stage::Stage;
-use crate::target::{Live, Service, Target};
+use crate::script::{ScriptFault, SuiteCase, Suites, invoke};
+use crate::stage::{Log, Stage};
+use crate::target::{Live, RESTART_SECONDS, Service, Target};
 
 /// What all cases of a run share.
 pub(super) struct Site {
@@ -29,6 +29,8 @@ pub(super) struct Site {
     /// Why the target is not there, as the first case found; `None` in it when it is.
     pub(super) absent: OnceLock<Option<String>>,
     pub(super) silence: Silence,
+    /// Why the target could not be brought back.
+    pub(super) gone: OnceLock<String>,
 }
 
 /// Whether the target has ever done anything but take connections.
@@ -57,6 +59,20 @@ impl Silence {
     }
 }
 
+/// A case's script is through.
+struct Played {
+    stage: OwnedMutexGuard<Stage>,
+    fault: Option<ScriptFault>,
+}
+
+/// What became of the target.
+#[derive(Debug, Default)]
+struct Afterwards {
+    restarted: bool,
+    /// For people, behind the explanation.
+    told: String,
+}
+
 impl Site {
     /// Runs a case, judges it and writes its evidence.
     pub(super) async fn run_case(&self, key: &CaseKey) -> Result<CaseResult, RunError> {
@@ -79,30 +95,28 @@ impl Site {
             let why = format!("The target takes connections and says nothing: {cases} cases waited for it in vain.");
             return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
         }
+        if let Some(why) = self.gone.get() {
+            let why = format!("The target is dead and does not come back: {why}.");
+            return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
+        }
         let service = self.target.service_for(&case.info.capabilities);
         let target = Arc::new(Target { service, ..Target::clone(&self.target) });
-        let stage = Stage::new(target.clone(), self.live.link(service)?, key.clone(), self.sink.clone());
-        let stage = Arc::new(Mutex::new(stage));
-        let invoked = invoke(case, key, stage.clone(), target, self.suites.limits, seed).await;
-        let mut stage = stage.lock().await;
-        stage.leave().await;
-        match &stage.log.refused {
-            Some(why) if stage.log.connections == 0 => drop(self.absent.set(Some(why.clone()))),
-            _ if stage.log.connections > 0 => {
-                // The first to look says so; it stays.
-                let _ = self.absent.set(None);
-                self.silence.note(stage.heard);
-            }
-            // The script connected to nothing: the next case shows.
-            _ => {}
+        let mut played = self.play(case, key, &target, seed).await?;
+        let mut afterwards = self.bring_back(&played.stage.log, key, &target).await?;
+        if afterwards.restarted && !played.stage.log.alive_before {
+            // It was dead before this case began, which says nothing about the case.
+            played = self.play(case, key, &target, seed).await?;
+            afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         }
+        let Played { mut stage, fault } = played;
+        self.remember(&stage);
 
         let (tape, lost) = stage.tape();
         let frames = evidence::frames(&tape);
         let seen = evidence::watch(&tape, &frames);
-        let fault: Option<ScriptFault> = invoked.err();
-        let Judgement { verdict, requirements, expected, actual, explanation, at } =
+        let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
             judge::judge(&case.info, &stage.log, fault.as_ref(), &seen, lost);
+        explanation.push_str(&afterwards.told);
         let result = CaseResult {
             key: key.clone(),
             version: case.info.version,
@@ -122,6 +136,60 @@ impl Site {
         evidence::write(&self.out, &self.run, &result, &tape, &frames, began_unix_ns)
             .map_err(|error| RunError::Write { path: self.out.join(&result.evidence.folder), error })?;
         Ok(result)
+    }
+
+    /// Runs a case's script on connections of its own.
+    async fn play(
+        &self,
+        case: &SuiteCase,
+        key: &CaseKey,
+        target: &Arc<Target>,
+        seed: u64,
+    ) -> Result<Played, RunError> {
+        let stage = Stage::new(target.clone(), self.live.link(target.service)?, key.clone(), self.sink.clone());
+        let stage = Arc::new(Mutex::new(stage));
+        let fault = invoke(case, key, stage.clone(), target.clone(), self.suites.limits, seed).await.err();
+        let mut stage = stage.lock_owned().await;
+        stage.leave().await;
+        Ok(Played { stage, fault })
+    }
+
+    /// After a case that did not show the target alive: is it? And if not, and its file says how, it is brought back.
+    async fn bring_back(&self, log: &Log, key: &CaseKey, target: &Arc<Target>) -> Result<Afterwards, RunError> {
+        let Some(restart) = target.restart.as_ref().filter(|_| !log.alive_after) else {
+            return Ok(Afterwards::default());
+        };
+        // A stage that nobody listens to.
+        let mut stage =
+            Stage::new(target.clone(), self.live.link(target.service)?, key.clone(), Arc::new(|_: &Event| {}));
+        let alive = stage.good_exchange(Vec::new(), None).await.is_ok();
+        stage.leave().await;
+        if alive {
+            return Ok(Afterwards::default());
+        }
+        match restart.run(target.scaled(RESTART_SECONDS)).await {
+            Ok(()) => Ok(Afterwards { restarted: true, told: " The target was dead behind it, and was restarted.".into() }),
+            Err(why) => {
+                let told = format!(" The target was dead behind it, and does not come back: {why}.");
+                // The first to look says so; it stays.
+                let _ = self.gone.set(why);
+                Ok(Afterwards { restarted: false, told })
+            }
+        }
+    }
+
+    /// What the next cases need not find out.
+    fn remember(&self, stage: &Stage) {
+        match &stage.log.refused {
+            Some(why) if stage.log.connections == 0 => drop(self.absent.set(Some(why.clone()))),
+            _ if stage.log.connections > 0 => {
+                // The first to look says so; it stays.
+                let _ = self.absent.set(None);
+                self.silence.note(stage.heard);
+            }
+            // The script connected to nothing: the next case shows.
+            _ => {}
+        }
     }
 
     /// Why the target cannot be judged by this case, if it cannot.

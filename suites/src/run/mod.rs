@@ -136,6 +136,7 @@ pub async fn run_with(
         sink: sink.clone(),
         absent: OnceLock::new(),
         silence: case::Silence::default(),
+        gone: OnceLock::new(),
     };
     let site = Arc::new(site);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();

@@ -19,5 +19,6 @@ mod surface;
 pub use annotate::annotations;
 pub(crate) use declare::choices;
 pub(crate) use invoke::{ScriptFault, invoke};
+pub(crate) use load::SuiteCase;
 pub use load::{LoadError, Suites};
 pub use sandbox::Limits;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::{ENHANCED_LEN, Enhanced, NOT_NEGOTIATED};
 use weft_peer::service::RpingServer;
 
-use super::{PRESETS, Preset, Service, Target, TargetError};
+use super::{PRESETS, Preset, Restart, Service, Target, TargetError};
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role};
@@ -72,6 +72,10 @@ pub struct TargetFile {
     /// How the tester starts a connection that the target accepts.
     #[serde(default)]
     pub startup: StartupTable,
+    /// A command and its arguments, run here without a shell, that brings a dead target back: after a case that did not pass, when the
+    /// target does no good exchange any more. It has 120 s times `time_scale`; status 0 says that the target is there again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restart: Vec<String>,
     /// Outcomes that are known and expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,
@@ -209,6 +213,15 @@ impl Target {
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
             return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
         }
+        let restart = match fields.restart.split_first() {
+            Some((program, _)) if program.is_empty() || !is_tcp => {
+                return Err(wrong("restart: expected a command, and kind = \"tcp\"".into()));
+            }
+            Some((program, arguments)) => {
+                Some(Restart { program: program.clone(), arguments: arguments.to_vec() })
+            }
+            None => None,
+        };
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
                 let words = table.words().ok_or_else(|| {
@@ -244,6 +257,7 @@ impl Target {
             settle: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
             rping_size,
             baseline: fields.baseline,
+            restart,
             ..Self::builtin()
         };
         let names = fields.deviations.iter().map(String::as_str);
@@ -354,6 +368,8 @@ mod tests {
             (format!("{GOOD}[startup]\nrevision = 2\nenhanced = {{ ird = 16384 }}"), "16383"),
             (format!("{GOOD}[startup]\nrevision = 2\nenhanced = {{ rtr = [\"red\"] }}"), "red"),
             ("name = \"b\"\nkind = \"builtin\"\ndeviations = [\"mpa.none\"]".into(), "mpa.none"),
+            (format!("{GOOD}restart = [\"\"]"), "restart"),
+            ("name = \"b\"\nkind = \"builtin\"\nrestart = [\"true\"]".into(), "restart"),
             ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"".into(), "responder"),
         ] {
             let error = Target::from_toml("t.toml", &bad).unwrap_err().to_string();

@@ -7,6 +7,7 @@ mod check;
 mod file;
 mod live;
 mod preset;
+mod restart;
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub use check::{Probe, check};
 pub use file::{EnhancedTable, RtrKind, StartupTable, TargetFile, TargetKind};
 pub use live::{Live, OpenError};
 pub use preset::{PRESETS, Preset};
+pub(crate) use restart::{RESTART_SECONDS, Restart};
 
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
@@ -64,6 +66,8 @@ pub struct Target {
     /// Octets that `rping -s` has for its data.
     pub(crate) rping_size: u32,
     pub(crate) baseline: Vec<BaselineEntry>,
+    /// Brings it back when it is dead.
+    pub(crate) restart: Option<Restart>,
 }
 
 /// Why a target is not understood.
@@ -171,6 +175,7 @@ impl Target {
             settle: Duration::ZERO,
             rping_size: RpingServer::SIZE,
             baseline: Vec::new(),
+            restart: None,
         }
     }
 

@@ -120,3 +120,73 @@ async fn a_close_at_once_is_inconclusive() {
     assert_eq!(result.verdict, Verdict::Inconclusive);
     assert!(result.explanation.contains("the connection where its Reply was due"), "{}", result.explanation);
 }
+
+/// What dies of a Request with a wrong key, and answers again when the file is there that its restart leaves. Each life answers so.
+async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
+    let mut dead = true;
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        if std::fs::remove_file(&back).is_ok() {
+            dead = false;
+        }
+        let mut request = [0; 20];
+        if dead || stream.read_exact(&mut request).await.is_err() {
+            continue;
+        }
+        if request.starts_with(b"MPA ID Req Frame") {
+            stream.write_all(b"MPA ID Rep Frame\x40\x01\x00\x00").await.unwrap();
+            let _ = stream.read(&mut request).await;
+        } else {
+            dead = true;
+        }
+    }
+}
+
+/// The target is dead from the beginning, and dies of each case's stimulus: it is brought back, and each case has its good exchange.
+#[tokio::test]
+async fn a_dead_target_is_restarted() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (back, calls) = (folder.path().join("back"), folder.path().join("calls"));
+    let line = format!("echo called >>'{}'; : >'{}'", calls.display(), back.display());
+    let text = format!(
+        "name = \"mortal\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.1\nrestart = [\"/bin/sh\", \"-c\", \"{line}\"]\n",
+        listener.local_addr().unwrap()
+    );
+    let target = Target::from_toml("mortal.toml", &text).unwrap();
+    let server = tokio::spawn(dies_of_a_wrong_key(listener, back));
+    let filter = Filter::of([format!("{CASE}[octet=0]"), format!("{CASE}[octet=1]")]);
+    let out = tempfile::tempdir().unwrap();
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    server.abort();
+    // Once for the first case, which found it dead and was run again, and once behind each of the two.
+    assert_eq!(std::fs::read_to_string(calls).unwrap().lines().count(), 3);
+    for result in &report.results {
+        assert_eq!(result.verdict, Verdict::Inconclusive);
+        assert!(result.steps.iter().any(|step| step.kind == StepKind::Met), "the close is evidence: {:?}", result.steps);
+        assert!(result.explanation.ends_with("The target was dead behind it, and was restarted."), "{}", result.explanation);
+    }
+}
+
+#[tokio::test]
+async fn a_target_that_does_not_come_back_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let text = format!(
+        "name = \"dead\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.1\nrestart = [\"/bin/false\"]\n",
+        listener.local_addr().unwrap()
+    );
+    let target = Target::from_toml("dead.toml", &text).unwrap();
+    let server = tokio::spawn(async move {
+        loop {
+            drop(listener.accept().await.unwrap());
+        }
+    });
+    let out = tempfile::tempdir().unwrap();
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), Filter::of([CASE]), out.path()).await;
+    server.abort();
+    assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
+    let first = &report.results[0].explanation;
+    assert!(first.ends_with("behind it, and does not come back: /bin/false: exit status: 1."), "{first}");
+    let told = |result: &&CaseResult| result.explanation.starts_with("The target is dead and does not come back: /bin/false");
+    assert_eq!(report.results.iter().filter(told).count(), 15);
+}
