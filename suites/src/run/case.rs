@@ -139,13 +139,7 @@ impl Site {
     }
 
     /// Runs a case's script on connections of its own.
-    async fn play(
-        &self,
-        case: &SuiteCase,
-        key: &CaseKey,
-        target: &Arc<Target>,
-        seed: u64,
-    ) -> Result<Played, RunError> {
+    async fn play(&self, case: &SuiteCase, key: &CaseKey, target: &Arc<Target>, seed: u64) -> Result<Played, RunError> {
         let stage = Stage::new(target.clone(), self.live.link(target.service)?, key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
         let fault = invoke(case, key, stage.clone(), target.clone(), self.suites.limits, seed).await.err();
@@ -168,7 +162,9 @@ impl Site {
             return Ok(Afterwards::default());
         }
         match restart.run(target.scaled(RESTART_SECONDS)).await {
-            Ok(()) => Ok(Afterwards { restarted: true, told: " The target was dead behind it, and was restarted.".into() }),
+            Ok(()) => {
+                Ok(Afterwards { restarted: true, told: " The target was dead behind it, and was restarted.".into() })
+            }
             Err(why) => {
                 let told = format!(" The target was dead behind it, and does not come back: {why}.");
                 // The first to look says so; it stays.

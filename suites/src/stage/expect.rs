@@ -233,6 +233,8 @@ impl Stage {
             if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
                 let rest = unread.split_off(whole);
                 let frame = std::mem::replace(unread, rest);
+                let settled = self.link.now() + self.target.settle;
+                self.conn(number, at)?.settled = Some(settled);
                 let is_reply =
                     Startup::parse(&frame).is_ok_and(|frame| frame.kind == weft_core::wire::mpa::StartupKind::Reply);
                 return Ok(if is_reply { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });

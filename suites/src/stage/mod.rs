@@ -15,6 +15,7 @@ mod terminate;
 use std::sync::Arc;
 use std::time::Duration;
 
+use weft_peer::Instant;
 use weft_peer::driver::{Link, LinkError, Received, TapeEvent, TesterConnection};
 
 pub(crate) use exchange::Operation;
@@ -45,6 +46,8 @@ struct Conn {
     /// Received, and not yet looked at by an expectation.
     unread: Vec<u8>,
     finished: bool,
+    /// The target has sent its Reply, and is busy with the new connection until then.
+    settled: Option<Instant>,
 }
 
 /// What a receiving end came to.
@@ -86,7 +89,7 @@ impl Stage {
         }
         match self.link.connect().await {
             Ok(end) => {
-                self.connections.push(Conn { end, unread: Vec::new(), finished: false });
+                self.connections.push(Conn { end, unread: Vec::new(), finished: false, settled: None });
                 self.log.connections += 1;
                 let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
                 self.step(number, Direction::Sent, StepKind::Connected, "TCP connection".into(), None);
@@ -157,6 +160,7 @@ impl Stage {
 
     /// Closes the tester's half, and waits a while for the target to do the same.
     pub(crate) async fn close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.leave_time(number, at).await?;
         self.finish(number, at).await?;
         let deadline = self.link.now() + self.target.scaled(CLOSING_SECONDS);
         loop {
@@ -170,6 +174,15 @@ impl Stage {
                 }
             }
         }
+    }
+
+    /// Right behind its Reply some implementations do not bear an end: Linux's `iwcm` stops with a bug now and then. An end that is no
+    /// stimulus comes `settle_ms` behind it.
+    async fn leave_time(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        if let Some(settled) = self.conn(number, at)?.settled.take().filter(|settled| *settled > self.link.now()) {
+            self.link.pause(settled).await;
+        }
+        Ok(())
     }
 
     /// Resets a connection.
@@ -190,6 +203,10 @@ impl Stage {
     pub(crate) async fn leave(&mut self) {
         for index in 0..self.connections.len() {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            if !self.connections[index].finished {
+                // There is such a connection.
+                let _ = self.leave_time(number, None).await;
+            }
             if !self.connections[index].finished && self.connections[index].end.reset().await.is_ok() {
                 self.step(number, Direction::Sent, StepKind::Reset, "reset, the case is over".into(), None);
             }
@@ -235,12 +252,7 @@ impl Stage {
     }
 
     /// Waits for one thing from the target and writes it down. Octets go behind the unread ones.
-    async fn receive(
-        &mut self,
-        number: u32,
-        deadline: weft_peer::Instant,
-        at: Option<&SourceLocation>,
-    ) -> Result<Arrival, Stop> {
+    async fn receive(&mut self, number: u32, deadline: Instant, at: Option<&SourceLocation>) -> Result<Arrival, Stop> {
         let received = self.conn(number, at)?.end.receive(deadline).await;
         let (kind, arrival) = match received {
             Ok(Received::Octets(octets)) => {

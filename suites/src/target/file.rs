@@ -93,8 +93,8 @@ pub struct StartupTable {
     pub enhanced: Option<EnhancedTable>,
     /// Private data of the Request in hexadecimal, at most 512 octets.
     pub private_data: String,
-    /// Pause between the Reply and the first FPDU, in milliseconds. Default 20: some implementations lose octets that arrive
-    /// right behind their own Reply until more arrive.
+    /// Pause between the Reply and the first FPDU, in milliseconds, or an end that tries nothing. Default 20: some implementations lose
+    /// octets that arrive right behind their own Reply until more arrive, and some do not bear an end there.
     pub settle_ms: Option<u32>,
 }
 
@@ -217,9 +217,7 @@ impl Target {
             Some((program, _)) if program.is_empty() || !is_tcp => {
                 return Err(wrong("restart: expected a command, and kind = \"tcp\"".into()));
             }
-            Some((program, arguments)) => {
-                Some(Restart { program: program.clone(), arguments: arguments.to_vec() })
-            }
+            Some((program, arguments)) => Some(Restart { program: program.clone(), arguments: arguments.to_vec() }),
             None => None,
         };
         let enhanced = match &fields.startup.enhanced {

@@ -13,9 +13,25 @@ local function expect_data(conn, op, at, data, msn, requirement)
   return got == data
 end
 
+--- Writes 64 octets, other ones into them, and looks at these and one neighbour on each side.
+local function write_within(t, conn, op, first, at, length, requirement)
+  conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + first, payload = ("."):rep(64) } })
+  conn:send(mpa.fpdu {
+    ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + first + at, payload = ("w"):rep(length) },
+  })
+  local around = "." .. ("w"):rep(length) .. "."
+  local same = expect_data(conn, op, first + at - 1, around, 1, requirement)
+  t:check(same, {
+    requirement = requirement,
+    expected = "the octets written, and those around them as they were",
+    actual = same and "they are" or "others",
+  })
+  conn:close()
+end
+
 case {
   id = "ddp/5.1-buffers/any-offset",
-  version = 1,
+  version = 2,
   title = "A Write may begin at any octet, and its neighbours stay as they are",
   requirements = { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" },
   roles = { "responder" },
@@ -25,19 +41,39 @@ case {
 
   run = function(t, p)
     local conn, op = t:operate()
-    local ALL = { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" }
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = ("."):rep(64) } })
-    conn:send(mpa.fpdu {
-      ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + p.at, payload = ("w"):rep(p.length) },
-    })
-    local around = "." .. ("w"):rep(p.length) .. "."
-    local same = expect_data(conn, op, p.at - 1, around, 1, ALL)
-    t:check(same, {
-      requirement = ALL,
-      expected = "the octets written, and those around them as they were",
-      actual = same and "they are" or "others",
-    })
-    conn:close()
+    -- Where a page ends is for the next case.
+    local into = op.to % 4096
+    local first = into > 4096 - 64 and 4096 - into or 0
+    if first + 64 > op.length then
+      first = 0
+    end
+    write_within(t, conn, op, first, p.at, p.length, { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" })
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/5.1-buffers/page",
+  version = 1,
+  title = "A Write, and a Read of it, may cross the end of a page of the target's memory, wherever in them that is",
+  requirements = { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "write" },
+  parameters = { before = { 1, 2, 3, 8, 15 }, length = { 1, 2, 3, 5, 16 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    -- The pages of nearly every system end where 4096 divides the address, and the TO of nearly every buffer is its address.
+    local page = 4096 - op.to % 4096
+    if page < 32 then
+      page = page + 4096
+    end
+    if page + 64 > op.length then
+      t:unimplemented("the buffer lies in one page")
+    end
+    write_within(t, conn, op, page - 32, 32 - p.before, p.length, { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" })
 
     t:liveness()
   end,

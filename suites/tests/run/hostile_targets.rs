@@ -163,8 +163,16 @@ async fn a_dead_target_is_restarted() {
     assert_eq!(std::fs::read_to_string(calls).unwrap().lines().count(), 3);
     for result in &report.results {
         assert_eq!(result.verdict, Verdict::Inconclusive);
-        assert!(result.steps.iter().any(|step| step.kind == StepKind::Met), "the close is evidence: {:?}", result.steps);
-        assert!(result.explanation.ends_with("The target was dead behind it, and was restarted."), "{}", result.explanation);
+        assert!(
+            result.steps.iter().any(|step| step.kind == StepKind::Met),
+            "the close is evidence: {:?}",
+            result.steps
+        );
+        assert!(
+            result.explanation.ends_with("The target was dead behind it, and was restarted."),
+            "{}",
+            result.explanation
+        );
     }
 }
 
@@ -187,6 +195,7 @@ async fn a_target_that_does_not_come_back_is_given_up() {
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
     let first = &report.results[0].explanation;
     assert!(first.ends_with("behind it, and does not come back: /bin/false: exit status: 1."), "{first}");
-    let told = |result: &&CaseResult| result.explanation.starts_with("The target is dead and does not come back: /bin/false");
+    let told =
+        |result: &&CaseResult| result.explanation.starts_with("The target is dead and does not come back: /bin/false");
     assert_eq!(report.results.iter().filter(told).count(), 15);
 }

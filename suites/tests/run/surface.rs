@@ -130,3 +130,26 @@ async fn the_good_exchange_is_enhanced_where_the_target_file_says_so() {
         assert_eq!(ready, if table.contains("rtr") { 2 } else { 0 }, "{table}");
     }
 }
+
+/// Linux's iwcm does not bear an end right behind its Reply; an end that tries something comes at once all the same.
+#[tokio::test]
+async fn an_end_that_tries_nothing_lets_the_target_settle() {
+    let slow = "name = \"slow\"\nkind = \"builtin\"\n[startup]\nsettle_ms = 500\n";
+    let behind_the_reply = async |end: &str, kind: StepKind, verdict: Verdict| {
+        let body = format!("local c = t:connect()\nc:send(t:request())\nc:expect_reply {{ reject = false }}\n{end}");
+        let result = against(Target::from_toml("slow.toml", slow).unwrap(), &body).await;
+        assert_eq!(result.verdict, verdict, "{}", result.explanation);
+        // The good exchange has the first connection.
+        let of = |direction, kind| {
+            let mut steps = result.steps.iter().filter(|step| step.connection == 2);
+            steps.find(|step| (step.direction, step.kind) == (direction, kind)).unwrap().at_ns
+        };
+        of(Direction::Sent, kind) - of(Direction::Received, StepKind::Octets)
+    };
+    assert_eq!(behind_the_reply("c:close()", StepKind::Fin, Verdict::Pass).await, 500_000_000);
+    assert_eq!(behind_the_reply("c:finish()", StepKind::Fin, Verdict::Pass).await, 0);
+    assert_eq!(behind_the_reply("c:reset()", StepKind::Reset, Verdict::Pass).await, 0);
+    // A case that ends there leaves the connection to the engine.
+    let fails = "t:check(false, { requirement = 'MPA-7.1.1-2', expected = 'one', actual = 'another' })";
+    assert_eq!(behind_the_reply(fails, StepKind::Reset, Verdict::Fail).await, 500_000_000);
+}
