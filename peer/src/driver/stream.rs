@@ -91,6 +91,10 @@ impl Stream {
         self.tcp.peer_addr()
     }
 
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+
     /// TCP's effective maximum segment size, in octets.
     pub(super) fn emss(&self) -> io::Result<u32> {
         SockRef::from(&self.tcp).tcp_mss()

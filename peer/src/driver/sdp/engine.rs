@@ -357,6 +357,11 @@ impl Engine {
         self.machine.handle_disconnected(now);
     }
 
+    /// It is over, and not by a graceful close.
+    pub(super) fn is_broken(&self) -> bool {
+        self.gone && (self.error.is_some() || self.graceful != Some(true))
+    }
+
     /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private Buffers too.
     pub(super) fn tear_down(&mut self) {
         // Each can be gone already only with the RNIC itself.

@@ -2,7 +2,8 @@
 //!
 //! Each connection has a Queue Pair, and a task that joins it with its [`Connection`](crate::sdp::Connection) (`engine`), on memory of
 //! the RNIC (`area`). What is written is copied once and is the connection's from then on (`user`); a read copies it out of receives
-//! that are posted ahead, so that every mechanism finds one (`arrived`). `api` is what a socket has beside that.
+//! that are posted ahead, so that every mechanism finds one (`arrived`). `api` is what a socket has beside that; `relay` joins one with
+//! a TCP connection.
 //!
 //! What is not there yet: receives in the user's own memory.
 
@@ -10,6 +11,7 @@ mod api;
 mod area;
 mod arrived;
 mod engine;
+mod relay;
 mod statistics;
 mod stream;
 mod user;
@@ -20,6 +22,7 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
+pub use relay::{End, Relayed, Side, relay};
 pub use statistics::{HalfStatistics, Statistics};
 pub use stream::SdpStream;
 
@@ -102,6 +105,14 @@ impl SdpStream {
         let connecting = TcpStream::connect(address);
         let timed_out = |_| SdpError::Io(io::ErrorKind::TimedOut, "TCP was not connected in time".to_owned());
         let tcp = tokio::time::timeout(settings.connect_timeout, connecting).await.map_err(timed_out)??;
+        SdpStream::over(device, tcp, settings).await
+    }
+
+    /// Sets SDP up on a TCP connection that this side opened, such as one that a [port mapper](super::portmap) led to.
+    ///
+    /// # Errors
+    /// See [`SdpError`].
+    pub async fn over(device: &Device, tcp: TcpStream, settings: SdpSettings) -> Result<Self, SdpError> {
         SdpStream::start(device, device.stream_of(tcp, Opener::Here)?, Role::Connecting, settings).await
     }
 }
@@ -139,13 +150,55 @@ impl SdpListener {
         self.tcp.local_addr()
     }
 
-    /// The next connection, when its start-up is over. One at a time: who wants more calls it from several tasks.
+    /// The next connection, when its start-up is over. A peer that is slow with its start-up holds up those behind it: who serves
+    /// many takes them by [`incoming`](Self::incoming).
     ///
     /// # Errors
     /// See [`SdpError`]: of one peer; the listener goes on.
     pub async fn accept(&self) -> Result<SdpStream, SdpError> {
-        let (tcp, _) = self.tcp.accept().await?;
-        let stream = self.device.stream_of(tcp, Opener::Peer)?;
+        self.incoming().await?.start().await
+    }
+
+    /// The next connection, whose start-up is still to come.
+    ///
+    /// # Errors
+    /// What TCP says; the listener goes on.
+    pub async fn incoming(&self) -> io::Result<Incoming> {
+        let (tcp, peer) = self.tcp.accept().await?;
+        Ok(Incoming { device: self.device.clone(), tcp, peer, settings: self.settings })
+    }
+}
+
+/// A TCP connection that came to a listener.
+#[derive(Debug)]
+pub struct Incoming {
+    device: Device,
+    tcp: TcpStream,
+    peer: SocketAddr,
+    settings: SdpSettings,
+}
+
+impl Incoming {
+    /// Who connected.
+    #[must_use]
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Where to.
+    ///
+    /// # Errors
+    /// What TCP says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+
+    /// Does the start-up.
+    ///
+    /// # Errors
+    /// See [`SdpError`].
+    pub async fn start(self) -> Result<SdpStream, SdpError> {
+        let stream = self.device.stream_of(self.tcp, Opener::Peer)?;
         SdpStream::start(&self.device, stream, Role::Accepting, self.settings).await
     }
 }

@@ -27,6 +27,7 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 #[derive(Debug)]
 pub struct SdpStream {
     shared: Arc<Shared>,
+    local: SocketAddr,
     peer: SocketAddr,
 }
 
@@ -58,7 +59,7 @@ impl SdpStream {
         role: Role,
         settings: SdpSettings,
     ) -> Result<Self, SdpError> {
-        let (clock, peer) = (device.clock(), stream.peer_addr()?);
+        let (clock, local, peer) = (device.clock(), stream.local_addr()?, stream.peer_addr()?);
         let engine = Mutex::new(Engine::new(device, clock.now(), role, settings)?);
         let shared = Arc::new(Shared { engine, command: Notify::new(), clock });
         if let Err(error) = set_up(&shared, stream).await {
@@ -76,7 +77,7 @@ impl SdpStream {
             return Err(error.unwrap_or(SdpError::Closed));
         }
         tokio::spawn(task);
-        Ok(SdpStream { shared, peer })
+        Ok(SdpStream { shared, local, peer })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {
@@ -86,6 +87,12 @@ impl SdpStream {
     /// Lets the machine act on what was just done.
     pub(super) fn go(&self, engine: &mut Engine) {
         self.shared.go(engine);
+    }
+
+    /// This side's address.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
     }
 
     /// Who the peer is.
@@ -141,6 +148,11 @@ impl SdpStream {
     /// Waits until the connection is over and all is given back.
     pub async fn closed(&self) {
         over(&self.shared).await;
+    }
+
+    /// Waits until the connection is over by anything but a graceful close; for ever, where that is how it ends.
+    pub async fn broken(&self) {
+        wait(&self.shared, Engine::is_broken).await;
     }
 }
 
@@ -386,7 +398,9 @@ async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
         if there(&engine) {
             return Poll::Ready(());
         }
-        engine.watchers.push(cx.waker().clone());
+        if !engine.watchers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            engine.watchers.push(cx.waker().clone());
+        }
         Poll::Pending
     })
     .await;

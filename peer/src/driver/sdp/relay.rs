@@ -1,0 +1,220 @@
+//! A stream joined with another one: what comes in on one side goes out on the other, whichever of them is TCP and which SDP.
+//!
+//! The end of one side's stream is a shut-down of the other's, in each direction by itself. A reset of one side resets the other, also
+//! while that one takes nothing; what had arrived before is handed on as far as it is taken at once. Urgent data is not carried: TCP gives it
+//! out of line, and is not asked for it.
+
+use core::future::Future;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+
+use super::SdpStream;
+
+/// What a direction carries at a time, in octets: at first, and at most. It grows while reads fill it.
+const FIRST: usize = 4 << 10;
+const MOST: usize = 256 << 10;
+
+/// One of the two streams.
+#[derive(Debug)]
+pub enum Side {
+    /// Plain TCP.
+    Tcp(TcpStream),
+    /// SDP.
+    Sdp(SdpStream),
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub enum End {
+    /// Both directions came to their end.
+    Graceful,
+    /// The first side broke, and the second one was reset.
+    First(io::Error),
+    /// The second side broke, and the first one was reset.
+    Second(io::Error),
+    /// It was stopped, and both sides were reset.
+    Stopped,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Relayed {
+    /// Octets from the first side that the second one took.
+    pub forth: u64,
+    /// Octets from the second side that the first one took.
+    pub back: u64,
+    /// How it ended.
+    pub end: End,
+}
+
+/// Which side failed.
+enum Broke {
+    From(io::Error),
+    To(io::Error),
+}
+
+/// Carries octets both ways until both ways are at their end, a side breaks, or `stop` comes. Both streams are over when it returns.
+pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> Relayed {
+    let (forth, back) = (AtomicU64::new(0), AtomicU64::new(0));
+    let both = async {
+        tokio::try_join!(async { carry(&first, &second, &forth).await.map_err(|broke| (true, broke)) }, async {
+            carry(&second, &first, &back).await.map_err(|broke| (false, broke))
+        },)
+    };
+    let end = tokio::select! {
+        done = both => match done {
+            Ok(_) => End::Graceful,
+            Err((true, Broke::From(error)) | (false, Broke::To(error))) => End::First(error),
+            Err((true, Broke::To(error)) | (false, Broke::From(error))) => End::Second(error),
+        },
+        () = stop => End::Stopped,
+    };
+    if !matches!(end, End::Graceful) {
+        first.reset();
+        second.reset();
+    }
+    first.over().await;
+    second.over().await;
+    Relayed { forth: forth.into_inner(), back: back.into_inner(), end }
+}
+
+/// One direction.
+async fn carry(from: &Side, to: &Side, count: &AtomicU64) -> Result<(), Broke> {
+    let mut buffer = vec![0; FIRST];
+    loop {
+        let read = tokio::select! {
+            biased;
+            read = from.read(&mut buffer) => read.map_err(Broke::From)?,
+            error = to.broken() => return Err(Broke::To(error)),
+        };
+        let taken = async {
+            match buffer.get(..read) {
+                Some(octets) if read > 0 => to.write_all(octets).await,
+                _ => to.finish().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            taken = taken => taken.map_err(Broke::To)?,
+            error = from.broken() => return Err(Broke::From(error)),
+        }
+        if read == 0 {
+            return Ok(());
+        }
+        count.fetch_add(read as u64, Ordering::Relaxed);
+        if read == buffer.len() && read < MOST {
+            buffer.resize(read * 2, 0);
+        }
+    }
+}
+
+impl Side {
+    /// This side's address.
+    ///
+    /// # Errors
+    /// What TCP says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Side::Tcp(tcp) => tcp.local_addr(),
+            Side::Sdp(sdp) => Ok(sdp.local_addr()),
+        }
+    }
+
+    /// The peer's address.
+    ///
+    /// # Errors
+    /// What TCP says.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Side::Tcp(tcp) => tcp.peer_addr(),
+            Side::Sdp(sdp) => Ok(sdp.peer_addr()),
+        }
+    }
+
+    async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Side::Sdp(sdp) => (&mut &*sdp).read(buffer).await,
+            Side::Tcp(tcp) => loop {
+                tcp.readable().await?;
+                match tcp.try_read(buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => return read,
+                }
+            },
+        }
+    }
+
+    async fn write_all(&self, mut octets: &[u8]) -> io::Result<()> {
+        let tcp = match self {
+            Side::Sdp(sdp) => return (&mut &*sdp).write_all(octets).await,
+            Side::Tcp(tcp) => tcp,
+        };
+        while !octets.is_empty() {
+            tcp.writable().await?;
+            match tcp.try_write(octets) {
+                Ok(written) => octets = octets.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// No more octets go out.
+    async fn finish(&self) -> io::Result<()> {
+        match self {
+            Side::Sdp(sdp) => (&mut &*sdp).shutdown().await,
+            Side::Tcp(tcp) => match SockRef::from(tcp).shutdown(std::net::Shutdown::Write) {
+                // It was reset meanwhile; who reads from it is told.
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+                done => done,
+            },
+        }
+    }
+
+    /// Waits until it is broken; for ever, where it never is.
+    async fn broken(&self) -> io::Error {
+        match self {
+            Side::Sdp(sdp) => {
+                sdp.broken().await;
+                io::Error::new(io::ErrorKind::ConnectionReset, "the SDP connection was aborted")
+            }
+            Side::Tcp(tcp) => {
+                if tcp.ready(Interest::ERROR).await.is_ok()
+                    && let Ok(Some(error)) = tcp.take_error()
+                {
+                    return error;
+                }
+                core::future::pending().await
+            }
+        }
+    }
+
+    /// Resets it, and waits until nothing of it is left.
+    pub async fn abort(self) {
+        self.reset();
+        self.over().await;
+    }
+
+    /// The peer is told that the connection was aborted.
+    fn reset(&self) {
+        match self {
+            Side::Sdp(sdp) => sdp.abort(),
+            // With a lingering time of zero, closing the socket sends RST. It is gone already where that cannot be set.
+            Side::Tcp(tcp) => _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO)),
+        }
+    }
+
+    /// Waits until nothing of it is left.
+    async fn over(&self) {
+        if let Side::Sdp(sdp) = self {
+            sdp.closed().await;
+        }
+    }
+}
