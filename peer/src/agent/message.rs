@@ -1,0 +1,257 @@
+//! Requests and answers: one line of text each, words with spaces between.
+//!
+//! A connection to the agent carries one request, but for [`Request::Connect`], which [`Request::From`] follows:
+//!
+//! ```text
+//! shim                                    agent
+//! connect 192.0.2.17:80 sdp 192.0.2.17:7080
+//!                                         at 127.83.68.80:40123       (SDP is connected; or: failed refused WORDS)
+//! from 127.0.0.1:51234                                                (the program's descriptor is connected to it)
+//!                                         done
+//! ```
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::str::{FromStr, SplitAsciiWhitespace};
+
+use super::By;
+
+/// Octets of a line at most, with its end.
+pub const LONGEST: usize = 512;
+
+/// What the shim wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// A connection to a service.
+    Connect {
+        /// Where the program wants to go.
+        service: SocketAddr,
+        /// How.
+        by: By,
+    },
+    /// The program's descriptor connected from here to where the answer said.
+    From(SocketAddr),
+    /// A program listens by TCP; SDP connections to `sdp` are to be handed to it.
+    Listen {
+        /// The program's own address.
+        service: SocketAddr,
+        /// Where SDP listens.
+        sdp: SocketAddr,
+    },
+    /// Who is at the other end of a connection with the agent?
+    Names {
+        /// The program's end.
+        local: SocketAddr,
+        /// The agent's end.
+        peer: SocketAddr,
+    },
+}
+
+/// What the agent says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Connect here.
+    At(SocketAddr),
+    /// It is so.
+    Done,
+    /// Who is there.
+    Names(Names),
+    /// The agent knows nothing of it.
+    Unknown,
+    /// It cannot be.
+    Failed(Failure, String),
+}
+
+/// The true names of a connection's ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Names {
+    /// The program's.
+    pub local: SocketAddr,
+    /// Its peer's.
+    pub peer: SocketAddr,
+}
+
+/// Why a request failed, as the socket call that led to it tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// ECONNREFUSED.
+    Refused,
+    /// ETIMEDOUT.
+    TimedOut,
+    /// EHOSTUNREACH.
+    Unreachable,
+    /// EADDRINUSE.
+    InUse,
+    /// Anything else; ECONNABORTED.
+    Other,
+}
+
+/// A line that is no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MessageError(&'static str);
+
+const FAILURES: [(Failure, &str); 5] = [
+    (Failure::Refused, "refused"),
+    (Failure::TimedOut, "timed-out"),
+    (Failure::Unreachable, "unreachable"),
+    (Failure::InUse, "in-use"),
+    (Failure::Other, "other"),
+];
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = FAILURES.iter().find(|(failure, _)| failure == self).map_or("other", |(_, word)| word);
+        f.write_str(word)
+    }
+}
+
+/// The line, without its end.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Request::Connect { service, by: By::Sdp(address) } => write!(f, "connect {service} sdp {address}"),
+            Request::Connect { service, by: By::Mapper { mapper, sdp_only } } => {
+                write!(f, "connect {service} pm {mapper}{}", if *sdp_only { " sdp-only" } else { "" })
+            }
+            Request::From(address) => write!(f, "from {address}"),
+            Request::Listen { service, sdp } => write!(f, "listen {service} sdp {sdp}"),
+            Request::Names { local, peer } => write!(f, "names {local} {peer}"),
+        }
+    }
+}
+
+/// The line, without its end. Words of a failure that would end the line are changed.
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::At(address) => write!(f, "at {address}"),
+            Answer::Done => f.write_str("done"),
+            Answer::Names(Names { local, peer }) => write!(f, "names {local} {peer}"),
+            Answer::Unknown => f.write_str("unknown"),
+            Answer::Failed(failure, words) => {
+                let words: String = words.chars().take(LONGEST / 4).collect();
+                write!(f, "failed {failure} {}", words.replace(['\n', '\r'], " "))
+            }
+        }
+    }
+}
+
+impl FromStr for Request {
+    type Err = MessageError;
+
+    fn from_str(line: &str) -> Result<Self, MessageError> {
+        let mut words = line.split_ascii_whitespace();
+        let request = match words.next() {
+            Some("connect") => {
+                let service = address(&mut words)?;
+                let by = match words.next() {
+                    Some("sdp") => By::Sdp(address(&mut words)?),
+                    Some("pm") => {
+                        let mapper = address(&mut words)?;
+                        let sdp_only = match words.next() {
+                            None => false,
+                            Some("sdp-only") => true,
+                            Some(_) => return Err(MessageError("only sdp-only can stand there")),
+                        };
+                        By::Mapper { mapper, sdp_only }
+                    }
+                    _ => return Err(MessageError("neither sdp nor pm")),
+                };
+                Request::Connect { service, by }
+            }
+            Some("from") => Request::From(address(&mut words)?),
+            Some("listen") => {
+                let service = address(&mut words)?;
+                if words.next() != Some("sdp") {
+                    return Err(MessageError("sdp is missing"));
+                }
+                Request::Listen { service, sdp: address(&mut words)? }
+            }
+            Some("names") => Request::Names { local: address(&mut words)?, peer: address(&mut words)? },
+            _ => return Err(MessageError("no request")),
+        };
+        end(words)?;
+        Ok(request)
+    }
+}
+
+impl FromStr for Answer {
+    type Err = MessageError;
+
+    fn from_str(line: &str) -> Result<Self, MessageError> {
+        let mut words = line.split_ascii_whitespace();
+        let answer = match words.next() {
+            Some("at") => Answer::At(address(&mut words)?),
+            Some("done") => Answer::Done,
+            Some("names") => Answer::Names(Names { local: address(&mut words)?, peer: address(&mut words)? }),
+            Some("unknown") => Answer::Unknown,
+            Some("failed") => {
+                let word = words.next();
+                let failure = FAILURES.iter().find(|(_, known)| Some(*known) == word);
+                let failure = failure.ok_or(MessageError("an unknown failure"))?.0;
+                return Ok(Answer::Failed(failure, words.collect::<Vec<_>>().join(" ")));
+            }
+            _ => return Err(MessageError("no answer")),
+        };
+        end(words)?;
+        Ok(answer)
+    }
+}
+
+fn address(words: &mut SplitAsciiWhitespace<'_>) -> Result<SocketAddr, MessageError> {
+    words.next().and_then(|word| word.parse().ok()).ok_or(MessageError("an address and port is missing"))
+}
+
+fn end(mut words: SplitAsciiWhitespace<'_>) -> Result<(), MessageError> {
+    if words.next().is_some() { Err(MessageError("more words than there can be")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_and_written() {
+        for line in [
+            "connect 192.0.2.17:80 sdp [fd00::1]:7080",
+            "connect 192.0.2.17:80 pm 192.0.2.1:3935",
+            "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only",
+            "from 127.0.0.1:51234",
+            "listen 0.0.0.0:80 sdp 0.0.0.0:7080",
+            "names 127.0.0.1:80 127.83.68.80:5000",
+        ] {
+            assert_eq!(line.parse::<Request>().unwrap().to_string(), line);
+        }
+        for line in
+            ["at 127.83.68.80:5", "done", "names 1.2.3.4:5 6.7.8.9:10", "unknown", "failed refused no such port"]
+        {
+            assert_eq!(line.parse::<Answer>().unwrap().to_string(), line);
+        }
+        let two_lines = Answer::Failed(Failure::Other, "one\ntwo".to_owned());
+        assert_eq!(two_lines.to_string(), "failed other one two");
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for line in [
+            "",
+            "connect",
+            "connect 1.2.3.4:5",
+            "connect 1.2.3.4:5 tcp",
+            "connect 1.2.3.4:5 sdp 1.2.3.4",
+            "from",
+            "connect 1.2.3.4:5 pm 1.2.3.4:5 only",
+            "listen 1.2.3.4:5 1.2.3.4:5",
+            "names 1.2.3.4:5",
+            "from 1.2.3.4:5 6",
+        ] {
+            assert!(line.parse::<Request>().is_err(), "{line}");
+        }
+        for line in ["", "at", "at here", "done 1", "failed", "failed badly", "names 1.2.3.4:5"] {
+            assert!(line.parse::<Answer>().is_err(), "{line}");
+        }
+        let longest = Answer::Failed(Failure::Unreachable, "€".repeat(1000)).to_string();
+        assert!(longest.len() < LONGEST, "{}", longest.len());
+    }
+}

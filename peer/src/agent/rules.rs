@@ -1,0 +1,322 @@
+//! The rules file: what is reached by SDP, what is served by it, and what to do when the agent is not there.
+//!
+//! ```text
+//! # the agent's socket
+//! agent /run/weft/sdp.sock
+//! # without an agent: `closed` (such connections fail) or `open` (plain TCP)
+//! unreachable closed
+//! # the first rule that fits counts
+//! connect 192.0.2.17:22 tcp
+//! connect 192.0.2.0/24:80-89 sdp 7080
+//! connect *:6379 sdp 192.0.2.9:7379
+//! connect [fd00::/16]:* pm
+//! connect *:5201 pm 192.0.2.1:3935 sdp-only
+//! listen *:80 sdp 7080
+//! listen 127.0.0.1:6379 sdp 192.0.2.9:7379
+//! ```
+
+use core::net::{IpAddr, SocketAddr};
+use core::ops::RangeInclusive;
+
+use weft_core::wire::portmap::UDP_PORT;
+
+/// Rules that a file may have.
+const MOST: usize = 4096;
+
+/// Some addresses and ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    /// A network and the length of its prefix in bits; none is every address of both families.
+    net: Option<(IpAddr, u32)>,
+    ports: RangeInclusive<u16>,
+}
+
+/// How a service is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// By SDP at this address.
+    Sdp(SocketAddr),
+    /// By what a port mapper says.
+    Mapper {
+        /// Which one.
+        mapper: SocketAddr,
+        /// Where it knows no SDP Address, there is no connection; otherwise plain TCP.
+        sdp_only: bool,
+    },
+}
+
+/// What is done when the agent does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Unreachable {
+    /// The call fails.
+    #[default]
+    Closed,
+    /// The call is done as if there were no rules.
+    Open,
+}
+
+/// A rules file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Path of the agent's Unix socket.
+    pub agent: String,
+    /// When it does not answer.
+    pub unreachable: Unreachable,
+    connect: Vec<(Pattern, Connect)>,
+    listen: Vec<(Pattern, Where)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connect {
+    Sdp(Where),
+    Mapper { mapper: Option<SocketAddr>, sdp_only: bool },
+    Tcp,
+}
+
+/// A port of the same host, or an address of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Port(u16),
+    At(SocketAddr),
+}
+
+/// What is wrong with a rules file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// A line.
+    #[error("line {line}: {what}")]
+    Line {
+        /// Which, from 1 on.
+        line: usize,
+        /// What.
+        what: &'static str,
+    },
+    /// The whole.
+    #[error("no line says `agent PATH`")]
+    NoAgent,
+}
+
+impl Rules {
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// The first line that is no rule.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        let mut agent = None;
+        let mut rules =
+            Rules { agent: String::new(), unreachable: Unreachable::Closed, connect: Vec::new(), listen: Vec::new() };
+        for (index, line) in text.lines().enumerate() {
+            let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_ascii_whitespace().collect();
+            let wrong = |what| RuleError::Line { line: index + 1, what };
+            if rules.connect.len() + rules.listen.len() >= MOST {
+                return Err(wrong("too many rules"));
+            }
+            match words.as_slice() {
+                [] => {}
+                ["agent", path] => agent = Some((*path).to_owned()),
+                ["unreachable", "open"] => rules.unreachable = Unreachable::Open,
+                ["unreachable", "closed"] => rules.unreachable = Unreachable::Closed,
+                ["connect", pattern, how @ ..] => {
+                    rules.connect.push((Pattern::parse(pattern).map_err(wrong)?, connect(how).map_err(wrong)?));
+                }
+                ["listen", pattern, "sdp", at] => {
+                    rules.listen.push((Pattern::parse(pattern).map_err(wrong)?, Where::parse(at).map_err(wrong)?));
+                }
+                _ => return Err(wrong("neither agent, unreachable, connect nor listen with what belongs to it")),
+            }
+        }
+        rules.agent = agent.ok_or(RuleError::NoAgent)?;
+        Ok(rules)
+    }
+
+    /// How to reach this service; none: by TCP, as if there were no rules.
+    #[must_use]
+    pub fn connect(&self, service: SocketAddr) -> Option<By> {
+        let service = canonical(service);
+        let (_, how) = self.connect.iter().find(|(pattern, _)| pattern.fits(service))?;
+        match how {
+            Connect::Tcp => None,
+            Connect::Sdp(at) => Some(By::Sdp(at.of(service.ip()))),
+            Connect::Mapper { mapper, sdp_only } => {
+                let mapper = mapper.unwrap_or(SocketAddr::new(service.ip(), UDP_PORT));
+                Some(By::Mapper { mapper, sdp_only: *sdp_only })
+            }
+        }
+    }
+
+    /// Where SDP is to listen for a program that listens here; none: nowhere.
+    #[must_use]
+    pub fn listen(&self, service: SocketAddr) -> Option<SocketAddr> {
+        let service = canonical(service);
+        let (_, at) = self.listen.iter().find(|(pattern, _)| pattern.fits(service))?;
+        Some(at.of(service.ip()))
+    }
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+fn connect(how: &[&str]) -> Result<Connect, &'static str> {
+    let (words, sdp_only) = match how {
+        ["pm", rest @ .., "sdp-only"] => (rest, true),
+        ["pm", rest @ ..] => (rest, false),
+        ["tcp"] => return Ok(Connect::Tcp),
+        ["sdp", at] => return Where::parse(at).map(Connect::Sdp),
+        _ => return Err("a connect rule ends in tcp, sdp WHERE, or pm [SERVER] [sdp-only]"),
+    };
+    let mapper = match words {
+        [] => None,
+        [one] => Some(one.parse().map_err(|_| "a port mapper is ADDRESS:PORT")?),
+        _ => return Err("a port mapper is ADDRESS:PORT"),
+    };
+    Ok(Connect::Mapper { mapper, sdp_only })
+}
+
+impl Where {
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        if let Ok(port) = text.parse::<u16>() {
+            return if port == 0 { Err("port 0 is no port") } else { Ok(Where::Port(port)) };
+        }
+        text.parse().map(Where::At).map_err(|_| "SDP is at PORT or ADDRESS:PORT")
+    }
+
+    fn of(self, ip: IpAddr) -> SocketAddr {
+        match self {
+            Where::Port(port) => SocketAddr::new(ip, port),
+            Where::At(address) => address,
+        }
+    }
+}
+
+impl Pattern {
+    /// Reads `ADDRESS:PORTS`: `*`, an address, or a network with its prefix (IPv6 in brackets); `*`, a port, or `FIRST-LAST`.
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let (net, ports) = text.rsplit_once(':').ok_or("a pattern is ADDRESS:PORTS")?;
+        let port = |text: &str| text.parse::<u16>().map_err(|_| "a port is 0 to 65535");
+        let ports = match ports.split_once('-') {
+            None if ports == "*" => 0..=u16::MAX,
+            None => port(ports)?..=port(ports)?,
+            Some((first, last)) => port(first)?..=port(last)?,
+        };
+        if ports.is_empty() {
+            return Err("the last port is below the first");
+        }
+        if net == "*" {
+            return Ok(Pattern { net: None, ports });
+        }
+        let bare = net.strip_prefix('[').and_then(|net| net.strip_suffix(']'));
+        let (ip, prefix) =
+            bare.unwrap_or(net).split_once('/').map_or((bare.unwrap_or(net), None), |(ip, prefix)| (ip, Some(prefix)));
+        let ip: IpAddr =
+            ip.parse().map_err(|_| "an address is *, or one of IPv4 or IPv6, with its prefix where it is a net")?;
+        if ip.is_ipv6() != bare.is_some() {
+            return Err("an IPv6 address stands in brackets, an IPv4 address does not");
+        }
+        let most = if ip.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => most,
+            Some(prefix) => {
+                prefix.parse().ok().filter(|prefix| *prefix <= most).ok_or("a prefix has 0 to 32, or 128, bits")?
+            }
+        };
+        Ok(Pattern { net: Some((ip, prefix)), ports })
+    }
+
+    fn fits(&self, address: SocketAddr) -> bool {
+        let same = match (self.net, address.ip()) {
+            (None, _) => true,
+            (Some((IpAddr::V4(net), prefix)), IpAddr::V4(ip)) => {
+                let differ = u32::from(net) ^ u32::from(ip);
+                differ.checked_shr(32 - prefix).unwrap_or(0) == 0
+            }
+            (Some((IpAddr::V6(net), prefix)), IpAddr::V6(ip)) => {
+                let differ = u128::from(net) ^ u128::from(ip);
+                differ.checked_shr(128 - prefix).unwrap_or(0) == 0
+            }
+            _ => false,
+        };
+        same && self.ports.contains(&address.port())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    const FILE: &str = "
+        agent /run/a.sock   # where it is
+        connect 192.0.2.17:22 tcp
+        connect 192.0.2.0/24:80-89 sdp 7080
+        connect *:6379 sdp [fd00::9]:7379
+        connect [fd00::/16]:* pm
+        connect 10.0.0.0/8:5201 pm 192.0.2.1:4000 sdp-only
+        connect 0.0.0.0/0:9 sdp 10
+        listen *:80 sdp 7080
+        listen 127.0.0.1:6379 sdp 192.0.2.9:7379
+    ";
+
+    #[test]
+    fn the_first_rule_that_fits_counts() {
+        let rules = Rules::parse(FILE).unwrap();
+        assert_eq!((rules.agent.as_str(), rules.unreachable), ("/run/a.sock", Unreachable::Closed));
+        let sdp = |text: &str| Some(By::Sdp(at(text)));
+        let pm = |mapper: &str, sdp_only| Some(By::Mapper { mapper: at(mapper), sdp_only });
+        for (service, how) in [
+            ("192.0.2.17:22", None),
+            ("192.0.2.17:80", sdp("192.0.2.17:7080")),
+            ("[::ffff:192.0.2.17]:89", sdp("192.0.2.17:7080")),
+            ("192.0.2.17:90", None),
+            ("192.0.3.17:80", None),
+            ("1.2.3.4:6379", sdp("[fd00::9]:7379")),
+            ("[fd00::5]:1", pm("[fd00::5]:3935", false)),
+            ("[fd01::5]:1", None),
+            ("10.200.1.1:5201", pm("192.0.2.1:4000", true)),
+            ("203.0.113.1:9", sdp("203.0.113.1:10")),
+            ("[::1]:9", None),
+        ] {
+            assert_eq!(rules.connect(at(service)), how, "{service}");
+        }
+        assert_eq!(rules.listen(at("0.0.0.0:80")), Some(at("0.0.0.0:7080")));
+        assert_eq!(rules.listen(at("127.0.0.1:6379")), Some(at("192.0.2.9:7379")));
+        assert_eq!(rules.listen(at("0.0.0.0:6379")), None);
+        assert_eq!(Rules::parse("agent a\nunreachable open").unwrap().unreachable, Unreachable::Open);
+    }
+
+    #[test]
+    fn what_is_no_rule_is_told_with_its_line() {
+        assert_eq!(Rules::parse("# nothing"), Err(RuleError::NoAgent));
+        for wrong in [
+            "agent",
+            "agent a b",
+            "unreachable maybe",
+            "connect",
+            "connect *:80",
+            "connect *:80 udp",
+            "connect * tcp",
+            "connect *:80 sdp",
+            "connect *:80 sdp 0",
+            "connect *:80 sdp here",
+            "connect *:70000 tcp",
+            "connect *:9-8 tcp",
+            "connect fd00::1:80 tcp",
+            "connect [1.2.3.4]:80 tcp",
+            "connect 1.2.3.4/33:80 tcp",
+            "connect 1.2.3/8:80 tcp",
+            "connect *:80 pm here",
+            "connect *:80 pm 1.2.3.4:5 only",
+            "listen *:80",
+            "listen *:80 tcp",
+            "listen *:80 sdp",
+        ] {
+            let line = Rules::parse(&format!("agent a\n{wrong}")).unwrap_err();
+            assert!(matches!(line, RuleError::Line { line: 2, .. }), "{wrong}");
+        }
+        assert!(Rules::parse(&format!("agent a\n{}", "listen *:80 sdp 81\n".repeat(4096))).is_ok());
+        assert!(Rules::parse(&format!("agent a\n{}", "listen *:80 sdp 81\n".repeat(4097))).is_err());
+    }
+}
