@@ -1,6 +1,6 @@
 //! What the commands that use the software RNIC share: how MPA is asked for on the command line, a device, errors as exit codes.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use weft_peer::driver::cm::{CmSettings, Connected};
 use weft_peer::driver::device::{DeviceSettings, random_seed};
@@ -104,6 +104,22 @@ pub(crate) async fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr>
             Err(BadInput(format!("cannot find {host}: {error}; give an address or a name that resolves")).into())
         }
     }
+}
+
+/// The address and port of what was typed, HOST:PORT; HOST alone where there is a `port` to take then.
+pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Result<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let bare: Option<IpAddr> = text.trim_start_matches('[').trim_end_matches(']').parse().ok();
+    let (host, port) = match (bare, text.rsplit_once(':'), port) {
+        (Some(_), _, Some(port)) | (None, None, Some(port)) => (text, port),
+        (None, Some((host, number)), _) if !host.is_empty() => {
+            (host, number.parse().map_err(|_| BadInput(format!("{number:?} is no port; 1 to 65535")))?)
+        }
+        _ => return Err(BadInput(format!("{text:?} is not HOST:PORT")).into()),
+    };
+    resolve(host, port).await
 }
 
 /// No connection came about.

@@ -18,8 +18,9 @@ use crate::rnic::MpaArguments;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
+pub(super) use scale::resident;
 use subject::{Subject, here};
-use tcp::Tcp;
+pub(super) use tcp::Tcp;
 
 /// The command line.
 #[derive(clap::Args)]

@@ -15,6 +15,7 @@ mod ping;
 mod pm;
 mod probe;
 mod requirements;
+mod sdp;
 mod serve;
 mod soak;
 mod stats;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Cat(cat::Arguments),
     /// The SDP port mapper: ask one where a service speaks SDP, or be one
     Pm(pm::Arguments),
+    /// The Sockets Direct Protocol for programs that know nothing of it: a proxy, and an agent for the preload library
+    Sdp(sdp::Arguments),
     /// Be a responder for others to test against
     Serve(serve::Arguments),
     /// The endpoint itself under mangled octets, for an hour or as long as one likes
@@ -94,6 +97,7 @@ impl Command {
             Command::Probe(arguments) => probe::run(&arguments),
             Command::Cat(arguments) => cat::run(&arguments),
             Command::Pm(arguments) => pm::run(&arguments),
+            Command::Sdp(arguments) => sdp::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Soak(arguments) => soak::run(&arguments),
             Command::Deviations(arguments) => deviations::run(&arguments),

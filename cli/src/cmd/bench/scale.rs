@@ -80,7 +80,7 @@ pub(super) async fn run(
 }
 
 /// Octets of this process that are in memory.
-fn resident() -> anyhow::Result<u64> {
+pub(in crate::cmd) fn resident() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

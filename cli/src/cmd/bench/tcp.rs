@@ -10,13 +10,13 @@ const BUFFER: usize = 1 << 20;
 
 /// A connection to a thread that does what it is told: first eight octets say how many follow, eight more in how large parts each
 /// is sent back; 0: only one octet is sent back, at the end.
-pub(super) struct Tcp {
+pub(in crate::cmd) struct Tcp {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Tcp {
-    pub(super) fn start() -> io::Result<Self> {
+    pub(in crate::cmd) fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         thread::spawn(move || {
@@ -31,7 +31,7 @@ impl Tcp {
     }
 
     /// The time that `count` messages of `size` octets take, until the other end has them all.
-    pub(super) fn stream(&mut self, count: u64, size: u32) -> io::Result<Duration> {
+    pub(in crate::cmd) fn stream(&mut self, count: u64, size: u32) -> io::Result<Duration> {
         let begin = Instant::now();
         let mut left = count * u64::from(size);
         self.command(left, 0)?;
@@ -45,7 +45,7 @@ impl Tcp {
     }
 
     /// The time of `count` round trips of `size` octets.
-    pub(super) fn round_trips(&mut self, count: u64, size: u32) -> io::Result<Duration> {
+    pub(in crate::cmd) fn round_trips(&mut self, count: u64, size: u32) -> io::Result<Duration> {
         let part = usize::try_from(size).unwrap_or(BUFFER).min(BUFFER);
         self.command(count * part as u64, part as u64)?;
         let begin = Instant::now();

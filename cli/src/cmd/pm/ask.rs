@@ -12,7 +12,7 @@ use weft_peer::driver::portmap::{Mapped, PmClient, PmError, follow, socket_at, s
 use weft_peer::portmap::{Ask, ClientSettings, Fallback, Resolution, Resolved};
 
 use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful, note, say};
-use crate::rnic::resolve;
+use crate::rnic::host_and_port;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -184,22 +184,6 @@ fn kept(pm_time: PmTime) -> String {
         Cache::For(time) => format!("for {} s", time.as_secs_f64()),
         Cache::Forever => "for ever".to_owned(),
     }
-}
-
-/// An address and port of what was typed.
-async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Result<SocketAddr> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    let bare: Option<IpAddr> = text.trim_start_matches('[').trim_end_matches(']').parse().ok();
-    let (host, port) = match (bare, text.rsplit_once(':'), port) {
-        (Some(_), _, Some(port)) | (None, None, Some(port)) => (text, port),
-        (None, Some((host, number)), _) if !host.is_empty() => {
-            (host, number.parse().map_err(|_| BadInput(format!("{number:?} is no port; 1 to 65535")))?)
-        }
-        _ => return Err(BadInput(format!("{text:?} is not HOST:PORT")).into()),
-    };
-    resolve(host, port).await
 }
 
 fn unspecified(like: SocketAddr) -> IpAddr {

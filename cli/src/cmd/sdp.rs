@@ -1,0 +1,58 @@
+//! `weft sdp`: the Sockets Direct Protocol for programs that know nothing of it, and by hand.
+
+mod agent;
+mod bench;
+mod connect;
+mod endpoint;
+mod ledger;
+mod outward;
+mod proxy;
+mod serve;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:\n  \
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80     the server's side\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  the client's side\n  \
+    weft sdp agent --socket /run/weft-sdp                                      for programs under the preload library\n  \
+    weft sdp serve echo                                                        somebody to talk to\n  \
+    weft sdp connect 192.0.2.17:7174 < file > copy                             talk"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// TCP on one side, SDP on the other
+    Proxy(proxy::Arguments),
+
+    /// Carry the connections of programs that run under the preload library
+    Agent(agent::Arguments),
+    /// Accept SDP connections: echo, take, or give octets
+    Serve(serve::Arguments),
+    /// Connect by SDP: standard input and output, or a test of an echo
+    Connect(connect::Arguments),
+    /// SDP sockets beside a plain TCP stream: bandwidth, round trips, memory of many connections
+    Bench(bench::Arguments),
+}
+
+/// Does it.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.role {
+        Role::Proxy(arguments) => proxy::run(arguments),
+
+        Role::Agent(arguments) => agent::run(arguments),
+        Role::Serve(arguments) => serve::run(arguments),
+        Role::Connect(arguments) => connect::run(arguments),
+        Role::Bench(arguments) => bench::run(arguments),
+    }
+}

@@ -1,0 +1,228 @@
+//! `weft sdp agent`: the SDP side of programs that run under the preload library.
+//!
+//! The shim in a program asks on a Unix socket (`weft_peer::agent`); the program's descriptors are TCP connections with this process on the
+//! loopback interface.
+
+mod connect;
+mod listen;
+mod names;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, watch};
+use weft_peer::agent::{Answer, Failure, LONGEST, Request};
+use weft_peer::driver::portmap::PmServer;
+use weft_peer::driver::{Device, Tape};
+use weft_peer::portmap::{ServerSettings, Table};
+
+use self::listen::Listeners;
+use self::names::NameTable;
+use super::ledger::{Ledger, Telling};
+use super::outward::Outward;
+use super::settings::SdpArguments;
+use crate::exit::{BadInput, say};
+use crate::watch::WatchArguments;
+use crate::{rnic, runtime};
+
+/// A request that was begun has to be whole within this time, and so has each step behind it.
+const STEP: Duration = Duration::from_secs(10);
+/// Requests at a time; more wait.
+const REQUESTS: usize = 1024;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Whoever may open the socket may have it connect and listen: --socket-mode says who.\n\n\
+    Examples:\n  weft sdp agent --socket /run/weft-sdp.sock\n  \
+    WEFT_SDP_RULES=rules LD_PRELOAD=libweft_preload.so curl http://192.0.2.17/\n\n\
+    docs/sdp.md has the rules file. Each connection is told of on standard output when it is over. Ctrl-C or SIGTERM: what is open is reset."
+)]
+pub(crate) struct Arguments {
+    /// Path of the Unix socket
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// Its permissions, octal
+    #[arg(long, value_name = "MODE", default_value = "600", value_parser = octal)]
+    socket_mode: u32,
+    /// Be a port mapper too, at this UDP address, for programs that listen
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pm_listen: Option<std::net::SocketAddr>,
+    /// Connections at a time; more are refused
+    #[arg(long, value_name = "COUNT", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    most: u32,
+    /// Tell nothing but where it listens
+    #[arg(long, short)]
+    quiet: bool,
+    /// One JSON object a connection, and one for the sum
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    #[command(flatten)]
+    sdp: SdpArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+fn octal(text: &str) -> Result<u32, String> {
+    u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(|| "three octal digits".to_owned())
+}
+
+/// What all requests share.
+struct Agent {
+    device: Device,
+    outward: Outward,
+    sdp: SdpArguments,
+    mapper: Option<PmServer>,
+    ledger: Ledger,
+    names: NameTable,
+    listeners: Listeners,
+    room: Arc<Semaphore>,
+    stop: watch::Receiver<bool>,
+}
+
+/// Why a request failed.
+type Refusal = (Failure, String);
+
+/// Serves until it is interrupted.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    runtime::block_on(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let served = serve(arguments, tape).await;
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        served.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let device = rnic::open(tape.clone(), None)?;
+    let outward = Outward::new(&device, arguments.sdp.settings(), tape.as_ref())?;
+    let mapper = arguments.pm_listen.map(|at| {
+        PmServer::bind(&[at], ServerSettings::default(), Table::default(), tape.as_ref())
+            .map_err(|error| BadInput(format!("cannot listen on {at}: {error}")))
+    });
+    let listener = bind(&arguments.socket, arguments.socket_mode)
+        .map_err(|error| BadInput(format!("cannot listen on {}: {error}", arguments.socket.display())))?;
+    let telling = match (arguments.json, arguments.quiet) {
+        (true, _) => Telling::Json,
+        (false, true) => Telling::Quiet,
+        (false, false) => Telling::Lines,
+    };
+    let (stopper, stop) = watch::channel(false);
+    let room = Arc::new(Semaphore::new(arguments.most as usize));
+    let agent = Arc::new(Agent {
+        device,
+        outward,
+        sdp: arguments.sdp.clone(),
+        mapper: mapper.transpose()?,
+        ledger: Ledger::new(telling),
+        names: NameTable::default(),
+        listeners: Listeners::default(),
+        room: Arc::clone(&room),
+        stop,
+    });
+    say!("listening on {}", arguments.socket.display());
+    accept(&agent, listener).await;
+    let _ = fs::remove_file(&arguments.socket);
+    // There is a receiver: the agent's own.
+    let _ = stopper.send(true);
+    // Each connection holds a permit until it is over.
+    let _ = tokio::time::timeout(STEP, room.acquire_many(arguments.most)).await;
+    agent.ledger.finish();
+    Ok(())
+}
+
+/// Listens; a socket that an agent left behind is replaced, one that somebody answers on is not.
+fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent is there"));
+    }
+    if fs::symlink_metadata(path).is_ok_and(|it| std::os::unix::fs::FileTypeExt::is_socket(&it.file_type())) {
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    Ok(listener)
+}
+
+async fn accept(agent: &Arc<Agent>, listener: UnixListener) {
+    let requests = Arc::new(Semaphore::new(REQUESTS));
+    let mut interrupted = pin!(runtime::interrupted());
+    loop {
+        let next = async {
+            // The semaphore is never closed.
+            let permit = Arc::clone(&requests).acquire_owned().await.ok();
+            (permit, listener.accept().await)
+        };
+        tokio::select! {
+            (permit, came) = next => match came {
+                Ok((stream, _)) => {
+                    let agent = Arc::clone(agent);
+                    tokio::spawn(async move {
+                        agent.request(stream).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    agent.ledger.trouble(&format!("accepting: {error}"));
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            () = &mut interrupted => return,
+        }
+    }
+}
+
+impl Agent {
+    /// One request, answered.
+    async fn request(self: &Arc<Self>, mut stream: UnixStream) {
+        let answer = match read(&mut stream).await {
+            Some(Request::Connect { service, by }) => return self.connect(stream, service, by).await,
+            Some(Request::Listen { service, sdp }) => match self.listen(service, sdp) {
+                Ok(()) => Answer::Done,
+                Err((failure, words)) => Answer::Failed(failure, words),
+            },
+            Some(Request::Names { local, peer }) => self.names.find(local, peer).map_or(Answer::Unknown, Answer::Names),
+            Some(Request::From(_)) | None => Answer::Failed(Failure::Other, "no request".to_owned()),
+        };
+        write(&mut stream, &answer).await;
+    }
+
+    /// Waits until it is to end.
+    async fn stopped(&self) {
+        let mut stop = self.stop.clone();
+        // The sender is there until the end.
+        let _ = stop.wait_for(|stop| *stop).await;
+    }
+}
+
+/// A line; none where none comes in time, or it is no request.
+async fn read(stream: &mut UnixStream) -> Option<Request> {
+    let line = async {
+        let mut line = Vec::new();
+        while line.len() < LONGEST {
+            match stream.read_u8().await.ok()? {
+                b'\n' => return String::from_utf8(line).ok()?.parse().ok(),
+                octet => line.push(octet),
+            }
+        }
+        None
+    };
+    tokio::time::timeout(STEP, line).await.ok()?
+}
+
+/// Who asked may have gone away.
+async fn write(stream: &mut UnixStream, answer: &Answer) {
+    let line = format!("{answer}\n");
+    let _ = tokio::time::timeout(STEP, stream.write_all(line.as_bytes())).await;
+}

@@ -1,0 +1,117 @@
+//! A program connects: SDP first, so that the program hears how that went; then its descriptor, to a listener made for it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixStream};
+use weft_peer::agent::{Answer, By, Failure, HERE_V4, HERE_V6, Names, Request};
+use weft_peer::driver::portmap::ConnectError;
+use weft_peer::driver::sdp::{SdpError, Side, relay};
+
+use super::{Agent, Refusal, STEP, read, write};
+use crate::cmd::sdp::outward::OutwardError;
+
+impl Agent {
+    /// From the request to the end of the connection.
+    pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, service: SocketAddr, by: By) {
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
+            let words = "the agent has no room for another connection".to_owned();
+            return write(&mut shim, &Answer::Failed(Failure::Other, words)).await;
+        };
+        let entry = self.ledger.open(format!("a program to {service}"));
+        let onward = tokio::select! {
+            onward = self.onward(service, by) => onward,
+            () = self.stopped() => Err((Failure::Other, "the agent ends".to_owned())),
+        };
+        let onward = match onward {
+            Ok(onward) => onward,
+            Err((failure, words)) => {
+                entry.failed(&words);
+                return write(&mut shim, &Answer::Failed(failure, words)).await;
+            }
+        };
+        match self.meet(&mut shim, service).await {
+            Ok((program, from, here)) => {
+                let local = onward.local_addr().unwrap_or(from);
+                let row = self.names.insert(from, here, Names { local, peer: service });
+                write(&mut shim, &Answer::Done).await;
+                drop(shim);
+                entry.over(&relay(Side::Tcp(program), onward, self.stopped()).await);
+                drop(row);
+            }
+            Err(error) => {
+                onward.abort().await;
+                entry.failed(&format!("the program did not come: {error}"));
+            }
+        }
+        drop(permit);
+    }
+
+    async fn onward(&self, service: SocketAddr, by: By) -> Result<Side, Refusal> {
+        let connected = match by {
+            By::Sdp(address) => self.outward.direct(address).await.map(Side::Sdp),
+            By::Mapper { mapper, sdp_only } => self.outward.mapped(mapper, service, !sdp_only).await,
+        };
+        let side = connected.map_err(|error| (failure(&error), error.to_string()))?;
+        let dressed = match &side {
+            Side::Sdp(sdp) => self.sdp.set_mode(sdp).map_err(|error| error.to_string()),
+            Side::Tcp(tcp) => tcp.set_nodelay(true).map_err(|error| error.to_string()),
+        };
+        dressed.map_err(|words| (Failure::Other, words))?;
+        Ok(side)
+    }
+
+    /// The program's descriptor, its end and this one.
+    async fn meet(
+        &self,
+        shim: &mut UnixStream,
+        service: SocketAddr,
+    ) -> io::Result<(TcpStream, SocketAddr, SocketAddr)> {
+        let listener = listener(service.ip())?;
+        let here = listener.local_addr()?;
+        write(shim, &Answer::At(here)).await;
+        let meeting = async {
+            let Some(Request::From(from)) = read(shim).await else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+            loop {
+                // Anybody on this host can connect; the program is who it says it is.
+                let (program, peer) = listener.accept().await?;
+                if peer == from {
+                    program.set_nodelay(true)?;
+                    return Ok((program, from, here));
+                }
+            }
+        };
+        tokio::select! {
+            met = tokio::time::timeout(STEP, meeting) => met?,
+            () = self.stopped() => Err(io::ErrorKind::Interrupted.into()),
+        }
+    }
+}
+
+/// A listener on the loopback interface for one connection of the family.
+fn listener(like: IpAddr) -> io::Result<TcpListener> {
+    let (socket, ip) = match like {
+        IpAddr::V4(_) => (TcpSocket::new_v4()?, IpAddr::V4(HERE_V4)),
+        IpAddr::V6(_) => (TcpSocket::new_v6()?, IpAddr::V6(HERE_V6)),
+    };
+    socket.bind(SocketAddr::new(ip, 0))?;
+    socket.listen(8)
+}
+
+/// What a program's call fails with.
+fn failure(error: &OutwardError) -> Failure {
+    let io = match error {
+        OutwardError::Sdp { error: SdpError::Io(kind, _), .. } => *kind,
+        OutwardError::Mapped(ConnectError::Tcp { error, .. }) => error.kind(),
+        // Something is there, and will not have us.
+        OutwardError::Sdp { .. } | OutwardError::Plain { .. } => io::ErrorKind::ConnectionRefused,
+        OutwardError::Mapped(ConnectError::Pm(_)) => io::ErrorKind::Other,
+    };
+    match io {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Failure::Refused,
+        io::ErrorKind::TimedOut => Failure::TimedOut,
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Failure::Unreachable,
+        _ => Failure::Other,
+    }
+}

@@ -1,0 +1,173 @@
+//! A program listens: so does SDP for it, and each SDP connection becomes one of the program's TCP listener.
+//!
+//! Nobody says when a program ends. Its TCP listener is what tells: when it refuses, SDP does not listen for it any more.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::OwnedSemaphorePermit;
+use weft_core::wire::portmap::PmTime;
+use weft_peer::agent::{Failure, HERE_V4, HERE_V6, Names};
+use weft_peer::driver::sdp::{Incoming, SdpListener, Side, relay};
+use weft_peer::portmap::{Mapping, Target};
+
+use super::names::Row;
+use super::{Agent, Refusal};
+
+/// Listeners at a time.
+const MOST: usize = 1024;
+
+/// What SDP listens for: SDP's address, and the program's.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Mutex<HashMap<SocketAddr, SocketAddr>>);
+
+impl Listeners {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SocketAddr, SocketAddr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Agent {
+    /// Listens at `sdp` for the program at `service`, if it does not yet.
+    pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr) -> Result<(), Refusal> {
+        let mut listeners = self.listeners.lock();
+        match listeners.get(&sdp) {
+            Some(served) if *served == service => return Ok(()),
+            Some(served) => return Err((Failure::InUse, format!("SDP listens on {sdp} for {served} already"))),
+            None if listeners.len() >= MOST => return Err((Failure::Other, "too many listeners".to_owned())),
+            None => {}
+        }
+        let cannot = |error: &dyn std::fmt::Display| (Failure::InUse, format!("SDP cannot listen on {sdp}: {error}"));
+        let listener = SdpListener::bind(&self.device, sdp, self.sdp.settings()).map_err(|error| cannot(&error))?;
+        if let Some(mapper) = &self.mapper {
+            let mapping = Mapping { service, target: Target::Fixed(vec![sdp]), pm_time: PmTime::ONCE };
+            mapper.table(|table| table.insert(mapping)).map_err(|error| cannot(&error))?;
+        }
+        listeners.insert(sdp, service);
+        drop(listeners);
+        let agent = Arc::clone(self);
+        tokio::spawn(async move {
+            agent.accept(listener, service).await;
+            if let Some(mapper) = &agent.mapper {
+                mapper.table(|table| table.remove(service));
+            }
+            agent.listeners.lock().remove(&sdp);
+        });
+        Ok(())
+    }
+
+    /// Accepts until the program is gone.
+    async fn accept(self: &Arc<Self>, listener: SdpListener, service: SocketAddr) {
+        let (told, mut gone) = tokio::sync::mpsc::channel::<()>(1);
+        loop {
+            let next = async {
+                // The semaphore is never closed.
+                let permit = Arc::clone(&self.room).acquire_owned().await.ok();
+                (permit, listener.incoming().await)
+            };
+            tokio::select! {
+                (permit, came) = next => match (permit, came) {
+                    (Some(permit), Ok(incoming)) => {
+                        let (agent, told) = (Arc::clone(self), told.clone());
+                        tokio::spawn(async move {
+                            if agent.serve(incoming, service, permit).await == Program::Gone {
+                                // Once is enough.
+                                let _ = told.try_send(());
+                            }
+                        });
+                    }
+                    (_, came) => {
+                        let error = came.err().map_or_else(String::new, |error| error.to_string());
+                        self.ledger.trouble(&format!("accepting for {service}: {error}"));
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+                _ = gone.recv() => return,
+                () = self.stopped() => return,
+            }
+        }
+    }
+
+    /// One connection, to its end.
+    async fn serve(&self, incoming: Incoming, service: SocketAddr, permit: OwnedSemaphorePermit) -> Program {
+        let (from, mut program) = (incoming.peer_addr(), Program::There);
+        let entry = self.ledger.open(format!("{from} to the program at {service}"));
+        if let (Some(mapper), Ok(local)) = (&self.mapper, incoming.local_addr()) {
+            // It may have come without being sent here by the port mapper.
+            let _ = mapper.connected(from, local);
+        }
+        let sides = async {
+            let sdp = incoming.start().await?;
+            self.sdp.set_mode(&sdp)?;
+            let names = Names { local: SocketAddr::new(sdp.local_addr().ip(), service.port()), peer: from };
+            match self.program(service, names).await {
+                Ok((program, row)) => anyhow::Ok((Side::Sdp(sdp), Side::Tcp(program), row)),
+                Err(error) => {
+                    if error.kind() == io::ErrorKind::ConnectionRefused {
+                        program = Program::Gone;
+                    }
+                    Side::Sdp(sdp).abort().await;
+                    Err(error.into())
+                }
+            }
+        };
+        let sides = tokio::select! {
+            sides = sides => sides,
+            () = self.stopped() => Err(anyhow::anyhow!("stopped")),
+        };
+        match sides {
+            Ok((first, second, row)) => {
+                entry.over(&relay(first, second, self.stopped()).await);
+                drop(row);
+            }
+            Err(error) => entry.failed(&format!("{error:#}")),
+        }
+        drop(permit);
+        program
+    }
+
+    /// A TCP connection to the program, whose peer's name is known before the program can ask.
+    async fn program(&self, service: SocketAddr, names: Names) -> io::Result<(TcpStream, Row<'_>)> {
+        let mut failed = io::ErrorKind::AddrNotAvailable.into();
+        for (from, to) in ways(service) {
+            let connected = async {
+                let socket = if from.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+                socket.bind(SocketAddr::new(from, 0))?;
+                let row = self.names.insert(to, socket.local_addr()?, names);
+                let stream = socket.connect(to).await?;
+                stream.set_nodelay(true)?;
+                Ok((stream, row))
+            };
+            match connected.await {
+                Ok(connected) => return Ok(connected),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    There,
+    Gone,
+}
+
+/// From where to where the program is reached. Who listens on every address of IPv6 mostly does so on IPv4's, too, which serves where
+/// this host has no IPv6.
+fn ways(service: SocketAddr) -> Vec<(IpAddr, SocketAddr)> {
+    let (v4, v6) = (IpAddr::V4(HERE_V4), IpAddr::V6(HERE_V6));
+    let at = |ip: IpAddr| SocketAddr::new(ip, service.port());
+    match service.ip().to_canonical() {
+        IpAddr::V4(ip) if ip.is_unspecified() => vec![(v4, at(Ipv4Addr::LOCALHOST.into()))],
+        IpAddr::V4(ip) => vec![(v4, at(ip.into()))],
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            vec![(v6, at(Ipv6Addr::LOCALHOST.into())), (v4, at(Ipv4Addr::LOCALHOST.into()))]
+        }
+        IpAddr::V6(ip) => vec![(v6, at(ip.into()))],
+    }
+}

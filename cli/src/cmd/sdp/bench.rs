@@ -1,0 +1,263 @@
+//! `weft sdp bench`: SDP sockets beside a plain TCP stream: bandwidth in Pipelined Mode and by Bcopy, round trips, memory of many connections.
+//!
+//! Samples of all subjects alternate, so that what disturbs the machine disturbs them alike; the median counts.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
+use weft_core::wire::sdp::Mode;
+use weft_peer::driver::Device;
+use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
+use weft_peer::sdp::Half;
+
+use super::settings::SdpArguments;
+use crate::cmd::bench::{Tcp, resident};
+use crate::exit::{HARNESS, Unsuccessful, say};
+use crate::{rnic, runtime};
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "The other side is a second RNIC in a thread of its own, over the loopback interface.\n\n\
+    Examples:\n  weft sdp bench                        1 MiB writes, and TCP's\n  \
+    weft sdp bench --latency --no-crc     round trips of one octet\n  weft sdp bench --connections 1000     memory of each"
+)]
+pub(crate) struct Arguments {
+    /// Octets of a write (default 1 MiB, or 1 with --latency)
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    size: Option<u32>,
+    /// Round trips of one write at a time instead of bandwidth
+    #[arg(long)]
+    latency: bool,
+    /// So many connections at once through one listener: memory of an idle one, and an octet each to and fro
+    #[arg(long, value_name = "COUNT", conflicts_with = "latency", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    connections: Option<u32>,
+    /// Samples of each
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    samples: u16,
+    /// MiB of a bandwidth sample
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    total: u64,
+    /// Round trips of a latency sample
+    #[arg(long, value_name = "COUNT", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: u64,
+    /// One JSON object for each line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    sdp: SdpArguments,
+}
+
+/// Measures, and prints.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    runtime::on_one_thread(async {
+        let settings = arguments.sdp.settings();
+        let other = here(settings)?;
+        let device = rnic::open(None, None)?;
+        match arguments.connections {
+            Some(count) => scale(arguments, &device, other, settings, count).await?,
+            None => compare(arguments, &device, other, settings).await?,
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// A subject, and its samples.
+struct Subject {
+    name: &'static str,
+    stream: Option<SdpStream>,
+    times: Vec<Duration>,
+}
+
+async fn compare(
+    arguments: &Arguments,
+    device: &Device,
+    other: SocketAddr,
+    settings: SdpSettings,
+) -> anyhow::Result<()> {
+    let size = arguments.size.unwrap_or(if arguments.latency { 1 } else { 1 << 20 });
+    let count = if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(size.into()) };
+    let mut tcp = Tcp::start()?;
+    let mut bcopy = settings;
+    bcopy.sdp.policy.source_threshold = u64::MAX;
+    let pipelined = SdpStream::connect(device, other, settings).await?;
+    pipelined.set_mode(Half::Out, Mode::Pipelined)?;
+    let bcopy = SdpStream::connect(device, other, bcopy).await?;
+    let mut subjects = [
+        Subject { name: "tcp", stream: None, times: Vec::new() },
+        Subject { name: "pipelined", stream: Some(pipelined), times: Vec::new() },
+        Subject { name: "bcopy", stream: Some(bcopy), times: Vec::new() },
+    ];
+    for _ in 0..arguments.samples {
+        for Subject { stream, times, .. } in &mut subjects {
+            times.push(match stream {
+                None if arguments.latency => tcp.round_trips(count, size)?,
+                None => tcp.stream(count, size)?,
+                Some(stream) => sample(stream, count, size, arguments.latency).await?,
+            });
+        }
+    }
+    let mut of = None;
+    for subject in &mut subjects {
+        let median = subject.tell(arguments, count, size, of);
+        of.get_or_insert(median);
+    }
+    Ok(())
+}
+
+impl Subject {
+    /// Microseconds a round trip, or MB/s (10^6 octets); the median.
+    fn tell(&mut self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
+        let (latency, octets) = (arguments.latency, count as f64 * f64::from(size));
+        let value = |time: &Duration| {
+            let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
+            if latency { seconds * 1e6 / count as f64 } else { octets / seconds / 1e6 }
+        };
+        let mut values: Vec<f64> = self.times.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+        let (least, median, most) = (at(0), at(values.len() / 2), at(values.len().saturating_sub(1)));
+        let (name, unit, ratio) = (self.name, if latency { "us" } else { "MB/s" }, of.map(|of| median / of));
+        if arguments.json {
+            say!(
+                "{}",
+                json!({
+                    "kind": "sdp_bench", "what": name, "unit": unit, "octets": size, "count": count,
+                    "samples": values.len(), "min": least, "median": median, "max": most, "of_tcp": ratio,
+                })
+            );
+        } else {
+            let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.2} of TCP"));
+            say!("{name:<9} {size:>8} octets  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}");
+        }
+        median
+    }
+}
+
+/// The time of `count` writes until the other side has them all, or of as many round trips. Commands are those of [`Tcp`].
+async fn sample(stream: &mut SdpStream, count: u64, size: u32, round_trips: bool) -> std::io::Result<Duration> {
+    let mut buffer = vec![0; size as usize];
+    let part = if round_trips { u64::from(size) } else { 0 };
+    let command = [(count * u64::from(size)).to_be_bytes(), part.to_be_bytes()].concat();
+    let begin = Instant::now();
+    stream.write_all(&command).await?;
+    for _ in 0..count {
+        stream.write_all(&buffer).await?;
+        if round_trips {
+            stream.read_exact(&mut buffer).await?;
+        }
+    }
+    if !round_trips {
+        stream.read_exact(&mut [0]).await?;
+    }
+    Ok(begin.elapsed())
+}
+
+/// Connects, measures memory, sends an octet to and fro on each.
+async fn scale(
+    arguments: &Arguments,
+    device: &Device,
+    other: SocketAddr,
+    settings: SdpSettings,
+    wanted: u32,
+) -> anyhow::Result<()> {
+    let before = resident()?;
+    let begin = Instant::now();
+    let mut connecting = JoinSet::new();
+    for _ in 0..wanted {
+        let device = device.clone();
+        connecting.spawn(async move { SdpStream::connect(&device, other, settings).await });
+    }
+    let mut streams = Vec::new();
+    while let Some(connected) = connecting.join_next().await {
+        let stream = connected?.map_err(|error| {
+            let text = format!(
+                "connection {} of {wanted}: {error}; `ulimit -n` has to be above {}",
+                streams.len() + 1,
+                wanted * 2
+            );
+            Unsuccessful { code: HARNESS, text }
+        })?;
+        streams.push(stream);
+    }
+    let connected = begin.elapsed();
+    let idle = resident()?.saturating_sub(before);
+    let begin = Instant::now();
+    let mut running = JoinSet::new();
+    for mut stream in streams {
+        running.spawn(async move { sample(&mut stream, 1, 1, true).await.map(|_| stream) });
+    }
+    let mut done = Vec::new();
+    while let Some(ran) = running.join_next().await {
+        done.push(ran??);
+    }
+    let served = begin.elapsed();
+    let each = idle as f64 / 1024.0 / f64::from(wanted) / 2.0;
+    if arguments.json {
+        say!(
+            "{}",
+            json!({
+                "kind": "sdp_scale", "connections": wanted, "kib_per_idle_end": each,
+                "connect_seconds": connected.as_secs_f64(), "round_trip_seconds": served.as_secs_f64(),
+            })
+        );
+    } else {
+        say!(
+            "{wanted} connections in {:.2} s, {each:.1} KiB of memory for each idle end of one",
+            connected.as_secs_f64()
+        );
+        say!("an octet to and fro on each in {:.2} s", served.as_secs_f64());
+    }
+    Ok(())
+}
+
+/// A second RNIC in a thread of its own, for as long as the process lives; gives its address.
+fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
+    let (sender, address) = mpsc::channel();
+    thread::spawn(move || {
+        runtime::on_one_thread(async {
+            let device = rnic::open(None, None)?;
+            let listener = SdpListener::bind(&device, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
+            sender.send(listener.local_addr()?)?;
+            loop {
+                let incoming = listener.incoming().await?;
+                // What went wrong is seen on the other end.
+                tokio::spawn(async move { serve(incoming.start().await?).await });
+            }
+        })
+    });
+    Ok(address.recv()?)
+}
+
+/// Does what it is told: first eight octets say how many follow, eight more in how large parts each is sent back; 0: only one octet is
+/// sent back, at the end.
+async fn serve(mut stream: SdpStream) -> anyhow::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let (mut left, part) = (stream.read_u64().await?, stream.read_u64().await?);
+        let part = usize::try_from(part)?.min(buffer.len());
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            let (room, _) = buffer.split_at_mut(if part == 0 { most } else { part });
+            if part == 0 {
+                let read = stream.read(room).await?;
+                anyhow::ensure!(read > 0, "the stream ended");
+                left -= read as u64;
+            } else {
+                stream.read_exact(room).await?;
+                stream.write_all(room).await?;
+                left = left.saturating_sub(part as u64);
+            }
+        }
+        if part == 0 {
+            stream.write_all(&[1]).await?;
+        }
+    }
+}

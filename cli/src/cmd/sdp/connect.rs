@@ -1,0 +1,124 @@
+//! `weft sdp connect`: standard input and output over SDP, or a test of an echo.
+
+use std::process::ExitCode;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weft_core::wire::portmap::UDP_PORT;
+use weft_peer::driver::Tape;
+use weft_peer::driver::sdp::{SdpStream, Side};
+
+use super::outward::{Outward, mapper_of};
+use super::settings::SdpArguments;
+use crate::exit::{UNEXPECTED, UNREACHABLE, Unsuccessful, note};
+use crate::rnic::{self, host_and_port};
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "The end of standard input is the end of what is sent; what comes is written until the peer's end.\n\n\
+    Exit codes: 0 both sides closed; 1 what came back differs, or the connection was reset; 3 no connection.\n\
+    Examples:\n  weft sdp connect 192.0.2.17:7174 < file > copy\n  \
+    weft sdp connect 192.0.2.17:7174 --octets 100000      an echo gives them back, and they are compared\n  \
+    weft sdp connect 192.0.2.17:80 --pm                   asks where it speaks SDP"
+)]
+pub(crate) struct Arguments {
+    /// Who, HOST:PORT
+    #[arg(value_name = "PEER")]
+    peer: String,
+    /// PEER names a service: ask this port mapper, HOST or HOST:PORT (default: the service's host, port 3935) where it speaks SDP
+    #[arg(long, value_name = "SERVER", num_args = 0..=1, default_missing_value = "")]
+    pm: Option<String>,
+    /// Send so many octets, and hold what comes back against them
+    #[arg(long, value_name = "COUNT")]
+    octets: Option<usize>,
+    /// With --octets: so many a write
+    #[arg(long, value_name = "COUNT", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    piece: u32,
+    #[command(flatten)]
+    sdp: SdpArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+/// Connects.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let done = runtime.block_on(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let done = tokio::select! {
+            done = talk(arguments, tape) => done,
+            () = runtime::interrupted() => Ok(()),
+        };
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        done.map(|()| ExitCode::SUCCESS)
+    });
+    // A read of standard input may still wait for somebody to type.
+    runtime.shutdown_background();
+    done
+}
+
+async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let address = host_and_port(&arguments.peer, None).await?;
+    let device = rnic::open(tape.clone(), None)?;
+    let outward = Outward::new(&device, arguments.sdp.settings(), tape.as_ref())?;
+    let connected = match arguments.pm.as_deref() {
+        None => outward.direct(address).await.map(Side::Sdp),
+        Some("") => outward.mapped(mapper_of(address), address, false).await,
+        Some(mapper) => outward.mapped(host_and_port(mapper, Some(UDP_PORT)).await?, address, false).await,
+    };
+    let connected =
+        connected.map_err(|error| Unsuccessful { code: UNREACHABLE, text: format!("no connection: {error}") })?;
+    let Side::Sdp(stream) = connected else { return Ok(()) };
+    arguments.sdp.set_mode(&stream)?;
+    match arguments.octets {
+        Some(octets) => compare(&stream, octets, arguments.piece as usize).await?,
+        None => cat(&stream).await?,
+    }
+    stream.closed().await;
+    Ok(())
+}
+
+/// Standard input to the peer, what comes to standard output.
+async fn cat(stream: &SdpStream) -> anyhow::Result<()> {
+    let up = async {
+        tokio::io::copy(&mut tokio::io::stdin(), &mut &*stream).await?;
+        (&mut &*stream).shutdown().await
+    };
+    let down = async {
+        let mut out = tokio::io::stdout();
+        tokio::io::copy(&mut &*stream, &mut out).await?;
+        out.flush().await
+    };
+    tokio::try_join!(up, down).map_err(broken)?;
+    Ok(())
+}
+
+/// What an echo gives back is what was sent.
+async fn compare(stream: &SdpStream, octets: usize, piece: usize) -> anyhow::Result<()> {
+    let sent: Vec<u8> = (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect();
+    let up = async {
+        for piece in sent.chunks(piece) {
+            (&mut &*stream).write_all(piece).await?;
+        }
+        (&mut &*stream).shutdown().await
+    };
+    let (mut got, mut reader) = (Vec::new(), stream);
+    tokio::try_join!(up, reader.read_to_end(&mut got)).map_err(broken)?;
+    if got != sent {
+        let same = got.iter().zip(&sent).take_while(|(got, sent)| got == sent).count();
+        let text = format!("{} octets came back of {octets}; they differ from {same} on", got.len());
+        return Err(Unsuccessful { code: UNEXPECTED, text }.into());
+    }
+    note(&format!("{octets} octets went and came"));
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+fn broken(error: std::io::Error) -> Unsuccessful {
+    Unsuccessful { code: UNEXPECTED, text: format!("the connection broke: {error}") }
+}

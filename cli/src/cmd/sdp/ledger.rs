@@ -1,0 +1,151 @@
+//! What is told of relayed connections: a line each, and the sum at the end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use weft_peer::driver::sdp::{End, Relayed};
+
+use crate::exit::{note, say};
+
+/// How connections are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Telling {
+    Json,
+    Lines,
+    Quiet,
+}
+
+/// The book of a relay.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    telling: Telling,
+    next: AtomicU64,
+    totals: Mutex<Totals>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Totals {
+    connections: u64,
+    open: u64,
+    most: u64,
+    failed: u64,
+    reset: u64,
+    stopped: u64,
+    forth: u64,
+    back: u64,
+}
+
+/// A connection in the book.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    ledger: &'a Ledger,
+    number: u64,
+    what: String,
+    begin: Instant,
+}
+
+impl Ledger {
+    pub(super) fn new(telling: Telling) -> Self {
+        Ledger { telling, next: AtomicU64::new(1), totals: Mutex::default() }
+    }
+
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection came; `what` says from where to where.
+    pub(super) fn open(&self, what: String) -> Entry<'_> {
+        let mut totals = self.totals();
+        totals.connections += 1;
+        totals.open += 1;
+        totals.most = totals.most.max(totals.open);
+        drop(totals);
+        Entry { ledger: self, number: self.next.fetch_add(1, Ordering::Relaxed), what, begin: Instant::now() }
+    }
+
+    /// A line that belongs to no connection.
+    pub(super) fn trouble(&self, what: &str) {
+        match self.telling {
+            Telling::Json => say!("{}", json!({"kind": "sdp_trouble", "error": what})),
+            Telling::Lines | Telling::Quiet => note(what),
+        }
+    }
+
+    /// The sum.
+    pub(super) fn finish(&self) {
+        let Totals { connections, most, failed, reset, stopped, forth, back, .. } = *self.totals();
+        match self.telling {
+            Telling::Json => say!(
+                "{}",
+                json!({
+                    "kind": "sdp_totals", "connections": connections, "most": most, "failed": failed, "reset": reset,
+                    "stopped": stopped, "forth": forth, "back": back,
+                })
+            ),
+            Telling::Lines => say!(
+                "{connections} connections, {most} at most at a time; {failed} failed, {reset} reset, {stopped} stopped; \
+                 {forth} octets forth, {back} back"
+            ),
+            Telling::Quiet => {}
+        }
+    }
+}
+
+impl Entry<'_> {
+    /// The other side could not be had.
+    pub(super) fn failed(self, error: &dyn std::fmt::Display) {
+        self.ledger.totals().failed += 1;
+        self.tell("failed", None, Some(error));
+    }
+
+    /// It is over.
+    pub(super) fn over(self, relayed: &Relayed) {
+        let mut totals = self.ledger.totals();
+        totals.forth += relayed.forth;
+        totals.back += relayed.back;
+        match relayed.end {
+            End::Graceful => {}
+            End::First(_) | End::Second(_) => totals.reset += 1,
+            End::Stopped => totals.stopped += 1,
+        }
+        drop(totals);
+        match &relayed.end {
+            End::Graceful => self.tell("closed", Some(relayed), None),
+            End::First(error) => self.tell("reset by the first side", Some(relayed), Some(error)),
+            End::Second(error) => self.tell("reset by the second side", Some(relayed), Some(error)),
+            End::Stopped => self.tell("stopped", Some(relayed), None),
+        }
+    }
+
+    fn tell(&self, end: &str, relayed: Option<&Relayed>, error: Option<&dyn std::fmt::Display>) {
+        let Entry { number, what, .. } = self;
+        let (forth, back) = relayed.map_or((0, 0), |relayed| (relayed.forth, relayed.back));
+        let time = self.begin.elapsed();
+        match self.ledger.telling {
+            Telling::Json => say!(
+                "{}",
+                json!({
+                    "kind": "sdp_connection", "number": number, "what": what, "end": end, "forth": forth, "back": back,
+                    "ms": u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "error": error.map(ToString::to_string),
+                })
+            ),
+            Telling::Lines => {
+                let why = error.map_or_else(String::new, |error| format!(": {error}"));
+                say!("{number:>4}  {what}  {end}{why}; {forth} octets forth, {back} back, {}", seconds(time));
+            }
+            Telling::Quiet => {}
+        }
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.ledger.totals().open -= 1;
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}

@@ -1,0 +1,326 @@
+//! `weft sdp proxy`: connections that come by TCP go on by SDP, or the other way round.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use weft_core::wire::portmap::{PmTime, UDP_PORT};
+use weft_peer::driver::portmap::PmServer;
+use weft_peer::driver::sdp::{Incoming, SdpListener, Side, relay};
+use weft_peer::driver::{Device, Tape};
+use weft_peer::portmap::{Mapping, ServerSettings, Table, Target};
+
+use super::endpoint::{Endpoint, Protocol};
+use super::ledger::{Ledger, Telling};
+use super::outward::{Outward, mapper_of};
+use super::settings::SdpArguments;
+use crate::exit::{BadInput, say};
+use crate::rnic::{self, host_and_port};
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "One side is tcp://HOST:PORT, the other sdp://HOST:PORT; port 0 of --listen takes a free one, which is printed.\n\
+    The end of one side's stream is passed on as such, a reset as a reset.\n\n\
+    Examples:\n  \
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80       in front of a server\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  in front of a client\n  \
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80 --pm-listen 0.0.0.0:3935 --service 0.0.0.0:80\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:80 --pm   asks where 192.0.2.17:80 speaks SDP\n\n\
+    Each connection is told of on standard output when it is over, and the sum at the end. Ctrl-C or SIGTERM: no more connections\n\
+    are accepted, those that are open have --grace seconds to come to their end, then they are reset. A second signal does not wait."
+)]
+pub(crate) struct Arguments {
+    /// Where connections come from
+    #[arg(long, value_name = "ENDPOINT")]
+    listen: Endpoint,
+    /// Where they go on to
+    #[arg(long, value_name = "ENDPOINT")]
+    connect: Endpoint,
+    /// The endpoint of --connect names a service: ask this port mapper, HOST or HOST:PORT (default: the service's host, port 3935)
+    /// where it speaks SDP; where it does not, plain TCP goes there
+    #[arg(long, value_name = "SERVER", num_args = 0..=1, default_missing_value = "")]
+    pm: Option<String>,
+    /// With --pm: no plain TCP
+    #[arg(long, requires = "pm")]
+    sdp_only: bool,
+    /// Be a port mapper too, at this UDP address, for what listens by SDP here
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "service")]
+    pm_listen: Option<SocketAddr>,
+    /// With --pm-listen: the service's name in TCP's port space; 0.0.0.0 and [::] stand for every address
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "pm_listen")]
+    service: Option<SocketAddr>,
+    /// Connections at a time; more wait to be accepted
+    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    most: u32,
+    /// Seconds that open connections have when it is to end
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    grace: u64,
+    /// Tell nothing but where it listens
+    #[arg(long, short)]
+    quiet: bool,
+    /// One JSON object a connection, and one for the sum
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    #[command(flatten)]
+    sdp: SdpArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+/// Carries connections until it is interrupted.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (listen, connect) = (arguments.listen.protocol, arguments.connect.protocol);
+    if listen == connect {
+        return Err(BadInput(format!("both sides are {listen}://; one has to be tcp, the other sdp")).into());
+    }
+    if arguments.pm.is_some() && connect != Protocol::Sdp {
+        return Err(BadInput("--pm is about --connect sdp://".to_owned()).into());
+    }
+    if arguments.pm_listen.is_some() && listen != Protocol::Sdp {
+        return Err(BadInput("--pm-listen is about --listen sdp://".to_owned()).into());
+    }
+    runtime::block_on(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let served = serve(arguments, tape).await;
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        served.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+/// What all connections share.
+struct Proxy {
+    to: To,
+    mapped: Option<PmServer>,
+    ledger: Ledger,
+    sdp: SdpArguments,
+    stop: watch::Receiver<bool>,
+}
+
+/// Where connections go on to.
+enum To {
+    Tcp(SocketAddr),
+    Sdp(Outward, SocketAddr),
+    /// A service, by what the port mapper says.
+    Mapped {
+        outward: Outward,
+        mapper: SocketAddr,
+        service: SocketAddr,
+        may_be_plain: bool,
+    },
+}
+
+async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let listen = host_and_port(&arguments.listen.at, None).await?;
+    let device = rnic::open(tape.clone(), None)?;
+    let to = to(arguments, &device, tape.as_ref()).await?;
+    let listener = match arguments.listen.protocol {
+        Protocol::Tcp => TcpListener::bind(listen).await.map(Listener::Tcp),
+        Protocol::Sdp => SdpListener::bind(&device, listen, arguments.sdp.settings()).map(Box::new).map(Listener::Sdp),
+    };
+    let listener = listener.map_err(|error| BadInput(format!("cannot listen on {listen}: {error}")))?;
+    let local = listener.local_addr()?;
+    let mapped = mapped(arguments, local, tape.as_ref())?;
+    say!("listening on {}://{local}", arguments.listen.protocol);
+    if let Some(server) = &mapped {
+        server.local_addrs().iter().for_each(|address| say!("port mapper on {address}"));
+    }
+    let telling = match (arguments.json, arguments.quiet) {
+        (true, _) => Telling::Json,
+        (false, true) => Telling::Quiet,
+        (false, false) => Telling::Lines,
+    };
+    let (stopper, stop) = watch::channel(false);
+    let proxy = Arc::new(Proxy { to, mapped, ledger: Ledger::new(telling), sdp: arguments.sdp.clone(), stop });
+    let mut connections = accept(&proxy, listener, arguments.most as usize).await;
+    end(&mut connections, Duration::from_secs(arguments.grace), &stopper).await;
+    proxy.ledger.finish();
+    Ok(())
+}
+
+/// Accepts until it is interrupted; the connections that are open then.
+async fn accept(proxy: &Arc<Proxy>, listener: Listener, most: usize) -> JoinSet<()> {
+    let room = Arc::new(Semaphore::new(most));
+    let mut connections = JoinSet::new();
+    let mut interrupted = pin!(runtime::interrupted());
+    loop {
+        let next = async {
+            // The semaphore is never closed.
+            let permit = Arc::clone(&room).acquire_owned().await.ok();
+            (permit, listener.next().await)
+        };
+        tokio::select! {
+            (permit, came) = next => match came {
+                Ok(came) => {
+                    let proxy = Arc::clone(proxy);
+                    connections.spawn(async move {
+                        proxy.carry(came).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    proxy.ledger.trouble(&format!("accepting: {error}"));
+                    // Descriptors come back when connections end.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            () = &mut interrupted => return connections,
+        }
+    }
+}
+
+/// Waits for those that are open, `grace` or until the next interruption; resets what is left.
+async fn end(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Sender<bool>) {
+    let all = async { while connections.join_next().await.is_some() {} };
+    tokio::select! {
+        () = all => return,
+        () = tokio::time::sleep(grace) => {}
+        () = runtime::interrupted() => {}
+    }
+    // There is a receiver as long as there is a connection.
+    let _ = stopper.send(true);
+    while connections.join_next().await.is_some() {}
+}
+
+async fn to(arguments: &Arguments, device: &Device, tape: Option<&Tape>) -> anyhow::Result<To> {
+    let address = host_and_port(&arguments.connect.at, None).await?;
+    if arguments.connect.protocol == Protocol::Tcp {
+        return Ok(To::Tcp(address));
+    }
+    let outward = Outward::new(device, arguments.sdp.settings(), tape).context("no UDP socket for the port mapper")?;
+    let mapper = match arguments.pm.as_deref() {
+        None => return Ok(To::Sdp(outward, address)),
+        Some("") => mapper_of(address),
+        Some(mapper) => host_and_port(mapper, Some(UDP_PORT)).await?,
+    };
+    Ok(To::Mapped { outward, mapper, service: address, may_be_plain: !arguments.sdp_only })
+}
+
+/// The port mapper of what listens here.
+fn mapped(arguments: &Arguments, local: SocketAddr, tape: Option<&Tape>) -> anyhow::Result<Option<PmServer>> {
+    let (Some(at), Some(service)) = (arguments.pm_listen, arguments.service) else { return Ok(None) };
+    let mut table = Table::default();
+    let mapping = Mapping { service, target: Target::Fixed(vec![local]), pm_time: PmTime(0) };
+    table.insert(mapping).map_err(|error| BadInput(format!("--service {service}: {error}")))?;
+    let server = PmServer::bind(&[at], ServerSettings::default(), table, tape);
+    Ok(Some(server.map_err(|error| BadInput(format!("cannot listen on {at}: {error}")))?))
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Sdp(Box<SdpListener>),
+}
+
+/// A connection whose start-up is still to come.
+enum Came {
+    Tcp(TcpStream, SocketAddr),
+    Sdp(Box<Incoming>),
+}
+
+impl Listener {
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        match self {
+            Listener::Tcp(listener) => listener.local_addr(),
+            Listener::Sdp(listener) => listener.local_addr(),
+        }
+    }
+
+    async fn next(&self) -> std::io::Result<Came> {
+        match self {
+            Listener::Tcp(listener) => listener.accept().await.map(|(tcp, from)| Came::Tcp(tcp, from)),
+            Listener::Sdp(listener) => listener.incoming().await.map(Box::new).map(Came::Sdp),
+        }
+    }
+}
+
+impl Proxy {
+    /// One connection, to its end.
+    async fn carry(&self, came: Came) {
+        let mut stopping = self.stop.clone();
+        // The sender outlives the connections.
+        let mut stop = pin!(async { _ = stopping.wait_for(|stop| *stop).await });
+        let entry = self.ledger.open(format!("{} to {}", came.from(), self.to));
+        let sides = tokio::select! {
+            sides = self.sides(came) => sides,
+            () = &mut stop => Err(anyhow::anyhow!("stopped")),
+        };
+        match sides {
+            Ok((first, second)) => entry.over(&relay(first, second, stop).await),
+            Err(error) => entry.failed(&format!("{error:#}")),
+        }
+    }
+
+    /// Both sides, with their start-ups done. A first side for which there is no second is reset.
+    async fn sides(&self, came: Came) -> anyhow::Result<(Side, Side)> {
+        let first = match came {
+            Came::Tcp(tcp, _) => Side::Tcp(tcp),
+            Came::Sdp(incoming) => {
+                if let Some(server) = &self.mapped {
+                    // It may have come without being sent here by the port mapper.
+                    let _ = server.connected(incoming.peer_addr(), incoming.local_addr()?);
+                }
+                Side::Sdp(incoming.start().await?)
+            }
+        };
+        match self.onward().await {
+            Ok(second) => {
+                self.dress(&first)?;
+                self.dress(&second)?;
+                Ok((first, second))
+            }
+            Err(error) => {
+                first.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    fn dress(&self, side: &Side) -> anyhow::Result<()> {
+        match side {
+            Side::Sdp(sdp) => self.sdp.set_mode(sdp),
+            Side::Tcp(tcp) => Ok(tcp.set_nodelay(true)?),
+        }
+    }
+
+    /// The second side.
+    async fn onward(&self) -> anyhow::Result<Side> {
+        Ok(match &self.to {
+            To::Tcp(address) => Side::Tcp(TcpStream::connect(address).await.with_context(|| address.to_string())?),
+            To::Sdp(outward, address) => Side::Sdp(outward.direct(*address).await?),
+            To::Mapped { outward, mapper, service, may_be_plain } => {
+                outward.mapped(*mapper, *service, *may_be_plain).await?
+            }
+        })
+    }
+}
+
+impl Came {
+    fn from(&self) -> SocketAddr {
+        match self {
+            Came::Tcp(_, from) => *from,
+            Came::Sdp(incoming) => incoming.peer_addr(),
+        }
+    }
+}
+
+impl std::fmt::Display for To {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            To::Tcp(address) => write!(f, "tcp://{address}"),
+            To::Sdp(_, address) => write!(f, "sdp://{address}"),
+            To::Mapped { service, .. } => write!(f, "{service}"),
+        }
+    }
+}

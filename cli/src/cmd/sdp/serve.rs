@@ -1,0 +1,169 @@
+//! `weft sdp serve`: somebody to talk SDP to.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Semaphore;
+use weft_peer::driver::Tape;
+use weft_peer::driver::sdp::{Incoming, SdpListener, SdpStream};
+
+use super::settings::SdpArguments;
+use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, say};
+use crate::rnic::{self, host_and_port};
+use crate::runtime;
+use crate::watch::WatchArguments;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:\n  weft sdp serve                       send back what comes\n  \
+    weft sdp serve sink --listen 0.0.0.0:7174\n  weft sdp serve source --octets 1000000000"
+)]
+pub(crate) struct Arguments {
+    /// What is done with a connection
+    #[arg(value_enum, default_value_t = What::Echo)]
+    what: What,
+    /// Where to listen; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7174")]
+    listen: String,
+    /// Octets of a source, on each connection
+    #[arg(long, value_name = "COUNT", default_value_t = 1 << 30)]
+    octets: u64,
+    /// One connection, whose fate is the exit code
+    #[arg(long)]
+    once: bool,
+    /// Connections at a time; more wait to be accepted
+    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    most: u32,
+    /// Tell nothing but where it listens
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    sdp: SdpArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Send back what comes
+    Echo,
+    /// Take what comes
+    Sink,
+    /// Send octets, and close
+    Source,
+}
+
+/// Serves until it is interrupted.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    runtime::block_on(async {
+        let (tape, watch) = arguments.watch.start()?.unzip();
+        let served = tokio::select! {
+            served = serve(arguments, tape) => served,
+            () = runtime::interrupted() => Ok(()),
+        };
+        if let Some(watch) = watch {
+            watch.finish()?;
+        }
+        served.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+    let address = host_and_port(&arguments.listen, None).await?;
+    let device = rnic::open(tape, None)?;
+    let listener = SdpListener::bind(&device, address, arguments.sdp.settings())
+        .map_err(|error| BadInput(format!("cannot listen on {address}: {error}")))?;
+    say!("listening on {}", listener.local_addr()?);
+    let one = One { what: arguments.what, octets: arguments.octets, sdp: arguments.sdp.clone() };
+    if arguments.once {
+        let incoming = listener.incoming().await?;
+        drop(listener);
+        let told = one.serve(incoming).await;
+        let text = told.map_err(|error| Unsuccessful { code: UNEXPECTED, text: format!("{error:#}") })?;
+        if !arguments.quiet {
+            say!("{text}");
+        }
+        return Ok(());
+    }
+    let (one, quiet) = (Arc::new(one), arguments.quiet);
+    let room = Arc::new(Semaphore::new(arguments.most as usize));
+    loop {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&room).acquire_owned().await.ok();
+        let incoming = match listener.incoming().await {
+            Ok(incoming) => incoming,
+            Err(error) => {
+                note(&format!("accepting: {error}"));
+                // Descriptors come back when connections end.
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let one = Arc::clone(&one);
+        tokio::spawn(async move {
+            let from: SocketAddr = incoming.peer_addr();
+            match one.serve(incoming).await {
+                Ok(told) if !quiet => say!("{from}: {told}"),
+                Err(error) if !quiet => say!("{from}: {error:#}"),
+                _ => {}
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// What is done with each connection.
+struct One {
+    what: What,
+    octets: u64,
+    sdp: SdpArguments,
+}
+
+impl One {
+    /// Serves it to its end; a line about it.
+    async fn serve(&self, incoming: Incoming) -> anyhow::Result<String> {
+        let mut stream = incoming.start().await?;
+        self.sdp.set_mode(&stream)?;
+        let told = match self.what {
+            What::Echo => format!("echoed {}", take(&mut stream, true).await?),
+            What::Sink => format!("took {}", take(&mut stream, false).await?),
+            What::Source => {
+                give(&mut stream, self.octets).await?;
+                format!("gave {}", self.octets)
+            }
+        };
+        stream.shutdown().await?;
+        stream.closed().await;
+        Ok(told)
+    }
+}
+
+/// Reads to the end, and writes back where that is wanted; octets read.
+async fn take(stream: &mut SdpStream, back: bool) -> std::io::Result<u64> {
+    let (mut buffer, mut all) = (vec![0; 64 << 10], 0);
+    loop {
+        let read = stream.read(&mut buffer).await?;
+        if read == 0 {
+            return Ok(all);
+        }
+        all += read as u64;
+        if back {
+            stream.write_all(buffer.get(..read).unwrap_or_default()).await?;
+        }
+    }
+}
+
+/// Writes octets.
+async fn give(stream: &mut SdpStream, octets: u64) -> std::io::Result<()> {
+    let (buffer, mut left) = (vec![0x5a; 1 << 20], octets);
+    while left > 0 {
+        let len = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        stream.write_all(buffer.get(..len).unwrap_or_default()).await?;
+        left -= len as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! How an SDP connection is to be, on the command line.
+
+use clap::ValueEnum;
+use weft_core::wire::sdp::{FieldOrder, Mode};
+use weft_peer::driver::sdp::{SdpSettings, SdpStream};
+use weft_peer::sdp::{Half, Policy, Profile, Settings, SrcAvailAnswer};
+
+use crate::exit::{HARNESS, Unsuccessful};
+
+/// Settings of each connection.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "SDP")]
+pub(crate) struct SdpArguments {
+    /// How SDP's start-up and MPA's are put together. Who accepts tells all but swapped and bare by what arrives
+    #[arg(long, value_enum, default_value_t = ProfileName::Swapped)]
+    profile: ProfileName,
+    /// Field order: of the draft's figures, or mirrored; who accepts answers in the other's order
+    #[arg(long, value_enum, default_value_t = OrderName::Figure)]
+    order: OrderName,
+    /// Mode of what this side sends
+    #[arg(long, value_enum, default_value_t = ModeName::Combined)]
+    mode: ModeName,
+    /// Do not ask for CRCs; they are left out when the peer does not ask either
+    #[arg(long)]
+    no_crc: bool,
+    /// Receive Private Buffers
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(3..))]
+    bufs: u16,
+    /// Octets of each, and what is wanted of the peer's
+    #[arg(long, value_name = "OCTETS", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(37..=1 << 20))]
+    buf_size: u32,
+    /// Writes up to this many octets go by Bcopy, larger ones by Zcopy
+    #[arg(long, value_name = "OCTETS", default_value_t = 16384)]
+    threshold: u64,
+    /// Everything goes by Bcopy
+    #[arg(long, conflicts_with = "threshold")]
+    bcopy: bool,
+    /// Receives above this many octets are advertised
+    #[arg(long, value_name = "OCTETS", default_value_t = 16384)]
+    sink_threshold: u64,
+    /// Octets that one SrcAvail advertises at most
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 30, value_parser = clap::value_parser!(u32).range(1..=1 << 31))]
+    advertise: u32,
+    /// How SrcAvails are answered
+    #[arg(long, value_enum, default_value_t = AnswerName::Read)]
+    answer: AnswerName,
+    /// Octets of a receive that is posted ahead
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    receive: u32,
+    /// Receives that are posted ahead
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    receives: u16,
+    /// Octets that may be written and not be out yet
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+    send_buffer: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProfileName {
+    Swapped,
+    Bare,
+    Natural,
+    Enhanced,
+    PrivateData,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OrderName {
+    Figure,
+    Mirrored,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeName {
+    Combined,
+    Pipelined,
+    Buffered,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AnswerName {
+    /// By RDMA Read
+    Read,
+    /// By SendSm
+    Sendsm,
+    /// By one RDMA Read, and SendSm for what is left
+    Mixed,
+}
+
+impl SdpArguments {
+    /// The settings.
+    pub(crate) fn settings(&self) -> SdpSettings {
+        let policy = Policy {
+            source_threshold: if self.bcopy { u64::MAX } else { self.threshold },
+            sink_threshold: self.sink_threshold,
+            max_src_avail: self.advertise,
+            answer: match self.answer {
+                AnswerName::Read => SrcAvailAnswer::Read,
+                AnswerName::Sendsm => SrcAvailAnswer::SendSm,
+                AnswerName::Mixed => SrcAvailAnswer::ReadThenSendSm,
+            },
+            ..Policy::default()
+        };
+        let mut sdp = Settings {
+            profile: match self.profile {
+                ProfileName::Swapped => Profile::Swapped,
+                ProfileName::Bare => Profile::Bare,
+                ProfileName::Natural => Profile::Natural,
+                ProfileName::Enhanced => Profile::Enhanced,
+                ProfileName::PrivateData => Profile::PrivateData,
+            },
+            order: match self.order {
+                OrderName::Figure => FieldOrder::Figure,
+                OrderName::Mirrored => FieldOrder::Mirrored,
+            },
+            bufs: self.bufs,
+            recv_size: self.buf_size,
+            max_recv_size: self.buf_size.max(1 << 16),
+            des_rem_rcv_sz: self.buf_size,
+            policy,
+            ..Settings::default()
+        };
+        sdp.mpa.crc = !self.no_crc;
+        sdp.bare.framing_sent.crc = !self.no_crc;
+        sdp.bare.framing_received.crc = !self.no_crc;
+        SdpSettings {
+            sdp,
+            send_buffer: self.send_buffer as usize,
+            receive: self.receive as usize,
+            receives: self.receives.into(),
+            ..SdpSettings::default()
+        }
+    }
+
+    /// Brings a new connection into its Mode.
+    pub(crate) fn set_mode(&self, stream: &SdpStream) -> anyhow::Result<()> {
+        let mode = match self.mode {
+            ModeName::Combined => return Ok(()),
+            ModeName::Pipelined => Mode::Pipelined,
+            ModeName::Buffered => Mode::Buffered,
+        };
+        let refused = |error| Unsuccessful { code: HARNESS, text: format!("no {mode} Mode: {error}") };
+        Ok(stream.set_mode(Half::Out, mode).map_err(refused)?)
+    }
+}

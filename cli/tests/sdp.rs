@@ -1,0 +1,349 @@
+//! `weft sdp` as processes: TCP programs joined by two proxies, each end of a stream and each reset carried through, the port mapper
+//! asked and answered, and what the other roles are for.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+/// A process that listens, and is stopped whatever becomes of the test.
+struct Listening {
+    process: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+    /// Where it listens: `127.0.0.1:PORT`.
+    at: String,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Listening {
+    fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new(WEFT)
+            .arg("sdp")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let at = first.rsplit(['/', ' ']).next().unwrap().to_owned();
+        Listening { process, lines, at }
+    }
+
+    /// The next line, as JSON.
+    fn told(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    /// Ends it as an init system does; the JSON lines that were left.
+    fn terminate(mut self) -> Vec<Value> {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let rest = self.lines.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        assert!(self.process.wait().unwrap().success());
+        rest
+    }
+}
+
+/// Two proxies, TCP to SDP to TCP, in front of `server`.
+fn proxies(server: &str, options: &[&str]) -> (Listening, Listening) {
+    let to = format!("tcp://{server}");
+    let listen = ["proxy", "--json", "--listen", "sdp://127.0.0.1:0", "--connect", &to];
+    let far = Listening::start(&[&listen[..], options].concat());
+    let to = format!("sdp://{}", far.at);
+    let listen = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &to];
+    let near = Listening::start(&[&listen[..], options].concat());
+    (near, far)
+}
+
+fn server() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    (listener, at)
+}
+
+/// A connection through both proxies, both of its ends.
+fn through(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
+    let client = TcpStream::connect(&near.at).unwrap();
+    (client, server.accept().unwrap().0)
+}
+
+/// The same, when both proxies know that it is there: an octet went each way.
+fn open(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
+    let (mut client, mut served) = through(near, server);
+    let mut octet = [0];
+    client.write_all(&[1]).unwrap();
+    served.read_exact(&mut octet).unwrap();
+    served.write_all(&octet).unwrap();
+    client.read_exact(&mut octet).unwrap();
+    (client, served)
+}
+
+fn octets(len: u32) -> Vec<u8> {
+    (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
+}
+
+/// Closing sends a reset.
+fn reset(stream: TcpStream) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        stream.set_nonblocking(true).unwrap();
+        let stream = tokio::net::TcpStream::from_std(stream).unwrap();
+        stream.set_zero_linger().unwrap();
+    });
+}
+
+fn read_error(mut stream: TcpStream) -> ErrorKind {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap_err().kind()
+}
+
+#[test]
+fn each_half_ends_by_itself_and_no_octet_is_lost() {
+    let (server, at) = server();
+    for options in [&[][..], &["--mode", "pipelined", "--threshold", "1000"], &["--bcopy", "--profile", "natural"]] {
+        let (mut near, far) = proxies(&at, options);
+        let (mut client, mut served) = through(&near, &server);
+        let (up, down) = (octets(3_000_001), octets(2_000_003));
+        let sent = up.clone();
+        let asking = thread::spawn(move || {
+            client.write_all(&sent).unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+            let mut got = Vec::new();
+            client.read_to_end(&mut got).unwrap();
+            got
+        });
+        let mut got = Vec::new();
+        // The end of one half arrives while the other one is open, and has its own octets still to carry.
+        served.read_to_end(&mut got).unwrap();
+        assert!(got == up, "{options:?}");
+        served.write_all(&down).unwrap();
+        drop(served);
+        assert!(asking.join().unwrap() == down, "{options:?}");
+        let told = near.told();
+        assert_eq!((&told["end"], &told["error"]), (&"closed".into(), &Value::Null), "{told}");
+        assert_eq!((&told["forth"], &told["back"]), (&3_000_001.into(), &2_000_003.into()), "{told}");
+        for proxy in [near, far] {
+            let rest = proxy.terminate();
+            let totals = rest.last().unwrap();
+            assert_eq!((&totals["kind"], &totals["connections"]), (&"sdp_totals".into(), &1.into()), "{totals}");
+            assert_eq!((&totals["failed"], &totals["reset"]), (&0.into(), &0.into()), "{totals}");
+        }
+    }
+}
+
+#[test]
+fn a_reset_is_a_reset_on_the_other_side() {
+    let (server, at) = server();
+    let (mut near, mut far) = proxies(&at, &[]);
+    let (client, served) = open(&near, &server);
+    reset(client);
+    assert_eq!(read_error(served), ErrorKind::ConnectionReset);
+    assert_eq!(near.told()["end"], "reset by the first side");
+    assert_eq!(far.told()["end"], "reset by the first side");
+    let (client, served) = open(&near, &server);
+    reset(served);
+    assert_eq!(read_error(client), ErrorKind::ConnectionReset);
+    assert_eq!(near.told()["end"], "reset by the second side");
+    assert_eq!(far.told()["end"], "reset by the second side");
+}
+
+/// Nobody reads on the far side, so that all on the way is full; then the near side resets.
+#[test]
+fn a_reset_passes_by_octets_that_nobody_takes() {
+    let (server, at) = server();
+    let (mut near, mut far) = proxies(&at, &[]);
+    let (client, served) = open(&near, &server);
+    client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let full = loop {
+        if let Err(error) = (&client).write(&[0; 1 << 20]) {
+            break error;
+        }
+    };
+    assert_eq!(full.kind(), ErrorKind::WouldBlock);
+    reset(client);
+    assert_eq!(near.told()["end"], "reset by the first side");
+    assert_eq!(far.told()["end"], "reset by the first side");
+    drop(served);
+}
+
+#[test]
+fn a_server_that_is_not_there_resets_the_client() {
+    let (gone, at) = server();
+    drop(gone);
+    let (mut near, mut far) = proxies(&at, &[]);
+    let client = TcpStream::connect(&near.at).unwrap();
+    assert_eq!(read_error(client), ErrorKind::ConnectionReset);
+    let told = far.told();
+    assert_eq!(told["end"], "failed", "{told}");
+    assert!(told["error"].as_str().unwrap().contains("refused"), "{told}");
+    // What the near side sees is a connection that came about and broke.
+    assert_eq!(near.told()["end"], "reset by the second side");
+    // The peer of SDP is not there.
+    drop(far);
+    let client = TcpStream::connect(&near.at).unwrap();
+    assert_eq!(read_error(client), ErrorKind::ConnectionReset);
+    assert_eq!(near.told()["end"], "failed");
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_for_one_to_end() {
+    let (server, at) = server();
+    let (near, far) = proxies(&at, &["--most", "2"]);
+    let first = through(&near, &server);
+    let _second = through(&near, &server);
+    let mut third = TcpStream::connect(&near.at).unwrap();
+    third.write_all(b"third").unwrap();
+    server.set_nonblocking(true).unwrap();
+    assert_eq!(server.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    server.set_nonblocking(false).unwrap();
+    drop(first);
+    let (mut served, _) = server.accept().unwrap();
+    let mut got = [0; 5];
+    served.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"third");
+    // What is open when it is to end is reset.
+    let rest = near.terminate();
+    let totals = rest.last().unwrap();
+    assert_eq!((&totals["connections"], &totals["most"], &totals["stopped"]), (&3.into(), &2.into(), &2.into()));
+    drop(far);
+}
+
+#[test]
+fn the_port_mapper_says_where_sdp_is() {
+    let (server, at) = server();
+    let to = format!("tcp://{at}");
+    let mut far = Listening::start(&[
+        "proxy",
+        "--json",
+        "--listen",
+        "sdp://127.0.0.1:0",
+        "--connect",
+        &to,
+        "--pm-listen",
+        "127.0.0.1:0",
+        "--service",
+        &at,
+    ]);
+    let mapper = far.lines.next().unwrap().unwrap().strip_prefix("port mapper on ").unwrap().to_owned();
+    let service = format!("sdp://{at}");
+    let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &mapper];
+    let mut near = Listening::start(&[&ask[..], &["--sdp-only"]].concat());
+    let (mut client, mut served) = through(&near, &server);
+    client.write_all(b"mapped").unwrap();
+    drop(client);
+    let mut got = String::new();
+    served.read_to_string(&mut got).unwrap();
+    drop(served);
+    assert_eq!(got, "mapped");
+    assert_eq!(near.told()["forth"], 6);
+    // The SDP side carried it: it is not the plain TCP that a service without SDP gets.
+    assert_eq!(far.told()["forth"], 6);
+    // Another service is not mapped: refused, where plain TCP is not wanted, else reached by it.
+    let (other, at) = self::server();
+    let service = format!("sdp://{at}");
+    let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &mapper];
+    let mut near = Listening::start(&[&ask[..], &["--sdp-only"]].concat());
+    assert_eq!(read_error(TcpStream::connect(&near.at).unwrap()), ErrorKind::ConnectionReset);
+    assert!(near.told()["error"].as_str().unwrap().contains("not reached by SDP: denied"));
+    let near = Listening::start(&ask);
+    let (mut client, mut served) = through(&near, &other);
+    client.write_all(b"plain").unwrap();
+    drop(client);
+    let mut got = String::new();
+    served.read_to_string(&mut got).unwrap();
+    assert_eq!(got, "plain");
+}
+
+#[test]
+fn what_the_capture_shows_breaks_no_rule() {
+    let (server, at) = server();
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("proxy.pcapng");
+    let capture = capture.to_str().unwrap();
+    let to = format!("tcp://{at}");
+    let far = Listening::start(&["proxy", "--json", "--listen", "sdp://127.0.0.1:0", "--connect", &to]);
+    let to = format!("sdp://{}", far.at);
+    let listen = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &to, "--write", capture];
+    let mut near = Listening::start(&listen);
+    let (mut client, mut served) = through(&near, &server);
+    client.write_all(&octets(300_000)).unwrap();
+    drop(client);
+    let mut got = Vec::new();
+    served.read_to_end(&mut got).unwrap();
+    drop(served);
+    assert_eq!(near.told()["forth"], 300_000);
+    near.terminate();
+    let lint = Command::new(WEFT).args(["lint", "--json", capture]).output().unwrap();
+    let summary: Value =
+        serde_json::from_slice(lint.stdout.trim_ascii().rsplit(|octet| *octet == b'\n').next().unwrap()).unwrap();
+    assert_eq!((&summary["error"], &summary["warning"]), (&0.into(), &0.into()), "{summary}");
+    let units = Command::new(WEFT).args(["dissect", "-T", "fields", "-e", "iwarp_sdp.mid", capture]).output().unwrap();
+    assert!(String::from_utf8(units.stdout).unwrap().lines().filter(|line| !line.is_empty()).count() > 5);
+}
+
+fn connect(peer: &str, options: &[&str], input: Vec<u8>) -> Output {
+    let mut process = Command::new(WEFT)
+        .args(["sdp", "connect", peer])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = process.stdin.take().unwrap();
+    let giving = thread::spawn(move || stdin.write_all(&input));
+    let output = process.wait_with_output().unwrap();
+    // A side that takes no input closes it unread.
+    let _ = giving.join().unwrap();
+    output
+}
+
+#[test]
+fn serve_echoes_takes_and_gives() {
+    let mut echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
+    let compared = connect(&echo.at, &["--octets", "100000"], Vec::new());
+    assert!(compared.status.success(), "{compared:?}");
+    assert!(echo.lines.next().unwrap().unwrap().ends_with("echoed 100000"));
+    let sent = octets(200_000);
+    let cat = connect(&echo.at, &[], sent.clone());
+    assert!(cat.status.success() && cat.stdout == sent, "{:?}", cat.status);
+    let mut sink = Listening::start(&["serve", "sink", "--listen", "127.0.0.1:0", "--once"]);
+    assert!(connect(&sink.at, &[], sent).status.success());
+    assert_eq!(sink.lines.next().unwrap().unwrap(), "took 200000");
+    assert!(sink.process.wait().unwrap().success());
+    let source = Listening::start(&["serve", "source", "--listen", "127.0.0.1:0", "--octets", "123456"]);
+    assert_eq!(connect(&source.at, &[], Vec::new()).stdout.len(), 123_456);
+    let different = connect(&source.at, &["--octets", "5"], Vec::new());
+    assert_eq!(different.status.code(), Some(1), "{different:?}");
+}
+
+#[test]
+fn usage_and_absence_have_their_exit_codes() {
+    let wrong: [&[&str]; 5] = [
+        &["proxy", "--listen", "tcp://127.0.0.1:0", "--connect", "tcp://127.0.0.1:1"],
+        &["proxy", "--listen", "127.0.0.1:0", "--connect", "sdp://127.0.0.1:1"],
+        &["proxy", "--listen", "sdp://127.0.0.1:0", "--connect", "tcp://127.0.0.1:1", "--pm"],
+        &["proxy", "--listen", "sdp://127.0.0.1:0", "--connect", "tcp://127.0.0.1:1", "--pm-listen", "127.0.0.1:0"],
+        &["serve", "nothing"],
+    ];
+    for arguments in wrong {
+        let output = Command::new(WEFT).arg("sdp").args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+    }
+    let (gone, at) = server();
+    drop(gone);
+    assert_eq!(connect(&at, &[], Vec::new()).status.code(), Some(3));
+}
