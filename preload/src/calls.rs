@@ -1,0 +1,144 @@
+//! What the shim does beside the C library's call.
+
+use core::net::SocketAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+
+use libc::c_int;
+use weft_peer::agent::{Answer, By, Failure, Names, Request, Rules, Unreachable, is_here};
+
+use crate::agent::{Agent, PATIENCE, SHORTLY};
+use crate::rules::{Known, rules, tell};
+use crate::socket::{self, Room, errno, set_errno};
+
+/// connect(2) to a service: its result where a rule says how, none where it is as without rules.
+pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
+    let rules = match rules() {
+        Known::None => return None,
+        Known::Rules(rules) => rules,
+        Known::Bad => return socket::family(fd).map(|_| failed(libc::EPERM)),
+    };
+    let by = rules.connect(service)?;
+    // A non-blocking program asks again how it stands: that is the kernel's to say.
+    let family = socket::family(fd).filter(|_| socket::is_closed(fd))?;
+    match reach(rules, fd, family, service, by) {
+        Ok(result) => Some(result),
+        Err(error) => absent(rules, &format!("connecting to {service}"), &error),
+    }
+}
+
+/// The result of a call, once the agent was asked; an error where it could not be.
+fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: By) -> io::Result<c_int> {
+    let service = SocketAddr::new(service.ip().to_canonical(), service.port());
+    let mut agent = Agent::open(&rules.agent, PATIENCE)?;
+    let at = match agent.ask(&Request::Connect { service, by })? {
+        Answer::At(at) => at,
+        Answer::Failed(failure, _) => return Ok(failed(number(failure))),
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    };
+    let result = socket::connect(fd, at, family);
+    let error = errno();
+    if result != 0 && error != libc::EINPROGRESS {
+        tell(&format!("connecting to the agent at {at}: {}", io::Error::from_raw_os_error(error)));
+        return Ok(failed(error));
+    }
+    // Where the program's end is, is known from now on.
+    let from = socket::local(fd).ok_or(io::ErrorKind::NotConnected)?;
+    let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+    Ok(match agent.ask(&Request::From(from)) {
+        Ok(Answer::Done) if result == 0 => 0,
+        Ok(Answer::Done) => failed(error),
+        // The descriptor is used up.
+        _ => failed(libc::ECONNABORTED),
+    })
+}
+
+/// Before listen(2): a result instead of it where the agent has to listen, and does not.
+pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
+    let rules = match rules() {
+        Known::None => return None,
+        Known::Rules(rules) => rules,
+        Known::Bad => return socket::family(fd).map(|_| failed(libc::EPERM)),
+    };
+    socket::family(fd)?;
+    let service = socket::local(fd)?;
+    let sdp = rules.listen(service)?;
+    let service = SocketAddr::new(service.ip().to_canonical(), service.port());
+    let answer = Agent::open(&rules.agent, PATIENCE).and_then(|mut agent| agent.ask(&Request::Listen { service, sdp }));
+    match answer {
+        Ok(Answer::Done) => None,
+        Ok(Answer::Failed(failure, words)) => {
+            tell(&format!("listening on {service}: {words}"));
+            Some(failed(number(failure)))
+        }
+        Ok(_) => absent(rules, &format!("listening on {service}"), &io::ErrorKind::InvalidData.into()),
+        Err(error) => absent(rules, &format!("listening on {service}"), &error),
+    }
+}
+
+/// After accept(2): where the peer's name is wanted, it is the true one.
+pub(crate) fn after_accept(accepted: c_int, room: Room) -> c_int {
+    if accepted >= 0 && room.is_wanted() {
+        correct(accepted, room, |names| names.peer);
+    }
+    accepted
+}
+
+/// After getpeername(2) and getsockname(2): the name is the true one.
+pub(crate) fn after_name(fd: c_int, result: c_int, room: Room, which: impl FnOnce(Names) -> SocketAddr) -> c_int {
+    if result == 0 {
+        correct(fd, room, which);
+    }
+    result
+}
+
+/// Puts the true name where the kernel's stands, if the other end is the agent's and the agent knows it. It keeps `errno`.
+fn correct(fd: c_int, room: Room, which: impl FnOnce(Names) -> SocketAddr) {
+    let Known::Rules(rules) = rules() else { return };
+    let kept = errno();
+    if let Some((names, family)) = names(rules, fd) {
+        room.put(which(names), family);
+    }
+    set_errno(kept);
+}
+
+fn names(rules: &Rules, fd: c_int) -> Option<(Names, c_int)> {
+    let peer = socket::peer(fd).filter(|peer| is_here(peer.ip()))?;
+    let family = socket::family(fd)?;
+    let canonical = |name: SocketAddr| SocketAddr::new(name.ip().to_canonical(), name.port());
+    let local = canonical(socket::local(fd)?);
+    let answer = Agent::open(&rules.agent, SHORTLY).ok()?.ask(&Request::Names { local, peer: canonical(peer) });
+    let Ok(Answer::Names(names)) = answer else { return None };
+    Some((names, family))
+}
+
+/// There is no agent: what the rules say is done then.
+fn absent(rules: &Rules, what: &str, error: &io::Error) -> Option<c_int> {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let (result, words) = match rules.unreachable {
+        Unreachable::Closed => (Some(failed(libc::ECONNREFUSED)), "refused, as the rules say"),
+        Unreachable::Open => (None, "plain TCP, as the rules say"),
+    };
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        tell(&format!("{what}: no agent at {}: {error}; {words}", rules.agent));
+    }
+    if result.is_some() {
+        set_errno(libc::ECONNREFUSED);
+    }
+    result
+}
+
+fn failed(number: c_int) -> c_int {
+    set_errno(number);
+    -1
+}
+
+fn number(failure: Failure) -> c_int {
+    match failure {
+        Failure::Refused => libc::ECONNREFUSED,
+        Failure::TimedOut => libc::ETIMEDOUT,
+        Failure::Unreachable => libc::EHOSTUNREACH,
+        Failure::InUse => libc::EADDRINUSE,
+        Failure::Other => libc::ECONNABORTED,
+    }
+}

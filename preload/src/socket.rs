@@ -1,0 +1,202 @@
+//! What a descriptor is, and names of sockets as the C library has them.
+
+use core::mem::{size_of, zeroed};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use core::ptr;
+
+use libc::{AF_INET, AF_INET6, c_int, c_void, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
+
+use crate::real;
+
+/// Of TCP, in the kernel's `tcp_info`: neither connected nor on the way to it, nor listening.
+const TCP_CLOSE: u8 = 7;
+
+/// The largest name.
+type Storage = libc::sockaddr_storage;
+
+/// A caller's room for a name.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+    /// Octets that there are.
+    octets: usize,
+}
+
+impl Room {
+    /// # Safety
+    /// `len` is null, or says how many octets there are at `address`, as long as this is used.
+    pub(crate) unsafe fn new(address: *mut sockaddr, len: *mut socklen_t) -> Self {
+        let octets = if address.is_null() || len.is_null() {
+            0
+        } else {
+            // SAFETY: it is not null, and the caller vouches for it.
+            let len = unsafe { len.read_unaligned() };
+            len as usize
+        };
+        Room { address, len, octets }
+    }
+
+    /// Does the caller want a name at all?
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.address.is_null() && !self.len.is_null()
+    }
+
+    /// Puts a name there, in the family of the socket that it is of: as much as fits, and how long it is.
+    pub(crate) fn put(&self, name: SocketAddr, family: c_int) {
+        if !self.is_wanted() {
+            return;
+        }
+        let (storage, whole) = encode(name, family);
+        let octets = self.octets.min(whole as usize);
+        // SAFETY: both are as long as `octets`, by `Room::new` and by `encode`, and the caller's is not this function's.
+        unsafe { ptr::copy_nonoverlapping((&raw const storage).cast::<u8>(), self.address.cast::<u8>(), octets) };
+        // SAFETY: not null, and the caller's.
+        unsafe { self.len.write_unaligned(whole) };
+    }
+}
+
+/// A name of IPv4 or IPv6; none where it is of another family, or too short.
+///
+/// # Safety
+/// `address` is null, or there are `len` octets.
+pub(crate) unsafe fn read_name(address: *const sockaddr, len: socklen_t) -> Option<SocketAddr> {
+    let len = len as usize;
+    if address.is_null() || len < size_of::<sa_family_t>() {
+        return None;
+    }
+    // SAFETY: there are as many octets, the first ones of each kind of name.
+    let family = unsafe { address.cast::<sa_family_t>().read_unaligned() };
+    match c_int::from(family) {
+        AF_INET if len >= size_of::<sockaddr_in>() => {
+            // SAFETY: there are as many octets, and each bit pattern is a name.
+            let name = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
+            let ip = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
+            Some((ip, u16::from_be(name.sin_port)).into())
+        }
+        AF_INET6 if len >= size_of::<sockaddr_in6>() => {
+            // SAFETY: there are as many octets, and each bit pattern is a name.
+            let name = unsafe { address.cast::<sockaddr_in6>().read_unaligned() };
+            let ip = Ipv6Addr::from(name.sin6_addr.s6_addr);
+            let port = u16::from_be(name.sin6_port);
+            Some(SocketAddrV6::new(ip, port, name.sin6_flowinfo, name.sin6_scope_id).into())
+        }
+        _ => None,
+    }
+}
+
+/// A name as a socket of `family` has it, and its length.
+fn encode(name: SocketAddr, family: c_int) -> (Storage, socklen_t) {
+    // SAFETY: all zeros is a name of no family.
+    let mut storage = unsafe { zeroed::<Storage>() };
+    let len = match (name.ip(), family) {
+        (IpAddr::V4(ip), AF_INET) => {
+            // SAFETY: all zeros is a name.
+            let mut it = unsafe { zeroed::<sockaddr_in>() };
+            it.sin_family = AF_INET as sa_family_t;
+            it.sin_port = name.port().to_be();
+            it.sin_addr.s_addr = u32::from(ip).to_be();
+            // SAFETY: the storage is made to hold each kind of name, aligned.
+            unsafe { (&raw mut storage).cast::<sockaddr_in>().write(it) };
+            size_of::<sockaddr_in>()
+        }
+        (ip, _) => {
+            // SAFETY: all zeros is a name.
+            let mut it = unsafe { zeroed::<sockaddr_in6>() };
+            it.sin6_family = AF_INET6 as sa_family_t;
+            it.sin6_port = name.port().to_be();
+            it.sin6_addr.s6_addr = match ip {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+                IpAddr::V6(ip) => ip.octets(),
+            };
+            if let SocketAddr::V6(name) = name {
+                it.sin6_scope_id = name.scope_id();
+            }
+            // SAFETY: the storage is made to hold each kind of name, aligned.
+            unsafe { (&raw mut storage).cast::<sockaddr_in6>().write(it) };
+            size_of::<sockaddr_in6>()
+        }
+    };
+    (storage, len as socklen_t)
+}
+
+/// Connects by the C library, in the family of the socket.
+pub(crate) fn connect(fd: c_int, to: SocketAddr, family: c_int) -> c_int {
+    let (storage, len) = encode(to, family);
+    // SAFETY: the storage has as many octets.
+    unsafe { real::connect(fd, (&raw const storage).cast(), len) }
+}
+
+/// This end's name.
+pub(crate) fn local(fd: c_int) -> Option<SocketAddr> {
+    // SAFETY: there is as much room as is said.
+    name(|address, len| unsafe { real::getsockname(fd, address, len) })
+}
+
+/// The other end's name, as the kernel has it.
+pub(crate) fn peer(fd: c_int) -> Option<SocketAddr> {
+    // SAFETY: there is as much room as is said.
+    name(|address, len| unsafe { real::getpeername(fd, address, len) })
+}
+
+fn name(call: impl FnOnce(*mut sockaddr, *mut socklen_t) -> c_int) -> Option<SocketAddr> {
+    // SAFETY: all zeros is a name of no family.
+    let mut storage = unsafe { zeroed::<Storage>() };
+    let mut len = size_of::<Storage>() as socklen_t;
+    if call((&raw mut storage).cast(), &raw mut len) != 0 {
+        return None;
+    }
+    // SAFETY: a name that is longer than its room would have been cut, and none is.
+    unsafe { read_name((&raw const storage).cast(), len.min(size_of::<Storage>() as socklen_t)) }
+}
+
+/// The family of a stream socket of IPv4 or IPv6; none for anything else.
+pub(crate) fn family(fd: c_int) -> Option<c_int> {
+    if option(fd, libc::SOL_SOCKET, libc::SO_TYPE)? != libc::SOCK_STREAM
+        || option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL)? != libc::IPPROTO_TCP
+    {
+        return None;
+    }
+    option(fd, libc::SOL_SOCKET, libc::SO_DOMAIN).filter(|family| [AF_INET, AF_INET6].contains(family))
+}
+
+/// Is it neither connected nor connecting?
+pub(crate) fn is_closed(fd: c_int) -> bool {
+    let mut state = 0u8;
+    let mut len = 1;
+    // SAFETY: the first octet of what is asked for is the state, and there is room for as much as is said.
+    let got = unsafe {
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut state).cast::<c_void>(), &raw mut len)
+    };
+    got == 0 && state == TCP_CLOSE
+}
+
+fn option(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
+    let mut value: c_int = 0;
+    let mut len = size_of::<c_int>() as socklen_t;
+    // SAFETY: there is room for as many octets as is said.
+    let got = unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast::<c_void>(), &raw mut len) };
+    (got == 0).then_some(value)
+}
+
+/// Sends octets, and raises no signal where nobody reads them; how many, or a negative number.
+pub(crate) fn send(fd: c_int, octets: &[u8]) -> isize {
+    // SAFETY: there are as many octets.
+    unsafe { libc::send(fd, octets.as_ptr().cast::<c_void>(), octets.len(), libc::MSG_NOSIGNAL) }
+}
+
+/// `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: it is a place of this thread.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: and always there.
+    unsafe { *place }
+}
+
+/// Sets `errno`.
+pub(crate) fn set_errno(number: c_int) {
+    // SAFETY: it is a place of this thread.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: and always there.
+    unsafe { *place = number };
+}

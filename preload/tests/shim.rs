@@ -1,0 +1,360 @@
+//! Programs under the shim, and an agent that is a script: which calls become which requests, what a program then sees, and what it keeps:
+//! ordinary kernel descriptors.
+//!
+//! The program is this test's own binary: it runs [`program`] with the shim in front of the C library.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::thread::{self, JoinHandle};
+
+/// What the program does, and the address that it does it with.
+const ROLE: &str = "WEFT_PRELOAD_TEST_ROLE";
+const AT: &str = "WEFT_PRELOAD_TEST_AT";
+
+/// An address of no host: nobody answers there but by the shim.
+const SERVICE: &str = "192.0.2.17:80";
+
+/// The shim, which cargo builds beside this test.
+fn shim() -> PathBuf {
+    let shim = env::current_exe().unwrap().with_file_name("libweft_preload.so");
+    assert!(shim.exists(), "there is no {}", shim.display());
+    shim
+}
+
+/// An agent that does what `script` says, and the rules for it.
+struct Script {
+    folder: tempfile::TempDir,
+    agent: JoinHandle<Vec<String>>,
+}
+
+impl Script {
+    /// Each connection to the agent is handed to `script`.
+    fn run(rules: &str, mut script: impl FnMut(Conversation) + Send + 'static) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("agent");
+        let listener = UnixListener::bind(&socket).unwrap();
+        fs::write(folder.path().join("rules"), format!("agent {}\n{rules}\n", socket.display())).unwrap();
+        let agent = thread::spawn(move || {
+            let mut told = Vec::new();
+            loop {
+                let (stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap());
+                let mut first = String::new();
+                lines.read_line(&mut first).unwrap();
+                if first == "end\n" {
+                    return told;
+                }
+                told.push(first.trim_end().to_owned());
+                script(Conversation { first: first.trim_end().to_owned(), lines, stream });
+            }
+        });
+        Script { folder, agent }
+    }
+
+    fn program(&self, role: &str, at: &str) -> Output {
+        under(&self.folder.path().join("rules").display().to_string(), role, at)
+    }
+
+    /// What the agent was asked.
+    fn told(self) -> Vec<String> {
+        UnixStream::connect(self.folder.path().join("agent")).unwrap().write_all(b"end\n").unwrap();
+        self.agent.join().unwrap()
+    }
+}
+
+struct Conversation {
+    first: String,
+    lines: BufReader<UnixStream>,
+    stream: UnixStream,
+}
+
+impl Conversation {
+    fn say(&mut self, line: &str) {
+        self.stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn next(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Answers a connect request as the agent does; the program's connection, and its end as the shim told it.
+    fn meet(&mut self, ip: &str) -> (TcpStream, SocketAddr) {
+        let listener = TcpListener::bind((ip, 0)).unwrap();
+        self.say(&format!("at {}", listener.local_addr().unwrap()));
+        let from: SocketAddr = self.next().strip_prefix("from ").unwrap().parse().unwrap();
+        let (stream, peer) = listener.accept().unwrap();
+        assert_eq!(peer, from);
+        (stream, from)
+    }
+}
+
+/// A program under the shim and these rules.
+fn under(rules: &str, role: &str, at: &str) -> Output {
+    Command::new(env::current_exe().unwrap())
+        .args(["--exact", "program", "--nocapture", "--test-threads=1"])
+        .env("LD_PRELOAD", shim())
+        .env("WEFT_SDP_RULES", rules)
+        .env(ROLE, role)
+        .env(AT, at)
+        .output()
+        .unwrap()
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+/// What the program said, if it ended well.
+fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The program. As a test of its own it does nothing.
+#[test]
+fn program() {
+    let Ok(role) = env::var(ROLE) else { return };
+    let at: SocketAddr = env::var(AT).unwrap().parse().unwrap();
+    match role.as_str() {
+        "connect" => match TcpStream::connect(at) {
+            Ok(mut stream) => {
+                println!("peer {}", stream.peer_addr().unwrap());
+                println!("local {}", stream.local_addr().unwrap());
+                stream.write_all(b"hello").unwrap();
+                let mut got = String::new();
+                stream.read_to_string(&mut got).unwrap();
+                println!("got {got}");
+            }
+            Err(error) => println!("error {:?}", error.kind()),
+        },
+        // The descriptor goes on in another program, which has no rules, nor a shim.
+        "exec" => {
+            let stream = TcpStream::connect(at).unwrap();
+            let script = "read line <&0; echo \"got $line\" >&1; echo from-cat >&0";
+            let output = Command::new("sh")
+                .args(["-c", script])
+                .env_remove("LD_PRELOAD")
+                .stdin(std::os::fd::OwnedFd::from(stream))
+                .output()
+                .unwrap();
+            print!("{}", text(&output.stdout));
+        }
+        "listen" => {
+            let listener = match TcpListener::bind(at) {
+                Ok(listener) => listener,
+                Err(error) => return println!("error {:?}", error.kind()),
+            };
+            println!("listening on {}", listener.local_addr().unwrap());
+            let (mut stream, peer) = listener.accept().unwrap();
+            println!("accepted {peer}, {}, {}", stream.peer_addr().unwrap(), stream.local_addr().unwrap());
+            stream.write_all(b"served").unwrap();
+        }
+        "nonblocking" => nonblocking(at),
+        _ => panic!("{role}"),
+    }
+}
+
+/// A connect that does not wait, as event loops do it: once more until the descriptor says that it is done.
+fn nonblocking(at: SocketAddr) {
+    let poll =
+        Command::new("python3").args(["-c", PYTHON, &at.ip().to_string(), &at.port().to_string()]).output().unwrap();
+    assert!(poll.status.success(), "{}", text(&poll.stderr));
+    print!("{}", text(&poll.stdout));
+}
+
+const PYTHON: &str = "
+import errno, os, select, socket, sys
+at = (sys.argv[1], int(sys.argv[2]))
+one = socket.socket()
+one.setblocking(False)
+poll = select.epoll()
+poll.register(one, select.EPOLLOUT)
+first = one.connect_ex(at)
+assert first in (0, errno.EINPROGRESS), first
+assert poll.poll(10)[0][1] & select.EPOLLOUT
+assert one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+assert one.connect_ex(at) in (0, errno.EISCONN)
+print('peer', '%s:%d' % one.getpeername())
+two = one.dup()
+if os.fork() == 0:
+    two.send(b'hello')
+    os._exit(0)
+os.wait()
+poll.modify(one, select.EPOLLIN)
+poll.poll(10)
+print('got', one.recv(100).decode())
+";
+
+/// An agent for connections of a program, which are echoes of five octets, and for their names.
+fn echoes(ip: &'static str) -> impl FnMut(Conversation) + Send + 'static {
+    move |mut it| {
+        if !it.first.starts_with("connect") {
+            assert!(it.first.starts_with("names "), "{}", it.first);
+            return it.say(&format!("names 192.0.2.99:4000 {SERVICE}"));
+        }
+        let (mut stream, _) = it.meet(ip);
+        it.say("done");
+        thread::spawn(move || {
+            let mut got = [0; 5];
+            stream.read_exact(&mut got).unwrap();
+            stream.write_all(&[b"echo ", &got[..]].concat()).unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_connect_leads_to_the_agent_and_names_are_the_true_ones() {
+    for ip in ["127.83.68.80", "::1"] {
+        let script = Script::run("connect 192.0.2.0/24:80 sdp 7080\nconnect [2001:db8::]:* sdp 7080", echoes(ip));
+        let at = if ip == "::1" { "[2001:db8::]:80" } else { SERVICE };
+        let said = said(&script.program("connect", at));
+        // A name of IPv4 in a socket of IPv6 is a mapped one.
+        let (peer, local) = if ip == "::1" {
+            ("peer [::ffff:192.0.2.17]:80", "local [::ffff:192.0.2.99]:4000")
+        } else {
+            ("peer 192.0.2.17:80", "local 192.0.2.99:4000")
+        };
+        for line in [peer, local, "got echo hello"] {
+            assert!(said.contains(line), "{said}");
+        }
+        let told = script.told();
+        let sdp = at.replace(":80", ":7080");
+        assert_eq!(told[0], format!("connect {at} sdp {sdp}"));
+        assert!(told[1..].iter().all(|line| line.starts_with("names ")) && told.len() > 2, "{told:?}");
+    }
+}
+
+#[test]
+fn a_non_blocking_connect_polls_dups_and_forks() {
+    let script = Script::run("connect *:80 pm 192.0.2.1:3935 sdp-only", echoes("127.83.68.80"));
+    let said = said(&script.program("nonblocking", SERVICE));
+    assert!(said.contains("peer 192.0.2.17:80") && said.contains("got echo hello"), "{said}");
+    assert_eq!(script.told()[0], "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only");
+}
+
+#[test]
+fn a_descriptor_goes_on_in_another_program() {
+    let script = Script::run("connect *:80 sdp 7080", |mut it| {
+        let (mut stream, _) = it.meet("127.83.68.80");
+        it.say("done");
+        stream.write_all(b"line\n").unwrap();
+        let mut got = String::new();
+        stream.read_to_string(&mut got).unwrap();
+        assert_eq!(got, "from-cat\n");
+    });
+    assert!(said(&script.program("exec", SERVICE)).contains("got line"));
+    script.told();
+}
+
+#[test]
+fn what_the_agent_refuses_is_the_error_of_the_call() {
+    for (word, kind) in [
+        ("refused", ErrorKind::ConnectionRefused),
+        ("timed-out", ErrorKind::TimedOut),
+        ("unreachable", ErrorKind::HostUnreachable),
+        ("other", ErrorKind::ConnectionAborted),
+    ] {
+        let script = Script::run("connect *:80 sdp 7080", move |mut it| {
+            it.say(&format!("failed {word} because"));
+        });
+        let said = said(&script.program("connect", SERVICE));
+        assert!(said.contains(&format!("error {kind:?}")), "{word}: {said}");
+    }
+    let script = Script::run("listen *:* sdp 7080", |mut it| {
+        it.say("failed in-use because");
+    });
+    let output = script.program("listen", "127.0.0.1:0");
+    assert!(said(&output).contains("error AddrInUse"), "{output:?}");
+    assert!(text(&output.stderr).contains("because"), "{output:?}");
+}
+
+#[test]
+fn a_listener_gets_what_the_agent_connects_with_the_true_peer() {
+    let script = Script::run("listen 127.0.0.1:* sdp 192.0.2.99:7080", move |mut it| {
+        if it.first.starts_with("listen") {
+            let service: SocketAddr = it.first.split(' ').nth(1).unwrap().parse().unwrap();
+            it.say("done");
+            thread::spawn(move || {
+                // As the agent: from its own address. The program listens a moment after it has asked.
+                let python = "
+import socket, sys, time
+while True:
+    one = socket.socket()
+    one.bind(('127.83.68.80', 0))
+    try:
+        one.connect((sys.argv[1], int(sys.argv[2])))
+        break
+    except ConnectionRefusedError:
+        one.close()
+assert one.recv(100) == b'served'
+";
+                let args = ["-c", python, &service.ip().to_string(), &service.port().to_string()];
+                assert!(Command::new("python3").args(args).status().unwrap().success());
+            });
+            return;
+        }
+        it.say("names 192.0.2.99:80 203.0.113.5:4000");
+    });
+    let said = said(&script.program("listen", "127.0.0.1:0"));
+    assert!(said.contains("accepted 203.0.113.5:4000, 203.0.113.5:4000, 192.0.2.99:80"), "{said}");
+    let told = script.told();
+    assert!(told[0].ends_with(" sdp 192.0.2.99:7080"), "{told:?}");
+}
+
+/// A server of plain TCP, for one connection.
+fn plain(listener: &TcpListener) {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.read_exact(&mut [0; 5]).unwrap();
+    stream.write_all(b"plain").unwrap();
+}
+
+#[test]
+fn what_no_rule_matches_is_left_alone() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let serving = thread::spawn(move || plain(&listener));
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules");
+    fs::write(&rules, "agent /nonexistent/agent\nconnect 192.0.2.0/24:* sdp 7080").unwrap();
+    let output = under(rules.to_str().unwrap(), "connect", &at.to_string());
+    let said = said(&output);
+    assert!(said.contains(&format!("peer {at}")) && said.contains("got plain"), "{said}");
+    assert!(text(&output.stderr).is_empty(), "{output:?}");
+    serving.join().unwrap();
+}
+
+#[test]
+fn without_an_agent_the_rules_say_open_or_closed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules");
+    let run = |more: &str| {
+        fs::write(&path, format!("agent /nonexistent/agent\n{more}\nconnect *:* sdp 7080\n")).unwrap();
+        under(path.to_str().unwrap(), "connect", &at)
+    };
+    for closed in ["", "unreachable closed"] {
+        let output = run(closed);
+        assert!(said(&output).contains("error ConnectionRefused"), "{output:?}");
+        assert!(text(&output.stderr).contains("no agent at /nonexistent/agent"), "{output:?}");
+    }
+    let serving = thread::spawn(move || plain(&listener));
+    let output = run("unreachable open");
+    assert!(said(&output).contains("got plain"), "{output:?}");
+    assert!(text(&output.stderr).contains("plain TCP, as the rules say"), "{output:?}");
+    serving.join().unwrap();
+    // Nobody knows what rules that cannot be read would have said.
+    let output = run("connect everywhere");
+    assert!(said(&output).contains("error PermissionDenied"), "{output:?}");
+    assert!(text(&output.stderr).contains("line 2"), "{output:?}");
+    let output = under("/nonexistent/rules", "connect", &at);
+    assert!(said(&output).contains("error PermissionDenied"), "{output:?}");
+}
