@@ -64,14 +64,9 @@ impl Agent {
     async fn accept(self: &Arc<Self>, listener: SdpListener, service: SocketAddr) {
         let (told, mut gone) = tokio::sync::mpsc::channel::<()>(1);
         loop {
-            let next = async {
-                // The semaphore is never closed.
-                let permit = Arc::clone(&self.room).acquire_owned().await.ok();
-                (permit, listener.incoming().await)
-            };
             tokio::select! {
-                (permit, came) = next => match (permit, came) {
-                    (Some(permit), Ok(incoming)) => {
+                came = listener.incoming() => match (came, Arc::clone(&self.room).try_acquire_owned()) {
+                    (Ok(incoming), Ok(permit)) => {
                         let (agent, told) = (Arc::clone(self), told.clone());
                         tokio::spawn(async move {
                             if agent.serve(incoming, service, permit).await == Program::Gone {
@@ -80,9 +75,12 @@ impl Agent {
                             }
                         });
                     }
-                    (_, came) => {
-                        let error = came.err().map_or_else(String::new, |error| error.to_string());
+                    (Ok(incoming), Err(_)) => {
+                        self.ledger.trouble(&format!("no room for {} to {service}", incoming.peer_addr()));
+                    }
+                    (Err(error), _) => {
                         self.ledger.trouble(&format!("accepting for {service}: {error}"));
+                        // Descriptors come back when connections end.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 },
