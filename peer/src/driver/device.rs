@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
-use self::state::{After, Driven, State};
+use self::state::{After, Driven, On, State};
 use self::waiters::{Ticket, Waiters};
 use super::stream::{Opener, Stream};
 use super::tape::Tape;
@@ -120,7 +120,7 @@ impl Device {
             // Its task waits for TCP, or ends the connection.
             state.wake(qp);
         }
-        state.notify();
+        state.notify(Some(qp));
         posted
     }
 
@@ -158,7 +158,7 @@ impl Device {
         state.wake(qp);
         let modified = state.rnic.modify_qp(self.0.clock.now(), qp, modify);
         state.wake(qp);
-        state.notify();
+        state.notify(Some(qp));
         modified
     }
 
@@ -170,7 +170,7 @@ impl Device {
         let mut state = self.lock();
         state.wake(qp);
         let destroyed = state.rnic.destroy_qp(qp);
-        state.notify();
+        state.notify(Some(qp));
         destroyed
     }
 
@@ -179,7 +179,7 @@ impl Device {
     /// # Errors
     /// As [`Rnic::poll_cq`], but it is never `Empty`.
     pub async fn completion(&self, cq: CqHandle) -> Result<WorkCompletion, CqError> {
-        self.until(Some(cq), |rnic| match rnic.poll_cq(cq) {
+        self.until(On::Cq(cq), |rnic| match rnic.poll_cq(cq) {
             Err(CqError::Empty) => {
                 // It was there when it was polled.
                 let _ = rnic.request_completion_notification(cq, NotifyKind::NextCompletion);
@@ -195,7 +195,7 @@ impl Device {
     /// # Errors
     /// As [`Rnic::query_qp`].
     pub async fn ended(&self, qp: QpHandle) -> Result<QpState, QpError> {
-        self.until(None, |rnic| match rnic.query_qp(qp).map(|attributes| attributes.state) {
+        self.until(On::Qp(qp), |rnic| match rnic.query_qp(qp).map(|attributes| attributes.state) {
             Ok(QpState::Rts | QpState::Closing | QpState::Terminate) => None,
             result => Some(result),
         })
@@ -207,7 +207,7 @@ impl Device {
     /// # Errors
     /// As [`Rnic::query_qp`].
     pub async fn state_is(&self, qp: QpHandle, state: QpState) -> Result<(), QpError> {
-        self.until(None, |rnic| match rnic.query_qp(qp) {
+        self.until(On::Qp(qp), |rnic| match rnic.query_qp(qp) {
             Ok(attributes) if attributes.state != state => None,
             result => Some(result.map(|_| ())),
         })
@@ -217,23 +217,22 @@ impl Device {
     /// The calls of event handlers that are due, but for those of CQs that [`create_cq`](Self::create_cq) made.
     pub fn notifications(&self) -> Vec<Notification> {
         let mut state = self.lock();
-        state.notify();
+        state.notify(None);
         std::mem::take(&mut state.notifications)
     }
 
-    /// Looks whenever a completion of `cq` comes, or something else happens where that is none of the device's own.
-    async fn until<R>(&self, cq: Option<CqHandle>, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
-        let mut waiting = Waiting { device: self, cq, ticket: None };
+    /// Looks whenever something happens that `on` may be.
+    async fn until<R>(&self, on: On, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
+        let mut waiting = Waiting { device: self, on, ticket: None };
         poll_fn(|cx| {
             let mut state = self.lock();
-            let left = waiting.ticket.take();
-            let result = ready(&mut state.rnic);
-            let waiters = state.waiters(cq);
-            left.into_iter().for_each(|ticket| waiters.leave(ticket));
-            match result {
+            if let Some(ticket) = waiting.ticket.take() {
+                state.leave(on, ticket);
+            }
+            match ready(&mut state.rnic) {
                 Some(result) => Poll::Ready(result),
                 None => {
-                    waiting.ticket = Some(waiters.join(cx.waker()));
+                    waiting.ticket = Some(state.join(on, cx.waker()));
                     Poll::Pending
                 }
             }
@@ -266,7 +265,7 @@ impl Device {
         let llp = {
             let mut state = self.lock();
             let llp = state.rnic.attach_stream(settings)?;
-            state.streams.insert(llp, Driven::new(Arc::clone(&stream)));
+            state.streams.insert(llp, Driven::new(Arc::clone(&stream), qp));
             llp
         };
         if let Err(error) = self.modify_qp(qp, &modify(llp)) {
@@ -283,9 +282,9 @@ impl Device {
 
     fn leave(&self, llp: LlpHandle) {
         let mut state = self.lock();
-        state.streams.remove(&llp);
+        let qp = state.streams.remove(&llp).map(|driven| driven.qp());
         state.rnic.detach_stream(self.0.clock.now(), llp);
-        state.notify();
+        state.notify(qp);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -297,14 +296,14 @@ impl Device {
 /// One who waits, until it is dropped.
 struct Waiting<'a> {
     device: &'a Device,
-    cq: Option<CqHandle>,
+    on: On,
     ticket: Option<Ticket>,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            self.device.lock().waiters(self.cq).leave(ticket);
+            self.device.lock().leave(self.on, ticket);
         }
     }
 }

@@ -122,7 +122,8 @@ impl Drive<'_> {
             state.rnic.handle_timeout(now, self.llp);
         }
         let after = state.transmit(now, self.llp);
-        state.notify();
+        let qp = state.qp_of(self.llp);
+        state.notify(qp);
         let late = self.stream.flush_timeout();
         self.over = after == After::Reset || state.rnic.is_stream_over(self.llp) && late.is_none();
         self.blocked = after == After::Blocked;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::waiters::Waiters;
+use super::waiters::{Ticket, Waiters};
 use super::{HANDLER, Stream};
 use crate::driver::stream::Flushed;
 use crate::time::Instant;
@@ -20,7 +20,9 @@ pub(super) struct State {
     pub(super) streams: BTreeMap<LlpHandle, Driven>,
     /// Who waits for completions of a CQ.
     pub(super) cqs: BTreeMap<CqHandle, Waiters>,
-    /// Who waits for anything else: completions may be there, states may have changed.
+    /// Who waits for a Queue Pair's state.
+    qps: BTreeMap<QpHandle, Waiters>,
+    /// Who waits for completions of other CQs.
     happened: Waiters,
     /// Notifications that are not the device's own.
     pub(super) notifications: Vec<Notification>,
@@ -30,12 +32,27 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Driven {
     stream: Arc<Stream>,
+    qp: QpHandle,
     task: Option<Waker>,
 }
 
+/// What is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum On {
+    /// Completions of a CQ.
+    Cq(CqHandle),
+    /// Another state of a Queue Pair.
+    Qp(QpHandle),
+}
+
 impl Driven {
-    pub(super) fn new(stream: Arc<Stream>) -> Self {
-        Driven { stream, task: None }
+    /// A stream for this Queue Pair.
+    pub(super) fn new(stream: Arc<Stream>, qp: QpHandle) -> Self {
+        Driven { stream, qp, task: None }
+    }
+
+    pub(super) fn qp(&self) -> QpHandle {
+        self.qp
     }
 
     /// Wakes its task: there is something to do that only the task can do.
@@ -63,17 +80,38 @@ impl State {
             rnic,
             streams: BTreeMap::new(),
             cqs: BTreeMap::new(),
+            qps: BTreeMap::new(),
             happened: Waiters::default(),
             notifications: Vec::new(),
         }
     }
 
-    /// Who waits for completions of a CQ, or of none that is the device's own.
-    pub(super) fn waiters(&mut self, cq: Option<CqHandle>) -> &mut Waiters {
-        match cq.and_then(|cq| self.cqs.get_mut(&cq)) {
-            Some(own) => own,
-            None => &mut self.happened,
+    /// Waits until [`notify`](Self::notify) wakes this task.
+    pub(super) fn join(&mut self, on: On, task: &Waker) -> Ticket {
+        match on {
+            On::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.happened).join(task),
+            On::Qp(qp) => self.qps.entry(qp).or_default().join(task),
         }
+    }
+
+    /// Waits no more, woken or not.
+    pub(super) fn leave(&mut self, on: On, ticket: Ticket) {
+        match on {
+            On::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.happened).leave(ticket),
+            On::Qp(qp) => {
+                if let Some(waiters) = self.qps.get_mut(&qp) {
+                    waiters.leave(ticket);
+                    if waiters.is_empty() {
+                        self.qps.remove(&qp);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The Queue Pair that a stream is for.
+    pub(super) fn qp_of(&self, llp: LlpHandle) -> Option<QpHandle> {
+        self.streams.get(&llp).map(Driven::qp)
     }
 
     /// From now on whoever gives the stream something to do wakes this task.
@@ -149,8 +187,10 @@ impl State {
         After::Blocked
     }
 
-    /// Wakes who waits for what has happened.
-    pub(super) fn notify(&mut self) {
+    /// Wakes who waits for what has happened, to this Queue Pair or beside it. Those that wait for others sleep on: a thousand connections
+    /// do not look whenever one of them moves.
+    pub(super) fn notify(&mut self, qp: Option<QpHandle>) {
+        let mut all = false;
         while let Some(notification) = self.rnic.poll_notification() {
             match notification {
                 Notification::Completion { handler: HANDLER, cq } => {
@@ -158,9 +198,18 @@ impl State {
                         waiters.wake();
                     }
                 }
-                other => self.notifications.push(other),
+                other => {
+                    // What befell a CQ or the RNIC befell Queue Pairs with it.
+                    all = true;
+                    self.notifications.push(other);
+                }
             }
         }
         self.happened.wake();
+        if all {
+            self.qps.values_mut().for_each(Waiters::wake);
+        } else if let Some(waiters) = qp.and_then(|qp| self.qps.get_mut(&qp)) {
+            waiters.wake();
+        }
     }
 }

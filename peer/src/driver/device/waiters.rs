@@ -29,6 +29,10 @@ impl Waiters {
         self.0.retain(|(waiting, _)| *waiting != ticket);
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn wake(&mut self) {
         self.0.drain(..).for_each(|(_, waker)| waker.wake());
     }
