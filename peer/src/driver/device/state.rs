@@ -213,3 +213,46 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+    use crate::verbs::{Node, QpInit, RnicSettings};
+
+    #[derive(Default)]
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn what_befalls_one_queue_pair_wakes_nobody_who_waits_for_another() {
+        let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+        let pd = rnic.allocate_pd().unwrap();
+        let (cq, _) = rnic.create_cq(16, None).unwrap();
+        let [one, other] = [(); 2].map(|()| rnic.create_qp(QpInit::new(pd, cq, cq), None).unwrap().0);
+        let mut state = State::new(rnic);
+        let woken: [Arc<Woken>; 3] = Default::default();
+        let waker = |index: usize| Waker::from(Arc::clone(&woken[index]));
+        let counts = || woken.each_ref().map(|woken| woken.0.load(Ordering::Relaxed));
+        state.join(On::Qp(one), &waker(0));
+        let ticket = state.join(On::Qp(other), &waker(1));
+        state.join(On::Cq(cq), &waker(2));
+        // Who waits for a CQ that is not the device's own looks whenever anything happened.
+        state.notify(Some(one));
+        assert_eq!(counts(), [1, 0, 1]);
+        state.notify(None);
+        assert_eq!(counts(), [1, 0, 1]);
+        state.notify(Some(other));
+        assert_eq!(counts(), [1, 1, 1]);
+        // A list is there as long as somebody is in it.
+        state.leave(On::Qp(other), ticket);
+        assert!(!state.qps.contains_key(&other));
+    }
+}
