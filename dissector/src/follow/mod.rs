@@ -88,6 +88,7 @@ impl Books {
                     }
                 }
                 (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => books.lose_octets(direction),
+                (Kind::Streaming { .. }, _) if unit.incomplete => books.lose_octets(direction),
                 _ => {}
             }
         }
@@ -101,7 +102,7 @@ impl Books {
                 books.lose_step();
             }
             match carrier {
-                Carrier::Send if !books.believes(direction) => books.lose(),
+                Carrier::Send if !books.believes(direction) => books.miss(),
                 _ => books.message(direction, (carrier, order, part), (unit.frame, unit.position()), &self.connection),
             }
         }
@@ -146,7 +147,9 @@ impl Books {
                 self.traffic.lose(direction);
             }
         }
+        let whole = self.traffic.is_whole() && self.connection.syn == [true; 2];
         if let Some(books) = &mut self.context.sdp {
+            books.whole &= whole;
             books.finish();
         }
     }

@@ -86,6 +86,8 @@ pub(crate) struct Stream {
     pub first_valid_end: u64,
     /// Were octets missing, or not understood, so far?
     pub broken: bool,
+    /// Are its first octets missing, those behind the SYN or behind the own start-up frame?
+    pub begins_with_hole: bool,
     /// What came right behind the own start-up frame.
     pub behind: Option<Behind>,
     /// Did four zero octets stand directly in front of the own start-up frame? The frame of them.
@@ -167,12 +169,14 @@ impl Stream {
                 self.broken = true;
             }
             Kind::Gap { .. } => {
+                self.begins_with_hole |= self.behind.is_none() && self.fpdus == 0;
                 self.behind.get_or_insert(Behind::Other);
                 self.broken = true;
             }
             Kind::Streaming { len: 4, head: [0, 0, 0, 0], .. } => self.zeros_before = Some(unit.frame),
             Kind::Streaming { .. } => {
                 self.behind.get_or_insert(Behind::Other);
+                self.broken |= unit.incomplete;
             }
             Kind::Sdp(..) | Kind::PortMapper(_) => {}
         }

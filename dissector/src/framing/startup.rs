@@ -147,9 +147,14 @@ impl Reader {
         if to <= half.consumed() {
             return Err(Later::NEXT);
         }
-        if self.hello.is_some() && half.consumed() == self.zero {
-            // The Hello's octets stay until it is known what they begin.
-            return Err(Later::NEXT);
+        if let Some(hello) = self.hello
+            && half.consumed() == self.zero
+        {
+            if !half.is_finished() || to < self.zero + HELLO_LEN {
+                // The Hello's octets stay until it is known what they begin.
+                return Err(Later::NEXT);
+            }
+            self.emit_hello(half, hello, out);
         }
         self.passed.absorb(half, half.consumed(), to);
         half.consume(to);

@@ -322,7 +322,7 @@ const ROUNDS: u64 = 20;
 
 fn stories() -> Vec<(&'static str, Wire)> {
     let empty_read = read_request(1, 0, 0);
-    vec![
+    let mut stories = vec![
         ("nothing in them", nothing_in_them()),
         ("longest", longest()),
         ("filled", filled(false)),
@@ -349,7 +349,9 @@ fn stories() -> Vec<(&'static str, Wire)> {
         ("rejected", rejected()),
         ("delayed start-up", delayed()),
         ("RFC 7306", extensions()),
-    ]
+    ];
+    stories.extend(crate::rules::sdp::odd::stories());
+    stories
 }
 
 /// The stories whose findings say more than a note, as `change` makes them.

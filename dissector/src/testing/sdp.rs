@@ -87,7 +87,7 @@ impl Talk {
 
     /// The same in a Send of this opcode.
     pub(crate) fn say_in(&mut self, opcode: u8, direction: usize, mid: Mid, extension: &str, payload: usize) {
-        self.mseq[direction] += 1;
+        self.mseq[direction] = self.mseq[direction].wrapping_add(1);
         let message = self.message(direction, mid, extension, payload);
         self.say_octets(opcode, direction, &message);
     }
@@ -104,6 +104,20 @@ impl Talk {
         let mut message = self.message(direction, mid, extension, 0);
         change(&mut message);
         self.say_octets(solicited(mid, self.flags), direction, &message);
+    }
+
+    /// A Data in two segments, with `payload` octets.
+    pub(crate) fn say_in_two(&mut self, direction: usize, payload: usize) {
+        self.mseq[direction] += 1;
+        self.msn[direction] += 1;
+        let message = ordered(self.order, self.message(direction, Mid::DATA, "", payload));
+        let (first, second) = message.split_at(20);
+        let msn = self.msn[direction];
+        for (control, offset, octets) in [("01", 0, first), ("41", first.len(), second)] {
+            let mut ulpdu = hex(&format!("{control} 43 00000000 00000000 {msn:08x} {offset:08x}"));
+            ulpdu.extend_from_slice(octets);
+            self.wire.send(direction, &fpdu(&ulpdu));
+        }
     }
 
     /// The same, and the capture misses it.

@@ -141,6 +141,10 @@ pub struct Books {
     pub modes: [Option<Mode>; 2],
     /// The changes of Mode of the half-connection whose Source is the end of the index.
     pub changes: [Changes; 2],
+    /// Were all messages of both ends read? At the end only this is sure.
+    pub(crate) whole: bool,
+    /// The frame of the Connecting Peer's first message behind the Hello.
+    pub(crate) first_message: Option<u64>,
     /// Are advertisements and NonDiscards sure?
     pub certain: bool,
     /// The last message.
@@ -173,6 +177,8 @@ impl Books {
             credits: Default::default(),
             modes: [None; 2],
             changes: Default::default(),
+            whole: true,
+            first_message: None,
             certain: true,
             latest: Latest::default(),
             unacknowledged: Default::default(),
@@ -206,7 +212,8 @@ impl Books {
         self.latest.sent = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
         let Some(message) = Message::read(part, order, frame) else {
             self.numbers[direction] = None;
-            return self.lose();
+            self.sends[direction].unread(part.is_whole());
+            return self.miss();
         };
         self.latest.gratuitous = message.is_gratuitous();
         self.latest.hello_ack = message.mid == Mid::HELLO_ACK;
@@ -221,6 +228,9 @@ impl Books {
         self.oob(direction, &message);
         if carrier != Carrier::Send || matches!(message.mid, Mid::HELLO | Mid::HELLO_ACK) {
             return;
+        }
+        if direction == self.connecting {
+            self.first_message.get_or_insert(frame);
         }
         self.credits[direction].sent(message.mseq);
         self.number(direction, &message);
@@ -260,7 +270,7 @@ impl Books {
     }
 
     /// Messages are missing.
-    pub(crate) fn lose(&mut self) {
+    fn lose(&mut self) {
         self.certain = false;
         self.modes = [None; 2];
         self.latest.before.certain = false;
@@ -418,8 +428,15 @@ impl Books {
         }
     }
 
+    /// A message cannot be read, or not be believed.
+    pub(crate) fn miss(&mut self) {
+        self.whole = false;
+        self.lose();
+    }
+
     /// Octets of `direction` are missing, or not to be believed.
     pub(crate) fn lose_octets(&mut self, direction: usize) {
+        self.whole = false;
         self.sends[direction].lose();
         self.ends[direction].writes.lose();
         self.ends[direction].reads.lose();

@@ -53,6 +53,12 @@ impl Sends {
         (self.before, self.current) = (None, None);
     }
 
+    /// The last message could not be read, though it is all there: it is too short. Else its octets are missing.
+    pub(super) fn unread(&mut self, is_whole: bool) {
+        self.before = None;
+        self.current = self.current.filter(|_| is_whole);
+    }
+
     pub(super) fn segment(&mut self, view: &SegmentView<'_>) {
         let opcode = view.opcode();
         let Segment::Untagged(header, _) = view.segment else {
@@ -69,7 +75,8 @@ impl Sends {
             let invalidates = opcode.invalidates().then_some(header.ulp_word.get());
             self.current = Some(Sent { opcode, invalidates, follows, rdma: std::mem::take(&mut self.rdma), msn });
         } else if self.current.is_none_or(|sent| sent.msn != msn) {
-            self.current = None;
+            // Its first segment is missing.
+            return self.lose();
         }
         self.before = Some(msn);
     }

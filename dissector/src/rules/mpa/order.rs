@@ -79,7 +79,9 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
         return;
     }
     let none = connection.startup.iter().all(Option::is_none);
-    if none && connection.syn == [true; 2] {
+    // What is missing may be an SDP Hello, behind which there need be none.
+    let may_be_sdp = books.mpa.streams.iter().any(|stream| stream.begins_with_hole);
+    if none && connection.syn == [true; 2] && !may_be_sdp {
         // No start-up frames at all, though the capture has the connection from its beginning.
         for (direction, stream) in books.mpa.streams.iter().enumerate() {
             let Some(first) = stream.first.filter(|_| stream.behind == Some(Behind::Fpdu)) else {

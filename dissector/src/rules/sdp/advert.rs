@@ -70,7 +70,7 @@ fn fields(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
 
 /// RDMA to buffers that nobody advertised.
 fn stray(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain && books.traffic.is_whole()) else {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.whole) else {
         return;
     };
     for (direction, strays) in sdp.strays.iter().enumerate() {

@@ -53,7 +53,7 @@ fn abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
 
 /// Who sends the first FIN without the messages that belong before it.
 fn end_of_tcp(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = books.context().sdp.as_deref().filter(|_| books.traffic.is_whole()) else { return };
+    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
     let (connection, sides, closing) = (&books.connection, &books.traffic.sides, &sdp.closing);
     let is_plain = closing.hello_ack.is_some()
         && closing.abort_conn == [None; 2]

@@ -43,6 +43,8 @@ mod length;
 mod mode_change;
 mod moved;
 mod number;
+#[cfg(test)]
+pub(super) mod odd;
 mod oob;
 mod payload;
 mod rd_compl;

@@ -26,7 +26,7 @@ pub(super) static ORDER: Rule = Rule {
 };
 
 pub(super) static TOO_EARLY: Rule =
-    Rule { requirements: &[requirement!("SDP-8.1.1-4"), requirement!("SDP-8.1.1-13")], judge: Judge::Sdp(too_early) };
+    Rule { requirements: &[requirement!("SDP-8.1.1-4"), requirement!("SDP-8.1.1-13")], judge: Judge::End(too_early) };
 
 pub(super) static FRAMED: Rule = Rule {
     requirements: &[requirement!("SDP-6.2.1-1"), requirement!("SDP-8.1.1-1"), requirement!("SDP-8.1.1-41")],
@@ -83,23 +83,19 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 }
 
 /// A message of the Connecting Peer that left before the HelloAck came.
-fn too_early(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let sdp = view.books;
-    if view.carrier != Carrier::Send || sdp.carrier == Carrier::PrivateData || view.direction != sdp.connecting {
-        // With the Hello in private data, the Responder may not speak first (reading C42).
+fn too_early(books: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    if sdp.carrier == Carrier::PrivateData {
+        // The Responder may not speak first then (reading C42).
         return;
     }
-    let tcp = &books.mpa.tcp;
-    let received = match sdp.hello_ack_end {
-        Some(end) => tcp[view.direction].had_received(unit.frame, &tcp[view.peer()], end),
-        // It comes later, or not at all: whatever was acknowledged was no HelloAck, where all that was sent is known.
-        None if books.traffic.is_whole() && !tcp[view.peer()].may_be_late_at(unit.frame) => Some(false),
-        None => None,
-    };
-    if received == Some(false) {
-        let ids = [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")];
-        let found = format!("{} before it", view.mid());
-        findings.each(&ids, unit, view.place(3..4), "no iWARP message before the HelloAck was received", &found);
+    let (Some(frame), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &books.mpa.tcp) else { return };
+    let (connecting, accepting) = (sdp.connecting, 1 - sdp.connecting);
+    if tcp[connecting].had_received(frame, &tcp[accepting], end) == Some(false) {
+        for id in [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")] {
+            let expected = "no iWARP message before the HelloAck was received";
+            findings.in_frame(id, connecting, frame, expected, "a message before it".to_owned());
+        }
     }
 }
 

@@ -1,0 +1,255 @@
+//! Legal conversations that look odd, in both field orders; `rules::odd_tests` mangles them as captures do.
+
+use weft_core::wire::sdp::{FieldOrder, Mid};
+
+use crate::testing::sdp::{STAG, Talk, VA, advert, hello_ack, ordered, word};
+use crate::testing::{Wire, fpdu, hello, hex, reply, request, startup_frame};
+
+const TO_BUFFERED: u32 = 0;
+const TO_COMBINED: u32 = 2;
+const SINK_TO_COMBINED: u32 = 3;
+const TO_PIPELINED: u32 = 4;
+const SUSP_COMM: &str = "00000000 1388 0001";
+
+/// Hello in streaming mode, its receiver sends the MPA Request.
+fn swapped(order: FieldOrder) -> Talk {
+    let mut wire = Wire::connected();
+    wire.send(0, &ordered(order, hello()));
+    wire.send(1, &request());
+    wire.send(0, &reply());
+    let mut talk = Talk::upon(wire, order);
+    talk.say_octets(5, 1, &hello_ack());
+    talk
+}
+
+fn data(talk: &mut Talk, direction: usize, payload: usize) {
+    talk.hears(direction);
+    talk.say(direction, Mid::DATA, "", payload);
+}
+
+fn says(talk: &mut Talk, direction: usize, mid: Mid, extension: &str, payload: usize) {
+    talk.hears(direction);
+    talk.say(direction, mid, extension, payload);
+}
+
+fn closed(mut talk: Talk) -> Wire {
+    says(&mut talk, 0, Mid::DIS_CONN, "", 0);
+    says(&mut talk, 1, Mid::DIS_CONN, "", 0);
+    talk.wire.fin(1);
+    talk.wire.fin(0);
+    talk.wire
+}
+
+/// Every Mode and mechanism, one after the other.
+fn all_modes(order: FieldOrder) -> Wire {
+    let mut talk = swapped(order);
+    data(&mut talk, 0, 10);
+    data(&mut talk, 1, 10);
+    // Combined: read in two parts, the payload read again.
+    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
+    talk.reads(1, STAG, VA, 5000);
+    says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4990), 0);
+    talk.reads(1, STAG, VA + 5000, 4000);
+    says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4000), 0);
+    // Declined: the rest comes as Data.
+    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(100, None), 10);
+    says(&mut talk, 1, Mid::SEND_SM, "", 0);
+    data(&mut talk, 0, 50);
+    data(&mut talk, 0, 40);
+    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+    data(&mut talk, 0, 10);
+    says(&mut talk, 1, Mid::MODE_CHANGE, &word(SINK_TO_COMBINED), 0);
+    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
+    says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 0);
+    talk.hears(0);
+    talk.write(0, STAG, VA, 5000);
+    talk.write(0, STAG, VA + 5000, 2000);
+    says(&mut talk, 0, Mid::RDMA_WR_COMPL, &word(7000), 0);
+    // A Transaction: a SinkAvail with payload.
+    says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 20);
+    talk.hears(0);
+    talk.write(0, STAG, VA, 1);
+    says(&mut talk, 0, Mid::RDMA_WR_COMPL, &word(1), 0);
+    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.reads(1, STAG, VA, 9000);
+    says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(9000), 0);
+    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+    data(&mut talk, 1, 10);
+    closed(talk)
+}
+
+/// SinkAvails that Data makes stale, and one that crosses SrcAvails.
+fn crossing(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_PIPELINED), 0);
+    talk.hears(1);
+    for _ in 0..2 {
+        talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+    }
+    talk.say(0, Mid::DATA, "", 9);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.both_hear();
+    talk.write(0, STAG, VA, 3000);
+    talk.say(0, Mid::RDMA_WR_COMPL, &word(3000), 0);
+    data(&mut talk, 1, 0);
+    says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+    says(&mut talk, 1, Mid::SINK_AVAIL_CANCEL, "", 0);
+    says(&mut talk, 0, Mid::SINK_CANCEL_ACK, "", 0);
+    closed(talk)
+}
+
+/// A SrcAvail is taken back while it is read: MSeqAck stays where it is, and Bufs falls, until a SendSm settles it.
+fn held_back(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    data(&mut talk, 1, 0);
+    says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
+    talk.hears(1);
+    talk.asks(1, STAG, VA, 100);
+    talk.say(0, Mid::SRC_AVAIL_CANCEL, "", 0);
+    talk.say(0, Mid::DATA, "", 0);
+    // The Response of the Read above.
+    let mut response = hex("c142 00005101 0000000000000000");
+    response.resize(response.len() + 100, 0x5a);
+    talk.wire.send(0, &fpdu(&response));
+    talk.bufs = 14;
+    talk.say(1, Mid::RDMA_RD_COMPL, &word(90), 0);
+    talk.bufs = 16;
+    says(&mut talk, 1, Mid::SEND_SM, "", 0);
+    data(&mut talk, 0, 20);
+    closed(talk)
+}
+
+/// An Out-Of-Band octet, announced by a message without payload, sizes of buffers, and a message in two segments.
+fn small_things(order: FieldOrder) -> Wire {
+    let mut talk = swapped(order);
+    talk.flags = 2;
+    data(&mut talk, 0, 0);
+    talk.flags = 0;
+    data(&mut talk, 0, 7);
+    talk.flags = 1;
+    data(&mut talk, 0, 3);
+    talk.flags = 3;
+    data(&mut talk, 1, 1);
+    talk.flags = 0;
+    says(&mut talk, 1, Mid::CH_RCV_BUF, &word(8192), 0);
+    says(&mut talk, 0, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
+    says(&mut talk, 0, Mid::CH_RCV_BUF, &word(37), 0);
+    says(&mut talk, 1, Mid::CH_RCV_BUF_ACK, &word(2048), 0);
+    talk.say_in_two(0, 40);
+    says(&mut talk, 1, Mid(0x41), "", 5);
+    closed(talk)
+}
+
+/// Both ends close at once; one gives up thereafter.
+fn crossed_dis_conns(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    data(&mut talk, 0, 10);
+    talk.say(0, Mid::DIS_CONN, "", 0);
+    talk.say(1, Mid::DIS_CONN, "", 0);
+    data(&mut talk, 0, 0);
+    says(&mut talk, 1, Mid::ABORT_CONN, "", 0);
+    talk.wire.rst(1);
+    talk.wire
+}
+
+/// One half is closed, and the other goes on.
+fn half_closed(order: FieldOrder) -> Wire {
+    let mut talk = swapped(order);
+    says(&mut talk, 0, Mid::DIS_CONN, "", 0);
+    data(&mut talk, 1, 10);
+    data(&mut talk, 0, 0);
+    says(&mut talk, 1, Mid::SRC_AVAIL, &advert(100, None), 10);
+    talk.hears(0);
+    talk.reads(0, STAG, VA + 10, 90);
+    says(&mut talk, 0, Mid::RDMA_RD_COMPL, &word(90), 0);
+    says(&mut talk, 1, Mid::DIS_CONN, "", 0);
+    talk.wire.fin(1);
+    talk.wire.fin(0);
+    talk.wire
+}
+
+/// A process hands its socket over; in the second case both do.
+fn suspended(order: FieldOrder, crossing: bool) -> Wire {
+    let mut talk = swapped(order);
+    data(&mut talk, 1, 10);
+    if crossing {
+        talk.say(0, Mid::SUSP_COMM, SUSP_COMM, 0);
+    }
+    says(&mut talk, 1, Mid::SUSP_COMM, SUSP_COMM, 0);
+    says(&mut talk, 0, Mid::SUSP_COMM_ACK, "", 0);
+    talk.wire.fin(0);
+    talk.wire.fin(1);
+    talk.wire
+}
+
+/// Hello is refused, and a connection is given up.
+fn refused(order: FieldOrder) -> Wire {
+    let mut talk = Talk::greeted(order, |_| {});
+    talk.wire.fin(1);
+    talk.wire.fin(0);
+    talk.wire
+}
+
+fn given_up(order: FieldOrder) -> Wire {
+    let mut talk = swapped(order);
+    data(&mut talk, 0, 10);
+    data(&mut talk, 1, 10);
+    talk.wire.fin(0);
+    talk.wire.fin(1);
+    talk.wire
+}
+
+/// Hello and Request in one segment, or one in the other; the connecting end speaks first.
+fn other_start(order: FieldOrder, private_data: bool) -> Wire {
+    let mut wire = Wire::connected();
+    let hello = ordered(order, hello());
+    if private_data {
+        wire.send(0, &startup_frame(0x40, 1, &hello));
+    } else {
+        wire.send(0, &[hello, startup_frame(0x40, 1, &[])].concat());
+    }
+    wire.send(1, &reply());
+    let mut talk = Talk::upon(wire, order);
+    if private_data {
+        data(&mut talk, 0, 0);
+        talk.say_octets(5, 1, &hello_ack());
+        data(&mut talk, 1, 10);
+        return closed(talk);
+    }
+    // RFC 5044 has the Initiator speak first, SDP the Responder: nothing that either says is right by both.
+    talk.wire
+}
+
+/// Another reading of section 6.1.5 (C4): the first message behind the HelloAck has MSeq 0.
+fn numbers_from_0(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    talk.mseq = [u32::MAX; 2];
+    for (direction, ack) in [(0, 0), (1, 0), (0, 0), (1, 1)] {
+        talk.ack[direction] = ack;
+        talk.say(direction, Mid::DATA, "", 4);
+    }
+    talk.wire
+}
+
+/// What is said in each order.
+pub(crate) fn stories() -> Vec<(&'static str, Wire)> {
+    let mut stories = Vec::new();
+    for order in [FieldOrder::Figure, FieldOrder::Mirrored] {
+        stories.extend([
+            ("SDP: all Modes", all_modes(order)),
+            ("SDP: crossing advertisements", crossing(order)),
+            ("SDP: MSeqAck held back", held_back(order)),
+            ("SDP: small things", small_things(order)),
+            ("SDP: DisConns cross", crossed_dis_conns(order)),
+            ("SDP: half-closed", half_closed(order)),
+            ("SDP: suspended", suspended(order, false)),
+            ("SDP: SuspComms cross", suspended(order, true)),
+            ("SDP: refused", refused(order)),
+            ("SDP: given up", given_up(order)),
+            ("SDP: Hello in private data", other_start(order, true)),
+            ("SDP: Hello and Request at once", other_start(order, false)),
+            ("SDP: numbers from 0", numbers_from_0(order)),
+        ]);
+    }
+    stories
+}
