@@ -32,6 +32,12 @@ fn says(talk: &mut Talk, direction: usize, mid: Mid, extension: &str, payload: u
     talk.say(direction, mid, extension, payload);
 }
 
+/// The last RdmaRdCompl, or the RdmaWrCompl, of a buffer: it invalidates the STag.
+fn completes(talk: &mut Talk, direction: usize, mid: Mid, len: u32) {
+    talk.hears(direction);
+    talk.say_in(6, direction, mid, &word(len), 0);
+}
+
 fn closed(mut talk: Talk) -> Wire {
     says(&mut talk, 0, Mid::DIS_CONN, "", 0);
     says(&mut talk, 1, Mid::DIS_CONN, "", 0);
@@ -50,7 +56,7 @@ fn all_modes(order: FieldOrder) -> Wire {
     talk.reads(1, STAG, VA, 5000);
     says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4990), 0);
     talk.reads(1, STAG, VA + 5000, 4000);
-    says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4000), 0);
+    completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 4000);
     // Declined: the rest comes as Data.
     says(&mut talk, 0, Mid::SRC_AVAIL, &advert(100, None), 10);
     says(&mut talk, 1, Mid::SEND_SM, "", 0);
@@ -64,15 +70,15 @@ fn all_modes(order: FieldOrder) -> Wire {
     talk.hears(0);
     talk.write(0, STAG, VA, 5000);
     talk.write(0, STAG, VA + 5000, 2000);
-    says(&mut talk, 0, Mid::RDMA_WR_COMPL, &word(7000), 0);
+    completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 7000);
     // A Transaction: a SinkAvail with payload.
     says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(6)), 20);
     talk.hears(0);
     talk.write(0, STAG, VA, 1);
-    says(&mut talk, 0, Mid::RDMA_WR_COMPL, &word(1), 0);
+    completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 1);
     says(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     talk.reads(1, STAG, VA, 9000);
-    says(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(9000), 0);
+    completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 9000);
     says(&mut talk, 0, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
     data(&mut talk, 1, 10);
     closed(talk)
@@ -90,7 +96,7 @@ fn crossing(order: FieldOrder) -> Wire {
     talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
     talk.both_hear();
     talk.write(0, STAG, VA, 3000);
-    talk.say(0, Mid::RDMA_WR_COMPL, &word(3000), 0);
+    completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 3000);
     data(&mut talk, 1, 0);
     says(&mut talk, 1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
     says(&mut talk, 1, Mid::SINK_AVAIL_CANCEL, "", 0);
@@ -133,7 +139,7 @@ fn small_things(order: FieldOrder) -> Wire {
     talk.flags = 0;
     says(&mut talk, 1, Mid::CH_RCV_BUF, &word(8192), 0);
     says(&mut talk, 0, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
-    says(&mut talk, 0, Mid::CH_RCV_BUF, &word(37), 0);
+    says(&mut talk, 0, Mid::CH_RCV_BUF, &word(100), 0);
     says(&mut talk, 1, Mid::CH_RCV_BUF_ACK, &word(2048), 0);
     talk.say_in_two(0, 40);
     says(&mut talk, 1, Mid(0x41), "", 5);
@@ -161,7 +167,7 @@ fn half_closed(order: FieldOrder) -> Wire {
     says(&mut talk, 1, Mid::SRC_AVAIL, &advert(100, None), 10);
     talk.hears(0);
     talk.reads(0, STAG, VA + 10, 90);
-    says(&mut talk, 0, Mid::RDMA_RD_COMPL, &word(90), 0);
+    completes(&mut talk, 0, Mid::RDMA_RD_COMPL, 90);
     says(&mut talk, 1, Mid::DIS_CONN, "", 0);
     talk.wire.fin(1);
     talk.wire.fin(0);
