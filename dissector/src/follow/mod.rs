@@ -98,7 +98,9 @@ impl Books {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
-            if self.mpa.tcp.iter().any(|tcp| tcp.may_be_late_at(unit.frame)) {
+            // Units of a direction in which octets are missing may be handed out late.
+            let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
+            if self.mpa.tcp.iter().any(late) {
                 books.lose_step();
             }
             match carrier {

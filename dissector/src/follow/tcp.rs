@@ -33,6 +33,8 @@ pub(crate) struct TcpFacts {
     pub behind_fin: Option<u64>,
     /// The first retransmission that begins or ends where no segment did.
     pub resegmented: Option<u64>,
+    /// Were octets of a segment cut off by the capture?
+    pub cut: bool,
     /// Did octets pass that were not captured, or not by then?
     pub missed: bool,
     /// The first frame in which the peer acknowledges octets that were not captured by then: it may have had whatever the capture
@@ -67,6 +69,7 @@ impl TcpFacts {
             self.next = Some(start);
             self.isn = Some(segment.seq);
         }
+        self.cut |= segment.octets.len() < segment.wire_len as usize;
         self.missed |= self.sent_up_to().is_some_and(|sent| before(sent, start)) && !segment.rst;
         if segment.wire_len > 0 && !segment.rst {
             if segment.may_fragment {

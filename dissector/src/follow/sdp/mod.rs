@@ -292,7 +292,10 @@ impl Books {
                 end.posted = u32::from(message.bufs).saturating_sub(u32::from(message.mid == Mid::HELLO));
                 let other = &mut self.ends[1 - direction];
                 (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
-                if message.mid == Mid::HELLO_ACK && self.certain {
+                if message.mid == Mid::HELLO_ACK && self.numbers != [None; 2] {
+                    // The capture has it behind what came behind it.
+                    self.lose();
+                } else if message.mid == Mid::HELLO_ACK && self.certain {
                     self.ends.iter_mut().for_each(End::begin);
                     self.modes = [Some(Mode::Combined); 2];
                 }

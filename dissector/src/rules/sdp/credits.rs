@@ -5,7 +5,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
 
 use super::SdpView;
-use crate::follow::{Books, sdp};
+use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::Unit;
 
@@ -84,9 +84,8 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
 
 /// What is posted is only taken away by messages that arrive.
 fn reported(books: &Books, findings: &mut Findings<'_>) {
-    let Some(sdp) = &books.context().sdp else { return };
-    let sdp::Books { strays, .. } = sdp.as_ref();
-    for (direction, strays) in strays.iter().enumerate() {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs at {} or beyond, as announced before", step.from);
             findings.in_frame(requirement!("SDP-10-1"), direction, step.frame, &expected, step.to.to_string());
