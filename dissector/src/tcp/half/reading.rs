@@ -1,0 +1,147 @@
+//! What the reader asks of a direction, and how it says what it has read: octets, the frames that they came from, where segments begin and
+//! end.
+
+use crate::unit::Located;
+
+use super::super::run::Run;
+use super::{Awaited, Half, Later};
+
+/// A stretch of positions of which either every octet was captured or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// First position.
+    pub start: u64,
+    /// Position behind the last.
+    pub end: u64,
+    /// Were the octets captured?
+    pub captured: bool,
+}
+
+impl Half {
+    #[inline]
+    fn run_at(&self, position: u64) -> Option<&Run> {
+        let first = self.runs.front()?;
+        if first.start <= position && position < first.end() {
+            return Some(first);
+        }
+        self.runs.get(self.first_run_behind(position)).filter(|run| run.start <= position)
+    }
+
+    /// Index of the first run that has octets at or behind `position`.
+    fn first_run_behind(&self, position: u64) -> usize {
+        self.runs.partition_point(|run| run.end() <= position)
+    }
+
+    /// The octets `start..end`; `None` when some of them are not in the capture.
+    ///
+    /// # Errors
+    /// [`Later`] when they are not all settled.
+    #[inline]
+    pub(crate) fn octets(&self, start: u64, end: u64) -> Result<Option<&[u8]>, Later> {
+        if start >= end {
+            return Ok(Some(&[]));
+        }
+        match self.run_at(start) {
+            Some(run) if end <= run.end() => Ok(Some(run.slice(start, end))),
+            _ if end <= self.settled || self.finished => Ok(None),
+            _ => Err(Later { until: end, awaited: Awaited::Octets { holes: self.holes } }),
+        }
+    }
+
+    /// The octets from `start` as far as they are settled without a hole.
+    #[must_use]
+    pub(crate) fn contiguous(&self, start: u64) -> &[u8] {
+        self.run_at(start).map_or(&[], |run| run.slice(start, run.end()))
+    }
+
+    /// Splits `start..end`, all of it settled, into captured and missing stretches.
+    pub(crate) fn stretches(&self, start: u64, end: u64) -> impl Iterator<Item = Stretch> + '_ {
+        let mut at = start;
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let from = at;
+            if let Some(run) = self.run_at(from) {
+                at = end.min(run.end());
+                Some(Stretch { start: from, end: at, captured: true })
+            } else {
+                at = self.runs.get(self.first_run_behind(from)).map_or(end, |run| end.min(run.start));
+                Some(Stretch { start: from, end: at, captured: false })
+            }
+        })
+    }
+
+    /// Number and time of the latest frame that supplied octets of `start..end`; zeros when none did.
+    #[must_use]
+    #[inline]
+    pub(crate) fn frame_of(&self, start: u64, end: u64) -> (u64, u64) {
+        if let Some(run) = self.run_at(start).filter(|run| start < end && end <= run.end()) {
+            return run.latest_frame(start, end);
+        }
+        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
+        runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
+    }
+
+    /// Where the captured octets of `start..end` stand in the capture, in stream order.
+    #[must_use]
+    pub(crate) fn locate(&self, start: u64, end: u64) -> Vec<Located> {
+        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
+        runs.flat_map(|run| run.locate(start, end)).collect()
+    }
+
+    /// Does a TCP segment begin at `position`, which is not read?
+    #[must_use]
+    pub(crate) fn segment_starts_at(&self, position: u64) -> bool {
+        self.starts.binary_search(&position).is_ok()
+    }
+
+    /// Does a TCP segment end before `position`, which is behind what is read?
+    #[must_use]
+    pub(crate) fn segment_ends_at(&self, position: u64) -> bool {
+        self.ends.binary_search(&position).is_ok()
+    }
+
+    /// Where the first TCP segment ends that has octets behind `position`, which is not read.
+    #[must_use]
+    pub(crate) fn segment_end_behind(&self, position: u64) -> Option<u64> {
+        self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
+    }
+
+    /// The octets before `position`, all of them settled, are read; their memory is given back.
+    pub(crate) fn consume(&mut self, position: u64) {
+        debug_assert!(self.consumed <= position && position <= self.settled);
+        self.consumed = position;
+        loop {
+            let others = self.runs.len() > 1;
+            let Some(run) = self.runs.front_mut() else { break };
+            if run.start >= position {
+                break;
+            }
+            let (octets, sources) = (run.len(), run.sources());
+            run.consume_to(position.min(run.end()));
+            self.buffered -= octets - run.len();
+            self.sources -= sources - run.sources();
+            if run.len() > 0 {
+                break;
+            }
+            if !others {
+                // Its allocation is kept for the segments that follow.
+                run.start = self.settled.max(position);
+                break;
+            }
+            self.runs.pop_front();
+        }
+        if position == self.end {
+            self.starts.clear();
+            self.ends.clear();
+            return;
+        }
+        while self.starts.front().is_some_and(|start| *start < position) {
+            self.starts.pop_front();
+        }
+        while self.ends.front().is_some_and(|end| *end <= position) {
+            self.ends.pop_front();
+        }
+    }
+}
