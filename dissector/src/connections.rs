@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use crate::dissector::{Sink, Watch, of_segment};
 use crate::framing::{PeerView, Reader, Target};
 use crate::ip::Segment;
-use crate::tcp::{Afterwards, Half, Past, Place, Table};
+use crate::tcp::{Afterwards, Arrived, Half, Past, Place, Table};
 use crate::unit::{Ends, Unit};
 
 /// Closed connections that are kept for octets which were captured late.
@@ -106,8 +106,18 @@ impl Connection {
         if let Some(watch) = &mut self.watch {
             watch.segment(index, segment);
         }
-        self.directions[index].half.add(segment);
-        self.poll(index, sink);
+        if let Some(arrived) = self.directions[index].half.arrive(segment) {
+            if self.introduced {
+                let straight = |reader: &mut Reader, half: &mut Half, target: &mut Target<'_>| {
+                    reader.read_straight(half, &arrived, target);
+                };
+                self.read(index, Some(&arrived), sink, straight);
+            }
+            self.directions[index].half.keep(&arrived);
+        }
+        if !self.introduced || self.directions[index].half.has_unread() {
+            self.poll(index, sink);
+        }
         self.directions[index].fin |= segment.fin;
         let closes = !self.closed && (segment.rst || self.directions.iter().all(|direction| direction.fin));
         self.closed |= closes;
@@ -132,13 +142,26 @@ impl Connection {
 
     fn poll_direction(&mut self, index: usize, sink: &mut dyn Sink) {
         let peer = (!self.introduced).then(|| self.directions[1 - index].as_peer());
+        self.read(index, None, sink, |reader, half, target| {
+            if let Some(peer) = &peer {
+                reader.meet(peer);
+            }
+            reader.poll(half, target);
+        });
+    }
+
+    /// Lets the reader of direction `index` read; its units go to the monitor and `sink`.
+    fn read(
+        &mut self,
+        index: usize,
+        arrived: Option<&Arrived<'_>>,
+        sink: &mut dyn Sink,
+        read: impl FnOnce(&mut Reader, &mut Half, &mut Target<'_>),
+    ) {
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
         let mut hand = |unit: &Unit<'_>| hand_out(&mut self.watch, unit, sink);
-        let mut target = Target { stream: self.number, direction: u8::from(index == 1), ends, sink: &mut hand };
-        if let Some(peer) = &peer {
-            reader.meet(peer);
-        }
-        reader.poll(half, &mut target);
+        let direction = u8::from(index == 1);
+        read(reader, half, &mut Target { stream: self.number, direction, ends, arrived, sink: &mut hand });
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -149,11 +172,8 @@ impl Connection {
         for index in [0, 1, 0, 1] {
             self.poll(index, sink);
         }
-        for (index, direction) in self.directions.iter_mut().enumerate() {
-            let Direction { ends, half, reader, .. } = direction;
-            let mut hand = |unit: &Unit<'_>| hand_out(&mut self.watch, unit, sink);
-            let mut target = Target { stream: self.number, direction: u8::from(index == 1), ends, sink: &mut hand };
-            reader.finish(half, &mut target);
+        for index in [0, 1] {
+            self.read(index, None, sink, |reader, half, target| reader.finish(half, target));
         }
         if let Some(watch) = &mut self.watch {
             watch.end(self.number, sink);

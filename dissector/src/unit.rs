@@ -11,7 +11,7 @@ use weft_core::wire::sdp::FieldOrder;
 
 use crate::context::Context;
 use crate::part::Part;
-use crate::tcp::Half;
+use crate::tcp::{Arrived, Half};
 
 /// The two ends of a direction, ready to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,17 +252,35 @@ pub enum Origin<'a> {
 /// The octets of a direction that a unit has.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamOrigin<'a> {
-    /// The stream that holds them.
+    /// The stream.
     pub(crate) half: &'a Half,
+    /// The segment that holds them, unless the stream itself does.
+    pub(crate) arrived: Option<&'a Arrived<'a>>,
     /// Stream position of the unit's first octet.
     pub(crate) start: u64,
+}
+
+impl<'a> StreamOrigin<'a> {
+    fn octets(&self, start: u64, end: u64) -> Option<&'a [u8]> {
+        match self.arrived {
+            Some(arrived) => arrived.octets(start, end),
+            None => self.half.octets(start, end).ok().flatten(),
+        }
+    }
+
+    fn locate(&self, start: u64, end: u64) -> Vec<Located> {
+        match self.arrived {
+            Some(arrived) => arrived.locate(start, end).into_iter().collect(),
+            None => self.half.locate(start, end),
+        }
+    }
 }
 
 impl Unit<'_> {
     /// Octets `start..end` of the stream that the unit stands in, when all of them were captured and are still there.
     pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
         match self.origin {
-            Origin::Stream(origin) => origin.half.octets(start, end).ok().flatten(),
+            Origin::Stream(origin) => origin.octets(start, end),
             Origin::Frame { .. } => None,
         }
     }
@@ -285,7 +303,7 @@ impl Unit<'_> {
     /// Does its first octet begin a TCP segment, and where does the segment end that holds it?
     pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
         match self.origin {
-            Origin::Stream(StreamOrigin { half, start }) => {
+            Origin::Stream(StreamOrigin { half, start, .. }) => {
                 half.segment_end_behind(start).map(|end| (half.segment_starts_at(start), end))
             }
             Origin::Frame { .. } => None,
@@ -305,7 +323,7 @@ impl Unit<'_> {
     /// Where octets `range` of the unit's part (start-up frame, or FPDU body without markers) stand in the capture.
     #[must_use]
     pub fn locate(&self, range: Range<usize>) -> Vec<Located> {
-        let StreamOrigin { half, start } = match self.origin {
+        let origin = match self.origin {
             Origin::Stream(origin) => origin,
             Origin::Frame { frame, offset, len } => {
                 let (from, to) = (range.start as u64, (range.end as u64).min(len));
@@ -320,7 +338,7 @@ impl Unit<'_> {
             Kind::Fpdu(fpdu) => fpdu,
             // The octets of a message in several FPDUs are not kept so long that they could be pointed at.
             Kind::Sdp(Carrier::Send, ..) => return Vec::new(),
-            _ => return half.locate(start + range.start as u64, start + range.end as u64),
+            _ => return origin.locate(origin.start + range.start as u64, origin.start + range.end as u64),
         };
         let mut found = Vec::new();
         let mut at = 0u64;
@@ -329,7 +347,7 @@ impl Unit<'_> {
             let len = stretch.end - stretch.start;
             let (from, to) = (at.max(range.start as u64), (at + len).min(range.end as u64));
             if from < to {
-                found.extend(half.locate(stretch.start + (from - at), stretch.start + (to - at)));
+                found.extend(origin.locate(stretch.start + (from - at), stretch.start + (to - at)));
             }
             at += len;
         }
@@ -338,7 +356,7 @@ impl Unit<'_> {
         let field = fpdu.layout.end - fpdu.layout.crc;
         if start < at + field && end > at {
             let from = fpdu.layout.crc + start.saturating_sub(at);
-            found.extend(half.locate(from, (fpdu.layout.crc + end - at).min(fpdu.layout.end)));
+            found.extend(origin.locate(from, (fpdu.layout.crc + end - at).min(fpdu.layout.end)));
         }
         let markers = fpdu.layout.pieces().filter_map(|piece| match piece {
             Piece::Marker { position, .. } => Some(position),
@@ -347,7 +365,7 @@ impl Unit<'_> {
         for (index, position) in markers.enumerate() {
             let coordinate = at + 4 + 4 * index as u64;
             if start < coordinate + 4 && end > coordinate {
-                found.extend(half.locate(position, position + 4));
+                found.extend(origin.locate(position, position + 4));
             }
         }
         found

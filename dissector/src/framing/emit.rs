@@ -6,7 +6,7 @@ use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::fpdu::Piece;
 
 use crate::part::Part;
-use crate::tcp::Half;
+use crate::tcp::{Arrived, Half};
 use crate::unit::{CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, StreamOrigin, Unit};
 
 use super::choose::{Chosen, check_markers, crc_good};
@@ -20,6 +20,8 @@ pub(crate) struct Target<'t> {
     pub direction: u8,
     /// Sender and receiver.
     pub ends: &'t Ends,
+    /// The segment that holds the octets of the units, unless the stream itself does.
+    pub arrived: Option<&'t Arrived<'t>>,
     /// Called with each unit.
     pub sink: &'t mut dyn FnMut(&Unit<'_>),
 }
@@ -55,7 +57,7 @@ impl Target<'_> {
             time,
             incomplete,
             kind,
-            origin: Origin::Stream(StreamOrigin { half, start }),
+            origin: Origin::Stream(StreamOrigin { half, arrived: self.arrived, start }),
             misread,
             context: None,
         });
@@ -160,7 +162,7 @@ impl Reader {
             crc: field.filter(|_| has_field).copied(),
             crc_status,
         };
-        let frame = half.frame_of(layout.start, stop);
+        let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), Arrived::frame);
         out.unit(half, layout.start, frame, whole.is_none(), Kind::Fpdu(fpdu));
         if let Some(hello) = self.sdp {
             self.collector.segment(half, &fpdu, hello.order, layout.start, frame, out);

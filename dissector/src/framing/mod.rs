@@ -7,6 +7,7 @@
 //! | [`guess`] | and when the peer's frame is not in the capture? |
 //! | [`lock`] | where do FPDUs begin when nothing tells? |
 //! | [`effort`] | how much may it cost to find that out? |
+//! | [`straight`] | which FPDUs are as nearly all are? |
 //! | [`choose`] | how is the FPDU laid out that begins here? |
 //! | [`explain`] | what would explain that framing was lost? |
 //! | [`resync`] | where do FPDUs go on after framing was lost? |
@@ -27,6 +28,7 @@ mod resync;
 mod sdp;
 mod settings;
 mod startup;
+mod straight;
 mod stretch;
 
 pub(crate) use emit::Target;

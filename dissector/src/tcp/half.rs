@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::ip::Segment;
 
+use super::arrived::Arrived;
 use super::run::{Run, Source};
 
 /// Position of the first octet behind a SYN; far from 0, so that octets before the first one seen have positions too. A
@@ -90,8 +91,9 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    /// Takes a segment in. Octets that are there already, or already settled, change nothing.
-    pub(crate) fn add(&mut self, segment: &Segment<'_>) {
+    /// Takes note of a segment; gives its octets, if it has any that are not read yet, for [`Half::keep`]. The reader may read them
+    /// before that where they lie.
+    pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<Arrived<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {
             self.isn = Some(segment.seq);
@@ -100,7 +102,7 @@ impl Half {
             }
         }
         if segment.rst || segment.wire_len == 0 || self.finished {
-            return;
+            return None;
         }
         let base = *self.base.get_or_insert(seq);
         if !self.seen {
@@ -114,18 +116,21 @@ impl Half {
             self.reopen(position);
         }
         if end <= self.consumed {
-            return;
+            return None;
         }
         self.end = self.end.max(end);
         note(&mut self.starts, position, self.consumed);
         note(&mut self.ends, end, self.consumed);
+        let source = Source { position, frame: segment.frame, time: segment.time, offset: segment.offset };
+        Some(Arrived::new(segment.octets, source))
+    }
 
-        let skip = usize::try_from(self.settled.saturating_sub(position)).unwrap_or(usize::MAX);
-        let octets = segment.octets.get(skip..).unwrap_or(&[]);
-        if !octets.is_empty() {
-            let offset = segment.offset.map(|at| at + u32::try_from(skip).unwrap_or(0));
-            let source =
-                Source { position: position.max(self.settled), frame: segment.frame, time: segment.time, offset };
+    /// Keeps those octets of a segment that are not read. Octets that are there already, or already settled, change nothing.
+    pub(crate) fn keep(&mut self, arrived: &Arrived<'_>) {
+        if !self.has_unread() {
+            return;
+        }
+        if let Some((octets, source)) = arrived.behind(self.settled) {
             if source.position == self.settled && self.waiting.is_empty() {
                 self.settle_octets(source, Octets::Borrowed(octets));
                 self.buffered += octets.len();
@@ -165,8 +170,7 @@ impl Half {
         }
         for (from, to) in fresh {
             let (skip, until) = ((from - start) as usize, (to - start) as usize);
-            let offset = source.offset.map(|at| at + u32::try_from(skip).unwrap_or(0));
-            self.waiting.insert(from, (octets[skip..until].to_vec(), Source { position: from, offset, ..source }));
+            self.waiting.insert(from, (octets[skip..until].to_vec(), source.behind(skip as u64)));
             self.waiting_octets += until - skip;
             self.buffered += until - skip;
             self.sources += 1;

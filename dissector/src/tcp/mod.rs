@@ -3,11 +3,13 @@
 //! Windows, congestion, checksums and acknowledgements are not judged. A stream keeps only octets that nobody has read yet;
 //! [`half`] states the limit.
 
+mod arrived;
 pub(crate) mod half;
 mod run;
 mod table;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use arrived::Arrived;
 pub(crate) use half::{Half, Later};
 pub(crate) use table::{Afterwards, Past, Place, Table};

@@ -16,6 +16,14 @@ pub(super) struct Source {
     pub(super) offset: Option<u32>,
 }
 
+impl Source {
+    /// The source of the octet that stands `octets` further on.
+    pub(super) fn behind(&self, octets: u64) -> Source {
+        let offset = self.offset.map(|at| at + u32::try_from(octets).unwrap_or(0));
+        Source { position: self.position + octets, offset, ..*self }
+    }
+}
+
 /// An empty buffer keeps at most this for the segments that follow.
 const KEPT_CAPACITY: usize = 256 << 10;
 
@@ -89,10 +97,8 @@ impl Run {
     /// The octets of each frame.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (&[u8], Source)> {
         self.sources_of(self.start, self.end()).map(|(source, until)| {
-            let skip = u32::try_from(self.start.saturating_sub(source.position)).unwrap_or(0);
-            let position = source.position.max(self.start);
-            let offset = source.offset.map(|at| at + skip);
-            (self.slice(position, until), Source { position, offset, ..*source })
+            let source = source.behind(self.start.saturating_sub(source.position));
+            (self.slice(source.position, until), source)
         })
     }
 
@@ -118,8 +124,7 @@ impl Run {
     pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Located> {
         self.sources_of(start, end).filter_map(move |(source, until)| {
             let (from, to) = (source.position.max(start), until.min(end));
-            let skip = u32::try_from(from - source.position).unwrap_or(0);
-            let offset = source.offset.map(|at| at + skip);
+            let offset = source.behind(from - source.position).offset;
             (from < to).then(|| Located { frame: source.frame, offset, len: to - from })
         })
     }

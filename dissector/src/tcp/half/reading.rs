@@ -3,6 +3,7 @@
 
 use crate::unit::Located;
 
+use super::super::arrived::Arrived;
 use super::super::run::Run;
 use super::{Awaited, Half, Later};
 
@@ -106,6 +107,18 @@ impl Half {
     #[must_use]
     pub(crate) fn segment_end_behind(&self, position: u64) -> Option<u64> {
         self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
+    }
+
+    /// Does reading go on with the first octet of `arrived`, and are none kept?
+    #[must_use]
+    pub(crate) fn goes_on_with(&self, arrived: &Arrived<'_>) -> bool {
+        arrived.position() == self.consumed && self.consumed == self.settled && self.waiting.is_empty()
+    }
+
+    /// The octets before `position` of a segment that [`Half::goes_on_with`] are read before it is kept.
+    pub(crate) fn pass(&mut self, position: u64) {
+        self.settled = position;
+        self.consume(position);
     }
 
     /// The octets before `position`, all of them settled, are read; their memory is given back.

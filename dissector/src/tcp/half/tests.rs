@@ -7,6 +7,14 @@ use proptest::prelude::*;
 use super::super::testing::{segment, syn};
 use super::*;
 
+impl Half {
+    fn add(&mut self, segment: &Segment<'_>) {
+        if let Some(arrived) = self.arrive(segment) {
+            self.keep(&arrived);
+        }
+    }
+}
+
 fn at(offset: u64) -> u64 {
     ORIGIN + offset
 }
@@ -210,7 +218,7 @@ proptest! {
     #[test]
     fn agrees_with_a_plain_model(
         isn in prop_oneof![Just(u32::MAX - 100), any::<u32>()], sent in segments(), steps in proptest::collection::vec(0u64..40, 60),
-        fill: u8, has_syn: bool,
+        fill: u8, has_syn: bool, straight in proptest::collection::vec(any::<bool>(), 60),
     ) {
         let mut half = Half::default();
         let mut model = Model::default();
@@ -227,11 +235,24 @@ proptest! {
             let octets: Vec<u8> = (0..*len).map(|k| (offset + k) as u8 ^ fill ^ (n as u8) << 3).collect();
             let kept = &octets[..(len - cut.min(len)) as usize];
             let seq = isn.wrapping_add(1).wrapping_add(u32::try_from(*offset).unwrap());
-            half.add(&Segment { frame, wire_len: u32::try_from(*len).unwrap(), ..segment(seq, kept) });
             let below = zero.saturating_sub(*offset);
             if below < *len {
                 let captured = kept.get(below as usize..).unwrap_or(&[]);
                 model.add(offset.max(&zero) - zero, captured, len - below, frame);
+            }
+            let arrived = half.arrive(&Segment { frame, wire_len: u32::try_from(*len).unwrap(), ..segment(seq, kept) });
+            if let Some(arrived) = arrived {
+                // Some octets with which reading goes on are read before they are kept.
+                if straight[n] && half.goes_on_with(&arrived) {
+                    let to = read + steps[n].min(arrived.from(at(read)).len() as u64);
+                    prop_assert_eq!(arrived.octets(at(read), at(to)).map(<[u8]>::to_vec), model.octets(read, to));
+                    prop_assert_eq!(arrived.octets(at(read), at(read) + kept.len() as u64 + 1), None);
+                    prop_assert_eq!(arrived.frame().0, frame);
+                    prop_assert_eq!(arrived.locate(at(read), at(to)).map_or(0, |located| located.len), to - read);
+                    half.pass(at(to));
+                    read = to;
+                }
+                half.keep(&arrived);
             }
             // What is settled is what the model has without a hole, as long as nothing is given up.
             let settled = (0..).take_while(|n| model.octets.contains_key(n)).count() as u64;

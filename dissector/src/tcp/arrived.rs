@@ -1,0 +1,60 @@
+//! The octets of one segment at their place in the stream, before they are kept.
+
+use crate::unit::Located;
+
+use super::run::Source;
+
+/// What [`Half::arrive`](super::Half::arrive) gives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived<'a> {
+    octets: &'a [u8],
+    source: Source,
+}
+
+impl<'a> Arrived<'a> {
+    /// `source` is that of the first octet.
+    pub(super) fn new(octets: &'a [u8], source: Source) -> Self {
+        Arrived { octets, source }
+    }
+
+    /// Position of the first octet.
+    #[must_use]
+    pub(crate) fn position(&self) -> u64 {
+        self.source.position
+    }
+
+    /// Number and time of its frame.
+    #[must_use]
+    pub(crate) fn frame(&self) -> (u64, u64) {
+        (self.source.frame, self.source.time)
+    }
+
+    /// The captured octets from `position` on, and where the first of them came from; `None` where there is none.
+    pub(super) fn behind(&self, position: u64) -> Option<(&'a [u8], Source)> {
+        let skip = position.saturating_sub(self.source.position);
+        let octets = self.octets.get(usize::try_from(skip).ok()?..).filter(|octets| !octets.is_empty())?;
+        Some((octets, self.source.behind(skip)))
+    }
+
+    /// The captured octets from `position` on.
+    #[must_use]
+    #[inline]
+    pub(crate) fn from(&self, position: u64) -> &'a [u8] {
+        self.behind(position).map_or(&[], |(octets, _)| octets)
+    }
+
+    /// The octets `start..end`; `None` unless it has all of them.
+    #[must_use]
+    pub(crate) fn octets(&self, start: u64, end: u64) -> Option<&'a [u8]> {
+        let at = |position: u64| usize::try_from(position.checked_sub(self.source.position)?).ok();
+        self.octets.get(at(start)?..at(end)?)
+    }
+
+    /// Where its octets of `start..end` stand in the capture.
+    #[must_use]
+    pub(crate) fn locate(&self, start: u64, end: u64) -> Option<Located> {
+        let (octets, source) = self.behind(start)?;
+        let len = end.saturating_sub(source.position).min(octets.len() as u64);
+        (len > 0).then_some(Located { frame: source.frame, offset: source.offset, len })
+    }
+}
