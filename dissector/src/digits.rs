@@ -18,18 +18,17 @@ const PAIRS: [[u8; 2]; 100] = {
 #[inline]
 pub(crate) fn decimal(value: u64, out: &mut Vec<u8>) {
     let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut left = value;
-    while left >= 10 {
+    let count = value.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let (mut at, mut left) = (count, value);
+    while at >= 2 {
         at -= 2;
         [digits[at], digits[at + 1]] = PAIRS[(left % 100) as usize];
         left /= 100;
     }
-    if left > 0 || value == 0 {
-        at -= 1;
-        digits[at] = b'0' + left as u8;
+    if at == 1 {
+        digits[0] = b'0' + left as u8;
     }
-    out.extend_from_slice(&digits[at..]);
+    append(&digits, count, out);
 }
 
 /// Appends a number in hexadecimal, with at least `least` digits, at most 16.
@@ -43,7 +42,16 @@ pub(crate) fn hexadecimal(value: u64, least: u8, out: &mut Vec<u8>) {
         *digit = HEX[(left & 15) as usize];
         left >>= 4;
     }
-    out.extend_from_slice(&digits[..count]);
+    append(&digits, count, out);
+}
+
+/// Appends the first `count` of `digits`: all of them, whose number is known when compiling, and then takes the others away. That is faster
+/// than to copy so few octets of a number that nothing foretells.
+#[inline]
+fn append<const MOST: usize>(digits: &[u8; MOST], count: usize, out: &mut Vec<u8>) {
+    let before = out.len();
+    out.extend_from_slice(digits);
+    out.truncate(before + count);
 }
 
 /// Appends octets in hexadecimal, without separators.

@@ -95,8 +95,7 @@ impl Frames {
         let origin = *self.origin.get_or_insert(frame.time);
         let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
         let len = Some((frame.wire_len, captured));
-        let mut record = self.fresh();
-        record.facts = FrameFacts { number: frame.number, time: frame.time, origin, len, packet: None };
+        let mut record = self.fresh(FrameFacts { number: frame.number, time: frame.time, origin, len, packet: None });
         record.link_type = frame.link_type;
         if self.keep.octets {
             record.octets.extend_from_slice(frame.octets);
@@ -145,8 +144,8 @@ impl Frames {
             None if unit.frame == 0 => {}
             None => {
                 let origin = self.origin.unwrap_or(unit.time);
-                let mut record = self.fresh();
-                record.facts = FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None };
+                let facts = FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None };
+                let mut record = self.fresh(facts);
                 self.wanted.unit(unit, &mut record.values);
                 self.wanted.frame_of(unit, origin, &mut record.values);
                 record.units.extend(kept);
@@ -162,8 +161,7 @@ impl Frames {
             self.wanted.finding(finding, &mut record.values);
             record.findings.extend(kept);
         } else if self.keep.findings || self.wanted.findings() {
-            let mut record = self.fresh();
-            record.facts.number = finding.frame;
+            let mut record = self.fresh(FrameFacts { number: finding.frame, ..FrameFacts::default() });
             self.wanted.finding(finding, &mut record.values);
             self.wanted.frame_of_finding(finding, &mut record.values);
             record.findings.extend(kept);
@@ -199,15 +197,15 @@ impl Frames {
         Some(record)
     }
 
-    /// A record that says nothing yet.
+    /// A record that says nothing else yet.
     #[inline]
-    fn fresh(&mut self) -> Box<Record> {
+    fn fresh(&mut self, facts: FrameFacts) -> Box<Record> {
         let mut record = self.used.pop().unwrap_or_default();
         record.values.clear();
         record.units.clear();
         record.findings.clear();
         record.octets.clear();
-        record.facts = FrameFacts::default();
+        record.facts = facts;
         record.link_type = 0;
         record
     }
