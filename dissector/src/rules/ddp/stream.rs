@@ -102,8 +102,9 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
                 }
             }
             Some(seen) => {
-                let about_earlier = seen.frame < bad || seen.target().is_some_and(|target| target.frame < bad);
-                if seen.error.layer.0 != 2 && !about_earlier {
+                let about_earlier = seen.target().is_some_and(|target| target.frame < bad);
+                let knew = books.mpa.may_know(1 - direction, seen.frame, bad, end);
+                if seen.error.layer.0 != 2 && knew && !about_earlier {
                     let found = format!("{} behind the bad CRC of frame {bad}", seen.error);
                     let expected = "a Terminate of layer 2 about the CRC";
                     findings.in_frame(requirement!("DDP-7-1"), 1 - direction, seen.frame, expected, found);
@@ -181,17 +182,23 @@ mod tests {
         let crossing = then(&[], |wire| wire.at_once(|wire| wire.say(0, bad), |wire| wire.fin(1)));
         proves(requirement!("DDP-6.2.2-3"), &silent, &crossing);
 
-        let bad_crc = |report: &str| {
+        let mut bad_crc = testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000 2a"));
+        bad_crc[20] ^= 1;
+        let answered = |report: &str| {
             then(&[(0, SEND)], |wire| {
-                let mut octets = testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000 2a"));
-                octets[20] ^= 1;
-                wire.send(0, &octets);
+                wire.send(0, &bad_crc);
                 wire.say(1, report);
                 wire.fin(1);
             })
         };
-        let of_mpa = bad_crc("4147 00000000 00000002 00000001 00000000 20020000");
-        let of_rdmap = bad_crc("4147 00000000 00000002 00000001 00000000 02ff0000");
-        proves(requirement!("DDP-7-1"), &of_rdmap, &of_mpa);
+        let of_mpa = answered("4147 00000000 00000002 00000001 00000000 20020000");
+        let rdmap = "4147 00000000 00000002 00000001 00000000 02ff0000";
+        proves(requirement!("DDP-7-1"), &answered(rdmap), &of_mpa);
+        // A Terminate about something else, and the bad CRC, cross each other.
+        let crossing = then(&[(0, SEND)], |wire| {
+            wire.at_once(|wire| wire.send(0, &bad_crc), |wire| wire.say(1, rdmap));
+            wire.fin(1);
+        });
+        proves(requirement!("DDP-7-1"), &answered(rdmap), &crossing);
     }
 }
