@@ -119,13 +119,15 @@ pub(crate) struct Stream {
     pub room: Option<Room>,
     /// Segments of messages that go on, and the greatest ULPDU among them.
     pub middles: (u64, u16),
-    /// FPDUs that would fit a segment; those of them that one begins; those that share a segment with an earlier FPDU and
-    /// run over its end, and the first frame of these.
+    /// FPDUs that would fit a segment; those of them that stand whole in one; those that run over the end of a segment that they begin, or
+    /// share with an earlier FPDU, and the first frame of each of these.
     pub fitting: u64,
     /// See `fitting`.
-    pub begin_segment: u64,
-    /// See `fitting`: those that stand whole behind another in its segment.
-    pub packed: u64,
+    pub whole: u64,
+    /// See `fitting`.
+    pub torn: u64,
+    /// See `fitting`.
+    pub torn_frame: Option<u64>,
     /// See `fitting`.
     pub spilled: u64,
     /// See `fitting`.
@@ -259,12 +261,14 @@ impl Stream {
         }
         let whole = layout.end <= to;
         self.fitting += 1;
-        self.begin_segment += u64::from(begins);
-        self.packed += u64::from(!begins && whole);
-        if !begins && !whole {
-            self.spilled += 1;
-            self.spilled_frame.get_or_insert(unit.frame);
+        if whole {
+            self.whole += 1;
+            return;
         }
+        let (count, first) =
+            if begins { (&mut self.torn, &mut self.torn_frame) } else { (&mut self.spilled, &mut self.spilled_frame) };
+        *count += 1;
+        first.get_or_insert(unit.frame);
     }
 
     /// Is `unit`, octets without FPDU, explained by a marker that nobody asked for?

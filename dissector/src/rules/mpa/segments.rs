@@ -46,15 +46,16 @@ fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
                 findings.manner().in_frame(requirement!("MPA-5.1-6"), direction, frame, expected, found());
             }
         }
-        if stream.fitting < ENOUGH || 4 * (stream.begin_segment + stream.packed) >= stream.fitting {
+        if let Some(frame) = stream.torn_frame {
+            let found =
+                format!("{} of {} FPDUs run over the end of the segment that they begin", stream.torn, stream.fitting);
+            findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, "segments of whole FPDUs", found);
+        }
+        if stream.fitting < ENOUGH || 4 * stream.whole >= stream.fitting {
             continue;
         }
         if let Some(frame) = stream.first {
-            let found = format!(
-                "{} of {} FPDUs begin a segment or stand whole in one",
-                stream.begin_segment + stream.packed,
-                stream.fitting
-            );
+            let found = format!("{} of {} FPDUs stand whole in a segment", stream.whole, stream.fitting);
             let expected = "TCP segments that begin at FPDU boundaries";
             findings.in_frame(requirement!("MPA-5.1-4"), direction, frame, expected, found);
         }
@@ -113,11 +114,24 @@ mod tests {
 
     /// Sixteen Sends whose octets are cut at multiples of `cut`.
     fn cut_at(cut: usize) -> Wire {
+        cut_at_all(&[cut])
+    }
+
+    /// The same, cut into pieces of these lengths in turn.
+    fn cut_at_all(lengths: &[usize]) -> Wire {
         let mut wire = Wire::connected_with_mss(1460);
         wire.send(0, &testing::request());
         wire.send(1, &testing::reply());
         let octets: Vec<u8> = (1..17).flat_map(|msn| fpdu(&testing::send_of(msn, 30))).collect();
-        octets.chunks(cut).for_each(|piece| wire.send(0, piece));
+        let mut left = &octets[..];
+        for length in lengths.iter().cycle() {
+            let (piece, rest) = left.split_at(left.len().min(*length));
+            wire.send(0, piece);
+            left = rest;
+            if left.is_empty() {
+                break;
+            }
+        }
         wire
     }
 
@@ -128,6 +142,18 @@ mod tests {
         proves(requirement!("MPA-A.1-1"), &bad, &good);
         proves(requirement!("MPA-5.1-6"), &bad, &good);
         proves(requirement!("MPA-5.1-4"), &bad, &cut_at(72));
+    }
+
+    #[test]
+    fn fpdus_that_would_fit_are_not_torn() {
+        // Each begins a segment, of which the rest is the next one.
+        let torn = cut_at_all(&[20, 16]);
+        proves(requirement!("MPA-5.1-4"), &torn, &cut_at(36));
+        proves(requirement!("MPA-A.1-1"), &torn, &cut_at(36));
+        // Nothing was packed, and a window may have cut a few.
+        let names = |wire: &Wire, id| wire.findings().iter().any(|finding| finding.requirement == id);
+        assert!(!names(&torn, requirement!("MPA-5.1-6")));
+        assert!(!names(&cut_at_all(&[36, 36, 36, 36, 36, 36, 36, 20, 16]), requirement!("MPA-5.1-4")));
     }
 
     #[test]
