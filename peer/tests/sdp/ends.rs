@@ -91,7 +91,7 @@ fn what_ends_the_wait_for_the_peers_dis_conn() {
     let results = ends.map(|end| told(&mut closing(end)));
     shows!(proof:
         "SDP-8.2.1-13" => told(&mut reset) == Some(false);
-        "SDP-8.2.1-14" => messages(&items) == [ABORT_CONN] && items.last() == Some(&Item::Reset);
+        "SDP-8.2.1-14" => messages(&items) == [ABORT_CONN] && items.last() == Some(&Item::Fin);
         "SDP-8.2.1-15" => messages(&gives_up) == [ABORT_CONN] && told(&mut silent) == Some(false);
         "SDP-8.2.1-16" => results == [Some(true), Some(false), Some(false)];
         "SDP-8.2.1-18" => results[1] == Some(false) && results[2] == Some(false);

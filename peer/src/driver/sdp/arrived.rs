@@ -23,8 +23,7 @@ pub(super) struct Arrived {
     /// Octets that were read, and those that arrived, since the start.
     read: u64,
     end: u64,
-    /// Places that a read stops at, counted as `read` is. Two that follow each other have octets between them, so that there is at
-    /// most one more than receives.
+    /// Places that a read stops at, counted as `read` is. Each counts as a receive, so that there are not many.
     marks: VecDeque<u64>,
     /// Out-Of-Band octets stay in the stream (SO_OOBINLINE).
     pub(super) inline: bool,
@@ -35,9 +34,10 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// Receives that are not read.
-    pub(super) fn receives(&self) -> usize {
-        self.ready.len()
+    /// As many receives of `size` octets as what is not read takes up: octets fill them, and an Out-Of-Band octet ends one.
+    pub(super) fn receives(&self, size: usize) -> usize {
+        let full = self.octets() / size.max(1) as u64;
+        usize::try_from(full).unwrap_or(usize::MAX).saturating_add(self.marks.len())
     }
 
     /// Octets that are not read.
@@ -52,7 +52,17 @@ impl Arrived {
 
     /// A receive ended with its first `octets`, `urgent`: the last one is Out-Of-Band data. Gives the memory back when nothing of it
     /// is left to be read.
-    pub(super) fn push(&mut self, device: &Device, area: Area, octets: usize, urgent: bool) -> Option<Area> {
+    ///
+    /// When the reader is `most` receives behind, octets go behind those of the last one, where that has room: messages of few octets
+    /// must not use up SO_RCVBUF (section 9.5.6).
+    pub(super) fn push(
+        &mut self,
+        device: &Device,
+        area: Area,
+        octets: usize,
+        urgent: bool,
+        most: usize,
+    ) -> Option<Area> {
         let mut to = octets;
         if let Some(last) = octets.checked_sub(1).filter(|_| urgent) {
             self.announced = self.announced.saturating_sub(1);
@@ -67,6 +77,13 @@ impl Arrived {
         }
         self.end += to as u64;
         if to == 0 {
+            return Some(area);
+        }
+        let behind = self.ready.len() >= most;
+        if let Some(last) = self.ready.back_mut().filter(|last| behind && last.area.len().saturating_sub(last.to) >= to)
+        {
+            device.verbs(|rnic| area.copy(rnic, 0, to, &last.area, last.to));
+            last.to += to;
             return Some(area);
         }
         self.ready.push_back(Ready { area, from: 0, to });

@@ -128,7 +128,16 @@ impl Engine {
 
     /// Does all that the machine wants done.
     pub(super) fn run(&mut self, now: Instant) {
-        self.post_receives();
+        // A receive that is posted may take what waits in Private Buffers, and leave room for the next.
+        while self.post_receives() {
+            self.drain(now);
+        }
+        self.drain(now);
+        self.post();
+    }
+
+    /// Does all that the machine wants done as things stand.
+    fn drain(&mut self, now: Instant) {
         loop {
             let (device, pd, sends) = (&self.device, self.pd, &self.sends);
             let (receives, exposed) = (&mut self.receives, &mut self.exposed);
@@ -153,7 +162,6 @@ impl Engine {
                 self.machine.handle_disconnected(now);
             }
         }
-        self.post();
     }
 
     fn act(&mut self, output: Output) -> Result<(), SdpError> {
@@ -253,7 +261,11 @@ impl Engine {
                     // A Read that the connection's end cut short.
                     self.device.verbs(|rnic| area.withdraw(rnic));
                     let octets = usize::try_from(octets).unwrap_or(usize::MAX);
-                    self.spare.extend(self.arrived.push(&self.device, area, octets, urgent));
+                    let most = self.settings.receives;
+                    if let Some(spare) = self.arrived.push(&self.device, area, octets, urgent, most) {
+                        self.copied += octets as u64;
+                        self.spare.push(spare);
+                    }
                 }
                 self.ended |= end != ReceiveEnd::More;
                 self.reader.take().into_iter().for_each(Waker::wake);
@@ -281,16 +293,18 @@ impl Engine {
         users.chain(self.watchers.drain(..)).for_each(Waker::wake);
     }
 
-    /// Receives are posted ahead, as many as the settings say.
-    pub(super) fn post_receives(&mut self) {
-        while !self.ended && self.receives.len() + self.arrived.receives() < self.settings.receives.max(1) {
+    /// Receives are posted ahead, as many as the settings say, less those that what is unread takes up; gives whether any was.
+    pub(super) fn post_receives(&mut self) -> bool {
+        let mut any = false;
+        let taken = self.arrived.receives(self.settings.receive);
+        while !self.ended && self.receives.len() + taken < self.settings.receives.max(1) {
             let area = match self.spare.pop() {
                 Some(area) => area,
                 None => match self.device.verbs(|rnic| Area::new(rnic, self.settings.receive)) {
                     Ok(area) => area,
                     Err(error) => {
                         self.error.get_or_insert(error);
-                        return;
+                        return false;
                     }
                 },
             };
@@ -298,9 +312,11 @@ impl Engine {
             self.next_id += 1;
             self.receives.insert(id, area);
             if self.machine.receive(id, len, false).is_err() {
-                return;
+                return false;
             }
+            any = true;
         }
+        any
     }
 
     /// Posts what the Send Queue has room for.

@@ -1,0 +1,161 @@
+//! SDP sockets over real TCP against a peer that is made by hand, in the bare profile: what only an RNIC and a socket can show.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+mod raw;
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use weft_core::coverage::{By, Proof};
+use weft_core::requirement;
+use weft_peer::driver::Device;
+use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
+use weft_peer::sdp::{Policy, Profile, Settings};
+use weft_peer::verbs::{Node, RnicSettings};
+
+use raw::{READ_RESPONSE, Raw, TERMINATE, written};
+
+/// LocIRD of the side that is tested.
+const IRD: u16 = 3;
+const DATA: u8 = 0xff;
+const SRC_AVAIL: u8 = 0xfe;
+const SINK_AVAIL: u8 = 0xfd;
+
+fn device() -> Device {
+    Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
+}
+
+fn settings() -> SdpSettings {
+    let policy = Policy { source_threshold: 5000, sink_threshold: 0, src_avail_payload: 1, ..Policy::default() };
+    let sdp =
+        Settings { profile: Profile::Bare, ird: IRD, recv_size: 64, des_rem_rcv_sz: 64, policy, ..Settings::default() };
+    SdpSettings { sdp, ..SdpSettings::default() }
+}
+
+/// Hello (figure 5): 16 Private Buffers of 8192 octets, MaxAdverts 16, version 1.1, LocIRD and LocORD 16.
+fn hello() -> Vec<u8> {
+    let words = [0x0010_0000u32, 32, 0, 0, 0x0010_0011, 64, 8192, 0x0010_0010];
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// HelloAck (figure 6) of the same.
+fn hello_ack(bufs: u16) -> Vec<u8> {
+    let words = [u32::from(bufs) << 16 | 1, 28, 0, 0, 0x0010_0011, 8192, 0x0010_0010];
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// A socket that connected to the peer made by hand, and LocIRD of its Hello.
+async fn connected(settings: SdpSettings, bufs: u16) -> (SdpStream, Raw, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, here) = (listener.local_addr().unwrap(), device());
+    let peer = async {
+        let mut raw = Raw::new(listener.accept().await.unwrap().0);
+        raw.bufs = bufs;
+        let hello = raw.octets(32).await;
+        raw.edge = u32::from(u16::from_be_bytes([hello[0], hello[1]]));
+        let ack = raw.send(&hello_ack(bufs));
+        raw.write(&ack).await;
+        (raw, u16::from_be_bytes([hello[28], hello[29]]))
+    };
+    let (stream, (raw, ird)) = tokio::join!(SdpStream::connect(&here, address, settings), peer);
+    (stream.unwrap(), raw, ird)
+}
+
+/// A socket that accepted the peer made by hand, and LocIRD of its HelloAck.
+async fn accepted(settings: SdpSettings) -> (SdpStream, Raw, u16) {
+    let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings).unwrap();
+    let address = listener.local_addr().unwrap();
+    let peer = async {
+        let mut raw = Raw::new(TcpStream::connect(address).await.unwrap());
+        raw.write(&hello()).await;
+        let ack = raw.segment().await;
+        assert_eq!((ack.payload.len(), ack.payload[3]), (28, 1));
+        (raw, u16::from_be_bytes([ack.payload[24], ack.payload[25]]))
+    };
+    let (stream, (raw, ird)) = tokio::join!(listener.accept(), peer);
+    (stream.unwrap(), raw, ird)
+}
+
+/// Has the socket advertise octets, and reads them by as many Reads at once as it said that it serves; gives what they brought.
+async fn read_at_once((mut stream, mut raw, ird): (SdpStream, Raw, u16)) -> Option<Vec<u8>> {
+    assert_eq!(ird, IRD);
+    let octets: Vec<u8> = (0..30_000u32).map(|at| (at ^ at >> 8) as u8).collect();
+    stream.write_all(&octets).await.unwrap();
+    let advert = raw.message().await;
+    assert_eq!((advert.mid, advert.word(0)), (SRC_AVAIL, 30_000));
+    let part = 30_000 / u32::from(ird);
+    let requests: Vec<u8> = (0..u32::from(ird))
+        .flat_map(|nth| raw.read(part, advert.word(4), advert.va() + u64::from(nth * part)))
+        .collect();
+    raw.write(&requests).await;
+    let (mut got, mut answers) = (Vec::new(), 0);
+    while answers < ird {
+        let segment = raw.segment().await;
+        if segment.opcode == TERMINATE {
+            return None;
+        }
+        assert_eq!(segment.opcode, READ_RESPONSE);
+        got.extend(segment.payload);
+        answers += u16::from(segment.last);
+    }
+    (got == octets).then_some(got)
+}
+
+#[tokio::test]
+async fn as_many_reads_at_once_as_loc_ird_says() {
+    let mut proof = Proof::new(By::Test);
+    let connecting = read_at_once(connected(settings(), 16).await).await;
+    let accepting = read_at_once(accepted(settings()).await).await;
+    proof.shows(requirement!("SDP-6.2.1.6-1"), || assert!(connecting.is_some()));
+    proof.shows(requirement!("SDP-8.1.1-8"), || assert_eq!(connecting.as_ref().map(Vec::len), Some(30_000)));
+    proof.shows(requirement!("SDP-6.2.2.5-1"), || assert!(accepting.is_some()));
+    proof.shows(requirement!("SDP-14.1-1"), || assert_eq!(connecting, accepting));
+}
+
+#[tokio::test]
+async fn an_advertised_receive_can_be_written() {
+    let mut proof = Proof::new(By::Test);
+    let (mut stream, mut raw, _) = accepted(settings()).await;
+    // ModeChange to Pipelined, by the Data Source.
+    let change = raw.say(7, &4u32.to_be_bytes());
+    raw.write(&change).await;
+    let advert = raw.message().await;
+    assert_eq!(advert.mid, SINK_AVAIL);
+    let octets: Vec<u8> = (1..=200).collect();
+    let write = [written(advert.word(4), advert.va(), &octets), raw.say(5, &200u32.to_be_bytes())].concat();
+    raw.write(&write).await;
+    let mut got = vec![0; 200];
+    stream.read_exact(&mut got).await.unwrap();
+    proof.shows(requirement!("SDP-14.1-2"), || assert_eq!(got, octets));
+}
+
+/// The peer takes one message with payload and no more.
+#[tokio::test]
+async fn what_so_sndbuf_has_room_for_is_taken() {
+    let mut proof = Proof::new(By::Test);
+    let (mut stream, mut raw, _) = connected(SdpSettings { send_buffer: 4000, ..settings() }, 3).await;
+    let taken = tokio::time::timeout(std::time::Duration::from_secs(20), stream.write_all(&[7; 4000])).await;
+    proof.shows(requirement!("SDP-9.5.6-2"), || assert!(taken.is_ok_and(|taken| taken.is_ok())));
+    assert_eq!(raw.message().await.rest.len(), 4000);
+}
+
+/// Nobody reads, and each message has one octet.
+#[tokio::test]
+async fn what_so_rcvbuf_has_room_for_is_taken_octet_by_octet() {
+    let mut proof = Proof::new(By::Test);
+    let (mut stream, mut raw, _) = connected(SdpSettings { receive: 100, receives: 5, ..settings() }, 16).await;
+    for octet in 0..500u32 {
+        // Two credits are kept.
+        while raw.edge - raw.mseq < 3 {
+            assert_eq!(raw.message().await.mid, DATA, "after {octet} octets");
+        }
+        let data = raw.say(DATA, &[octet as u8]);
+        raw.write(&data).await;
+    }
+    let sent: Vec<u8> = (0..500u32).map(|octet| octet as u8).collect();
+    let mut got = vec![0; 500];
+    stream.read_exact(&mut got).await.unwrap();
+    proof.shows(requirement!("SDP-9.5.6-1"), || assert_eq!(got, sent));
+    proof.shows(requirement!("SDP-9.5.6-3"), || assert_eq!(raw.mseq, 500));
+}
