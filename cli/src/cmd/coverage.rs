@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use weft_core::coverage::By;
-use weft_core::requirement::Observe;
-use weft_suites::coverage::{Proofs, count};
+use weft_suites::coverage::{Proofs, count, rows};
 
 use crate::exit::{BadInput, unwritable};
 
@@ -16,7 +15,8 @@ use crate::exit::{BadInput, unwritable};
 enum Kind {
     /// A rule of the monitor, on rows that show on the wire
     Rule,
-    /// A test of the endpoint, on rows that show at the verbs or on the wire
+    /// A test of the endpoint, on rows that show at the verbs or on the wire; of SDP and its port mapper on those that show on the
+    /// wire, in an answer, or to the user
     Test,
 }
 
@@ -25,8 +25,9 @@ enum Kind {
 #[command(
     after_help = "A row counts as covered when a test proved it: a stream that makes its rule fire and one, as close as \
     possible, that does not; or an assertion of its own. `make coverage` runs the tests and renews the table that is built in.\n\n\
-    rows          rows whose breach shows in the way that is counted: on the wire (for tests, at the verbs too)\n\
-    judgeable     some stream of octets breaks it for everyone to see; only these count\n\
+    rows          rows whose breach shows in the way that is counted: on the wire; for tests at the verbs, too, and with SDP in \
+    answers and to the user\n\
+    judgeable     some stream of octets, or some answer, breaks it for everyone to see; only these count\n\
     permission    it permits or defines something: nothing can break it\n\
     outside       whether it is broken depends on what no capture holds\n\
     unclassified  nobody has said yet; counted as judgeable"
@@ -60,11 +61,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         std::fs::write(file, proofs.to_csv())
             .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(&error))))?;
     }
-    let (by, ways): (By, &[Observe]) = match arguments.by {
-        Kind::Rule => (By::Rule, &[Observe::Wire]),
-        Kind::Test => (By::Test, &[Observe::Api, Observe::Wire]),
+    let by = match arguments.by {
+        Kind::Rule => By::Rule,
+        Kind::Test => By::Test,
     };
-    let counts = count(&proofs, by, ways);
+    let counts = count(&proofs, by);
     let mut out = io::stdout().lock();
     if arguments.json {
         for count in &counts {
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         for id in counts.iter().flat_map(|count| &count.open) {
             writeln!(out, "open  {:<18} {}", id, id.row().summary)?;
         }
-        for (id, row) in weft_core::requirement::all().filter(|(_, row)| ways.contains(&row.observe)) {
+        for (id, row) in rows(by) {
             if let Some(left_out) = row.classified.filter(|c| c.class != weft_core::requirement::Class::Judgeable) {
                 writeln!(out, "left out  {id:<14} {}", left_out.reason)?;
             }

@@ -73,15 +73,16 @@ pub enum Observe {
     Doc,
 }
 
-/// Whether watching can judge a row. The classes are data of their own (`core/requirements/classes/*.csv`).
+/// Whether a row can be judged: by watching where it shows on the wire, by whoever does something to an implementation where it
+/// shows in an answer or to a user. The classes are data of their own (`core/requirements/classes/*.csv`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// Some stream of octets breaks it for everyone to see.
+    /// Some stream of octets, or some answer, breaks it for everyone to see.
     Judgeable,
     /// It permits or defines something: no octets can break it.
     Permission,
-    /// Whether it is broken depends on what no capture holds.
+    /// Whether it is broken depends on what no capture holds, or no test has in hand.
     Outside,
 }
 
