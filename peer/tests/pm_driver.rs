@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinHandle;
 use weft_core::coverage::{By, Proof};
 use weft_core::requirement;
-use weft_core::wire::portmap::PmTime;
+use weft_core::wire::portmap::{PmTime, UDP_PORT};
 use weft_peer::driver::portmap::{PmClient, PmServer, connect, socket_at};
 use weft_peer::driver::{Direction, Tape, What};
 use weft_peer::portmap::{
@@ -289,5 +289,54 @@ async fn each_start_begins_with_another_handle() {
         assert_eq!(handles.len(), 16);
         let high: std::collections::BTreeSet<u8> = handles.iter().map(|handle| handle[0]).collect();
         assert!(high.len() > 4, "{handles:x?}");
+    });
+}
+
+/// A port mapper that is made by hand as Figure 17 has it: what comes is a datagram, and the connection follows PMAck.
+#[tokio::test]
+async fn a_connection_follows_the_pm_ack() {
+    let mut proof = Proof::new(By::Test);
+    let mapper = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (sdp, address) = listener("127.0.0.1:0").await;
+    let (_held, service) = nobody("127.0.0.1:0");
+    let client = PmClient::bind(quick(), None).unwrap();
+    let to = mapper.local_addr().unwrap();
+    let connecting = tokio::spawn(async move { connect(&client, to, service).await.unwrap() });
+    let mut octets = [0; 64];
+    let (len, from) = mapper.recv_from(&mut octets).await.unwrap();
+    proof.shows(requirement!("PM-7.4-3"), || assert_eq!((len, octets[0]), (48, 0x04)));
+    // PMAccept, PmTime 0, ApPort and ApIPAddr of the SDP Address.
+    octets[..2].copy_from_slice(&[0x14, 0]);
+    octets[4..6].copy_from_slice(&address.port().to_be_bytes());
+    octets[32..36].copy_from_slice(&[127, 0, 0, 1]);
+    mapper.send_to(&octets[..48], from).await.unwrap();
+    let (len, _) = mapper.recv_from(&mut octets).await.unwrap();
+    let acknowledged = (len, octets[0]);
+    // Nothing else has to happen first.
+    let (_, peer) = sdp.accept().await.unwrap();
+    let mapped = connecting.await.unwrap();
+    proof.shows(requirement!("PM-7.3.1.4-6"), || {
+        assert_eq!((acknowledged, mapped.stream.local_addr().unwrap()), ((48, 0x24), peer));
+    });
+}
+
+/// Where it answers when nobody says otherwise; an address of the loopback interface that nobody else uses.
+#[tokio::test]
+async fn the_port_of_the_port_mapper() {
+    let mut proof = Proof::new(By::Test);
+    let _server = server("127.39.35.1:3935", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
+    let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    // PMReq: ApPort 5001, CpPort 40001, a handle, both addresses.
+    let mut octets = [0; 48];
+    octets[0] = 0x04;
+    octets[4..8].copy_from_slice(&[0x13, 0x89, 0x9c, 0x41]);
+    octets[8..16].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    octets[16..20].copy_from_slice(&[127, 0, 0, 1]);
+    octets[32..36].copy_from_slice(&[127, 0, 0, 1]);
+    client.send_to(&octets, (std::net::Ipv4Addr::new(127, 39, 35, 1), UDP_PORT)).await.unwrap();
+    let mut answer = [0; 64];
+    let (len, from) = client.recv_from(&mut answer).await.unwrap();
+    proof.shows(requirement!("PM-16-1"), || {
+        assert_eq!((UDP_PORT, from, len, answer[0]), (3935, at("127.39.35.1:3935"), 48, 0x14));
     });
 }

@@ -18,6 +18,7 @@ use raw::{READ_RESPONSE, Raw, TERMINATE, written};
 
 /// LocIRD of the side that is tested.
 const IRD: u16 = 3;
+const DIS_CONN: u8 = 2;
 const DATA: u8 = 0xff;
 const SRC_AVAIL: u8 = 0xfe;
 const SINK_AVAIL: u8 = 0xfd;
@@ -158,4 +159,16 @@ async fn what_so_rcvbuf_has_room_for_is_taken_octet_by_octet() {
     stream.read_exact(&mut got).await.unwrap();
     proof.shows(requirement!("SDP-9.5.6-1"), || assert_eq!(got, sent));
     proof.shows(requirement!("SDP-9.5.6-3"), || assert_eq!(raw.mseq, 500));
+}
+
+/// What the port mapper calls the SDP Address.
+#[tokio::test]
+async fn behind_the_hello_there_is_nothing_but_iwarp() {
+    let mut proof = Proof::new(By::Test);
+    let (mut stream, mut raw, _) = connected(settings(), 16).await;
+    stream.write_all(&[7; 3000]).await.unwrap();
+    stream.shutdown().await.unwrap();
+    // Each octet is part of an FPDU whose length and CRC are right.
+    let mids = [raw.message().await.mid, raw.message().await.mid];
+    proof.shows(requirement!("PM-7.1-3"), || assert_eq!(mids, [DATA, DIS_CONN]));
 }

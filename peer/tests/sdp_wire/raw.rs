@@ -76,7 +76,10 @@ impl Raw {
         let length = self.octets(2).await;
         let len = usize::from(u16::from_be_bytes([length[0], length[1]]));
         let ulpdu = self.octets(len).await;
-        let _pad = self.octets((4 - (len + 2) % 4) % 4 + 4).await;
+        let pad = self.octets((len + 2).next_multiple_of(4) - (len + 2)).await;
+        let crc = self.octets(4).await;
+        assert_eq!(crc, crc::to_octets(crc::crc32c(&[&length[..], &ulpdu, &pad].concat())), "an FPDU without CRC");
+        assert_eq!((ulpdu[0] & 3, ulpdu[1] >> 6), (1, 1), "versions of DDP and RDMAP");
         let tagged = ulpdu[0] & 0x80 != 0;
         let header = if tagged { 14 } else { 18 };
         Segment { opcode: ulpdu[1] & 0xf, last: ulpdu[0] & 0x40 != 0, payload: ulpdu[header..].to_vec() }

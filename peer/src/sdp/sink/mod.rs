@@ -254,3 +254,19 @@ impl Sink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_core::coverage::{By, Proof};
+    use weft_core::requirement;
+
+    #[test]
+    fn non_discards_rolls_over() {
+        let mut proof = Proof::new(By::Test);
+        let mut sink = Sink::new();
+        sink.non_discards = u32::MAX;
+        sink.arrived((PrivateBuffer(0), 16, 1), false, &mut VecDeque::new());
+        proof.shows(requirement!("SDP-6.3.3.4-3"), || assert_eq!(sink.non_discards, 0));
+    }
+}

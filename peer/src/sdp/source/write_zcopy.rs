@@ -117,3 +117,28 @@ impl Source {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::SendId;
+    use super::*;
+    use weft_core::coverage::{By, Proof};
+    use weft_core::requirement;
+
+    #[test]
+    fn potential_non_discards_rolls_over() {
+        let mut proof = Proof::new(By::Test);
+        let mut source = Source::new();
+        (source.mode, source.potential_non_discards) = (Mode::Pipelined, u32::MAX);
+        source.post(SendId(1), 10, false);
+        source.took(0, 5);
+        let mut offers = |non_discards| {
+            let advert = SinkAvail { len: 100, stag: 1, va: 0, non_discards };
+            source.sink_avail(&advert, 4, &mut VecDeque::new()).unwrap();
+            (source.usable.len(), source.potential_non_discards)
+        };
+        proof.shows(requirement!("SDP-9.5.1-10"), || {
+            assert_eq!((offers(u32::MAX), offers(u32::MAX)), ((0, u32::MAX), (1, u32::MAX)))
+        });
+    }
+}
