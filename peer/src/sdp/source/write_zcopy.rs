@@ -137,8 +137,7 @@ mod tests {
             source.sink_avail(&advert, 4, &mut VecDeque::new()).unwrap();
             (source.usable.len(), source.potential_non_discards)
         };
-        proof.shows(requirement!("SDP-9.5.1-10"), || {
-            assert_eq!((offers(u32::MAX), offers(u32::MAX)), ((0, u32::MAX), (1, u32::MAX)))
-        });
+        let (stale, fresh) = (offers(u32::MAX), offers(u32::MAX));
+        proof.shows(requirement!("SDP-9.5.1-10"), || assert_eq!((stale, fresh), ((0, u32::MAX), (1, u32::MAX))));
     }
 }
