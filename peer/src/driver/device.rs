@@ -240,6 +240,11 @@ impl Device {
         .await
     }
 
+    /// Both are one device.
+    pub(super) fn is(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The clock of its streams.
     pub(super) fn clock(&self) -> Clock {
         self.0.clock

@@ -3,7 +3,6 @@
 use super::connection::{Arrival, Connection, Op, Phase, Role};
 use super::hello::{self, Agreed, Refusal};
 use super::next::Control;
-use super::resize::Resize;
 use super::startup::Progress;
 use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
@@ -90,11 +89,12 @@ impl Connection {
         self.startup_deadline = None;
         self.order = agreed.order;
         self.peer_max_adverts = agreed.peer_max_adverts;
-        self.resize = Resize::new(agreed.peer_recv_size);
+        self.resize.begin(agreed.peer_recv_size);
         self.credits.begin(self.settings.bufs, agreed.peer_bufs);
         self.credits.posted = self.pool.posted();
         self.phase = Phase::Open;
-        self.out.push_back(Output::Event(Event::Opened(agreed)));
+        let resumed = self.suspension.restarted;
+        self.out.push_back(Output::Event(if resumed { Event::Resumed(agreed) } else { Event::Opened(agreed) }));
     }
 
     /// The attempt ends: TCP is closed without a word.
@@ -123,6 +123,7 @@ impl Connection {
             self.begin_abort(now, Some(violation));
         }
         self.advance();
+        self.drop_needless_answers();
         if self.close.is_aborting() {
             // Nothing goes out behind AbortConn.
             self.control.retain(|control| *control == Control::AbortConn);
@@ -157,20 +158,23 @@ impl Connection {
             }
             Op::DisConn => self.dis_conn_sent(now),
             Op::AbortConn => self.take_down(),
+            Op::SuspCommAck => self.susp_comm_acked(now),
         }
         self.advance();
+        self.drop_needless_answers();
         self.watch_for_deadlock(now);
     }
 
     /// The LLP connection is gone: closed by the peer, reset, or lost.
     pub fn handle_disconnected(&mut self, _now: Instant) {
-        if self.is_over() {
+        // The end of TCP that a suspension led to.
+        if self.is_over() || self.is_suspended() {
             return;
         }
         let refusal = match &self.phase {
             Phase::Starting(startup) => Some(startup.cut_short()),
             Phase::WaitHelloAck => Some(Refusal::Rejected),
-            Phase::Open | Phase::Over => None,
+            Phase::Open | Phase::Suspended | Phase::Over => None,
         };
         self.out.extend(refusal.map(|refusal| Output::Event(Event::Refused(refusal))));
         self.end(!self.close.is_graceful(), None, None);
@@ -203,5 +207,6 @@ impl Connection {
             self.give_up(now);
         }
         self.advance();
+        self.drop_needless_answers();
     }
 }

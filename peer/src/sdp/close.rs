@@ -48,6 +48,13 @@ impl Closing {
         self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));
     }
 
+    /// TCP is another one: the peer has this side's DisConn, if it was sent, and its number means nothing any more.
+    pub(super) fn restart(&mut self) {
+        self.out |= self.sent.is_some();
+        self.sent = self.sent.map(|_| 0);
+        self.deadline = None;
+    }
+
     pub(super) fn over(&mut self, graceful: bool) {
         self.graceful = graceful;
     }

@@ -13,6 +13,7 @@ use super::resize::Resize;
 use super::sink::Sink;
 use super::source::Source;
 use super::startup::Startup;
+use super::suspend::Suspension;
 use super::urgent::Urgent;
 use super::{
     Event, Exposed, Half, Moved, OpId, Output, Policy, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendId, Settings,
@@ -48,6 +49,9 @@ pub enum Refused {
     /// The half-connection cannot get from its Mode to that one, or the other side is Master (section 12).
     #[error("this side cannot ask for that Mode")]
     NotMaster,
+    /// The connection is being suspended (section 13).
+    #[error("a suspension is under way")]
+    Suspending,
 }
 
 /// How a message arrived: of the receive's Work Completion.
@@ -65,6 +69,7 @@ pub(super) enum Op {
     Write,
     DisConn,
     AbortConn,
+    SuspCommAck,
 }
 
 /// Where the connection stands.
@@ -75,6 +80,8 @@ pub(super) enum Phase {
     /// Connecting, in iWARP: HelloAck is to come.
     WaitHelloAck,
     Open,
+    /// Between two LLP connections (section 13).
+    Suspended,
     /// The LLP connection is ended by this side, or gone.
     Over,
 }
@@ -95,6 +102,7 @@ pub struct Connection {
     pub(super) urgent: Urgent,
     pub(super) resize: Resize,
     pub(super) close: Closing,
+    pub(super) suspension: Suspension,
     pub(super) peer_max_adverts: u16,
     /// A send that the RNIC could not register.
     pub(super) unregistered: Option<SendId>,
@@ -163,6 +171,7 @@ impl Connection {
             urgent: Urgent::default(),
             resize: Resize::new(0),
             close: Closing::default(),
+            suspension: Suspension::default(),
             peer_max_adverts: 1,
             unregistered: None,
             sinks_refused: None,
@@ -179,7 +188,7 @@ impl Connection {
     }
 
     pub(super) fn post_buffers(&mut self, size: u32) {
-        self.pool = Pool::new(size, self.settings.bufs);
+        self.pool.restart(size, self.settings.bufs);
         self.pool.fill(&mut self.out);
         self.credits.posted = self.pool.posted();
     }
@@ -450,7 +459,7 @@ impl Connection {
             return;
         }
         self.out.extend(disconnect.map(|abortive| Output::Disconnect { abortive }));
-        let opened = matches!(self.phase, Phase::Open);
+        let opened = matches!(self.phase, Phase::Open | Phase::Suspended) || self.suspension.restarted;
         self.phase = Phase::Over;
         self.control.clear();
         self.ops.clear();

@@ -133,9 +133,8 @@ impl Connection {
             }
             Body::DisConn => self.dis_conn(now, message.mseq_ack)?,
             Body::AbortConn => self.abort_conn(),
-            // Socket duplication is not there yet; that is no fault of the peer.
-            Body::SuspComm(_) => self.begin_abort(now, None),
-            Body::SuspCommAck => return Err(Violation::OutOfPlace(message.mid())),
+            Body::SuspComm(header) => self.susp_comm(now, header)?,
+            Body::SuspCommAck => self.susp_comm_ack(now)?,
         }
         Ok(())
     }

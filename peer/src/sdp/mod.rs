@@ -28,12 +28,12 @@
 //! | `urgent` | Out-Of-Band octets on their way | 9.5.3 |
 //! | `resize` | ChRcvBuf, both roles, and crossing | 10.6 |
 //! | `close` | DisConn, AbortConn, and the end of TCP | 8.2 |
+//! | `suspend` | SuspComm and SuspCommAck: the socket goes on over another TCP connection | 13 |
 //!
 //! The letters C1 to C44 in comments are readings of places that the draft leaves open; they are named where they matter.
 //!
 //! What is absent on purpose: sockets and an API to wait on (the driver's), the port mapper, judging the peer beyond what makes going
-//! on impossible. What is not there yet: socket duplication (section 13); a SuspComm ends the connection, without a
-//! [`Violation`].
+//! on impossible.
 
 mod arrive;
 mod close;
@@ -53,6 +53,7 @@ mod settings;
 mod sink;
 mod source;
 mod startup;
+mod suspend;
 mod urgent;
 mod violation;
 

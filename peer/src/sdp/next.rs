@@ -47,12 +47,12 @@ impl From<Answer> for Control {
 
 /// How a message is sent.
 #[derive(Clone, Copy, Default)]
-struct Carrier {
-    payload: Option<Piece>,
-    urgent: bool,
-    req_pipe: bool,
-    op: Option<OpId>,
-    invalidate: Option<u32>,
+pub(super) struct Carrier {
+    pub(super) payload: Option<Piece>,
+    pub(super) urgent: bool,
+    pub(super) req_pipe: bool,
+    pub(super) op: Option<OpId>,
+    pub(super) invalidate: Option<u32>,
 }
 
 /// Registers memory for the peer.
@@ -61,11 +61,15 @@ type Register<'a> = &'a mut dyn FnMut(Exposed) -> Option<Region>;
 impl Connection {
     /// Puts what is to be done next into `out`.
     pub(super) fn produce(&mut self, now: Instant, register: Register<'_>) {
-        if !self.is_open() {
+        if !self.is_open() || self.suspension.is_mute() && !self.close.is_aborting() {
             return;
         }
         if self.close.is_aborting() {
             self.answer_now();
+            return;
+        }
+        if self.suspension.is_halting() {
+            self.come_to_rest(now, register);
             return;
         }
         let _ = self.answer_now()
@@ -79,8 +83,19 @@ impl Connection {
         self.watch_for_deadlock(now);
     }
 
+    /// Nothing new is begun: what is under way is brought to its end (section 13.1.1).
+    fn come_to_rest(&mut self, now: Instant, register: Register<'_>) {
+        let answering = self.suspension.is_answering();
+        let _ = self.answer_now()
+            || !self.control.is_empty()
+            || !answering && self.revoke()
+            || !answering && self.source.owes() && self.octets(now, register)
+            || self.suspend_now(now)
+            || !answering && !self.suspension.is_mute() && self.update();
+    }
+
     /// The oldest answer. One that credit does not allow holds up everything behind it, since it tells of what came before.
-    fn answer_now(&mut self) -> bool {
+    pub(super) fn answer_now(&mut self) -> bool {
         let control = loop {
             let Some(control) = self.control.front().copied() else { return false };
             let Control::SrcCanceled { send_sm } = control else { break control };
@@ -270,7 +285,7 @@ impl Connection {
     fn advertise_sink(&mut self, room: Room, payload: Option<(u64, u64)>, register: Register<'_>) -> bool {
         let policy = self.settings.policy;
         let refused = self.sinks_refused == Some(self.sink.ends);
-        if refused || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
+        if refused || self.suspension.is_halting() || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
             return false;
         }
         // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). Where that grows the new one counts at
@@ -332,7 +347,7 @@ impl Connection {
     }
 
     /// Writes the headers of a message, without its payload, and sends it.
-    fn emit(&mut self, body: Body<'_>, carrier: Carrier) {
+    pub(super) fn emit(&mut self, body: Body<'_>, carrier: Carrier) {
         let Carrier { payload, urgent, req_pipe, op, invalidate } = carrier;
         if payload.is_some() {
             self.nudge.ends();

@@ -248,6 +248,14 @@ pub enum Event {
     },
     /// The peer answered ChRcvBuf: its Private Buffers have this size, in octets.
     Resized(u32),
+    /// The connection rests (section 13): behind the end of TCP another connection is to be made, or taken, and
+    /// [`reconnected`](super::Connection::reconnected) called.
+    Suspended {
+        /// The port to connect to, at the peer's address; `None`: the peer connects.
+        reconnect: Option<u16>,
+    },
+    /// The connection goes on.
+    Resumed(Agreed),
     /// The peer sent DisConn: it sends no more.
     PeerClosed,
     /// The connection is over.

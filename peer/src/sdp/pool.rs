@@ -66,6 +66,17 @@ impl Pool {
         self.size
     }
 
+    /// All shall have this size, and be so many; none is posted. Octets that filled ones hold stay.
+    pub(super) fn restart(&mut self, size: u32, target: u16) {
+        (self.size, self.target, self.extra) = (size, target, 0);
+    }
+
+    /// The connection that they were posted to is gone.
+    pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
+        self.close();
+        out.extend(self.posted.drain(..).map(|slot| Output::Release(slot.buffer)));
+    }
+
     /// Posts all of them for the first time.
     pub(super) fn fill(&mut self, out: &mut VecDeque<Output>) {
         while self.posted.len() < usize::from(self.target) {

@@ -27,6 +27,18 @@ impl Resize {
         Resize { limit: peer, peer, wanted: None, asked: None, no_increase: false, no_decrease: false, answer: None }
     }
 
+    /// The connection rests: what was asked for and not answered may be asked for again.
+    pub(super) fn suspend(&mut self) {
+        let asked = self.asked.take().map(|(size, _)| size);
+        self.wanted = self.wanted.or(asked);
+        self.answer = None;
+    }
+
+    /// The peer's Private Buffers on the connection that begins.
+    pub(super) fn begin(&mut self, peer: u32) {
+        *self = Resize { wanted: self.wanted, ..Resize::new(peer) };
+    }
+
     /// Octets of a message that this side may send now.
     pub(super) fn limit(&self) -> u32 {
         self.limit

@@ -78,6 +78,11 @@ impl Bench {
         self.host.arrive(self.now, Item::Message { octets, solicited: false, invalidate });
     }
 
+    /// MSeq begins anew, on both sides.
+    pub(crate) fn restarted(&mut self) {
+        (self.mseq, self.heard) = (0, 0);
+    }
+
     /// What the machine sent since the last time.
     pub(crate) fn all(&mut self) -> Vec<Item> {
         self.host.run(self.now);

@@ -249,6 +249,16 @@ impl Host {
         self.run(now);
     }
 
+    /// A new TCP connection: nothing is left of the old one but what filled Private Buffers hold.
+    pub(crate) fn reconnect(&mut self, now: Instant) {
+        assert!(self.gone && self.outgoing.is_empty() && self.regions.is_empty(), "something is left");
+        (self.gone, self.start) = (false, None);
+        self.completions.clear();
+        self.reads.clear();
+        self.machine.reconnected(now);
+        self.run(now);
+    }
+
     /// The RNIC tells the oldest completion.
     pub(crate) fn complete(&mut self, now: Instant) {
         if let Some(op) = self.completions.pop_front() {

@@ -20,6 +20,7 @@ mod revoking;
 mod rules;
 mod setup;
 mod startup;
+mod suspending;
 mod tables;
 mod talk;
 mod transitions;

@@ -187,6 +187,10 @@ impl Program {
                 self.say(|| format!("{side}: {policy:?}"));
                 *self.world.hosts[side].machine.policy_mut() = policy;
             }
+            97 if self.random.percent(50) => {
+                let taken = self.world.hosts[side].machine.suspend(7000);
+                self.say(|| format!("{side}: suspend: {taken:?}"));
+            }
             97 => self.world.hosts[side].no_memory ^= true,
             98 => {
                 if self.random.percent(30) {
@@ -216,7 +220,7 @@ impl Program {
             1 => self.world.deliver(1),
             2 => self.world.complete(0),
             _ => self.world.complete(1),
-        });
+        }) || self.world.reconnect();
         self.listen();
         moved
     }
@@ -257,7 +261,12 @@ impl Program {
                         self.closed[side] = Some(graceful);
                     }
                     Event::Refused(refusal) => assert!(self.aborted, "{refusal}"),
-                    Event::Opened(_) | Event::ModeChanged { .. } | Event::Resized(_) | Event::PeerClosed => {}
+                    Event::Suspended { .. }
+                    | Event::Resumed(_)
+                    | Event::Opened(_)
+                    | Event::ModeChanged { .. }
+                    | Event::Resized(_)
+                    | Event::PeerClosed => {}
                 }
             }
         }
@@ -363,11 +372,12 @@ fn random_programs_move_the_octets_that_they_should() {
     assert!(tally.copied > 0 && tally.read > 0 && tally.written > 0, "{tally:?}");
     let missing: Vec<Mid> = USED.into_iter().filter(|mid| !tally.messages.contains_key(&mid.0)).collect();
     assert_eq!(missing, [], "messages that no program sent");
+    assert!(tally.reconnected > 0, "no suspension");
     assert!(tally.transactions > 0, "no SinkAvail with payload");
 }
 
 /// All messages that the machine knows.
-const USED: [Mid; 16] = [
+const USED: [Mid; 18] = [
     Mid::HELLO,
     Mid::HELLO_ACK,
     Mid::DIS_CONN,
@@ -381,6 +391,8 @@ const USED: [Mid; 16] = [
     Mid::SINK_CANCEL_ACK,
     Mid::CH_RCV_BUF,
     Mid::CH_RCV_BUF_ACK,
+    Mid::SUSP_COMM,
+    Mid::SUSP_COMM_ACK,
     Mid::SINK_AVAIL,
     Mid::SRC_AVAIL,
     Mid::DATA,
@@ -394,6 +406,7 @@ struct Tally {
     copied: u64,
     read: u64,
     written: u64,
+    reconnected: u64,
 }
 
 impl Tally {
@@ -403,6 +416,7 @@ impl Tally {
             self.read += host.read;
             self.written += host.written;
         }
+        self.reconnected += world.reconnected;
         for octets in world.sent.iter().flatten().filter(|octets| !octets.starts_with(b"MPA ")) {
             let mid = octets[if world.order == FieldOrder::Figure { 3 } else { 0 }];
             *self.messages.entry(mid).or_default() += 1;

@@ -1,7 +1,7 @@
 //! A peer that breaks the rules: the machine stays within its bounds, and ends the connection where going on would harm the user.
 
 use weft_core::wire::sdp::{FieldOrder, Message, Mode};
-use weft_peer::sdp::{Event, Half, Policy, ReceiveEnd, ReceiveId, Settings, SrcAvailAnswer};
+use weft_peer::sdp::{Half, Policy, ReceiveEnd, ReceiveId, Settings, SrcAvailAnswer};
 
 use crate::bench::Bench;
 use crate::host::Item;
@@ -14,7 +14,6 @@ use crate::zcopy::{
 const DIS_CONN: u8 = 2;
 const ABORT_CONN: u8 = 3;
 const CH_RCV_BUF: u8 = 0x0b;
-const SUSP_COMM: u8 = 0x0d;
 
 /// While a SrcAvailCancel waits for a read that is never answered, each message has its buffer made up for; not without end.
 #[test]
@@ -158,15 +157,6 @@ fn an_abort_conn_behind_the_dis_conns_ends_the_connection_once() {
     assert_eq!(bench.mids(), [DIS_CONN]);
     bench.hear(ABORT_CONN, &[]);
     assert_eq!(bench.all(), [Item::Reset]);
-}
-
-/// Socket duplication (section 13.1) is not there yet: the connection ends, and the peer is not blamed.
-#[test]
-fn a_susp_comm_is_no_violation() {
-    let mut bench = bench(POLICY);
-    bench.hear(SUSP_COMM, &[word(0), word(7001 << 16 | 1)].concat());
-    assert!(bench.is_aborted());
-    assert_eq!(bench.events().pop(), Some(Event::Closed { graceful: false, violation: None }));
 }
 
 /// Figure 3 has MIDs for experiments, without a meaning: such a message counts, and does nothing.

@@ -18,6 +18,8 @@ pub(crate) struct World {
     pub(crate) sent: [Vec<Vec<u8>>; 2],
     /// All that went over the link, with the side that sent it, where it is kept.
     pub(crate) log: Option<Vec<(usize, Item)>>,
+    /// TCP connections beside the first.
+    pub(crate) reconnected: u64,
     /// All that is sent is printed.
     pub(crate) verbose: bool,
     pub(crate) order: FieldOrder,
@@ -27,8 +29,16 @@ impl World {
     pub(crate) fn new(connecting: Settings, accepting: Settings) -> Self {
         let (now, order) = (Instant::ORIGIN, connecting.order);
         let hosts = [Connection::connect(now, connecting), Connection::accept(now, accepting)].map(Host::new);
-        let mut world =
-            World { now, hosts, wires: Default::default(), sent: Default::default(), log: None, verbose: false, order };
+        let mut world = World {
+            now,
+            hosts,
+            wires: Default::default(),
+            sent: Default::default(),
+            log: None,
+            reconnected: 0,
+            verbose: false,
+            order,
+        };
         for side in 0..2 {
             world.hosts[side].run(now);
             world.load(side);
@@ -62,6 +72,29 @@ impl World {
         true
     }
 
+    /// Both sides rest, and nothing is on its way: a new TCP connection, which fails where one is gone; `false` when it is not so.
+    pub(crate) fn reconnect(&mut self) -> bool {
+        if self.wires.iter().any(|wire| !wire.is_empty()) {
+            return false;
+        }
+        let rest = self.hosts.each_ref().map(|host| host.machine.is_suspended());
+        if let Some(alone) = (0..2).find(|side| rest[*side] && self.hosts[1 - side].machine.is_over()) {
+            // Nobody is there to connect to, or to be connected from.
+            self.hosts[alone].machine.abort(self.now);
+            self.run(alone);
+            return true;
+        }
+        if rest != [true; 2] {
+            return false;
+        }
+        for side in 0..2 {
+            self.hosts[side].reconnect(self.now);
+            self.load(side);
+        }
+        self.reconnected += 1;
+        true
+    }
+
     /// The RNIC of a side tells its oldest completion; `false` when there is none.
     pub(crate) fn complete(&mut self, side: usize) -> bool {
         if self.hosts[side].completions.is_empty() {
@@ -83,7 +116,7 @@ impl World {
     pub(crate) fn settle(&mut self) {
         self.run(0);
         self.run(1);
-        while self.deliver(0) | self.deliver(1) | self.complete(0) | self.complete(1) {}
+        while self.deliver(0) | self.deliver(1) | self.complete(0) | self.complete(1) | self.reconnect() {}
     }
 
     /// Time passes until the next deadline; `false` when there is none.

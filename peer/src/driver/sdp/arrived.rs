@@ -173,6 +173,11 @@ impl Arrived {
         self.announced > 0 || self.urgent.is_some() || self.inline && !self.marks.is_empty()
     }
 
+    /// All memory, to be moved.
+    pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
+        self.ready.iter_mut().map(|ready| &mut ready.area)
+    }
+
     /// All memory, to be given back.
     pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
         self.ready.into_iter().map(|ready| ready.area)

@@ -5,15 +5,17 @@ use std::collections::{HashMap, VecDeque};
 use std::task::Waker;
 
 use bytes::Bytes;
+use tokio::net::TcpStream;
 
 use super::area::{self, Area};
 use super::arrived::Arrived;
+use super::failover::Ends;
 use super::{SdpError, SdpSettings};
 use crate::driver::Device;
 use crate::memory::{Access, PdId};
 use crate::sdp::{
     Arrival, Connection, Event, Exposed, OpId, Output, Piece, PrivateBuffer, ReceiveEnd, ReceiveId, Region, Role,
-    SendId, Start,
+    SendId, Settings, Start,
 };
 use crate::time::Instant;
 use crate::verbs::{
@@ -32,9 +34,11 @@ const NOBODY: u64 = RECEIVE - 1;
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) device: Device,
+    /// Of the TCP connection.
+    pub(super) ends: Ends,
     pub(super) machine: Connection,
     pub(super) settings: SdpSettings,
-    pd: PdId,
+    pub(super) pd: PdId,
     pub(super) cq: CqHandle,
     pub(super) qp: QpHandle,
     /// What was written and is not out.
@@ -62,6 +66,12 @@ pub(super) struct Engine {
     pub(super) hang_up: Option<bool>,
     pub(super) error: Option<SdpError>,
     pub(super) opened: bool,
+    /// The connection rests: the port to connect to; none where the peer connects.
+    pub(super) reconnect: Option<Option<u16>>,
+    /// The connection that the peer made, and whose it is.
+    pub(super) successor: Option<(Device, TcpStream)>,
+    /// How often the connection went on over another one that the peer made.
+    pub(super) moves: u64,
     /// The task is over.
     pub(super) gone: bool,
     /// Octets that were copied for Bcopy, and for who reads and writes.
@@ -75,25 +85,22 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    pub(super) fn new(device: &Device, now: Instant, role: Role, settings: SdpSettings) -> Result<Self, SdpError> {
+    pub(super) fn new(
+        device: &Device,
+        now: Instant,
+        role: Role,
+        settings: SdpSettings,
+        ends: Ends,
+    ) -> Result<Self, SdpError> {
         let pd = device.verbs(Rnic::allocate_pd)?;
-        // A change of size may double the Private Buffers for a while.
-        let receives = u32::from(settings.sdp.bufs).saturating_mul(4).max(64);
-        let cq = device.create_cq(SENDS + receives)?;
-        let init = QpInit {
-            max_sq_wrs: SENDS,
-            max_rq_wrs: receives,
-            ord: settings.sdp.ord.into(),
-            ird: settings.sdp.ird.into(),
-            ..QpInit::new(pd, cq, cq)
-        };
-        let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None))?;
+        let (cq, qp) = queue_pair(device, pd, &settings.sdp)?;
         let machine = match role {
             Role::Connecting => Connection::connect(now, settings.sdp),
             Role::Accepting => Connection::accept(now, settings.sdp),
         };
         Ok(Engine {
             device: device.clone(),
+            ends,
             machine,
             settings,
             pd,
@@ -117,6 +124,9 @@ impl Engine {
             hang_up: None,
             error: None,
             opened: false,
+            reconnect: None,
+            successor: None,
+            moves: 0,
             gone: false,
             copied: 0,
             reader: None,
@@ -233,7 +243,12 @@ impl Engine {
                 self.device.verbs(|rnic| old.free(rnic));
             }
         }
-        let Some(area) = self.private.get(&buffer) else { return Ok(()) };
+        let Some(area) = self.private.get_mut(&buffer) else { return Ok(()) };
+        if area.stag().is_none() {
+            // It held octets while the connection moved.
+            let pd = self.pd;
+            self.device.verbs(|rnic| area.register(rnic, pd, Access::LOCAL))?;
+        }
         let wr =
             ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter: area.part(0, octets).into_iter().collect() };
         match self.device.post_receive(self.qp, vec![wr]) {
@@ -283,6 +298,14 @@ impl Engine {
                     self.error.get_or_insert(violation.into());
                 }
                 self.wake();
+            }
+            Event::Suspended { reconnect } => {
+                self.reconnect = Some(reconnect);
+                self.watchers.drain(..).for_each(Waker::wake);
+            }
+            Event::Resumed(_) => {
+                self.moves += u64::from(!self.ends.connected);
+                self.watchers.drain(..).for_each(Waker::wake);
             }
             Event::PeerClosed | Event::ModeChanged { .. } | Event::Resized(_) => {}
         }
@@ -378,6 +401,19 @@ impl Engine {
         self.gone && (self.error.is_some() || self.graceful != Some(true))
     }
 
+    /// The connection has another Queue Pair: nothing is queued, and start-up comes.
+    pub(super) fn start_anew(&mut self) {
+        self.waiting.clear();
+        self.streaming.clear();
+        (self.in_queue, self.reading, self.start, self.hang_up, self.reconnect) = (0, None, None, None, None);
+    }
+
+    /// All memory that is the connection's.
+    pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
+        let posted = self.receives.values_mut().chain(self.private.values_mut()).chain(self.exposed.values_mut());
+        posted.chain(&mut self.spare).chain(self.arrived.areas_mut())
+    }
+
     /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private Buffers too.
     pub(super) fn tear_down(&mut self) {
         // Each can be gone already only with the RNIC itself.
@@ -398,6 +434,22 @@ impl Drop for Engine {
             let _ = rnic.deallocate_pd(pd);
         });
     }
+}
+
+/// A Queue Pair as such a connection needs it, and its CQ.
+pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(CqHandle, QpHandle), SdpError> {
+    // A change of size may double the Private Buffers for a while.
+    let receives = u32::from(sdp.bufs).saturating_mul(4).max(64);
+    let cq = device.create_cq(SENDS + receives)?;
+    let init = QpInit {
+        max_sq_wrs: SENDS,
+        max_rq_wrs: receives,
+        ord: sdp.ord.into(),
+        ird: sdp.ird.into(),
+        ..QpInit::new(pd, cq, cq)
+    };
+    let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None))?;
+    Ok((cq, qp))
 }
 
 /// Octets of a send, not copied.

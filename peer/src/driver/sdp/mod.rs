@@ -2,8 +2,8 @@
 //!
 //! Each connection has a Queue Pair, and a task that joins it with its [`Connection`](crate::sdp::Connection) (`engine`), on memory of
 //! the RNIC (`area`). What is written is copied once and is the connection's from then on (`user`); a read copies it out of receives
-//! that are posted ahead, so that every mechanism finds one (`arrived`). `api` is what a socket has beside that; `relay` joins one with
-//! a TCP connection.
+//! that are posted ahead, so that every mechanism finds one (`arrived`). `api` is what a socket has beside that, `failover` moves it
+//! to another listener; `relay` joins one with a TCP connection.
 //!
 //! What is not there yet: receives in the user's own memory.
 
@@ -11,6 +11,7 @@ mod api;
 mod area;
 mod arrived;
 mod engine;
+mod failover;
 mod relay;
 mod statistics;
 mod stream;
@@ -20,6 +21,7 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 pub use relay::{End, Relayed, Side, relay};
@@ -113,6 +115,8 @@ impl SdpStream {
     /// # Errors
     /// See [`SdpError`].
     pub async fn over(device: &Device, tcp: TcpStream, settings: SdpSettings) -> Result<Self, SdpError> {
+        // Its port has to be had again when the peer moves (section 13.1.1).
+        SockRef::from(&tcp).set_reuse_address(true)?;
         SdpStream::start(device, device.stream_of(tcp, Opener::Here)?, Role::Connecting, settings).await
     }
 }

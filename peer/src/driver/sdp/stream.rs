@@ -13,6 +13,7 @@ use tokio::time::sleep_until;
 use weft_core::wire::sdp::Mode;
 
 use super::engine::Engine;
+use super::failover::{Ends, go_on};
 use super::{SdpError, SdpSettings};
 use crate::driver::Device;
 use crate::driver::stream::Stream;
@@ -32,15 +33,15 @@ pub struct SdpStream {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     engine: Mutex<Engine>,
     /// The user did something.
     command: Notify,
-    clock: Clock,
+    pub(super) clock: Clock,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Engine> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {
         // An engine is changed by whole steps.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,7 +61,8 @@ impl SdpStream {
         settings: SdpSettings,
     ) -> Result<Self, SdpError> {
         let (clock, local, peer) = (device.clock(), stream.local_addr()?, stream.peer_addr()?);
-        let engine = Mutex::new(Engine::new(device, clock.now(), role, settings)?);
+        let ends = Ends { local, peer, connected: role == Role::Connecting };
+        let engine = Mutex::new(Engine::new(device, clock.now(), role, settings, ends)?);
         let shared = Arc::new(Shared { engine, command: Notify::new(), clock });
         if let Err(error) = set_up(&shared, stream).await {
             shared.lock().tear_down();
@@ -89,13 +91,17 @@ impl SdpStream {
         self.shared.go(engine);
     }
 
-    /// This side's address.
+    /// This side's address at first.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Who the peer is.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Who the peer was at first.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
@@ -278,7 +284,7 @@ impl From<SdpError> for io::Error {
 }
 
 /// Streaming mode, until iWARP begins.
-async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), SdpError> {
+pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), SdpError> {
     let mut buffer = vec![0; 1024];
     loop {
         let (streaming, start, deadline) = {
@@ -323,7 +329,7 @@ fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpErr
         (engine.device.clone(), engine.qp)
     };
     let llp = start.llp(stream.emss()?);
-    let now = shared.clock.now();
+    let now = device.clock().now();
     let Start { last, unread, .. } = start;
     device.join(stream, llp, qp, |llp| {
         device.verbs(|rnic| rnic.handle_octets(now, llp, &unread));
@@ -336,14 +342,19 @@ fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpErr
 /// Moves the engine as long as there is a connection.
 async fn drive(shared: Arc<Shared>) {
     loop {
-        let (device, cq, qp, deadline, done, idle) = {
+        let (device, cq, qp, deadline, done, idle, rests) = {
             let mut engine = shared.lock();
             engine.run(shared.clock.now());
             engine.discard();
             let done = engine.machine.is_over().then_some(engine.hang_up);
             let deadline = engine.machine.poll_timeout();
-            (engine.device.clone(), engine.cq, engine.qp, deadline, done, engine.is_idle())
+            let rests = engine.machine.is_suspended();
+            (engine.device.clone(), engine.cq, engine.qp, deadline, done, engine.is_idle(), rests)
         };
+        if rests && idle {
+            go_on(&shared).await;
+            continue;
+        }
         if let Some(hang_up) = done
             && (idle || hang_up != Some(false))
         {
@@ -378,7 +389,7 @@ async fn drive(shared: Arc<Shared>) {
     }
 }
 
-async fn until(shared: &Shared, deadline: Option<crate::Instant>) {
+pub(super) async fn until(shared: &Shared, deadline: Option<crate::Instant>) {
     let at = deadline.map_or_else(|| tokio::time::Instant::now() + YEAR, |deadline| shared.clock.to_tokio(deadline));
     sleep_until(at).await;
 }
@@ -392,7 +403,7 @@ async fn over(shared: &Shared) {
 }
 
 /// Waits until `there` says so; asked whenever the engine wakes readers.
-async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
+pub(super) async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
     core::future::poll_fn(|cx| {
         let mut engine = shared.lock();
         if there(&engine) {

@@ -75,6 +75,8 @@ pub(super) struct Sink {
     has_revoked: bool,
     /// The peer sends no more.
     pub(super) ended: bool,
+    /// No Read is begun.
+    pub(super) halted: bool,
 }
 
 impl Sink {
@@ -93,6 +95,7 @@ impl Sink {
             revoke: Revoke::No,
             has_revoked: false,
             ended: false,
+            halted: false,
         }
     }
 
@@ -226,6 +229,21 @@ impl Sink {
     pub(super) fn due(&self) -> Option<u64> {
         let unread: u64 = self.sources.iter().map(RemoteSource::left).sum();
         (self.owed > 0 || !self.sources.is_empty()).then_some(self.owed + unread)
+    }
+
+    /// What is advertised is being taken back, by this side or the peer.
+    pub(super) fn is_revoking(&self) -> bool {
+        self.src_cancel || self.revoke != Revoke::No
+    }
+
+    /// The connection rests: what either side advertised is void; what arrived stays.
+    pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
+        self.void(out);
+        self.sources.clear();
+        self.owed = 0;
+        self.non_discards = 0;
+        (self.src_cancel, self.has_revoked, self.wants_combined) = (false, false, false);
+        self.mode = Mode::Combined;
     }
 
     /// A Read is under way.

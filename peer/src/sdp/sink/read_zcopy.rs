@@ -92,7 +92,7 @@ impl Sink {
             return answers;
         }
         // Data for a SendSm comes before everything else (section 9.2).
-        if self.owed > 0 || !self.held.iter().all(|held| held.len == 0) {
+        if self.halted || self.owed > 0 || !self.held.iter().all(|held| held.len == 0) {
             return answers;
         }
         // One whose octets all came as payload has nothing to be read.
@@ -129,6 +129,12 @@ impl Sink {
         self.owed += u64::from(oldest.left);
         let told = (oldest.untold > 0).then_some(Answer::RdmaRdCompl { len: oldest.untold, last: None });
         told.into_iter().chain([Answer::SendSm]).collect()
+    }
+
+    /// What was read of the oldest SrcAvail and not told.
+    pub(in super::super) fn tell_rest(&mut self) -> Vec<Answer> {
+        let untold = self.sources.front_mut().map(|oldest| std::mem::take(&mut oldest.untold));
+        untold.filter(|len| *len > 0).map(|len| Answer::RdmaRdCompl { len, last: None }).into_iter().collect()
     }
 
     /// A read is through.

@@ -161,6 +161,30 @@ impl Source {
         }
     }
 
+    /// What was posted is being taken back.
+    pub(super) fn is_revoking(&self) -> bool {
+        self.cancel.is_some() || self.sink_cancel
+    }
+
+    /// The connection rests: what is advertised or asked for is nobody's again, and everything before it is at the peer.
+    pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
+        self.next = self.settled();
+        out.extend(self.open.drain(..).map(|advert| Output::Withdraw { stag: advert.stag }));
+        // The Mode comes back when it can be had.
+        self.wanted = self.wanted.or(Some(self.mode)).filter(|mode| *mode != Mode::Combined);
+        self.mode = Mode::Combined;
+        self.left_pipelined = None;
+        self.owed.clear();
+        self.usable.clear();
+        self.writing.clear();
+        self.in_flight.clear();
+        self.potential_non_discards = 0;
+        self.sink_cancel = false;
+        if let Some(cancel) = &mut self.cancel {
+            cancel.mseq = None;
+        }
+    }
+
     /// SrcAvailCancel is to be sent.
     pub(super) fn wants_cancel(&self) -> bool {
         self.cancel.is_some_and(|cancel| cancel.mseq.is_none()) && !self.open.is_empty()

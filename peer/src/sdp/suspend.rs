@@ -1,0 +1,220 @@
+//! Socket duplication and managed failover (section 13): the connection is brought to rest, TCP ends, and the same socket goes on over
+//! another TCP connection, with no octet lost or repeated.
+//!
+//! ```text
+//! Local:   suspend(port) -> finish -> SuspComm -> mute -> SuspCommAck in -> TCP ends -> accepts -> Hello, HelloAck -> open
+//! Remote:  SuspComm in   -> finish -> SuspCommAck -> mute, completed      -> TCP ends -> connects to the port -> Hello, HelloAck -> open
+//! ```
+//!
+//! To finish is to let Reads and Writes that are under way end, and to tell of them. What is advertised and not begun dies with TCP;
+//! its octets are the Data Source's again. Sends, receives and octets in Private Buffers stay as they are; MSeq, credit, Modes and the
+//! counters of section 9.5.1 begin anew.
+//!
+//! Where both ask at the same time the Accepting Peer takes no notice, and the Connecting Peer answers and asks again later (section
+//! 13.1.2). To move the socket to another address space, or host, is to move this machine there.
+
+use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
+
+use super::connection::{Connection, Op, Phase, Refused, Role};
+use super::credits::Credits;
+use super::next::{Carrier, Control};
+use super::nudge::Nudge;
+use super::startup::Startup;
+use super::{Event, Half, Output, Settings, Violation};
+use crate::time::Instant;
+
+/// Where a suspension stands.
+#[derive(Debug, Default)]
+pub(super) struct Suspension {
+    /// The user wants it; where the peer shall connect to.
+    wanted: Option<u16>,
+    /// SuspComm is sent.
+    sent: bool,
+    /// The peer's SuspComm is to be answered; its port.
+    answers: Option<u16>,
+    /// SuspCommAck is sent.
+    answered: bool,
+    /// TCP has ended, and what this side is to do next.
+    next: Option<Role>,
+    /// It has happened.
+    pub(super) restarted: bool,
+}
+
+impl Suspension {
+    /// Nothing new is begun.
+    pub(super) fn is_halting(&self) -> bool {
+        self.wanted.is_some() || self.answers.is_some()
+    }
+
+    /// Nothing more is said on this TCP connection (SDP-13.1.1-8, SDP-13.1.1-12).
+    pub(super) fn is_mute(&self) -> bool {
+        self.answered || self.sent && self.answers.is_none()
+    }
+
+    /// The peer gives no credit any more: only what tells of Reads and Writes is still said.
+    pub(super) fn is_answering(&self) -> bool {
+        self.answers.is_some()
+    }
+}
+
+/// Commands.
+impl Connection {
+    /// Suspends the connection: the peer shall connect anew to `port` of this side's address. [`Event::Suspended`] tells when TCP is
+    /// to be replaced; then [`reconnected`](Self::reconnected) has to be called with the new connection.
+    ///
+    /// # Errors
+    /// [`Refused::Closed`]: the connection is not open yet, or is shut down. [`Refused::Suspending`]: it is being suspended for this side
+    /// already; where it is for the peer, this one comes behind.
+    pub fn suspend(&mut self, port: u16) -> Result<(), Refused> {
+        let begun = self.is_open() || self.is_suspended() || self.suspension.restarted;
+        if !begun || self.is_over() || self.close.is_asked() || self.close.is_aborting() {
+            return Err(Refused::Closed);
+        }
+        if self.suspension.wanted.is_some() {
+            return Err(Refused::Suspending);
+        }
+        self.suspension.wanted = Some(port);
+        self.sink.halted = true;
+        Ok(())
+    }
+
+    /// TCP has ended behind a SuspCommAck, and there is no other connection yet.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        matches!(self.phase, Phase::Suspended)
+    }
+
+    /// A new TCP connection is established: this side connected to the port of [`Event::Suspended`], or accepted where that has none.
+    pub fn reconnected(&mut self, now: Instant) {
+        let Some(role) = self.suspension.next.take().filter(|_| self.is_suspended()) else { return };
+        let wanted = self.suspension.wanted;
+        self.suspension = Suspension { restarted: true, wanted, ..Suspension::default() };
+        self.sink.halted = wanted.is_some();
+        self.role = role;
+        self.nudge = Nudge::new(role);
+        // The size of the Private Buffers stays as it was (SDP-13.1.1-25).
+        let size = self.pool.size();
+        let same = Settings { recv_size: size, max_recv_size: size, order: self.order, ..self.settings };
+        let startup = match role {
+            Role::Connecting => {
+                let mut hello = Vec::new();
+                let startup = Startup::connect(same, &mut hello);
+                self.post_buffers(size);
+                self.out.push_back(Output::Streaming(hello));
+                startup
+            }
+            Role::Accepting => Startup::accept(same),
+        };
+        self.phase = Phase::Starting(Box::new(startup));
+        self.startup_deadline = Some(now + self.settings.startup_timeout);
+    }
+}
+
+impl Connection {
+    /// The peer's SuspComm.
+    pub(super) fn susp_comm(&mut self, now: Instant, header: SuspComm) -> Result<(), Violation> {
+        if self.suspension.answers.is_some() {
+            return Err(Violation::OutOfPlace(Mid::SUSP_COMM));
+        }
+        if self.suspension.sent {
+            if self.role == Role::Accepting {
+                return Ok(());
+            }
+            // This side's own is void, and comes again behind the reconnection.
+            self.suspension.sent = false;
+        }
+        self.suspension.answers = Some(header.port);
+        self.sink.halted = true;
+        self.close.deadline = Some(now + self.settings.close_timeout);
+        Ok(())
+    }
+
+    /// The peer's SuspCommAck: it has all that was sent.
+    pub(super) fn susp_comm_ack(&mut self, now: Instant) -> Result<(), Violation> {
+        if !self.suspension.sent || self.suspension.answers.is_some() {
+            return Err(Violation::OutOfPlace(Mid::SUSP_COMM_ACK));
+        }
+        self.suspension.wanted = None;
+        self.rest(now, Role::Accepting, None);
+        Ok(())
+    }
+
+    /// SuspCommAck is out: TCP is ended.
+    pub(super) fn susp_comm_acked(&mut self, now: Instant) {
+        let port = self.suspension.answers;
+        self.rest(now, Role::Connecting, port);
+    }
+
+    /// SuspComm or SuspCommAck, when what was under way has ended. `true`: something was put out.
+    pub(super) fn suspend_now(&mut self, now: Instant) -> bool {
+        let answering = self.suspension.is_answering();
+        if !self.suspension.is_halting() || self.sink.is_reading() || !self.source.writing.is_empty() {
+            return false;
+        }
+        // What a peer asked for as Data it still gets, as long as it can give credit; revocations are settled first.
+        if !answering && (self.source.owes() || self.source.is_revoking() || self.sink.is_revoking()) {
+            return false;
+        }
+        let untold = self.sink.tell_rest();
+        if !untold.is_empty() {
+            self.answer(untold);
+            return self.answer_now();
+        }
+        if !self.credits.allow(false) {
+            return false;
+        }
+        if answering {
+            let op = Some(self.new_op(Op::SuspCommAck));
+            self.suspension.answered = true;
+            self.emit(Body::SuspCommAck, Carrier { op, ..Carrier::default() });
+            return true;
+        }
+        // From here on the peer gets no credit, and has to tell of what is under way.
+        for _ in 0..self.source.open.len() + self.sink.adverts() + 3 {
+            self.pool.make_up(&mut self.out);
+        }
+        self.credits.posted = self.pool.posted();
+        let port = self.suspension.wanted.unwrap_or_default();
+        self.suspension.sent = true;
+        self.close.deadline = Some(now + self.settings.close_timeout);
+        self.emit(Body::SuspComm(SuspComm { port }), Carrier::default());
+        true
+    }
+
+    /// Answers that the peer has no use for are not given: it has advertised nothing when it goes on.
+    pub(super) fn drop_needless_answers(&mut self) {
+        if self.suspension.is_answering() && !self.close.is_aborting() {
+            let tells =
+                |control: &Control| matches!(control, Control::RdmaRdCompl { .. } | Control::RdmaWrCompl { .. });
+            self.control.retain(tells);
+        }
+    }
+
+    /// Everything that belongs to the TCP connection ends with it.
+    fn rest(&mut self, now: Instant, next: Role, reconnect: Option<u16>) {
+        self.advance();
+        self.out.push_back(Output::Disconnect { abortive: false });
+        self.phase = Phase::Suspended;
+        self.suspension.next = Some(next);
+        self.control.clear();
+        self.ops.clear();
+        self.credits = Credits::default();
+        (self.credit_deadline, self.deadlock_deadline) = (None, None);
+        self.nudge.rests();
+        self.close.restart();
+        self.unregistered = None;
+        self.sinks_refused = None;
+        self.resize.suspend();
+        self.pool.suspend(&mut self.out);
+        for half in [Half::Out, Half::In] {
+            if self.mode(half) != Mode::Combined {
+                self.out.push_back(Output::Event(Event::ModeChanged { half, mode: Mode::Combined }));
+            }
+        }
+        self.source.suspend(&mut self.out);
+        self.sink.suspend(&mut self.out);
+        self.startup_deadline = Some(now + self.settings.startup_timeout);
+        self.out.push_back(Output::Event(Event::Suspended { reconnect }));
+        self.advance();
+    }
+}

@@ -1,0 +1,222 @@
+//! Socket duplication and managed failover (section 13): the same socket goes on over another TCP connection.
+
+use weft_core::coverage::{By, Proof};
+use weft_core::wire::sdp::Mode;
+use weft_peer::sdp::{Event, Half, Policy, Profile, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId, Settings};
+
+use crate::host::Item;
+use crate::shows;
+use crate::wire::{HELLO, Hello, src_ah, word};
+use crate::world::World;
+use crate::zcopy::{DATA, POLICY, RDMA_RD_COMPL, SRC_AVAIL, bench, pipelined, sent, serve_read};
+
+const SUSP_COMM: u8 = 0x0d;
+const SUSP_COMM_ACK: u8 = 0x0e;
+
+/// SuspCH (Figure 15) for a port.
+fn susp_ch(port: u32) -> Vec<u8> {
+    [word(0), word(port << 16 | 1)].concat()
+}
+
+fn suspended(reconnect: Option<u16>) -> Event {
+    Event::Suspended { reconnect }
+}
+
+#[test]
+fn the_local_peer_asks_when_its_reads_are_told_of_and_is_mute_then() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench(Policy { read_batch: 1000, ..POLICY });
+    bench.receive(1, 60);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    bench.host.run(bench.now);
+    bench.host.machine.suspend(7001).unwrap();
+    assert_eq!(bench.host.machine.suspend(7001), Err(Refused::Suspending));
+    bench.host.run(bench.now);
+    let only_reads = bench.host.outgoing.iter().all(|item| matches!(item, Item::ReadRequest { .. }));
+    serve_read(&mut bench);
+    shows!(proof:
+        "SDP-13.1.1-5" => only_reads;
+    );
+    let said = bench.said();
+    shows!(proof:
+        "SDP-13.1.1-6" => said.iter().map(|said| said.mid).eq([RDMA_RD_COMPL, SUSP_COMM]);
+        "SDP-6.5.1-2" => said[1].rest == susp_ch(7001) && said[1].solicited;
+    );
+    bench.send(1, 10);
+    bench.receive(2, 60);
+    bench.hear(DATA, &[]);
+    shows!(proof:
+        "SDP-13.1.1-8" => bench.said().is_empty();
+    );
+    bench.hear(SUSP_COMM_ACK, &[]);
+    assert_eq!(bench.all(), [Item::Fin]);
+    assert!(bench.events().contains(&suspended(None)));
+    bench.host.arrive(bench.now, Item::Fin);
+    assert!(bench.host.machine.is_suspended());
+    // What nobody asked for.
+    let mut wrong = self::bench(POLICY);
+    wrong.hear(SUSP_COMM_ACK, &[]);
+    assert!(wrong.is_aborted());
+}
+
+#[test]
+fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench(POLICY);
+    bench.receive(1, 200);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
+    bench.hear(SUSP_COMM, &susp_ch(7001));
+    shows!(proof:
+        "SDP-13.1.1-10" => bench.said().is_empty();
+    );
+    bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
+    bench.host.run(bench.now);
+    bench.send(1, 50);
+    let before = bench.host.outgoing.clone();
+    let items = bench.all();
+    let mid = |item: &Item| if let Item::Message { octets, .. } = item { octets[3] } else { 0xaa };
+    shows!(proof:
+        "SDP-13.1.1-11" => items.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK, 0xaa]);
+        // TCP ends when the RNIC has told of the SuspCommAck.
+        "SDP-13.1.1-14" => before.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK]);
+        "SDP-13.1.1-15" => items[2] == Item::Fin;
+    );
+    assert!(bench.events().contains(&suspended(Some(7001))));
+    bench.host.reconnect(bench.now);
+    let hello = bench.all().remove(0);
+    shows!(proof:
+        "SDP-13.1.1-19" => hello == Item::Streaming(Hello { local: 64, ..HELLO }.octets());
+    );
+    // Accepted, the octets go out.
+    bench.host.arrive(bench.now, Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None });
+    bench.restarted();
+    assert_eq!(bench.said().iter().map(|said| (said.mid, said.mseq)).collect::<Vec<_>>(), [(DATA, 1)]);
+    assert_eq!(bench.events().last(), Some(&sent(1, 50, SendEnd::Whole)));
+}
+
+/// 6.5.2 and 13.1.2: of two requests that cross, the Connecting Peer answers the one it got and asks again.
+#[test]
+fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
+    let mut proof = Proof::new(By::Test);
+    let settings = Settings { profile: Profile::Bare, policy: POLICY, ..Settings::default() };
+    let mut world = World::new(settings, settings);
+    world.settle();
+    for side in 0..2 {
+        world.hosts[side].machine.suspend(7000 + side as u16).unwrap();
+        world.run(side);
+    }
+    let mid_of = |octets: &Vec<u8>| octets[3];
+    let before: Vec<usize> = world.sent.iter().map(Vec::len).collect();
+    while world.wires.iter().any(|wire| !wire.is_empty()) {
+        let _ = world.deliver(0) | world.deliver(1) | world.complete(0) | world.complete(1);
+    }
+    let behind = |side: usize| world.sent[side][before[side]..].iter().map(mid_of).collect::<Vec<u8>>();
+    shows!(proof:
+        "SDP-13.1.2-1" => behind(1).is_empty();
+        "SDP-13.1.2-2" => behind(0) == [SUSP_COMM_ACK];
+    );
+    world.settle();
+    shows!(proof:
+        "SDP-13.1.2-3" => world.sent[0].iter().filter(|octets| mid_of(octets) == SUSP_COMM).count() == 2;
+    );
+    assert_eq!(world.reconnected, 2);
+    assert!(world.hosts.iter().all(|host| host.machine.is_open()));
+}
+
+/// Octets on every way, sent and not, read and not, are at the other side once.
+#[test]
+fn no_octet_is_lost_or_repeated() {
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let settings = Settings { recv_size: 64, des_rem_rcv_sz: 64, policy: POLICY, ..Settings::default() };
+        let mut world = World::new(settings, settings);
+        world.settle();
+        world.hosts[0].machine.set_mode(Half::Out, mode).unwrap();
+        world.run(0);
+        for (id, len) in [(1, 30), (2, 500), (3, 300), (4, 7)] {
+            world.hosts[0].sends.insert(SendId(id), (0..len).map(|octet| (octet * id) as u8).collect());
+            world.hosts[0].machine.send(SendId(id), len, false).unwrap();
+        }
+        world.run(0);
+        let mut got = Vec::new();
+        let mut receive = |world: &mut World, id: u64, len: usize| {
+            world.hosts[1].receives.insert(ReceiveId(id), vec![0; len]);
+            world.hosts[1].machine.receive(ReceiveId(id), len as u64, true).unwrap();
+            world.run(1);
+            world.settle();
+            let ended = |event: &Event| {
+                let Event::Received { receive, octets, end: ReceiveEnd::More, .. } = event else { return None };
+                (*receive == ReceiveId(id)).then_some(*octets)
+            };
+            let octets = world.events(1).iter().find_map(ended).unwrap();
+            got.extend_from_slice(&world.hosts[1].receives[&ReceiveId(id)][..usize::try_from(octets).unwrap()]);
+        };
+        receive(&mut world, 1, 100);
+        for (side, id) in [(0, 2), (1, 3), (0, 4)] {
+            world.hosts[side].machine.suspend(7000).unwrap();
+            world.run(side);
+            receive(&mut world, id, 200);
+        }
+        receive(&mut world, 5, 137);
+        let expected: Vec<u8> = [(1u64, 30), (2, 500), (3, 300), (4, 7)]
+            .iter()
+            .flat_map(|(id, len)| (0..*len).map(move |n| (n * id) as u8))
+            .collect();
+        assert_eq!(got, expected, "{mode}");
+        assert_eq!(world.reconnected, 3);
+        // The Mode that was asked for comes back.
+        assert_eq!(world.hosts[0].machine.mode(Half::Out), mode);
+    }
+}
+
+/// Section 13: what is advertised dies with the connection, and Private Buffers keep their size.
+#[test]
+fn advertisements_die_and_sizes_stay() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = pipelined(POLICY);
+    bench.receive(1, 1000);
+    bench.send(1, 150);
+    bench.said();
+    assert_eq!(bench.host.registered(), 2);
+    bench.hear(0x0b, &word(40));
+    bench.said();
+    bench.host.machine.suspend(7001).unwrap();
+    assert_eq!(bench.mids(), [SUSP_COMM]);
+    bench.hear(SUSP_COMM_ACK, &[]);
+    bench.all();
+    shows!(proof:
+        "SDP-13-3" => bench.host.registered() == 0 && bench.events().iter().all(|event| !matches!(event, Event::Received { .. }));
+    );
+    bench.host.reconnect(bench.now);
+    bench.host.arrive(bench.now, Item::Streaming(HELLO.octets()));
+    let items = bench.all();
+    let [Item::Message { octets, .. }, Item::Message { octets: change, .. }, ..] = &items[..] else {
+        panic!("{items:?}")
+    };
+    shows!(proof:
+            "SDP-13.1.1-24" => octets[3] == 1;
+            "SDP-13.1.1-25" => octets[20..24] == word(40);
+    // MSeq and Modes begin anew: to Pipelined Mode again.
+            "SDP-13.1.1-23" => octets[8..16] == [0; 8] && change[3] == 7 && change[8..12] == word(1) && change[16..] == word(4);
+        );
+}
+
+/// Nobody answers a SuspComm, or nobody connects: it does not wait for ever.
+#[test]
+fn a_suspension_that_comes_to_nothing_ends_the_connection() {
+    let mut mute = bench(POLICY);
+    mute.host.machine.suspend(7001).unwrap();
+    assert_eq!(mute.mids(), [SUSP_COMM]);
+    mute.wait();
+    assert!(mute.is_aborted());
+    let mut alone = bench(POLICY);
+    alone.host.machine.suspend(7001).unwrap();
+    alone.said();
+    alone.hear(SUSP_COMM_ACK, &[]);
+    alone.events();
+    alone.wait();
+    assert_eq!(alone.events().pop(), Some(Event::Closed { graceful: false, violation: None }));
+    let mut closing = bench(POLICY);
+    closing.host.machine.shut_down();
+    assert_eq!(closing.host.machine.suspend(7001), Err(Refused::Closed));
+}
