@@ -351,6 +351,7 @@ fn stories() -> Vec<(&'static str, Wire)> {
         ("RFC 7306", extensions()),
     ];
     stories.extend(crate::rules::sdp::odd::stories());
+    stories.extend(super::sdp::odd_transfer::stories());
     stories
 }
 

@@ -232,6 +232,10 @@ impl Books {
         if direction == self.connecting {
             self.first_message.get_or_insert(frame);
         }
+        if self.closing.hello_ack.is_none() {
+            // It is missing, or the capture has the directions out of step.
+            self.lose();
+        }
         self.credits[direction].sent(message.mseq);
         self.number(direction, &message);
         self.change(direction, &message);

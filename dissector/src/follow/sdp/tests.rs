@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::*;
 use crate::context::Context;
 use crate::output::json::JsonWriter;
-use crate::testing::sdp::{Talk, advert, word};
+use crate::testing::sdp::{Talk, advert, hello_ack, word};
 use crate::testing::{Wire, hello, hex, reply, request, startup_frame};
 use crate::unit::Unit;
 
@@ -372,10 +372,18 @@ fn more_advertisements_than_are_followed_end_the_books_of_them() {
     assert!(!books.certain && books.ends[0].source.adverts.open().is_empty());
 }
 
+/// The books behind Hello and HelloAck.
+fn begun(connection: &Connection) -> Books {
+    let mut books = Books::begin(0, Carrier::Streaming);
+    let octets = hello_ack();
+    books.message(1, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1), connection);
+    books
+}
+
 #[test]
 fn more_messages_than_wait_for_an_acknowledgement_end_the_books() {
     let connection = Connection::default();
-    let mut books = Books::begin(0, Carrier::Streaming);
+    let mut books = begun(&connection);
     for mseq in 1..=u32::try_from(MOST_UNACKNOWLEDGED).unwrap() + 1 {
         assert!(books.certain);
         let octets = hex(&format!("0010 00 ff 00000010 {mseq:08x} 00000000"));
@@ -405,7 +413,7 @@ proptest! {
         messages in proptest::collection::vec((0usize..2, any::<u8>(), any::<[u8; 24]>(), 0u32..12, 0u32..12, 0usize..50), 0..60),
     ) {
         let connection = Connection::default();
-        let mut books = Books::begin(0, Carrier::Streaming);
+        let mut books = begun(&connection);
         let mut mseq = [0u32; 2];
         for (direction, mid, rest, skip, ack, len) in messages {
             // Mostly in step, so that the books go on.

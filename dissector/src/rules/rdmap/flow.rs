@@ -21,7 +21,9 @@ pub(super) static DEPTH: Rule =
 
 fn answered(books: &Books, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&books.connection, &books.traffic);
-    if !traffic.is_whole() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
+    // Units of which octets were cut off are handed out late.
+    let is_late = books.mpa.tcp.iter().any(|tcp| tcp.cut);
+    if is_late || !traffic.is_whole() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
     }
     for requester in 0..2 {

@@ -1,4 +1,4 @@
-//! The receive Private Buffers that an end announces: how many at first, and how large (sections 9.1, 10 and 10.3).
+//! The receive Private Buffers that an end announces: how many at first, and how large (sections 10 and 10.3).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -20,10 +20,8 @@ pub(super) static NUMBER: Rule = Rule {
     judge: Judge::Sdp(number),
 };
 
-pub(super) static SIZE: Rule = Rule {
-    requirements: &[requirement!("SDP-9.1-3"), requirement!("SDP-10-2"), requirement!("SDP-10-7")],
-    judge: Judge::Sdp(size),
-};
+pub(super) static SIZE: Rule =
+    Rule { requirements: &[requirement!("SDP-10-2"), requirement!("SDP-10-7")], judge: Judge::Sdp(size) };
 
 fn number(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let own: RequirementId = match view.mid() {
@@ -52,10 +50,7 @@ fn size(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
     let Some((size, place)) = told.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
     let (range, found) = (view.place(place), size.to_string());
     let ids = [requirement!("SDP-10-7"), requirement!("SDP-10-2")];
-    findings.each(&ids, unit, range.clone(), "at least 37 octets: BSDH, SinkAH and one octet", &found);
-    if size == 0 && view.mid() != Mid::CH_RCV_BUF_ACK {
-        findings.at(requirement!("SDP-9.1-3"), unit, range, "the size of the receive Private Buffers", found);
-    }
+    findings.each(&ids, unit, range, "at least 37 octets: BSDH, SinkAH and one octet", &found);
 }
 
 #[cfg(test)]
@@ -107,7 +102,6 @@ mod tests {
     fn room_for_a_header_and_an_octet() {
         for (hello, at) in [(true, 24), (false, 20)] {
             either(requirement!("SDP-10-7"), hello, at, &[0, 0, 0, 36], &[0, 0, 0, 37]);
-            either(requirement!("SDP-9.1-3"), hello, at, &[0; 4], &[0, 0, 0, 37]);
         }
         let answers = |size: u32| {
             move |talk: &mut Talk, way: usize| {

@@ -45,6 +45,8 @@ mod moved;
 mod number;
 #[cfg(test)]
 pub(super) mod odd;
+#[cfg(test)]
+pub(super) mod odd_transfer;
 mod oob;
 mod payload;
 mod rd_compl;

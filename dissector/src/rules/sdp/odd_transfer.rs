@@ -1,0 +1,206 @@
+//! Legal transfers that look odd: credit, sizes, advertisements and Modes at their limits, and what crosses. In both field orders;
+//! `rules::odd_tests` mangles them as captures do.
+
+use weft_core::wire::sdp::{FieldOrder, Mid};
+
+use super::talk::{SEND_SE_INV, advert_of, change, completes, pipelined, sink_avail, src_avail};
+use crate::testing::Wire;
+use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+
+fn closed(mut talk: Talk) -> Wire {
+    talk.both_hear();
+    talk.say(0, Mid::DIS_CONN, "", 0);
+    talk.say(1, Mid::DIS_CONN, "", 0);
+    talk.wire.fin(0);
+    talk.wire.fin(1);
+    talk.wire
+}
+
+/// The last credits: payload with three, none with two, and with one what gives credit.
+fn last_credits(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    for _ in 0..14 {
+        talk.say(0, Mid::DATA, "", 100);
+    }
+    talk.say(0, Mid::DATA, "", 0);
+    talk.bufs = 17;
+    talk.say(0, Mid::DATA, "", 0);
+    talk.hears(1);
+    talk.say(1, Mid::DATA, "", 0);
+    talk.hears(0);
+    talk.say(0, Mid::DATA, "", 100);
+    closed(talk)
+}
+
+/// Larger buffers when the old ones are used up; requests that cross; a refusal, and a request the other way.
+fn sizes(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    talk.say(0, Mid::CH_RCV_BUF, &word(6000), 0);
+    talk.hears(1);
+    for _ in 0..15 {
+        talk.say(1, Mid::DATA, "", 0);
+        talk.hears(0);
+        talk.say(0, Mid::DATA, "", 4080);
+        talk.hears(1);
+    }
+    talk.say(1, Mid::CH_RCV_BUF_ACK, &word(7000), 0);
+    talk.hears(0);
+    talk.say(0, Mid::DATA, "", 6984);
+    talk.say(0, Mid::CH_RCV_BUF, &word(1000), 0);
+    talk.say(1, Mid::CH_RCV_BUF, &word(2000), 0);
+    talk.both_hear();
+    // The Connecting Peer answers, and asks again.
+    talk.say(0, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
+    talk.say(0, Mid::CH_RCV_BUF, &word(900), 0);
+    talk.say(0, Mid::DATA, "", 884);
+    talk.both_hear();
+    talk.say(1, Mid::CH_RCV_BUF_ACK, &word(1024), 0);
+    talk.hears(0);
+    talk.say(0, Mid::DATA, "", 1008);
+    talk.say(1, Mid::CH_RCV_BUF, &word(5000), 0);
+    closed(talk)
+}
+
+/// As many SrcAvails as may be; the first is declined, the second read in parts of its own, the third taken back.
+fn many_src_avails(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    pipelined(&mut talk, 1);
+    for stag in [2, STAG, 3, 4] {
+        talk.say(1, Mid::SRC_AVAIL, &advert_of(stag, 300, None), 0);
+    }
+    talk.hears(0);
+    talk.say(0, Mid::SEND_SM, "", 0);
+    talk.reads(0, STAG, VA, 100);
+    talk.hears(1);
+    talk.say(1, Mid::DATA, "", 200);
+    talk.say(1, Mid::DATA, "", 100);
+    talk.hears(0);
+    talk.say(0, Mid::RDMA_RD_COMPL, &word(100), 0);
+    talk.reads(0, STAG, VA + 100, 200);
+    talk.say(0, Mid::RDMA_RD_COMPL, &word(150), 0);
+    talk.hears(1);
+    talk.say(1, Mid::SRC_AVAIL_CANCEL, "", 0);
+    talk.say_in(SEND_SE_INV, 0, Mid::RDMA_RD_COMPL, &word(50), 0);
+    talk.both_hear();
+    talk.say(0, Mid::SEND_SM, "", 0);
+    talk.hears(1);
+    talk.say(1, Mid::SRC_AVAIL, &advert(500, None), 0);
+    talk.hears(0);
+    talk.reads(0, STAG, VA, 500);
+    completes(&mut talk, 0, Mid::RDMA_RD_COMPL, 500);
+    talk.say(1, Mid::DATA, "", 20);
+    closed(talk)
+}
+
+/// SinkAvails that are written to, left to be stale, canceled half written, and too late for Pipelined Mode.
+fn many_sink_avails(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    pipelined(&mut talk, 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert_of(2, 9000, Some(0)), 30);
+    talk.hears(0);
+    talk.write(0, STAG, VA, 4000);
+    talk.write(0, STAG, VA + 4000, 5000);
+    talk.say_in(SEND_SE_INV, 0, Mid::RDMA_WR_COMPL, &word(9000), 0);
+    // The second one becomes stale, the next one is used in part.
+    talk.say(0, Mid::DATA, "", 10);
+    talk.both_hear();
+    sink_avail(&mut talk, 1, 9000, 0, 0);
+    talk.write(0, STAG, VA, 100);
+    talk.say(1, Mid::SINK_AVAIL_CANCEL, "", 0);
+    talk.hears(0);
+    talk.say_in(SEND_SE_INV, 0, Mid::RDMA_WR_COMPL, &word(100), 0);
+    talk.hears(1);
+    talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+    talk.say(1, Mid::SINK_AVAIL_CANCEL, "", 0);
+    talk.hears(0);
+    talk.say(0, Mid::SINK_CANCEL_ACK, "", 0);
+    talk.hears(1);
+    sink_avail(&mut talk, 1, 9000, 0, 0);
+    talk.write(0, STAG, VA, 1);
+    completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 1);
+    closed(talk)
+}
+
+/// Pipelined Mode is left while SinkAvails are on their way; what was advertised is advertised again.
+fn leaves_pipelined(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    pipelined(&mut talk, 0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert_of(7, 9000, Some(0)), 0);
+    talk.say(1, Mid::SINK_AVAIL, &advert_of(8, 9000, Some(0)), 0);
+    talk.say(0, Mid::MODE_CHANGE, &word(2), 0);
+    talk.hears(0);
+    talk.say(0, Mid::SRC_AVAIL, &advert(9000, None), 1);
+    talk.hears(1);
+    talk.reads(1, STAG, VA + 1, 8999);
+    completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 8999);
+    // Now it is acknowledged: on to Buffered Mode, and back.
+    change(&mut talk, 0, 0);
+    talk.say(0, Mid::DATA, "", 50);
+    change(&mut talk, 1, 3);
+    src_avail(&mut talk, 0, 60, 50);
+    talk.say(0, Mid::MODE_CHANGE, &word(4), 0);
+    talk.both_hear();
+    talk.say(1, Mid::SEND_SM, "", 0);
+    talk.both_hear();
+    talk.say(0, Mid::DATA, "", 10);
+    talk.both_hear();
+    sink_avail(&mut talk, 1, 9000, 4, 0);
+    talk.write(0, STAG, VA, 9);
+    completes(&mut talk, 0, Mid::RDMA_WR_COMPL, 9);
+    closed(talk)
+}
+
+/// Both Data Sources offer at once; each half-connection goes its own way.
+fn both_ways(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    talk.say(0, Mid::SRC_AVAIL, &advert_of(STAG, 50, None), 10);
+    talk.say(1, Mid::SRC_AVAIL, &advert_of(STAG, 70, None), 10);
+    talk.both_hear();
+    talk.reads(0, STAG, VA, 70);
+    talk.reads(1, STAG, VA + 10, 20);
+    talk.say_in(SEND_SE_INV, 0, Mid::RDMA_RD_COMPL, &word(60), 0);
+    talk.hears(1);
+    talk.say(1, Mid::SEND_SM, "", 0);
+    talk.say(1, Mid::DATA, "", 5);
+    talk.hears(0);
+    talk.say(0, Mid::DATA, "", 40);
+    closed(talk)
+}
+
+/// An Out-Of-Band octet as far behind its announcement as may be.
+fn far_octet(order: FieldOrder) -> Wire {
+    let mut talk = Talk::begun(order);
+    talk.flags = 2;
+    talk.say(0, Mid::DATA, "", 0);
+    talk.flags = 0;
+    talk.both_hear();
+    for part in [30_000, 30_000, 5_531] {
+        src_avail(&mut talk, 0, part, 1);
+        talk.reads(1, STAG, VA + 1, part - 1);
+        completes(&mut talk, 1, Mid::RDMA_RD_COMPL, part - 1);
+    }
+    talk.flags = 1;
+    talk.say(0, Mid::DATA, "", 5);
+    talk.flags = 0;
+    closed(talk)
+}
+
+/// What is said in each order.
+pub(in crate::rules) fn stories() -> Vec<(&'static str, Wire)> {
+    let mut stories = Vec::new();
+    for order in [FieldOrder::Figure, FieldOrder::Mirrored] {
+        stories.extend([
+            ("SDP: the last credits", last_credits(order)),
+            ("SDP: sizes of buffers", sizes(order)),
+            ("SDP: many SrcAvails", many_src_avails(order)),
+            ("SDP: many SinkAvails", many_sink_avails(order)),
+            ("SDP: leaving Pipelined Mode", leaves_pipelined(order)),
+            ("SDP: both ways", both_ways(order)),
+            ("SDP: a far Out-Of-Band octet", far_octet(order)),
+        ]);
+    }
+    stories
+}
