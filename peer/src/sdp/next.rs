@@ -208,7 +208,8 @@ impl Connection {
         // A message larger than a buffer that is advertised would spill over into the next, which may be advertised, too
         // (section 9.5.1): the answer waits until the peer is done with such.
         let fits = |size: u32| !self.pool.has_smaller() && !self.sink.advertises_up_to(size);
-        if let Some(act_sz) = self.resize.answer.filter(|size| fits(*size)) {
+        let early = self.credits.conduct.acknowledges_early;
+        if let Some(act_sz) = self.resize.answer.filter(|size| early || fits(*size)) {
             self.resize.answer = None;
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
             return true;

@@ -42,7 +42,7 @@ fn each_deviation_does_what_it_says() {
     assert!(wanting.is_empty(), "without a check: {wanting:?}");
 }
 
-/// Each row of the five catalogues that a tester can see broken has a deviation, or stands in a list with the reason why not.
+/// Each row of the six catalogues that a tester can see broken has a deviation, or stands in a list with the reason why not.
 #[test]
 fn each_row_has_a_deviation_or_a_reason() {
     let list = include_str!("../data/rows-without-deviation.csv");
@@ -52,7 +52,7 @@ fn each_row_has_a_deviation_or_a_reason() {
     let (mut rows, mut unknown) = (0, listed.clone());
     for (id, row) in weft_core::requirement::all() {
         let id = id.as_str().to_owned();
-        if !["MPA-", "P2P-", "DDP-", "RDMAP-", "PM-"].iter().any(|catalogue| id.starts_with(catalogue))
+        if !["MPA-", "P2P-", "DDP-", "RDMAP-", "PM-", "SDP-"].iter().any(|catalogue| id.starts_with(catalogue))
             || !matches!(row.observe, Observe::Wire | Observe::Reaction)
         {
             continue;
@@ -68,8 +68,9 @@ fn each_row_has_a_deviation_or_a_reason() {
 /// Every pair of MPA's deviations, and one in 16 of the other pairs, works together without a panic, on whatever side.
 #[test]
 fn deviations_may_be_joined() {
-    // Those of the port mapper have no part in a connection.
-    let all: Vec<_> = hostile::all().filter(|deviation| deviation.layer != Layer::SdpPm).collect();
+    // Those of SDP and its port mapper have no part in a connection of iWARP.
+    let of_iwarp = |layer| !matches!(layer, Layer::Sdp | Layer::SdpPm);
+    let all: Vec<_> = hostile::all().filter(|deviation| of_iwarp(deviation.layer)).collect();
     for (at, one) in all.iter().enumerate() {
         for (number, other) in all.iter().enumerate().skip(at) {
             if (one.layer != Layer::Mpa || other.layer != Layer::Mpa) && (at + number) % 16 != 0 {

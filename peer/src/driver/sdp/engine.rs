@@ -94,10 +94,8 @@ impl Engine {
     ) -> Result<Self, SdpError> {
         let pd = device.verbs(Rnic::allocate_pd)?;
         let (cq, qp) = queue_pair(device, pd, &settings.sdp)?;
-        let machine = match role {
-            Role::Connecting => Connection::connect(now, settings.sdp),
-            Role::Accepting => Connection::accept(now, settings.sdp),
-        };
+        let deviations = device.verbs(|rnic| rnic.deviations().clone());
+        let machine = Connection::deviating(now, role, settings.sdp, deviations);
         Ok(Engine {
             device: device.clone(),
             ends,

@@ -68,6 +68,9 @@ deviations! {
     "sdp.exceeds-max-adverts" [SdpArrived(|arrived| if arrived.is(HELLO) || arrived.is(ACK) {
         arrived.set_octet(MAX_ADVERTS, 200);
     })] ["SDP-11.3-23", "SDP-6.2.1.3-3", "SDP-6.2.2.3-3"] "More advertisements are open than MaxAdverts of the peer allows.";
+    "sdp.forgets-acknowledgements" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() == 16 {
+        arrived.set_word(12, 0);
+    })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "MSeqAck of Data without payload gives no credit.";
     "sdp.ignores-ch-rcv-buf" [SdpArrived(|arrived| ignore(arrived, Mid::CH_RCV_BUF))]
         ["SDP-10.6-11", "SDP-10.6.1-2"] "A ChRcvBuf is ignored.";
     "sdp.ignores-data" [SdpArrived(|arrived| ignore(arrived, Mid::DATA))]
@@ -107,6 +110,13 @@ deviations! {
     "sdp.overlooks-mode" [SdpOverlooks(|violation| matches!(violation, Violation::Mode { .. } | Violation::Transition { .. }))]
         ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24"]
         "What the Mode does not allow ends nothing.";
+    "sdp.refuses-data-behind-dis-conn" [
+        SdpOut(|out| out.kept.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
+        SdpArrived(|arrived| {
+            let closes = arrived.kept.count == 1;
+            refuse(arrived, Mid::DATA, |it| closes && it.octets.len() > 16);
+        }),
+    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "Payload that comes behind one's own DisConn is refused.";
     "sdp.refuses-flags" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & 0xf8 != 0))]
         ["SDP-6.1.2-6"] "Data with reserved bits in Flags is refused.";
     "sdp.refuses-hello-ack-minv" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.octet(VERSION) >> 4 != 1))]

@@ -21,6 +21,10 @@ fn has_oob(said: &mut Said<'_>) -> bool {
 }
 
 deviations! {
+    "sdp.wr-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_WR_COMPL], |said| *said.invalidate = None))]
+        ["SDP-9.3-9"] "A RdmaWrCompl does not invalidate the STag.";
+    "sdp.rd-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_RD_COMPL], |said| *said.invalidate = None))]
+        ["SDP-9.2-26"] "The last RdmaRdCompl does not invalidate the STag.";
     "sdp.abort-conn-unsolicited" [SdpOut(|out| turn(out, Mid::ABORT_CONN))] ["SDP-14.2-1"] "An AbortConn has no Solicited Event.";
     "sdp.ch-rcv-buf-ack-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF_ACK))] ["SDP-14.2-18"] "A ChRcvBufAck has Solicited Event.";
     "sdp.ch-rcv-buf-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF))] ["SDP-14.2-17"] "A ChRcvBuf has Solicited Event.";
@@ -36,8 +40,6 @@ deviations! {
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
         SdpOut(|out| invalidate_newest(out, Mid::RDMA_RD_COMPL)),
     ] ["SDP-9.2-29", "SDP-9.2-26"] "A RdmaRdCompl invalidates the STag of the newest SrcAvail, not that of its own.";
-    "sdp.rd-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_RD_COMPL], |said| *said.invalidate = None))]
-        ["SDP-9.2-26"] "The last RdmaRdCompl does not invalidate the STag.";
     "sdp.rd-compl-unsolicited" [SdpOut(|out| turn(out, Mid::RDMA_RD_COMPL))]
         ["SDP-14.2-9", "SDP-9.2-27"] "A RdmaRdCompl has no Solicited Event.";
     "sdp.send-sm-unsolicited" [SdpOut(|out| turn(out, Mid::SEND_SM))] ["SDP-14.2-4"] "A SendSm has no Solicited Event.";
@@ -53,8 +55,6 @@ deviations! {
         SdpArrived(|arrived| arrived.note(Mid::SINK_AVAIL)),
         SdpOut(|out| invalidate_newest(out, Mid::RDMA_WR_COMPL)),
     ] ["SDP-9.3-12", "SDP-9.3-9"] "A RdmaWrCompl invalidates the STag of the newest SinkAvail, not that of its own.";
-    "sdp.wr-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_WR_COMPL], |said| *said.invalidate = None))]
-        ["SDP-9.3-9"] "A RdmaWrCompl does not invalidate the STag.";
     "sdp.wr-compl-unsolicited" [SdpOut(|out| turn(out, Mid::RDMA_WR_COMPL))]
         ["SDP-14.2-8", "SDP-9.3-10"] "A RdmaWrCompl has no Solicited Event.";
 }

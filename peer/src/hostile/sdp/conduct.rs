@@ -3,6 +3,8 @@
 /// Each is looked at in one place of [`crate::sdp`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SdpConduct {
+    /// ChRcvBufAck does not wait for the smaller Private Buffers to be used up.
+    pub(crate) acknowledges_early: bool,
     /// Messages that are sent beyond what the peer's window allows.
     pub(crate) overdraws: u16,
     /// SinkAvails are used, however stale.
@@ -12,6 +14,8 @@ pub(crate) struct SdpConduct {
 }
 
 deviations! {
+    "sdp.ch-rcv-buf-ack-early" [SdpConduct(|conduct| conduct.acknowledges_early = true)]
+        ["SDP-10.6-13"] "A ChRcvBufAck for more octets is sent while smaller Private Buffers are posted.";
     "sdp.overdraws-credit" [SdpConduct(|conduct| conduct.overdraws = 2)]
         ["SDP-10.5-6", "SDP-10.5-3", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-7", "SDP-10.5-8", "SDP-10.2-1", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.3-4"]
         "Two more messages are sent than the peer's window allows.";

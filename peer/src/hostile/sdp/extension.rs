@@ -37,6 +37,8 @@ fn swap_va(said: &mut Said<'_>) {
 }
 
 deviations! {
+    "sdp.sink-avail-len-small" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| 64))]
+        ["SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-9", "SDP-9.4-3", "SDP-10-2"] "A SinkAvail is about fewer octets than a Private Buffer has.";
     "sdp.abort-conn-long" [SdpOut(|out| long(out, Mid::ABORT_CONN))]
         ["SDP-6.2.4-1", "SDP-6.1.1-5", "SDP-6.1.1-1", "SDP-8.2.2-11"] "Four octets stand behind the header of an AbortConn.";
     "sdp.ch-rcv-buf-ack-cut" [SdpOut(|out| cut(out, Mid::CH_RCV_BUF_ACK))]
@@ -87,8 +89,6 @@ deviations! {
         ["SDP-6.3.3.1-2", "SDP-9.3-2"] "A SinkAvail is about no octets.";
     "sdp.sink-avail-len-large" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| (1 << 31) + 1))]
         ["SDP-6.3.3.1-3"] "A SinkAvail is about more than 2^31 octets.";
-    "sdp.sink-avail-len-small" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| 64))]
-        ["SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-9", "SDP-9.4-3", "SDP-10-2"] "A SinkAvail is about fewer octets than a Private Buffer has.";
     "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
         ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "NonDiscards is one too many.";
     "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]

@@ -74,6 +74,9 @@ deviations! {
         ["SDP-6.2.1.4-3"] "DesRemRcvSz of a Hello is more than 2^31.";
     "sdp.hello-flags" [SdpOut(|out| hello(out, |said| said.octet(2, |flags| *flags = 2)))]
         ["SDP-6.2.1-5"] "OOB_PEND is set in a Hello.";
+    "sdp.hello-in-fpdu" [SdpOut(|out| hello(out, |said| {
+        said.head.splice(0..0, [0, 50, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+    }))] ["SDP-8.1.1-2", "SDP-8.1.1-12", "SDP-5-3", "SDP-6.2-1"] "The Hello has headers of MPA and DDP.";
     "sdp.hello-len" [SdpOut(|out| hello(out, |said| said.word(4, |len| len - 4)))]
         ["SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2", "SDP-6.1.1-1", "SDP-6.1-1"] "Len of a Hello is 28.";
     "sdp.hello-little-endian" [SdpOut(|out| hello(out, |said| for at in [4, DES_REM_RCV_SZ, LOCAL_RCV_SZ] { said.word(at, u32::swap_bytes); }))]
@@ -86,6 +89,8 @@ deviations! {
         ["SDP-6.2.1.5-1", "SDP-10-7", "SDP-8.1.1-5", "SDP-10-2"] "LocalRcvSz of a Hello is 36.";
     "sdp.hello-local-rcv-sz-large" [SdpOut(|out| hello(out, |said| said.word(LOCAL_RCV_SZ, |_| (1 << 31) + 1)))]
         ["SDP-6.2.1.5-1"] "LocalRcvSz of a Hello is more than 2^31.";
+    "sdp.hello-long" [SdpOut(|out| hello(out, |said| said.resize(36)))]
+        ["SDP-6.2.1-1", "SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2"] "A Hello has four more octets, which Len counts.";
     "sdp.hello-majv-2" [SdpOut(|out| hello(out, |said| said.octet(VERSION, |octet| *octet = 0x22)))]
         ["SDP-6.2.1.1-1", "SDP-6.2.1.1-2", "SDP-6.2.1.2-1"] "MajV and MinV of a Hello are 2.";
     "sdp.hello-max-adverts-0" [SdpOut(|out| hello(out, |said| said.half(MAX_ADVERTS, 0)))]

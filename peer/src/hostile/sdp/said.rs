@@ -37,8 +37,6 @@ impl SdpTwin {
 pub(crate) struct SdpKept {
     /// A number, from 0 on.
     pub(super) count: u32,
-    /// What was held back.
-    pub(super) held: Vec<Output>,
     /// STags that the peer advertised.
     pub(super) stags: Vec<u32>,
     /// The header of the message that went out last.
@@ -137,7 +135,8 @@ impl<'a> SdpOut<'a> {
 
     /// A message of this MID behind the one that went out last.
     pub(super) fn say(&self, mid: Mid, rest: &[u8]) -> Output {
-        message(&self.kept.head, self.order, mid, rest)
+        let like = if self.kept.head.is_empty() { &[0; 16] } else { &self.kept.head[..] };
+        message(like, self.order, mid, rest)
     }
 
     /// Is this the first time that it is asked?

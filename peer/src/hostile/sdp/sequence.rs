@@ -52,6 +52,13 @@ fn replace(out: &mut SdpOut<'_>, mid: Mid, with: Vec<Output>) {
 }
 
 deviations! {
+    "sdp.wr-compl-before-write" [SdpOut(|out| match out.out.first() {
+        Some(Output::Write { data, .. }) => {
+            let compl = out.say(Mid::RDMA_WR_COMPL, &data.len.to_be_bytes());
+            out.out.insert(0, compl);
+        }
+        _ => out.lose(Mid::RDMA_WR_COMPL),
+    })] ["SDP-9.3-1", "SDP-6.3.6.1-1", "SDP-9.3-14"] "RdmaWrCompl is sent before the write.";
     "sdp.abort-conn-unasked" [SdpOut(|out| add(out, &[(Mid::ABORT_CONN, &[])]))]
         ["SDP-6.2.4-2"] "An AbortConn is sent without a DisConn before it.";
     "sdp.buffered-with-open-src-avail" [SdpOut(|out| {
@@ -75,6 +82,9 @@ deviations! {
         ["SDP-6.2.3-2", "SDP-8.2.1-9", "SDP-8.2.1-4", "SDP-8.2.2-10"] "Payload is sent behind a DisConn.";
     "sdp.data-behind-src-avail" [SdpOut(|out| out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-11.2-6", "SDP-11-10", "SDP-11.3-8", "SDP-11-15", "SDP-11.2-8"] "Payload is sent while a SrcAvail is open.";
+    "sdp.dis-conn-and-end" [SdpOut(|out| if out.mid() == Some(Mid::DIS_CONN) {
+        out.out.push(Output::Disconnect { abortive: false });
+    })] ["SDP-8.2.1-11", "SDP-8.2.1-3", "SDP-8.2.1-10"] "TCP ends behind a DisConn, whatever the peer still has to send.";
     "sdp.dis-conn-left-out" [SdpOut(|out| replace(out, Mid::DIS_CONN, vec![Output::Disconnect { abortive: false }]))]
         ["SDP-6.2-2", "SDP-8.2.1-4", "SDP-8.2.1-32", "SDP-8.2.1-21"] "A connection is closed without a DisConn.";
     "sdp.mode-change-buffered-to-pipelined" [SdpOut(|out| change_again(out, Mode::Buffered, Mode::Pipelined, false))]
@@ -89,6 +99,9 @@ deviations! {
         ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3"] "The Data Source of a half-connection in Buffered Mode asks for Combined Mode.";
     "sdp.mode-change-pipelined-to-buffered" [SdpOut(|out| change_again(out, Mode::Pipelined, Mode::Buffered, false))]
         ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-2", "SDP-12-3"] "A half-connection goes from Pipelined to Buffered Mode.";
+    "sdp.mode-change-left-out" [SdpOut(|out| out.lose(Mid::MODE_CHANGE))]
+        ["SDP-12.3-1", "SDP-12.5-14", "SDP-12.1-1", "SDP-12.4-1", "SDP-12.5-3", "SDP-12-17", "SDP-9.2-2"]
+        "A half-connection changes its Mode without a ModeChange.";
     "sdp.mode-change-same" [SdpOut(|out| change_at_once(out, Mode::Combined, false))]
         ["SDP-12-12", "SDP-12-1", "SDP-6.3.8.2-3", "SDP-12-6"] "A ModeChange asks for the Mode that holds.";
     "sdp.mode-change-unacknowledged" [SdpOut(|out| {
@@ -146,6 +159,12 @@ deviations! {
         ["SDP-9.5.5-10"] "A SinkAvailCancel gets two SinkCancelAcks.";
     "sdp.sink-cancel-ack-unasked" [SdpOut(|out| add(out, &[(Mid::SINK_CANCEL_ACK, &[])]))]
         ["SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-8.2.2-10"] "A SinkCancelAck is sent without a SinkAvailCancel.";
+    "sdp.speaks-before-hello-ack" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) {
+        out.kept.count = 1;
+    } else if matches!(out.out.first(), Some(Output::Start(_))) && out.kept.count == 1 {
+        let early = out.say(Mid::DATA, &[]);
+        out.out.push(early);
+    })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "The Connecting Peer sends a message before it has a HelloAck.";
     "sdp.src-avail-behind-cancel" [SdpOut(|out| {
         out.follow(Mid::SRC_AVAIL_CANCEL, |_| true, &[(Mid::SRC_AVAIL, &SRC_AH)]);
     })] ["SDP-9.5.4-10"] "A SrcAvail is sent before the SrcAvailCancel is Processed.";
@@ -166,13 +185,6 @@ deviations! {
             out.lose(Mid::DATA);
         }
     })] ["SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10"] "Data without payload is never sent, whatever credit the peer has left.";
-    "sdp.wr-compl-before-write" [SdpOut(|out| match out.out.first() {
-        Some(Output::Write { data, .. }) => {
-            let compl = out.say(Mid::RDMA_WR_COMPL, &data.len.to_be_bytes());
-            out.out.insert(0, compl);
-        }
-        _ => out.lose(Mid::RDMA_WR_COMPL),
-    })] ["SDP-9.3-1", "SDP-6.3.6.1-1", "SDP-9.3-14"] "RdmaWrCompl is sent before the write.";
     "sdp.wr-compl-behind-mode-change" [SdpOut(|out| {
         if out.mid() == Some(Mid::RDMA_WR_COMPL) {
             out.kept.count = 1;
@@ -186,11 +198,6 @@ deviations! {
         ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10"] "A SinkAvail gets two RdmaWrCompls.";
     "sdp.wr-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]))]
         ["SDP-9.3-1", "SDP-8.2.2-10"] "A RdmaWrCompl is sent without a SinkAvail.";
-    "sdp.writes-behind-mode-change" [SdpOut(|out| match out.out.first() {
-        Some(write @ Output::Write { .. }) => out.kept.held = vec![write.clone()],
-        _ if out.is_change_to(Mode::Combined) => out.out.append(&mut out.kept.held),
-        _ => {}
-    })] ["SDP-12.4-6", "SDP-12.5-2", "SDP-11-8", "SDP-12.4-2", "SDP-12.5-19"] "A write follows the ModeChange out of Pipelined Mode.";
     "sdp.writes-other-stag" [SdpOut(|out| if let Some(Output::Write { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
     })] ["SDP-6.3.3.3-2", "SDP-9.3-1"] "A write names another STag than the SinkAvail.";
