@@ -214,7 +214,8 @@ impl Connection {
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
             return true;
         }
-        if let Some(des_sz) = self.resize.request() {
+        // Who sends no more has no use for other Private Buffers.
+        if let Some(des_sz) = self.resize.request().filter(|_| self.close.sent.is_none()) {
             self.emit(Body::ChRcvBuf(ChRcvBuf { des_sz }), Carrier::default());
             self.resize.requested(des_sz, self.credits.sent());
             return true;
