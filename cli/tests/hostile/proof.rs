@@ -36,15 +36,24 @@ pub(crate) fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -
     if end == 0 { [own, other] } else { [other, own] }
 }
 
-/// Errors beside those that the deviation is about, as lines of the list: of the deviating end, and, which no list can excuse, of
+/// Errors beside those that the deviation is about, as lines of the list: of the deviating end, and of
 /// the other one where that is correct.
 pub(crate) fn beside(deviation: &Deviation, end: usize, run: &Run, right: &Run, other_is_correct: bool) -> Vec<String> {
-    let errors = |end: usize| -> BTreeSet<RequirementId> {
-        run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
-    };
-    let own = errors(end).into_iter().filter(|id| !deviation.breaks.contains(id));
+    let errors = |run: &Run, end| run.found(end, Severity::Error);
+    let errors = [0, 1].map(|end| errors(run, end).difference(&errors(right, end)).copied().collect());
+    errors_beside(deviation, end, &errors, other_is_correct)
+}
+
+/// The same, of the errors of each end that a correct one has not.
+pub(crate) fn errors_beside(
+    deviation: &Deviation,
+    end: usize,
+    errors: &[BTreeSet<RequirementId>; 2],
+    other_is_correct: bool,
+) -> Vec<String> {
+    let own = errors[end].iter().filter(|id| !deviation.breaks.contains(id));
     let own = own.map(|id| format!("{},{id}", deviation.name));
-    let other = errors(1 - end).into_iter().filter(|_| other_is_correct);
+    let other = errors[1 - end].iter().filter(|_| other_is_correct);
     own.chain(other.map(|id| format!("{},{id} (of the correct end)", deviation.name))).collect()
 }
 

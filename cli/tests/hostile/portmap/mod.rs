@@ -18,7 +18,7 @@ use net::Run;
 use scene::Scene;
 
 /// Is it for the monitor to see?
-fn is_on_the_wire(id: RequirementId) -> bool {
+pub(crate) fn is_on_the_wire(id: RequirementId) -> bool {
     let row = id.row();
     let judgeable = row.classified.is_none_or(|classified| classified.class == Class::Judgeable);
     row.observe == Observe::Wire && judgeable

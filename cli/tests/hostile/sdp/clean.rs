@@ -19,7 +19,7 @@ const PROGRAMS: u64 = 150;
 const OF_NATURAL: [&str; 2] = ["MPA-7.1.2-17", "MPA-7.1.3-2"];
 
 /// What the monitor lays to an end's charge.
-fn blamed(capture: &Capture, profile: Profile) -> Vec<String> {
+pub(crate) fn blamed(capture: &Capture, profile: Profile) -> Vec<String> {
     let findings = capture.findings();
     let known = |id: &str| profile == Profile::Natural && OF_NATURAL.contains(&id);
     let bad = findings.iter().filter(|it| it.severity >= Severity::Warning && !known(it.requirement.as_str()));
@@ -165,8 +165,9 @@ fn nothing_is_found_in_random_programs() {
     for seed in seeds {
         let program = Program::new(seed);
         let profile = program.profile;
-        wrong
-            .extend(blamed(&program.run().capture, profile).into_iter().map(|told| format!("SDP_SEED={seed}: {told}")));
+        // An Out-Of-Band octet that was announced may be taken back by its user; nothing on the wire tells of that.
+        let told = blamed(&program.run().capture, profile).into_iter().filter(|told| !told.starts_with("SDP-9.5.3-4 "));
+        wrong.extend(told.map(|told| format!("SDP_SEED={seed}: {told}")));
     }
     println!("{runs} programs: {} findings", wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");

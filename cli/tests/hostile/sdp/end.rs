@@ -76,6 +76,7 @@ pub(crate) struct End {
     qp: QpHandle,
     llp: Option<LlpHandle>,
     streaming: VecDeque<Put>,
+    /// All that was ever sent: one that deviates may send it again.
     sends: HashMap<SendId, Vec<u8>>,
     receives: HashMap<ReceiveId, Area>,
     private: HashMap<PrivateBuffer, Area>,
@@ -91,6 +92,8 @@ pub(crate) struct End {
     /// What the user has got.
     pub(crate) got: Vec<u8>,
     sent: u64,
+    /// MID and MSeqAck of the messages that it sent; in their place among those that it got, which are zeros.
+    pub(crate) said: Vec<(u8, u32)>,
 }
 
 impl End {
@@ -123,6 +126,7 @@ impl End {
             events: Vec::new(),
             got: Vec::new(),
             sent: 0,
+            said: Vec::new(),
         };
         end.run(now);
         end
@@ -210,6 +214,7 @@ impl End {
                 self.machine.handle_disconnected(now);
             }
         } else if ok {
+            self.said.push((0, 0));
             let buffer = PrivateBuffer(u32::try_from(completion.wr_id & !RECEIVE).unwrap());
             let octets = self.private[&buffer].octets(&self.rnic, 0, completion.octets as usize).to_vec();
             self.machine.handle_message(now, buffer, &octets, Arrival { invalidated: completion.invalidated });
@@ -232,10 +237,13 @@ impl End {
             Output::Send { op, mut head, payload, solicited, invalidate } => {
                 head.extend(payload.map(|piece| cut(&self.sends, piece)).into_iter().flatten());
                 let wr_id = op.map_or(NOBODY, |op| op.0);
+                let ack = head.get(12..16).map_or(0, |ack| u32::from_be_bytes(ack.try_into().unwrap()));
+                self.said.push((head.get(3).copied().unwrap_or_default(), ack));
                 self.post(wr_id, Operation::Send { payload: Payload::Inline(head.into()), solicited, invalidate });
             }
             Output::Read { op, remote, receive, at, len } => {
-                let local = self.receives[&receive].part(at, len);
+                let Some(area) = self.receives.get(&receive) else { return };
+                let local = area.part(at, len);
                 self.post(op.0, Operation::Read { local, remote, invalidate_local: false });
             }
             Output::Write { op, data, remote } => {
@@ -299,14 +307,10 @@ impl End {
     }
 
     fn event(&mut self, event: Event) {
-        match event {
-            Event::Sent { send, .. } => _ = self.sends.remove(&send),
-            Event::Received { receive, octets, .. } => {
-                let area = self.receives.remove(&receive).unwrap();
-                self.got.extend_from_slice(area.octets(&self.rnic, 0, usize::try_from(octets).unwrap()));
-                area.free(&mut self.rnic);
-            }
-            _ => {}
+        if let Event::Received { receive, octets, .. } = event {
+            let area = self.receives.remove(&receive).unwrap();
+            self.got.extend_from_slice(area.octets(&self.rnic, 0, usize::try_from(octets).unwrap()));
+            area.free(&mut self.rnic);
         }
         self.events.push(event);
     }
@@ -364,7 +368,8 @@ impl End {
     }
 }
 
+/// Octets of a send; of those that it has.
 fn cut(sends: &HashMap<SendId, Vec<u8>>, piece: Piece) -> &[u8] {
-    let from = usize::try_from(piece.from).unwrap();
-    &sends[&piece.send][from..from + piece.len as usize]
+    let (octets, from) = (&sends[&piece.send], usize::try_from(piece.from).unwrap());
+    &octets[from..octets.len().min(from + piece.len as usize)]
 }

@@ -1,6 +1,90 @@
-//! SDP's twins against each other and the monitor.
+//! SDP's twins against each other and the monitor: each deviation is caught, correct ends are not blamed.
+//!
+//! It is looked for in every scene, at both ends: first a finding that names its requirement; then a refusal that does. One whose first
+//! requirement does not show on the wire by itself may also be caught by what both users see and which messages are sent.
 
 mod clean;
 mod end;
 mod net;
 mod random;
+mod scene;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use weft_core::error::Layer;
+use weft_core::requirement::Severity;
+use weft_peer::{Deviation, Deviations, hostile};
+
+use crate::portmap::is_on_the_wire;
+use crate::proof::{By, all_are_caught, ends, errors_beside};
+use scene::{Run, Scene};
+
+/// What the other end has to do wrong for a deviation to show.
+const PROVOKED_BY: &[(&str, &str)] = &[
+    ("sdp.accepts-hello-ack-loc-ird-0", "sdp.hello-ack-loc-ird-0"),
+    ("sdp.accepts-hello-ack-loc-ord-0", "sdp.hello-ack-loc-ord-0"),
+    ("sdp.accepts-hello-ack-majv", "sdp.hello-ack-majv-2"),
+    ("sdp.accepts-hello-ack-max-adverts-0", "sdp.hello-ack-max-adverts-0"),
+    ("sdp.accepts-hello-loc-ird-0", "sdp.hello-loc-ird-0"),
+    ("sdp.accepts-hello-loc-ord-0", "sdp.hello-loc-ord-0"),
+    ("sdp.accepts-hello-majv", "sdp.hello-majv-2"),
+    ("sdp.accepts-hello-max-adverts-0", "sdp.hello-max-adverts-0"),
+    ("sdp.overlooks-invalidated-stag", "sdp.rd-compl-invalidates-other"),
+    ("sdp.overlooks-length", "sdp.wr-compl-len-more"),
+    ("sdp.overlooks-malformed", "sdp.send-sm-long"),
+    ("sdp.overlooks-mode", "sdp.mode-change-pipelined-to-buffered"),
+    ("sdp.overlooks-unmatched", "sdp.rd-compl-unasked"),
+    ("sdp.refuses-flags", "sdp.flags-reserved"),
+    ("sdp.refuses-hello-ack-minv", "sdp.hello-ack-minv-0"),
+    ("sdp.refuses-hello-ack-mseq", "sdp.hello-ack-mseq"),
+    ("sdp.refuses-hello-ack-mseq-ack", "sdp.hello-ack-mseq-ack"),
+    ("sdp.refuses-hello-ack-rsvd", "sdp.hello-ack-rsvd"),
+    ("sdp.refuses-hello-minv", "sdp.hello-minv-0"),
+    ("sdp.refuses-hello-mseq", "sdp.hello-mseq"),
+    ("sdp.refuses-hello-mseq-ack", "sdp.hello-mseq-ack"),
+    ("sdp.refuses-hello-rsvd", "sdp.hello-rsvd"),
+    ("sdp.refuses-mode-change-rsvd", "sdp.mode-change-rsvd"),
+    ("sdp.refuses-req-pipe-elsewhere", "sdp.req-pipe-elsewhere"),
+];
+
+/// Runs in which only the provoking end deviates, by its deviation, the scene and that end.
+type Rights = RefCell<HashMap<(Option<&'static str>, Scene, usize), Rc<Run>>>;
+
+fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<String>) -> Result<By, String> {
+    let (own, none) = (Deviations::from(deviation), Deviations::NONE);
+    let provoked = PROVOKED_BY.iter().filter(|(name, _)| *name == deviation.name).map(|(_, by)| Some(*by));
+    let (mut refused, mut seen) = (false, false);
+    for by in std::iter::once(None).chain(provoked) {
+        let other = Deviations::from_names(by).unwrap();
+        for (scene, end) in Scene::ALL.iter().flat_map(|scene| [(*scene, 0), (*scene, 1)]) {
+            let right = || Rc::new(scene.run(ends(end, &none, &other)));
+            let right = Rc::clone(rights.borrow_mut().entry((by, scene, by.map_or(0, |_| end))).or_insert_with(right));
+            let run = scene.run(ends(end, &own, &other));
+            // Advice is a note.
+            let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
+            if found.difference(&before).any(|id| deviation.breaks.contains(id)) {
+                let errors = |run: &Run, end| run.found(end, Severity::Error);
+                let errors = [0, 1].map(|end| errors(&run, end).difference(&errors(&right, end)).copied().collect());
+                unasked.extend(errors_beside(deviation, end, &errors, by.is_none()));
+                return Ok(By::Monitor);
+            }
+            refused |= run.refuses[1 - end] != right.refuses[1 - end]
+                && run.refuses[1 - end].is_some_and(|id| deviation.breaks.contains(&id));
+            seen |= !is_on_the_wire(deviation.breaks[0]) && run.outcome != right.outcome;
+        }
+    }
+    match (refused, seen) {
+        (true, _) => Ok(By::Twin),
+        (_, true) => Ok(By::Reaction),
+        _ => Err(format!("{}: nothing shows it", deviation.name)),
+    }
+}
+
+#[test]
+fn each_deviation_of_sdp_is_caught() {
+    let rights = Rights::default();
+    let of_sdp = hostile::all().filter(|deviation| deviation.layer == Layer::Sdp);
+    all_are_caught(of_sdp, |deviation, unasked| catch(deviation, &rights, unasked));
+}

@@ -1,0 +1,350 @@
+//! What two users do, one scene for each thing that can be done wrong.
+
+use std::fmt::Write as _;
+
+use weft_core::RequirementId;
+use weft_core::requirement::Severity;
+use weft_core::wire::sdp::Mode;
+use weft_dissector::Finding;
+use weft_peer::Deviations;
+use weft_peer::sdp::{Event, Half, Policy, Profile, Settings, SrcAvailAnswer};
+
+use super::net::Net;
+
+/// Octets of a Private Buffer.
+const SIZE: u32 = 1000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Scene {
+    /// Small sends.
+    Bcopy,
+    /// A SrcAvail in Combined Mode that is read, and one that gets a SendSm.
+    Combined,
+    CombinedBySendSm,
+    /// One that is read in part.
+    CombinedInParts,
+    /// Several SrcAvails in Pipelined Mode.
+    Pipelined,
+    PipelinedBySendSm,
+    /// Receives are there first, so that there are SinkAvails.
+    Written,
+    /// The same in both directions, so that SinkAvails carry payload.
+    Transactions,
+    /// Through all Modes, with octets in each.
+    Modes,
+    /// A small send meets a SinkAvail.
+    Stale,
+    /// A SrcAvail and a SinkAvail cross.
+    Crossing,
+    /// What is advertised to be read is revoked, and what is advertised to be written to.
+    RevokedSend,
+    RevokedSends,
+    /// What is revoked is being read.
+    RevokedInProcess,
+    RevokedReceive,
+    /// More wait to be read than the peer keeps.
+    MaxAdverts,
+    /// Many small sends, and few Private Buffers.
+    Credit,
+    Urgent,
+    UrgentFar,
+    Larger,
+    Smaller,
+    ResizesCrossing,
+    /// One closes, and the other still sends.
+    HalfClosed,
+    /// A DisConn is followed by an abort.
+    Aborted,
+    /// Hello and Request come together.
+    Natural,
+}
+
+/// What was to be seen.
+pub(crate) struct Run {
+    pub(crate) findings: Vec<Finding>,
+    /// What both users saw, and which messages each end sent.
+    pub(crate) outcome: String,
+    /// What each end ended the connection for.
+    pub(crate) refuses: [Option<RequirementId>; 2],
+}
+
+impl Run {
+    /// What the monitor lays to an end's charge, at least as severe as this.
+    pub(crate) fn found(&self, end: usize, least: Severity) -> std::collections::BTreeSet<RequirementId> {
+        let of_end = self.findings.iter().filter(|finding| usize::from(finding.direction) == end);
+        of_end.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()
+    }
+}
+
+impl Scene {
+    pub(crate) const ALL: &[Scene] = &[
+        Scene::Bcopy,
+        Scene::Combined,
+        Scene::CombinedBySendSm,
+        Scene::CombinedInParts,
+        Scene::Pipelined,
+        Scene::PipelinedBySendSm,
+        Scene::Written,
+        Scene::Transactions,
+        Scene::Modes,
+        Scene::Stale,
+        Scene::Crossing,
+        Scene::RevokedSend,
+        Scene::RevokedSends,
+        Scene::RevokedInProcess,
+        Scene::RevokedReceive,
+        Scene::MaxAdverts,
+        Scene::Credit,
+        Scene::Urgent,
+        Scene::UrgentFar,
+        Scene::Larger,
+        Scene::Smaller,
+        Scene::ResizesCrossing,
+        Scene::HalfClosed,
+        Scene::Aborted,
+        Scene::Natural,
+    ];
+
+    fn settings(self) -> Settings {
+        let answer = match self {
+            Scene::CombinedBySendSm | Scene::PipelinedBySendSm => SrcAvailAnswer::SendSm,
+            Scene::CombinedInParts => SrcAvailAnswer::ReadThenSendSm,
+            _ => SrcAvailAnswer::Read,
+        };
+        let max_read = if self == Scene::CombinedInParts { 700 } else { 1 << 30 };
+        let bcopy = [Scene::Credit, Scene::Larger, Scene::Smaller, Scene::UrgentFar].contains(&self);
+        let source_threshold = if bcopy { u64::MAX } else { 500 };
+        let policy = Policy {
+            source_threshold,
+            sink_threshold: 0,
+            src_avail_payload: 40,
+            answer,
+            max_read,
+            ..Policy::default()
+        };
+        Settings {
+            profile: if self == Scene::Natural { Profile::Natural } else { Profile::Swapped },
+            bufs: if self == Scene::Credit { 5 } else { 16 },
+            recv_size: SIZE,
+            max_recv_size: 3000,
+            des_rem_rcv_sz: SIZE,
+            max_adverts: if self == Scene::MaxAdverts { 2 } else { 16 },
+            policy,
+            ..Settings::default()
+        }
+    }
+
+    /// Plays it: the Connecting and the Accepting Peer with these deviations.
+    pub(crate) fn play(self, deviations: [&Deviations; 2]) -> Net {
+        let mut net = Net::new([self.settings(); 2], deviations);
+        net.settle();
+        // HelloAck's credit comes back.
+        net.wait(40);
+        for from in 0..2 {
+            self.act(&mut net, from, 1 - from);
+            net.wait(200);
+        }
+        if self == Scene::ResizesCrossing {
+            net.ends.iter_mut().for_each(|end| end.machine.resize(2000));
+            net.load();
+            net.settle();
+            net.send(0, 300);
+            net.send(1, 300);
+            net.read(0);
+            net.read(1);
+        }
+        for end in 0..2 {
+            net.ends[end].machine.shut_down();
+            net.settle();
+            if self == Scene::Aborted {
+                net.ends[end].machine.abort(net.now);
+            }
+            if self == Scene::HalfClosed {
+                for _ in 0..3 {
+                    net.send(1 - end, 300);
+                    net.read(end);
+                }
+            }
+            net.settle();
+        }
+        net.wait(100_000);
+        net
+    }
+
+    /// What happens when `from` sends to `to`.
+    fn act(self, net: &mut Net, from: usize, to: usize) {
+        let pipelined = |net: &mut Net, side: usize| {
+            let _ = net.ends[side].machine.set_mode(Half::Out, Mode::Pipelined);
+            net.settle();
+        };
+        match self {
+            Scene::Bcopy | Scene::Natural => {
+                for len in [1, 300, 400] {
+                    net.send(from, len);
+                    net.read(to);
+                }
+            }
+            Scene::Combined | Scene::CombinedBySendSm | Scene::CombinedInParts => {
+                for len in [2000, 3000, 2000] {
+                    net.send(from, len);
+                    net.read(to);
+                }
+            }
+            Scene::Pipelined | Scene::PipelinedBySendSm | Scene::MaxAdverts => {
+                pipelined(net, from);
+                for len in [2000, 3000, 2500, 2700] {
+                    net.send(from, len);
+                }
+                net.read(to);
+                net.send(from, 300);
+                net.read(to);
+            }
+            Scene::Written | Scene::Transactions => {
+                pipelined(net, from);
+                if self == Scene::Transactions {
+                    pipelined(net, to);
+                    net.ends[to].send(vec![7; 200], false);
+                }
+                for _ in 0..3 {
+                    net.ends[to].receive(3000, false);
+                }
+                net.settle();
+                for len in [2000, 3000, 5000] {
+                    net.send(from, len);
+                }
+                net.read(to);
+                net.read(from);
+            }
+            Scene::Modes => {
+                for mode in [Mode::Pipelined, Mode::Combined, Mode::Buffered] {
+                    let _ = net.ends[from].machine.set_mode(Half::Out, mode);
+                    net.settle();
+                    if mode == Mode::Pipelined {
+                        net.ends[to].receive(2000, false);
+                        net.settle();
+                    }
+                    for len in [2000, 300] {
+                        net.send(from, len);
+                        net.read(to);
+                    }
+                }
+                let _ = net.ends[to].machine.set_mode(Half::In, Mode::Combined);
+                net.settle();
+                net.send(from, 2000);
+                net.read(to);
+            }
+            Scene::Stale => {
+                pipelined(net, from);
+                net.ends[from].send(vec![1; 100], false);
+                net.ends[to].receive(2000, false);
+                net.ends[to].receive(2000, false);
+                net.load();
+                net.settle();
+                net.send(from, 1500);
+                net.read(to);
+            }
+            Scene::Crossing => {
+                pipelined(net, from);
+                net.ends[from].send(vec![1; 1800], false);
+                net.ends[to].receive(2000, false);
+                net.load();
+                net.settle();
+                net.read(to);
+            }
+            Scene::RevokedSend | Scene::RevokedSends => {
+                if self == Scene::RevokedSends {
+                    pipelined(net, from);
+                    net.send(from, 2500);
+                }
+                net.send(from, 2000);
+                net.ends[from].machine.cancel_sends();
+                net.settle();
+                net.send(from, 2000);
+                net.ends[to].receive(3000, false);
+                net.settle();
+            }
+            Scene::RevokedInProcess => {
+                net.send(from, 2000);
+                net.ends[to].receive(3000, false);
+                net.load();
+                net.ends[from].machine.cancel_sends();
+                net.load();
+                // The read has not got there.
+                net.deliver(from);
+                net.ends[to].send(vec![1; 50], false);
+                net.settle();
+                net.read(from);
+            }
+            Scene::RevokedReceive => {
+                pipelined(net, from);
+                net.ends[to].receive(2000, false);
+                net.ends[to].receive(2000, false);
+                net.settle();
+                net.ends[to].machine.cancel_receives();
+                net.settle();
+                net.ends[to].receive(2000, false);
+                net.settle();
+                net.send(from, 1500);
+            }
+            Scene::Credit => {
+                net.ends[to].receive(12 * 200, true);
+                for _ in 0..12 {
+                    net.ends[from].send(vec![9; 200], false);
+                }
+                net.settle();
+                net.read(to);
+            }
+            Scene::Urgent | Scene::UrgentFar => {
+                let len = if self == Scene::Urgent { 300 } else { 67_000 };
+                net.ends[to].receive(40, false);
+                if self == Scene::Urgent {
+                    // Its SrcAvail tells of the octet behind it.
+                    net.ends[from].send(vec![2; 2000], false);
+                }
+                net.ends[from].send(vec![3; len], true);
+                net.settle();
+                net.read(to);
+                net.send(from, 100);
+                net.read(to);
+            }
+            Scene::Larger | Scene::Smaller => {
+                net.ends[from].machine.resize(if self == Scene::Larger { 2000 } else { 500 });
+                net.load();
+                net.send(from, 2000);
+                net.read(to);
+                for _ in 0..20 {
+                    net.send(from, 1900);
+                    net.read(to);
+                }
+            }
+            Scene::HalfClosed | Scene::Aborted | Scene::ResizesCrossing => {
+                net.send(from, 300);
+                net.read(to);
+            }
+        }
+    }
+
+    /// Plays it, and looks at it.
+    pub(crate) fn run(self, deviations: [&Deviations; 2]) -> Run {
+        Run::of(&self.play(deviations))
+    }
+}
+
+impl Run {
+    fn of(net: &Net) -> Self {
+        let refuses = [0, 1].map(|end| {
+            net.ends[end].events.iter().find_map(|event| match event {
+                Event::Closed { violation, .. } => violation.map(|violation| violation.requirement()),
+                Event::Refused(refusal) => refusal.requirement(),
+                _ => None,
+            })
+        });
+        let mut outcome = String::new();
+        for (end, side) in net.ends.iter().enumerate() {
+            let got = weft_core::crc::crc32c(&side.got);
+            let _ = writeln!(outcome, "{end}: {:02x?} {got:08x} {:?}", side.said, side.events);
+        }
+        let _ = write!(outcome, "{:?}", net.capture.ends);
+        Run { findings: net.capture.findings(), outcome, refuses }
+    }
+}
