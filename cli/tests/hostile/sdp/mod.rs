@@ -8,6 +8,7 @@ mod end;
 mod net;
 mod random;
 mod scene;
+mod tcp;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
