@@ -67,7 +67,8 @@ fn a_run_that_is_told_to_end_writes_its_reports() {
     let folder = tempfile::tempdir().unwrap();
     let (out, scripts) = (folder.path().join("out"), folder.path().join("suites"));
     suites(&scripts, "if p.n == 3 then t:pause(3600) end");
-    let mut process = weft(&out, &scripts, &["--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut process =
+        weft(&out, &scripts, &["--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert_eq!(lines.by_ref().filter(|line| line.trim_start().starts_with("pass")).take(2).count(), 2);
     let told = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();

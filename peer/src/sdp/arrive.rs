@@ -202,6 +202,7 @@ impl Connection {
             }
         }
         self.nudge.pass(now);
+        self.echo.pass(now);
         if due(self.close.deadline) {
             self.close.deadline = None;
             self.give_up(now);

@@ -109,6 +109,10 @@ pub struct Connection {
     /// The RNIC could not register a receive when so many had ended: none is advertised until another one has.
     pub(super) sinks_refused: Option<u64>,
     pub(super) nudge: Nudge,
+    /// Updates that would answer nothing but updates go out in their time,
+    pub(super) echo: Nudge,
+    /// all but the first.
+    pub(super) echoed: bool,
     pub(super) moved_out: Moved,
     pub(super) moved_in: Moved,
     next_op: u64,
@@ -176,6 +180,8 @@ impl Connection {
             unregistered: None,
             sinks_refused: None,
             nudge: Nudge::new(role),
+            echo: Nudge::new(role),
+            echoed: false,
             moved_out: Moved::default(),
             moved_in: Moved::default(),
             next_op: 0,
@@ -369,7 +375,7 @@ impl Connection {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let start = self.startup_deadline.into_iter().chain(self.credit_deadline);
-        let waits = self.deadlock_deadline.into_iter().chain(self.nudge.deadline);
+        let waits = self.deadlock_deadline.into_iter().chain(self.nudge.deadline).chain(self.echo.deadline);
         start.chain(waits).chain(self.close.deadline).min()
     }
 
@@ -467,6 +473,7 @@ impl Connection {
         self.credit_deadline = None;
         self.deadlock_deadline = None;
         self.nudge.rests();
+        self.echo.rests();
         self.close.deadline = None;
         self.close.over(!abortive);
         self.pool.close();

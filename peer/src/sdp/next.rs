@@ -79,7 +79,7 @@ impl Connection {
             || self.resize_now()
             || self.octets(now, register)
             || self.disconnect(now)
-            || self.update();
+            || self.update(now);
         self.watch_for_deadlock(now);
     }
 
@@ -91,7 +91,7 @@ impl Connection {
             || !answering && self.revoke()
             || !answering && self.source.owes() && self.octets(now, register)
             || self.suspend_now(now)
-            || !answering && !self.suspension.is_mute() && self.update();
+            || !answering && !self.suspension.is_mute() && self.update(now);
     }
 
     /// The oldest answer. One that credit does not allow holds up everything behind it, since it tells of what came before.
@@ -339,10 +339,18 @@ impl Connection {
     }
 
     /// Data without payload: because the peer runs out of credit, or to announce Out-Of-Band data.
-    fn update(&mut self) -> bool {
+    fn update(&mut self, now: Instant) -> bool {
         let announces = self.urgent.can_announce(self.source.settled());
         if !self.credits.allow(false) || !announces && !self.credits.wants_update(self.pool.target()) {
+            self.echo.rests();
             return false;
+        }
+        // With two Private Buffers left on both sides each update leaves its receiver to owe one: at once, they would go on for ever.
+        if !announces && !self.credits.news {
+            if self.echoed && !self.echo.waits(now) {
+                return false;
+            }
+            self.echoed = true;
         }
         self.emit(Body::Data(&[]), Carrier::default());
         true
@@ -353,6 +361,10 @@ impl Connection {
         let Carrier { payload, urgent, req_pipe, op, invalidate } = carrier;
         if payload.is_some() {
             self.nudge.ends();
+        }
+        if self.credits.news {
+            self.echo.ends();
+            self.echoed = false;
         }
         let oob_pend = self.urgent.announce(self.source.settled());
         let (bufs, mseq, mseq_ack) = self.credits.stamp();

@@ -15,7 +15,7 @@ const WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(8)
 /// No wait is longer.
 const MOST: Duration = Duration::from_secs(1);
 
-/// When an empty message is due.
+/// When an empty message is due. A connection has another one for updates that answer nothing but updates.
 #[derive(Debug)]
 pub(super) struct Nudge {
     first: Duration,

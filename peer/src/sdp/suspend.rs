@@ -91,7 +91,7 @@ impl Connection {
         self.suspension = Suspension { restarted: true, wanted, ..Suspension::default() };
         self.sink.halted = wanted.is_some();
         self.role = role;
-        self.nudge = Nudge::new(role);
+        (self.nudge, self.echo, self.echoed) = (Nudge::new(role), Nudge::new(role), false);
         // The size of the Private Buffers stays as it was (SDP-13.1.1-25).
         let size = self.pool.size();
         let same = Settings { recv_size: size, max_recv_size: size, order: self.order, ..self.settings };
@@ -201,6 +201,7 @@ impl Connection {
         self.credits = Credits::default();
         (self.credit_deadline, self.deadlock_deadline) = (None, None);
         self.nudge.rests();
+        self.echo.rests();
         self.close.restart();
         self.unregistered = None;
         self.sinks_refused = None;

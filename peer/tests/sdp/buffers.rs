@@ -1,12 +1,15 @@
 //! Private Buffers and send credit as a peer meets them (section 10).
 
+use std::time::Duration;
+
 use weft_core::coverage::{By, Proof};
-use weft_peer::sdp::{Policy, Settings};
+use weft_peer::sdp::{Policy, SendId, Settings};
 
 use crate::bench::Bench;
 use crate::shows;
 use crate::talk::{SIZE, Talk};
 use crate::wire::{HELLO, Hello, word};
+use crate::world::World;
 use crate::zcopy::{DATA, MODE_CHANGE, POLICY, SINK_AVAIL, TO_PIPELINED, bench, pipelined};
 
 const BCOPY: Policy = Policy { source_threshold: u64::MAX, ..POLICY };
@@ -108,4 +111,33 @@ fn a_larger_size_holds_for_advertisements_when_it_is_acknowledged() {
         "SDP-10.6-15" => pending(64).is_empty() && pending(101) == [SINK_AVAIL];
         "SDP-10.6-6" => !more.is_aborted() && more.events()[0] == weft_peer::sdp::Event::Resized(320);
     );
+}
+
+/// With three Private Buffers of which a user leaves one unread, two are left on either side, and each update leaves its receiver to
+/// owe one. In ten seconds the two sides say little, and what they say does not come all at once.
+#[test]
+fn updates_do_not_answer_each_other_without_end() {
+    let three = || Settings { bufs: 3, recv_size: 64, policy: BCOPY, ..Settings::default() };
+    let mut world = World::new(three(), three());
+    world.settle();
+    for side in 0..2 {
+        world.hosts[side].sends.insert(SendId(1), vec![7; 400]);
+        world.hosts[side].machine.send(SendId(1), 400, false).unwrap();
+    }
+    let begun = world.now;
+    let messages = |world: &World| world.sent[0].len() + world.sent[1].len();
+    let before = messages(&world);
+    // A bound instead of `settle`: an endless exchange is a failure, not a hang.
+    let mut moved = 0;
+    loop {
+        (0..2).for_each(|side| world.run(side));
+        while moved < 1000 && (world.deliver(0) | world.deliver(1) | world.complete(0) | world.complete(1)) {
+            moved += 1;
+        }
+        if moved >= 1000 || world.now >= begun + Duration::from_secs(10) || !world.wait() {
+            break;
+        }
+    }
+    let said = messages(&world) - before;
+    assert!(moved < 1000 && said < 80, "{said} messages, {moved} moves");
 }
