@@ -2,7 +2,7 @@
 //! another device, and a peer that asks for it is followed.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::net::{TcpSocket, TcpStream};
@@ -98,7 +98,9 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
     let late = || SdpError::Io(ErrorKind::TimedOut, "the connection was not replaced in time".to_owned());
     let (device, tcp, opener) = match port {
         Some(port) => {
-            let connecting = connect(ends, SocketAddr::new(ends.peer.ip(), port));
+            // Where it was connected to, the port of before is one that is listened on (C30).
+            let before = ends.connected.then_some(ends.local);
+            let connecting = connect(before, SocketAddr::new(ends.peer.ip(), port));
             let tcp = tokio::time::timeout(timeout, connecting).await.map_err(|_| late())??;
             (device, tcp, Opener::Here)
         }
@@ -122,13 +124,17 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
     set_up(shared, stream).await
 }
 
-/// Connects, from the port of before where that is this side's own.
-async fn connect(ends: Ends, to: SocketAddr) -> std::io::Result<TcpStream> {
-    let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+/// Connects, from the port of before where there was one. A port that is bound and not left to the connect is shared with no other
+/// connection, so it can be had again when the peer moves (section 13.1.1).
+pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
+    let (socket, any) = match to {
+        SocketAddr::V4(_) => (TcpSocket::new_v4()?, IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        SocketAddr::V6(_) => (TcpSocket::new_v6()?, IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+    };
     socket.set_reuseaddr(true)?;
-    if ends.connected {
-        // A port that another one has taken meanwhile is not to be had; the peer may not mind (C30).
-        let _ = socket.bind(ends.local);
+    // One that somebody has taken meanwhile is not to be had; the peer may not mind.
+    if before.is_none_or(|before| socket.bind(before).is_err()) {
+        socket.bind(SocketAddr::new(any, 0))?;
     }
     socket.connect(to).await
 }

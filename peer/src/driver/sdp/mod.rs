@@ -104,7 +104,7 @@ impl SdpStream {
     /// # Errors
     /// See [`SdpError`].
     pub async fn connect(device: &Device, address: SocketAddr, settings: SdpSettings) -> Result<Self, SdpError> {
-        let connecting = TcpStream::connect(address);
+        let connecting = failover::connect(None, address);
         let timed_out = |_| SdpError::Io(io::ErrorKind::TimedOut, "TCP was not connected in time".to_owned());
         let tcp = tokio::time::timeout(settings.connect_timeout, connecting).await.map_err(timed_out)??;
         SdpStream::over(device, tcp, settings).await
