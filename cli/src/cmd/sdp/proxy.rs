@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// Be a port mapper too, at this UDP address, for what listens by SDP here
     #[arg(long, value_name = "ADDRESS:PORT", requires = "service")]
     pm_listen: Option<SocketAddr>,
-    /// With --pm-listen: the service's name in TCP's port space; 0.0.0.0 and [::] stand for every address
+    /// With --pm-listen: the service's name in TCP's port space; 0.0.0.0 and :: stand for every address
     #[arg(long, value_name = "ADDRESS:PORT", requires = "pm_listen")]
     service: Option<SocketAddr>,
     /// Connections at a time; more wait to be accepted

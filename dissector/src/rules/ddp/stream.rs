@@ -53,7 +53,9 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         }
         let Some(peer_fin) = connection.fin[1 - direction] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
-        let Some(ended) = ended.filter(|ended| *ended > peer_fin) else { continue };
+        // A peer that resets the connection behind its FIN takes no more answers.
+        let given_up = connection.rst[1 - direction].is_some();
+        let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &books.mpa.tcp;
         if traffic.is_whole()
             && !terminated
@@ -161,6 +163,12 @@ mod tests {
             })
         };
         proves(requirement!("DDP-6.2.1-6"), &half_closed(false), &half_closed(true));
+        let given_up = then(&[(0, READ)], |wire| {
+            wire.fin(0);
+            wire.rst(0);
+            wire.rst(1);
+        });
+        proves(requirement!("DDP-6.2.1-6"), &half_closed(false), &given_up);
         let ends = |reset: bool| {
             then(&[(0, SEND), (1, SEND)], |wire| {
                 wire.fin(0);
@@ -168,6 +176,7 @@ mod tests {
             })
         };
         proves(requirement!("DDP-6.2.1-8"), &ends(true), &ends(false));
+        proves(requirement!("DDP-6.2.1-8"), &ends(true), &given_up);
     }
 
     #[test]
