@@ -8,10 +8,13 @@ use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::thread::{self, JoinHandle};
+
+use tokio::io::AsyncReadExt;
 
 /// What the program does, and the address that it does it with.
 const ROLE: &str = "WEFT_PRELOAD_TEST_ROLE";
@@ -162,36 +165,24 @@ fn program() {
     }
 }
 
-/// A connect that does not wait, as event loops do it: once more until the descriptor says that it is done.
+/// A connect in an event loop, and what it gives sent through by another program that inherits it.
 fn nonblocking(at: SocketAddr) {
-    let poll =
-        Command::new("python3").args(["-c", PYTHON, &at.ip().to_string(), &at.port().to_string()]).output().unwrap();
-    assert!(poll.status.success(), "{}", text(&poll.stderr));
-    print!("{}", text(&poll.stdout));
+    in_event_loop(async {
+        let one = tokio::net::TcpStream::connect(at).await.unwrap();
+        println!("peer {}", one.peer_addr().unwrap());
+        let one = one.into_std().unwrap();
+        let two = OwnedFd::from(one.try_clone().unwrap());
+        assert!(Command::new("printf").arg("hello").stdout(two).status().unwrap().success());
+        let mut one = tokio::net::TcpStream::from_std(one).unwrap();
+        let mut got = [0; 10];
+        one.read_exact(&mut got).await.unwrap();
+        println!("got {}", text(&got));
+    });
 }
 
-const PYTHON: &str = "
-import errno, os, select, socket, sys
-at = (sys.argv[1], int(sys.argv[2]))
-one = socket.socket()
-one.setblocking(False)
-poll = select.epoll()
-poll.register(one, select.EPOLLOUT)
-first = one.connect_ex(at)
-assert first in (0, errno.EINPROGRESS), first
-assert poll.poll(10)[0][1] & select.EPOLLOUT
-assert one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-assert one.connect_ex(at) in (0, errno.EISCONN)
-print('peer', '%s:%d' % one.getpeername())
-two = one.dup()
-if os.fork() == 0:
-    two.send(b'hello')
-    os._exit(0)
-os.wait()
-poll.modify(one, select.EPOLLIN)
-poll.poll(10)
-print('got', one.recv(100).decode())
-";
+fn in_event_loop(work: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap().block_on(work);
+}
 
 /// An agent for connections of a program, which are echoes of five octets, and for their names.
 fn echoes(ip: &'static str) -> impl FnMut(Conversation) + Send + 'static {
@@ -233,7 +224,7 @@ fn a_connect_leads_to_the_agent_and_names_are_the_true_ones() {
 }
 
 #[test]
-fn a_non_blocking_connect_polls_dups_and_forks() {
+fn a_non_blocking_connect_polls_and_its_descriptor_is_inherited() {
     let script = Script::run("connect *:80 pm 192.0.2.1:3935 sdp-only", echoes("127.83.68.80"));
     let said = said(&script.program("nonblocking", SERVICE));
     assert!(said.contains("peer 192.0.2.17:80") && said.contains("got echo hello"), "{said}");
@@ -284,20 +275,19 @@ fn a_listener_gets_what_the_agent_connects_with_the_true_peer() {
             it.say("done");
             thread::spawn(move || {
                 // As the agent: from its own address. The program listens a moment after it has asked.
-                let python = "
-import socket, sys, time
-while True:
-    one = socket.socket()
-    one.bind(('127.83.68.80', 0))
-    try:
-        one.connect((sys.argv[1], int(sys.argv[2])))
-        break
-    except ConnectionRefusedError:
-        one.close()
-assert one.recv(100) == b'served'
-";
-                let args = ["-c", python, &service.ip().to_string(), &service.port().to_string()];
-                assert!(Command::new("python3").args(args).status().unwrap().success());
+                in_event_loop(async {
+                    let mut one = loop {
+                        let one = tokio::net::TcpSocket::new_v4().unwrap();
+                        one.bind("127.83.68.80:0".parse().unwrap()).unwrap();
+                        match one.connect(service).await {
+                            Ok(one) => break one,
+                            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionRefused),
+                        }
+                    };
+                    let mut got = Vec::new();
+                    one.read_to_end(&mut got).await.unwrap();
+                    assert_eq!(got, b"served");
+                });
             });
             return;
         }
