@@ -1,3 +1,6 @@
+//! Sockets of two devices in one process, seen from inside: what an engine registers, keeps and gives back. What a user sees is tested in
+//! `peer/tests/sdp_socket`.
+
 use std::collections::BTreeSet;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
