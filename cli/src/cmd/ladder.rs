@@ -1,11 +1,11 @@
-//! `weft ladder`: a connection as a sequence diagram.
+//! `weft ladder`: a connection, or an exchange of the port mapper, as a sequence diagram.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weft_dissector::Dissector;
-use weft_dissector::output::story::Story;
+use weft_dissector::output::story::{Story, Subject};
 
 use crate::exit::{BadInput, unwritable};
 use crate::input::CaptureFile;
@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
     /// The connection, as weft dissect numbers it
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u32,
+    /// An exchange of the SDP port mapper instead, as weft dissect numbers it
+    #[arg(long, value_name = "N", conflicts_with = "stream")]
+    exchange: Option<u64>,
     /// Write an SVG there instead of lines to the terminal
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -34,7 +37,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut input = arguments.file.open()?;
     let name = input.name().to_owned();
-    let mut story = Story::new(arguments.stream, arguments.rows);
+    let subject = arguments.exchange.map_or(Subject::Stream(arguments.stream), Subject::Exchange);
+    let mut story = Story::new(subject, arguments.rows);
     let mut dissector = Dissector::default();
     while let Some(frame) = input.next_frame() {
         story.at(frame.time);
@@ -43,7 +47,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     dissector.finish(&mut story);
     input.close()?;
     let Some(ladder) = story.ladder() else {
-        return Err(BadInput(format!("{name}: there is no TCP connection {}", arguments.stream)).into());
+        let what = match subject {
+            Subject::Stream(stream) => format!("TCP connection {stream}"),
+            Subject::Exchange(number) => format!("port mapper exchange {number}"),
+        };
+        return Err(BadInput(format!("{name}: there is no {what}")).into());
     };
     match &arguments.output {
         Some(path) => std::fs::write(path, ladder.svg() + "\n")

@@ -3,11 +3,14 @@
 use std::net::Ipv4Addr;
 
 use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
+use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 
 const LINKTYPE_ETHERNET: u16 = 1;
+/// Nanoseconds from a frame to the next.
+const GAP: u64 = 20_000;
 const WINDOW: u16 = 0xffff;
 const PORTS: [u16; 2] = [50_000, 7174];
 const ADDRESSES: [[u8; 4]; 2] = [Ipv4Addr::new(192, 0, 2, 1).octets(), Ipv4Addr::new(192, 0, 2, 2).octets()];
@@ -82,17 +85,38 @@ impl Capture {
         self.frames.push(octets);
     }
 
+    /// How many frames there are.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// As a file.
+    pub(crate) fn pcapng(&self) -> Vec<u8> {
+        pcapng((1..).map(|number| number * GAP).zip(self.frames.iter().map(Vec::as_slice)))
+    }
+
     /// What the monitor finds in it.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let (mut dissector, mut found) = (Dissector::default(), Findings(Vec::new()));
         for (number, octets) in (1..).zip(&self.frames) {
             let wire_len = u32::try_from(octets.len()).unwrap();
-            let frame = Frame { number, time: number * 20_000, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+            let frame = Frame { number, time: number * GAP, link_type: LINKTYPE_ETHERNET, octets, wire_len };
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);
         found.0
     }
+}
+
+/// Frames of Ethernet, each with its time in nanoseconds, as a file.
+pub(crate) fn pcapng<'a>(frames: impl Iterator<Item = (u64, &'a [u8])>) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), None).unwrap();
+    let interface = writer.interface(&Interface { link_type: LINKTYPE_ETHERNET, ..Interface::default() }).unwrap();
+    for (time, octets) in frames {
+        let wire_len = u32::try_from(octets.len()).unwrap();
+        writer.packet(&PacketBlock { interface, time, octets, wire_len, way: None, comments: &[] }).unwrap();
+    }
+    writer.finish().unwrap()
 }
 
 struct Findings(Vec<Finding>);

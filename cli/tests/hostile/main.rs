@@ -3,6 +3,7 @@
 
 mod capture;
 mod clean;
+mod ladders;
 mod mpa;
 mod pair;
 mod portmap;

@@ -1,4 +1,5 @@
-//! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong with them.
+//! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong with them; or that of an exchange
+//! of the port mapper, each datagram of it.
 
 use crate::dissector::Sink;
 use crate::exchange::Exchange;
@@ -11,10 +12,19 @@ use super::ladder::{Ladder, Row, Tone, What};
 use super::messages::Messages;
 use super::text::{exchange_line, summary};
 
-/// Collects the rows of one connection.
-#[derive(Debug, Default)]
+/// What a story is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A connection, by its number.
+    Stream(u32),
+    /// An exchange of the port mapper, by its number.
+    Exchange(u64),
+}
+
+/// Collects the rows of one connection or exchange.
+#[derive(Debug)]
 pub struct Story {
-    stream: u32,
+    subject: Subject,
     most: usize,
     ends: Option<[String; 2]>,
     first: Option<std::net::SocketAddr>,
@@ -27,13 +37,24 @@ pub struct Story {
 }
 
 impl Story {
-    /// The story of connection `stream`, with at most so many rows.
+    /// The story of this subject, with at most so many rows.
     #[must_use]
-    pub fn new(stream: u32, most: usize) -> Self {
-        Story { stream, most, ..Story::default() }
+    pub fn new(subject: Subject, most: usize) -> Self {
+        Story {
+            subject,
+            most,
+            ends: None,
+            first: None,
+            origin: 0,
+            now: 0,
+            messages: Messages::default(),
+            rows: Vec::new(),
+            left_out: 0,
+            seen: [None; 2],
+        }
     }
 
-    /// The diagram; `None` when the connection was not seen.
+    /// The diagram; `None` when the subject was not seen.
     #[must_use]
     pub fn ladder(mut self) -> Option<Ladder> {
         let participants = self.ends?;
@@ -50,6 +71,21 @@ impl Story {
         self.now = time;
     }
 
+    fn is_stream(&self, stream: Option<u32>) -> bool {
+        stream.is_some_and(|stream| self.subject == Subject::Stream(stream))
+    }
+
+    /// A datagram of the exchange.
+    fn datagram(&mut self, unit: &Unit<'_>) {
+        if self.ends.is_none() {
+            self.ends = Some([unit.ends.src_text.clone(), unit.ends.dst_text.clone()]);
+            self.first = Some(unit.ends.src);
+            self.origin = unit.time;
+        }
+        let from = u8::from(self.first != Some(unit.ends.src));
+        self.row(unit.time, unit.frame, What::Arrow { from, dashed: false }, summary(unit), Tone::Plain);
+    }
+
     fn row(&mut self, time: u64, frame: u64, what: What, label: String, tone: Tone) {
         if self.rows.len() == self.most {
             self.left_out += 1;
@@ -62,7 +98,7 @@ impl Story {
 impl Sink for Story {
     fn packet(&mut self, packet: &Packet) {
         let TransportKind::Tcp { stream, seq, syn, fin, rst, ack } = packet.transport else { return };
-        if stream != self.stream {
+        if !self.is_stream(Some(stream)) {
             return;
         }
         if self.ends.is_none() {
@@ -88,7 +124,11 @@ impl Sink for Story {
     }
 
     fn unit(&mut self, unit: &Unit<'_>) {
-        if unit.stream != Some(self.stream) {
+        let exchange = unit.context.and_then(|context| context.exchange.as_ref()).map(|exchange| exchange.exchange);
+        if unit.stream.is_none() && exchange.is_some_and(|number| self.subject == Subject::Exchange(number)) {
+            return self.datagram(unit);
+        }
+        if !self.is_stream(unit.stream) {
             return;
         }
         let arrow = What::Arrow { from: unit.direction, dashed: false };
@@ -127,7 +167,7 @@ impl Sink for Story {
 
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
         let client = match &self.first {
-            Some(first) if !over && exchange.streams.last() == Some(&self.stream) => *first,
+            Some(first) if !over && self.is_stream(exchange.streams.last().copied()) => *first,
             _ => return,
         };
         let from = u8::from(exchange.mapped == Some(client));
@@ -143,7 +183,10 @@ impl Sink for Story {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        if finding.stream != Some(self.stream) {
+        let of_datagram = matches!(self.subject, Subject::Exchange(_))
+            && finding.stream.is_none()
+            && self.rows.last().is_some_and(|row| row.frame == Some(finding.frame));
+        if !of_datagram && !self.is_stream(finding.stream) {
             return;
         }
         let tone = match finding.severity {

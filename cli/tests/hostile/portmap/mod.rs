@@ -15,7 +15,7 @@ use weft_peer::{Deviation, Deviations, hostile};
 
 use crate::proof::{By, all_are_caught};
 use net::Run;
-use scene::Scene;
+pub(crate) use scene::Scene;
 
 /// Is it for the monitor to see?
 pub(crate) fn is_on_the_wire(id: RequirementId) -> bool {

@@ -17,6 +17,8 @@ use weft_peer::portmap::{
 };
 use weft_peer::{Deviations, Instant};
 
+use crate::capture::pcapng;
+
 const LINKTYPE_ETHERNET: u16 = 1;
 /// The port of a client, and the one beside it that a deviation sends from; those of the server.
 const PORTS: [[u16; 2]; 2] = [[33333, 33334], [3935, 40404]];
@@ -45,6 +47,8 @@ pub(crate) struct Net {
 /// What came of it.
 pub(crate) struct Run {
     pub(crate) findings: Vec<Finding>,
+    /// As pcapng.
+    pub(crate) capture: Vec<u8>,
     pub(crate) outcome: String,
 }
 
@@ -230,7 +234,8 @@ impl Net {
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);
-        Run { findings: found.0, outcome: self.outcome }
+        let frames = self.frames.iter().map(|(time, octets)| (*time, &octets[..]));
+        Run { findings: found.0, capture: pcapng(frames), outcome: self.outcome }
     }
 
     /// The PMReq, PMAccept or other that this side would send about a service: by hand.

@@ -5,7 +5,7 @@
 
 mod clean;
 mod end;
-mod net;
+pub(crate) mod net;
 mod random;
 mod scene;
 mod tcp;

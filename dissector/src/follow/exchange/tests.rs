@@ -6,7 +6,8 @@ use super::*;
 use crate::Sink;
 use crate::context::Context;
 use crate::output::json::JsonWriter;
-use crate::output::story::Story;
+use crate::output::ladder::What;
+use crate::output::story::{Story, Subject};
 use crate::output::text::exchange_line;
 use crate::testing::{Wire, hex, reply, request};
 use crate::unit::Unit;
@@ -106,7 +107,7 @@ fn an_exchange_has_an_object_of_its_own() {
 #[test]
 fn the_ladder_begins_with_the_exchange() {
     let wire = Wire::connected_behind(&[(0, message(REQ, ASKED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
-    let mut story = Story::new(0, 100);
+    let mut story = Story::new(Subject::Stream(0), 100);
     story.at(3_000_000);
     wire.feed(&mut story);
     let ladder = story.ladder().unwrap();
@@ -114,6 +115,29 @@ fn the_ladder_begins_with_the_exchange() {
     assert_eq!(rows[..2], [(0, Some(1), "SDP port mapper PMReq"), (1_000_000, Some(2), "SDP port mapper PMAccept")]);
     assert!(rows[2].2.starts_with("follows port mapper exchange 0"), "{rows:?}");
     assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
+}
+
+/// What is asked again is drawn again; the connection that follows, and other exchanges, are not.
+#[test]
+fn an_exchange_has_a_ladder_of_its_own() {
+    let wire = Wire::connected_behind(&[
+        (0, message(REQ, ASKED, FROM, 77)),
+        (0, message(REQ, ASKED, FROM, 78)),
+        (0, message(REQ, ASKED, FROM, 77)),
+        (1, message(DENY, ASKED, FROM, 77)),
+    ]);
+    let drawn = |number| {
+        let mut story = Story::new(Subject::Exchange(number), 100);
+        wire.feed(&mut story);
+        story.ladder()
+    };
+    let ladder = drawn(0).unwrap();
+    let rows: Vec<_> = ladder.rows.iter().map(|row| (row.frame, row.what)).collect();
+    let arrow = |from| What::Arrow { from, dashed: false };
+    assert_eq!(rows, [(Some(1), arrow(0)), (Some(3), arrow(0)), (Some(4), arrow(1))]);
+    assert!(ladder.rows[1].label.ends_with("exchange 0, again"), "{ladder:?}");
+    assert_eq!(drawn(1).unwrap().rows.len(), 1);
+    assert_eq!(drawn(2), None);
 }
 
 /// Section 7.5.2: a SYN ends the wait for the PMAck, too.
