@@ -117,7 +117,7 @@ fn the_ladder_begins_with_the_exchange() {
     assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
 }
 
-/// What is asked again is drawn again; the connection that follows, and other exchanges, are not.
+/// What is asked again is drawn again, and what is found of a datagram stands below it; the connection that follows, and other exchanges, are not.
 #[test]
 fn an_exchange_has_a_ladder_of_its_own() {
     let wire = Wire::connected_behind(&[
@@ -134,7 +134,8 @@ fn an_exchange_has_a_ladder_of_its_own() {
     let ladder = drawn(0).unwrap();
     let rows: Vec<_> = ladder.rows.iter().map(|row| (row.frame, row.what)).collect();
     let arrow = |from| What::Arrow { from, dashed: false };
-    assert_eq!(rows, [(Some(1), arrow(0)), (Some(3), arrow(0)), (Some(4), arrow(1))]);
+    assert_eq!(rows, [(Some(1), arrow(0)), (Some(3), arrow(0)), (Some(4), arrow(1)), (Some(4), What::Note)]);
+    assert!(ladder.rows[3].label.starts_with("note PM-7.3.1.6-4"), "{ladder:?}");
     assert!(ladder.rows[1].label.ends_with("exchange 0, again"), "{ladder:?}");
     assert_eq!(drawn(1).unwrap().rows.len(), 1);
     assert_eq!(drawn(2), None);
