@@ -131,7 +131,8 @@ impl Connection {
             return;
         }
         self.close.aborting = Some(violation);
-        if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) {
+        // Behind a SuspComm or SuspCommAck nothing is said (SDP-13.1.1-8, SDP-13.1.1-12), and the peer may end TCP at any time.
+        if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) || self.suspension.is_mute() {
             return self.hang_up();
         }
         // What has not been sent is discarded.

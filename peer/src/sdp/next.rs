@@ -61,7 +61,7 @@ type Register<'a> = &'a mut dyn FnMut(Exposed) -> Option<Region>;
 impl Connection {
     /// Puts what is to be done next into `out`.
     pub(super) fn produce(&mut self, now: Instant, register: Register<'_>) {
-        if !self.is_open() || self.suspension.is_mute() && !self.close.is_aborting() {
+        if !self.is_open() || self.suspension.is_mute() {
             return;
         }
         if self.close.is_aborting() {

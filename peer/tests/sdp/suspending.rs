@@ -220,3 +220,27 @@ fn a_suspension_that_comes_to_nothing_ends_the_connection() {
     closing.host.machine.shut_down();
     assert_eq!(closing.host.machine.suspend(7001), Err(Refused::Closed));
 }
+
+/// A user that gives up behind a SuspComm or SuspCommAck ends TCP: an AbortConn would be one message too many.
+#[test]
+fn an_abort_says_nothing_behind_the_suspension() {
+    let mut proof = Proof::new(By::Test);
+    let mut local = bench(POLICY);
+    local.host.machine.suspend(7001).unwrap();
+    assert_eq!(local.mids(), [SUSP_COMM]);
+    local.host.machine.shut_down();
+    local.host.machine.abort(local.now);
+    let mut remote = bench(POLICY);
+    remote.host.machine.shut_down();
+    assert_eq!(remote.mids(), [2]);
+    remote.hear(SUSP_COMM, &susp_ch(7001));
+    remote.host.run(remote.now);
+    remote.host.machine.abort(remote.now);
+    shows!(proof:
+        "SDP-13.1.1-8" => local.all() == [Item::Reset];
+        "SDP-13.1.1-12" => matches!(&remote.all()[..], [Item::Message { octets, .. }, Item::Reset] if octets[3] == SUSP_COMM_ACK);
+    );
+    for mut bench in [local, remote] {
+        assert_eq!(bench.events().last(), Some(&Event::Closed { graceful: false, violation: None }));
+    }
+}
