@@ -55,6 +55,9 @@
 
 struct pinfo { char magic[4]; uint32_t stag; uint64_t to; uint32_t len, acc; } __attribute__((packed));
 
+/* work request ids: those of receives and of echoes have the slot of their buffer added */
+enum { RECEIVE = 1000, ECHO = 1000000 };
+
 static struct rdma_event_channel *ch;
 static struct rdma_cm_id *id;
 static struct ibv_pd *pd;
@@ -77,7 +80,7 @@ static uint64_t fnv(const uint8_t *p, size_t n)
 static void post_recv(uint64_t slot)
 {
 	struct ibv_sge s = { (uintptr_t)(rcv + slot * rsize), rsize, mr_rcv->lkey };
-	struct ibv_recv_wr w = { .wr_id = 1000 + slot, .sg_list = &s, .num_sge = 1 }, *b;
+	struct ibv_recv_wr w = { .wr_id = RECEIVE + slot, .sg_list = &s, .num_sge = 1 }, *b;
 	if (ibv_post_recv(id->qp, &w, &b)) DIE("post_recv");
 }
 
@@ -173,8 +176,11 @@ static int poll_cq(int verbose)
 	struct ibv_wc wc[16];
 	int n = ibv_poll_cq(cq, 16, wc), sends = 0;
 	for (int i = 0; i < n; i++) {
-		if (wc[i].wr_id >= 1000) {
-			uint64_t slot = wc[i].wr_id - 1000;
+		if (wc[i].wr_id >= ECHO) {
+			/* only now may the next message land where the echo came from */
+			if (wc[i].status == IBV_WC_SUCCESS && !closed) post_recv(wc[i].wr_id - ECHO);
+		} else if (wc[i].wr_id >= RECEIVE) {
+			uint64_t slot = wc[i].wr_id - RECEIVE;
 			if (wc[i].status == IBV_WC_WR_FLUSH_ERR) continue;
 			printf("recv len %u status %s flags %#x inv %#x fnv %016llx\n", wc[i].status ? 0 : wc[i].byte_len,
 				ibv_wc_status_str(wc[i].status), wc[i].wc_flags,
@@ -184,13 +190,9 @@ static int poll_cq(int verbose)
 			recvd++;
 			if (echo && !closed) {
 				struct ibv_sge s = { (uintptr_t)(rcv + slot * rsize), wc[i].byte_len, mr_rcv->lkey };
-				struct ibv_send_wr w = { .wr_id = 1, .opcode = IBV_WR_SEND, .sg_list = &s,
+				struct ibv_send_wr w = { .wr_id = ECHO + slot, .opcode = IBV_WR_SEND, .sg_list = &s,
 					.num_sge = wc[i].byte_len ? 1 : 0, .send_flags = IBV_SEND_SIGNALED }, *b;
-				/* the buffer is reposted only after the echo completed */
-				if (!ibv_post_send(id->qp, &w, &b)) {
-					struct ibv_wc e; double t = now();
-					while (ibv_poll_cq(cq, 1, &e) == 0 && now() - t < 1) ;
-				}
+				if (!ibv_post_send(id->qp, &w, &b)) continue;
 			}
 			if (!closed) post_recv(slot);
 		} else {
