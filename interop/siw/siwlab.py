@@ -35,6 +35,7 @@ KNOWN = {
     "RDMAP-4.8-38": EXCHANGED,
     # 2/0/07, which is 0/2/07 exchanged, is an error of RFC 6581.
     "P2P-8-4": EXCHANGED,
+    "DDP-6.2.1-6": "siw ends at the other side's FIN, in the middle of a Read Response",
     "RDMAP-6.2.1-8": "siw resets behind its Terminate when its process is killed",
 }
 

@@ -39,6 +39,10 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
         // Only a graceful end says that there will be no more responses.
         let reset = connection.rst.iter().any(Option::is_some);
         let Some(fin) = connection.fin[responder].filter(|_| !reset) else { continue };
+        // Who closes first gives up what it waits for, as far as RDMAP goes; DDP's half-closed state is DDP-6.2.1-6's subject.
+        if connection.fin[requester].is_some_and(|first| first < fin) {
+            continue;
+        }
         // Who closes before a request reaches it owes no response.
         let tcp = &books.mpa.tcp;
         let had = |end: u64| tcp[responder].had_received(fin, &tcp[requester], end) == Some(true);
@@ -103,6 +107,15 @@ mod tests {
         let request = atomic(1);
         let right = closed(&[(0, &request), (1, ATOMIC_RESPONSE)]);
         proves(requirement!("RDMAP-7306.5.2.1-21"), &closed(&[(0, &request)]), &right);
+    }
+
+    #[test]
+    fn who_closes_first_is_owed_nothing() {
+        let mut wire = Wire::started();
+        wire.say(0, &read(1));
+        wire.fin(0);
+        wire.fin(1);
+        assert!(wire.errors().iter().all(|finding| finding.requirement != requirement!("RDMAP-5.2.1-18")));
     }
 
     #[test]
