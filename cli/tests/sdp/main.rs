@@ -2,113 +2,18 @@
 //! asked and answered, and what the other roles are for.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+mod faults;
+mod process;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
-const WEFT: &str = env!("CARGO_BIN_EXE_weft");
-
-/// A process that listens, and is stopped whatever becomes of the test.
-struct Listening {
-    process: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
-    /// Where it listens: `127.0.0.1:PORT`.
-    at: String,
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Listening {
-    fn start(arguments: &[&str]) -> Self {
-        let mut process = Command::new(WEFT)
-            .arg("sdp")
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let at = first.rsplit(['/', ' ']).next().unwrap().to_owned();
-        Listening { process, lines, at }
-    }
-
-    /// The next line, as JSON.
-    fn told(&mut self) -> Value {
-        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
-    }
-
-    /// Ends it as an init system does; the JSON lines that were left.
-    fn terminate(mut self) -> Vec<Value> {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let rest = self.lines.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
-        assert!(self.process.wait().unwrap().success());
-        rest
-    }
-}
-
-/// Two proxies, TCP to SDP to TCP, in front of `server`.
-fn proxies(server: &str, options: &[&str]) -> (Listening, Listening) {
-    let to = format!("tcp://{server}");
-    let listen = ["proxy", "--json", "--listen", "sdp://127.0.0.1:0", "--connect", &to];
-    let far = Listening::start(&[&listen[..], options].concat());
-    let to = format!("sdp://{}", far.at);
-    let listen = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &to];
-    let near = Listening::start(&[&listen[..], options].concat());
-    (near, far)
-}
-
-fn server() -> (TcpListener, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap().to_string();
-    (listener, at)
-}
-
-/// A connection through both proxies, both of its ends.
-fn through(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
-    let client = TcpStream::connect(&near.at).unwrap();
-    (client, server.accept().unwrap().0)
-}
-
-/// The same, when both proxies know that it is there: an octet went each way.
-fn open(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
-    let (mut client, mut served) = through(near, server);
-    let mut octet = [0];
-    client.write_all(&[1]).unwrap();
-    served.read_exact(&mut octet).unwrap();
-    served.write_all(&octet).unwrap();
-    client.read_exact(&mut octet).unwrap();
-    (client, served)
-}
-
-fn octets(len: u32) -> Vec<u8> {
-    (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
-}
-
-/// Closing sends a reset.
-fn reset(stream: TcpStream) {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        stream.set_nonblocking(true).unwrap();
-        let stream = tokio::net::TcpStream::from_std(stream).unwrap();
-        stream.set_zero_linger().unwrap();
-    });
-}
-
-fn read_error(mut stream: TcpStream) -> ErrorKind {
-    let mut all = Vec::new();
-    stream.read_to_end(&mut all).unwrap_err().kind()
-}
+use process::{Listening, WEFT, octets, open, proxies, read_error, reset, server, through};
 
 #[test]
 fn each_half_ends_by_itself_and_no_octet_is_lost() {

@@ -1,0 +1,126 @@
+//! `weft sdp` as processes, two proxies joined, and TCP programs on both sides of them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+pub(crate) const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+/// A process that listens, and is stopped whatever becomes of the test.
+pub(crate) struct Listening {
+    pub(crate) process: Child,
+    pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
+    /// Where it listens: `127.0.0.1:PORT`.
+    pub(crate) at: String,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Listening {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new(WEFT)
+            .arg("sdp")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let at = first.rsplit(['/', ' ']).next().unwrap().to_owned();
+        Listening { process, lines, at }
+    }
+
+    /// The next line, as JSON.
+    pub(crate) fn told(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    /// Ends it as `kill -9` does: no line, no FIN of its own making.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Descriptors that it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
+    }
+
+    /// The most memory that it ever had, in KiB.
+    pub(crate) fn most_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// Ends it as an init system does; the JSON lines that were left.
+    pub(crate) fn terminate(mut self) -> Vec<Value> {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let rest = self.lines.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        assert!(self.process.wait().unwrap().success());
+        rest
+    }
+}
+
+/// Two proxies, TCP to SDP to TCP, in front of `server`.
+pub(crate) fn proxies(server: &str, options: &[&str]) -> (Listening, Listening) {
+    let to = format!("tcp://{server}");
+    let listen = ["proxy", "--json", "--listen", "sdp://127.0.0.1:0", "--connect", &to];
+    let far = Listening::start(&[&listen[..], options].concat());
+    let to = format!("sdp://{}", far.at);
+    let listen = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &to];
+    let near = Listening::start(&[&listen[..], options].concat());
+    (near, far)
+}
+
+pub(crate) fn server() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    (listener, at)
+}
+
+/// A connection through both proxies, both of its ends.
+pub(crate) fn through(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
+    let client = TcpStream::connect(&near.at).unwrap();
+    (client, server.accept().unwrap().0)
+}
+
+/// The same, when both proxies know that it is there: an octet went each way.
+pub(crate) fn open(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
+    let (mut client, mut served) = through(near, server);
+    let mut octet = [0];
+    client.write_all(&[1]).unwrap();
+    served.read_exact(&mut octet).unwrap();
+    served.write_all(&octet).unwrap();
+    client.read_exact(&mut octet).unwrap();
+    (client, served)
+}
+
+pub(crate) fn octets(len: u32) -> Vec<u8> {
+    (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
+}
+
+/// Closing sends a reset.
+pub(crate) fn reset(stream: TcpStream) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        stream.set_nonblocking(true).unwrap();
+        let stream = tokio::net::TcpStream::from_std(stream).unwrap();
+        stream.set_zero_linger().unwrap();
+    });
+}
+
+pub(crate) fn read_error(mut stream: TcpStream) -> ErrorKind {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap_err().kind()
+}
