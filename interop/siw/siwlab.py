@@ -112,9 +112,12 @@ class Guest:
 class Server:
     """A weft that listens on a port of its own and says so first."""
 
+    running = []
+
     def __init__(self, command):
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        Server.running.append(self.process)
         line = self.process.stderr.readline()
         listening = re.search(r"listening on .*:(\d+)", line)
         if not listening:
@@ -130,6 +133,15 @@ class Server:
             stdout, _ = self.process.communicate()
             raise Failed("weft hangs; it printed %s" % stdout) from None
         return self.process.returncode, stdout + stderr
+
+    @classmethod
+    def end_all(cls):
+        """Ends those that nobody has ended."""
+        for process in cls.running:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        cls.running.clear()
 
 
 def records(output, kind):
