@@ -236,6 +236,21 @@ fn serve_echoes_takes_and_gives() {
 }
 
 #[test]
+fn a_side_that_breaks_a_rule_on_purpose_is_told_so() {
+    let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0", "--deviate", "sdp.hello-ack-majv-2"]);
+    let refused = connect(&echo.at, &["--octets", "100"], Vec::new());
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("MajV 2 in the peer's HelloAck"), "{told}");
+    let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
+    let deviates = ["--octets", "100", "--trace", "--deviate", "sdp.flags-reserved"];
+    let told = String::from_utf8(connect(&echo.at, &deviates, Vec::new()).stderr).unwrap();
+    assert!(told.contains("SDP-6.1.2-5"), "{told}");
+    let unknown = connect(&echo.at, &["--deviate", "sdp.nothing"], Vec::new());
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+}
+
+#[test]
 fn usage_and_absence_have_their_exit_codes() {
     let wrong: [&[&str]; 5] = [
         &["proxy", "--listen", "tcp://127.0.0.1:0", "--connect", "tcp://127.0.0.1:1"],

@@ -30,8 +30,8 @@ use super::ledger::{Ledger, Telling};
 use super::outward::Outward;
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, say};
+use crate::runtime;
 use crate::watch::WatchArguments;
-use crate::{rnic, runtime};
 
 /// A request that was begun has to be whole within this time, and so has each step behind it.
 const STEP: Duration = Duration::from_secs(10);
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
-    let device = rnic::open(tape.clone(), None)?;
+    let device = arguments.sdp.open(tape.clone())?;
     let outward = Outward::new(&device, arguments.sdp.settings(), tape.as_ref())?;
     let mapper = arguments.pm_listen.map(|at| {
         PmServer::bind(&[at], ServerSettings::default(), Table::default(), tape.as_ref())

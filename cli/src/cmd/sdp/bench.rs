@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
         let settings = arguments.sdp.settings();
         let other = here(settings)?;
-        let device = rnic::open(None, None)?;
+        let device = arguments.sdp.open(None)?;
         match arguments.connections {
             Some(count) => scale(arguments, &device, other, settings, count).await?,
             None => compare(arguments, &device, other, settings).await?,

@@ -10,7 +10,7 @@ use weft_peer::driver::sdp::{SdpStream, Side};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{UNEXPECTED, UNREACHABLE, Unsuccessful, note};
-use crate::rnic::{self, host_and_port};
+use crate::rnic::host_and_port;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = host_and_port(&arguments.peer, None).await?;
-    let device = rnic::open(tape.clone(), None)?;
+    let device = arguments.sdp.open(tape.clone())?;
     let outward = Outward::new(&device, arguments.sdp.settings(), tape.as_ref())?;
     let connected = match arguments.pm.as_deref() {
         None => outward.direct(address).await.map(Side::Sdp),

@@ -21,7 +21,7 @@ use super::ledger::{Ledger, Telling};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, say};
-use crate::rnic::{self, host_and_port};
+use crate::rnic::host_and_port;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -123,7 +123,7 @@ enum To {
 
 async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let listen = host_and_port(&arguments.listen.at, None).await?;
-    let device = rnic::open(tape.clone(), None)?;
+    let device = arguments.sdp.open(tape.clone())?;
     let to = to(arguments, &device, tape.as_ref()).await?;
     let listener = match arguments.listen.protocol {
         Protocol::Tcp => TcpListener::bind(listen).await.map(Listener::Tcp),

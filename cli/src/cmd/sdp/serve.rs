@@ -11,7 +11,7 @@ use weft_peer::driver::sdp::{Incoming, SdpListener, SdpStream};
 
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, say};
-use crate::rnic::{self, host_and_port};
+use crate::rnic::host_and_port;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = host_and_port(&arguments.listen, None).await?;
-    let device = rnic::open(tape, None)?;
+    let device = arguments.sdp.open(tape)?;
     let listener = SdpListener::bind(&device, address, arguments.sdp.settings())
         .map_err(|error| BadInput(format!("cannot listen on {address}: {error}")))?;
     say!("listening on {}", listener.local_addr()?);

@@ -2,10 +2,13 @@
 
 use clap::ValueEnum;
 use weft_core::wire::sdp::{FieldOrder, Mode};
+use weft_peer::Deviations;
 use weft_peer::driver::sdp::{SdpSettings, SdpStream};
+use weft_peer::driver::{Device, Tape};
 use weft_peer::sdp::{Half, Policy, Profile, Settings, SrcAvailAnswer};
 
-use crate::exit::{HARNESS, Unsuccessful};
+use crate::exit::{BadInput, HARNESS, Unsuccessful};
+use crate::rnic;
 
 /// Settings of each connection.
 #[derive(Debug, Clone, clap::Args)]
@@ -53,6 +56,9 @@ pub(crate) struct SdpArguments {
     /// Octets that may be written and not be out yet
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     send_buffer: u32,
+    /// Break a rule on purpose (may be given several times); `weft deviations` lists the names
+    #[arg(long, value_name = "NAME")]
+    deviate: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -88,6 +94,15 @@ enum AnswerName {
 }
 
 impl SdpArguments {
+    /// A software RNIC of its own, recorded on `tape`, that breaks the rules that it is to break.
+    pub(crate) fn open(&self, tape: Option<Tape>) -> anyhow::Result<Device> {
+        let deviations = Deviations::from_names(self.deviate.iter().map(String::as_str))
+            .map_err(|error| BadInput(error.to_string()))?;
+        let device = rnic::open(tape, None)?;
+        device.verbs(|rnic| rnic.deviate(deviations));
+        Ok(device)
+    }
+
     /// The settings.
     pub(crate) fn settings(&self) -> SdpSettings {
         let policy = Policy {
