@@ -35,6 +35,8 @@ struct Log {
     number: u32,
     /// This side's end of the connection is on the tape.
     ended: AtomicBool,
+    /// Held from a write to its record, and while a read is recorded: no thread records an answer before what it answers.
+    order: Mutex<()>,
 }
 
 /// What stands between the endpoint and TCP where it is told to mangle.
@@ -76,7 +78,8 @@ impl Stream {
         by: Opener,
     ) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
-        let log = tape.map(|tape| Log { tape: tape.clone(), number, ended: AtomicBool::new(false) });
+        let log =
+            tape.map(|tape| Log { tape: tape.clone(), number, ended: AtomicBool::new(false), order: Mutex::new(()) });
         let mangled = mangler.map(|mangler| Mutex::new(Mangled { mangler, unsent: Bytes::new(), reset: false }));
         let stream = Stream { tcp, clock, mangled, log };
         if stream.log.is_some() {
@@ -142,6 +145,7 @@ impl Stream {
     }
 
     fn noted(&self, read: io::Result<usize>, buffer: &[u8]) -> io::Result<usize> {
+        let _order = self.in_order();
         match &read {
             Ok(0) => self.record(Direction::FromTarget, || What::Fin),
             Ok(octets) => {
@@ -169,6 +173,7 @@ impl Stream {
     }
 
     fn write_to_tcp(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let _order = self.in_order();
         let written = match slices {
             [one] => self.tcp.try_write(one)?,
             _ => self.tcp.try_write_vectored(slices)?,
@@ -270,6 +275,7 @@ impl Stream {
     }
 
     fn finish_tcp(&self) -> io::Result<()> {
+        let _order = self.in_order();
         SockRef::from(&self.tcp).shutdown(Shutdown::Write)?;
         self.record_end(What::Fin);
         Ok(())
@@ -288,6 +294,10 @@ impl Stream {
         // The connection is gone whether or not the socket could be told.
         let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         self.record_end(What::Reset);
+    }
+
+    fn in_order(&self) -> Option<MutexGuard<'_, ()>> {
+        self.log.as_ref().map(|log| log.order.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn record_end(&self, what: What) {

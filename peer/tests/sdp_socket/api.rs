@@ -1,8 +1,11 @@
 //! What sockets have beside reading and writing.
 
 use std::io::{ErrorKind, IoSlice};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use weft_core::coverage::{By, Proof};
+use weft_core::requirement;
 use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::driver::sdp::SdpSettings;
 use weft_peer::sdp::{Half, Policy, Profile};
@@ -11,6 +14,33 @@ use crate::{pair, settings};
 
 fn plain() -> SdpSettings {
     settings(Profile::Swapped, FieldOrder::Figure)
+}
+
+/// Timers of the connection with this port on this side, by the kernel's table: 2 is that of the keep-alive, 0 is none.
+fn timer(local_port: u16, remote_port: u16) -> u8 {
+    let ports = [format!(":{local_port:04X}"), format!(":{remote_port:04X}")];
+    loop {
+        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let ours = |columns: &Vec<&str>| columns[1].ends_with(&ports[0]) && columns[2].ends_with(&ports[1]);
+        let timer = columns.skip(1).find(ours).unwrap()[5].split(':').next().unwrap().parse().unwrap();
+        // 1: something is not acknowledged yet.
+        if timer != 1 {
+            return timer;
+        }
+    }
+}
+
+#[tokio::test]
+async fn keep_alive_is_tcps() {
+    let mut proof = Proof::new(By::Test);
+    for (keep_alive, expected) in [(None, 0), (Some(Duration::from_secs(100)), 2)] {
+        let (here, there) = pair(SdpSettings { keep_alive, ..plain() }).await;
+        let ports = [here.local_addr().port(), here.peer_addr().port()];
+        let both = [timer(ports[0], ports[1]), timer(ports[1], ports[0])];
+        proof.shows(requirement!("SDP-14.3-2"), || assert_eq!(both, [expected; 2], "{keep_alive:?}"));
+        drop((here, there));
+    }
 }
 
 #[tokio::test]

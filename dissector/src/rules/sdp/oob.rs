@@ -26,8 +26,10 @@ fn announced(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     }
     let range = view.place(2..3);
     if view.mid() == Mid::DIS_CONN && urgent.count > 0 {
+        // A user may have taken octets back that were announced and not sent, of which the wire tells nothing: no more than a note.
+        let expected = "one OOB_PEND for each Out-Of-Band octet, unless its user took it back";
         let found = format!("{} more announcements than octets, at the end of the stream", urgent.count);
-        findings.at(requirement!("SDP-9.5.3-4"), unit, range.clone(), "one OOB_PEND for each Out-Of-Band octet", found);
+        findings.note().at(requirement!("SDP-9.5.3-4"), unit, range.clone(), expected, found);
     }
     if view.mid() != Mid::DATA || flags & FLAG_OOB_PRES == 0 {
         return;

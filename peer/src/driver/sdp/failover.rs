@@ -114,6 +114,8 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
         }
     };
     let ends = Ends { local: tcp.local_addr()?, peer: tcp.peer_addr()?, connected: port.is_some() };
+    let settings = shared.lock().settings;
+    settings.dress(&tcp)?;
     let stream = device.stream_of(tcp, opener)?;
     {
         let mut engine = shared.lock();

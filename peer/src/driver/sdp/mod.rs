@@ -21,7 +21,7 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 pub use relay::{End, Relayed, Side, relay};
@@ -46,6 +46,9 @@ pub struct SdpSettings {
     pub receive: usize,
     /// Receives that are posted ahead, at least 1; with `receive` they make SO_RCVBUF. Default 4.
     pub receives: usize,
+    /// A connection on which nothing comes is asked by TCP's own keep-alive whether the peer is still there, first after this time, at
+    /// least 1 s (SO_KEEPALIVE; section 14.3). Default none: it is not asked.
+    pub keep_alive: Option<Duration>,
 }
 
 impl Default for SdpSettings {
@@ -56,6 +59,17 @@ impl Default for SdpSettings {
             send_buffer: 1 << 20,
             receive: 1 << 16,
             receives: 4,
+            keep_alive: None,
+        }
+    }
+}
+
+impl SdpSettings {
+    /// Turns TCP's keep-alive on, where it is wanted.
+    fn dress(&self, tcp: &TcpStream) -> io::Result<()> {
+        match self.keep_alive {
+            Some(idle) => SockRef::from(tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
+            None => Ok(()),
         }
     }
 }
@@ -117,6 +131,7 @@ impl SdpStream {
     pub async fn over(device: &Device, tcp: TcpStream, settings: SdpSettings) -> Result<Self, SdpError> {
         // Its port has to be had again when the peer moves (section 13.1.1).
         SockRef::from(&tcp).set_reuse_address(true)?;
+        settings.dress(&tcp)?;
         SdpStream::start(device, device.stream_of(tcp, Opener::Here)?, Role::Connecting, settings).await
     }
 }
@@ -202,6 +217,7 @@ impl Incoming {
     /// # Errors
     /// See [`SdpError`].
     pub async fn start(self) -> Result<SdpStream, SdpError> {
+        self.settings.dress(&self.tcp)?;
         let stream = self.device.stream_of(self.tcp, Opener::Peer)?;
         SdpStream::start(&self.device, stream, Role::Accepting, self.settings).await
     }
