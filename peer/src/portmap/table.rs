@@ -47,11 +47,18 @@ pub enum TableError {
     /// A port that may be used for ever never comes back.
     #[error("ports that are made for each Request cannot be kept for ever (PmTime 255)")]
     Forever,
+    /// Less than a second, in which neither a lost PMAck nor a lost SYN is sent again (section 7.3.1.4; RFC 6298 section 2).
+    #[error(
+        "PmTime 1 to 3 is less than the second that a PMAck and a SYN may take when one is lost; take 0, or 4 and more"
+    )]
+    Short,
     /// More than the table holds.
     #[error("more than {MOST} mappings")]
     Full,
 }
 
+/// Units of 250 ms that an answer may be kept at least, if at all.
+const LEAST_TIME: u8 = 4;
 /// Mappings that a table holds.
 pub(super) const MOST: usize = 65_536;
 
@@ -107,6 +114,9 @@ impl Table {
         }
         if matches!(mapping.target, Target::Made { .. }) && mapping.pm_time.cache() == Cache::Forever {
             return Err(TableError::Forever);
+        }
+        if (1..LEAST_TIME).contains(&mapping.pm_time.0) {
+            return Err(TableError::Short);
         }
         if self.entries.len() >= MOST && !self.entries.contains_key(&mapping.service) {
             return Err(TableError::Full);

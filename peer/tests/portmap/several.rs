@@ -82,6 +82,12 @@ fn mappings_that_make_no_sense_are_refused() {
     assert_eq!(refused(fixed("10.0.0.1:1", &["10.0.0.1:0"], 0)), TableError::NoPort);
     assert_eq!(refused(fixed("10.0.0.1:1", &[], 0)), TableError::NoPort);
     assert_eq!(refused(fixed("10.0.0.1:1", &["[::1]:1"], 0)), TableError::Families);
+    proves([(requirement!("PM-7.3.1.4-10"), &|| {
+        for time in 1..=3 {
+            assert_eq!(refused(fixed("10.0.0.1:1", &["10.0.0.1:2"], time)), TableError::Short);
+        }
+        assert_eq!(Table::default().insert(fixed("10.0.0.1:1", &["10.0.0.1:2"], 4)), Ok(()));
+    })]);
     let mut forever = made("10.0.0.1:1");
     forever.pm_time = weft_core::wire::portmap::PmTime(255);
     assert_eq!(refused(forever), TableError::Forever);
