@@ -15,9 +15,13 @@ const WINDOW: u16 = 0xffff;
 const PORTS: [u16; 2] = [50_000, 7174];
 const ADDRESSES: [[u8; 4]; 2] = [Ipv4Addr::new(192, 0, 2, 1).octets(), Ipv4Addr::new(192, 0, 2, 2).octets()];
 
-/// Frames of a connection that end 0 opened.
+/// Frames of a connection that end 0 opened, and of those that replace it.
 pub(crate) struct Capture {
     frames: Vec<Vec<u8>>,
+    /// Who opened each connection.
+    openers: Vec<usize>,
+    /// The ports of the last one.
+    ports: [u16; 2],
     next: [u32; 2],
     /// How each end closed: F for FIN, R for a reset.
     pub(crate) ends: [String; 2],
@@ -38,12 +42,33 @@ const ACK: Flags = Flags { syn: false, ack: true, fin: false, rst: false };
 impl Capture {
     /// The handshake is done.
     pub(crate) fn connected(mss: u16) -> Self {
-        let mut capture =
-            Capture { frames: Vec::new(), next: [0x1000_0000, 0x5000_0000], ends: Default::default(), mss };
-        capture.frame(0, Flags { syn: true, ..Flags::default() }, &[]);
-        capture.frame(1, Flags { syn: true, ..ACK }, &[]);
-        capture.frame(0, ACK, &[]);
+        let mut capture = Capture {
+            frames: Vec::new(),
+            openers: Vec::new(),
+            ports: PORTS,
+            next: [0x1000_0000, 0x5000_0000],
+            ends: Default::default(),
+            mss,
+        };
+        capture.open(0);
         capture
+    }
+
+    /// Another connection takes its place: `opener` opens it, to this port of the other end.
+    pub(crate) fn reconnected(&mut self, opener: usize, port: u16) {
+        // The port of the one that connected is the same again; of the one that listened it is not (C30).
+        let from = if self.ports[opener] == PORTS[0] { PORTS[0] } else { PORTS[0] + 1 };
+        self.ports[opener] = from;
+        self.ports[1 - opener] = port;
+        self.next = self.next.map(|next| next.wrapping_add(0x0100_0000));
+        self.open(opener);
+    }
+
+    fn open(&mut self, opener: usize) {
+        self.openers.push(opener);
+        self.frame(opener, Flags { syn: true, ..Flags::default() }, &[]);
+        self.frame(1 - opener, Flags { syn: true, ..ACK }, &[]);
+        self.frame(opener, ACK, &[]);
     }
 
     /// End `from` sent these octets at once.
@@ -66,7 +91,7 @@ impl Capture {
 
     fn frame(&mut self, from: usize, flags: Flags, payload: &[u8]) {
         let to = 1 - from;
-        let mut tcp = TcpHeader::new(PORTS[from], PORTS[to], self.next[from], WINDOW);
+        let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], self.next[from], WINDOW);
         (tcp.syn, tcp.ack, tcp.fin, tcp.rst) = (flags.syn, flags.ack, flags.fin, flags.rst);
         tcp.psh = !payload.is_empty();
         tcp.acknowledgment_number = if flags.ack { self.next[to] } else { 0 };
@@ -95,7 +120,7 @@ impl Capture {
         pcapng((1..).map(|number| number * GAP).zip(self.frames.iter().map(Vec::as_slice)))
     }
 
-    /// What the monitor finds in it.
+    /// What the monitor finds in it; its directions are the ends.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let (mut dissector, mut found) = (Dissector::default(), Findings(Vec::new()));
         for (number, octets) in (1..).zip(&self.frames) {
@@ -104,6 +129,10 @@ impl Capture {
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);
+        for finding in &mut found.0 {
+            let opener = finding.stream.and_then(|stream| self.openers.get(stream as usize));
+            finding.direction ^= u8::from(opener == Some(&1));
+        }
         found.0
     }
 }

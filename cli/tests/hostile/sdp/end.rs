@@ -74,6 +74,8 @@ pub(crate) struct End {
     pd: PdId,
     cq: CqHandle,
     qp: QpHandle,
+    /// ORD and IRD.
+    depths: (u32, u32),
     llp: Option<LlpHandle>,
     streaming: VecDeque<Put>,
     /// All that was ever sent: one that deviates may send it again.
@@ -89,6 +91,8 @@ pub(crate) struct End {
     ended: bool,
     done: bool,
     pub(crate) events: Vec<Event>,
+    /// TCP rests; where this end is to connect to, if it is.
+    pub(crate) rests: Option<Option<u16>>,
     /// What the user has got.
     pub(crate) got: Vec<u8>,
     sent: u64,
@@ -102,9 +106,7 @@ impl End {
         let pd = rnic.allocate_pd().unwrap();
         let cq = rnic.create_cq(8192, None).unwrap().0;
         let depths = (settings.ord.into(), settings.ird.into());
-        let init =
-            QpInit { max_sq_wrs: 4096, max_rq_wrs: 1024, ord: depths.0, ird: depths.1, ..QpInit::new(pd, cq, cq) };
-        let (qp, _, _) = rnic.create_qp(init, None).unwrap();
+        let qp = queue_pair(&mut rnic, pd, cq, depths);
         let machine = Connection::deviating(now, role, settings, deviations.clone());
         let mut end = End {
             machine,
@@ -112,6 +114,7 @@ impl End {
             pd,
             cq,
             qp,
+            depths,
             llp: None,
             streaming: VecDeque::new(),
             sends: HashMap::new(),
@@ -124,12 +127,30 @@ impl End {
             ended: false,
             done: false,
             events: Vec::new(),
+            rests: None,
             got: Vec::new(),
             sent: 0,
             said: Vec::new(),
         };
         end.run(now);
         end
+    }
+
+    /// TCP has ended behind a suspension.
+    pub(crate) fn has_come_to_rest(&self) -> bool {
+        self.rests.is_some() && self.ended && self.machine.is_suspended()
+    }
+
+    /// Another TCP connection, another Queue Pair.
+    pub(crate) fn reconnect(&mut self, now: Instant) {
+        self.rests = None;
+        let _ = self.rnic.destroy_qp(self.qp);
+        self.cq = self.rnic.create_cq(8192, None).unwrap().0;
+        self.qp = queue_pair(&mut self.rnic, self.pd, self.cq, self.depths);
+        (self.llp, self.in_queue) = (None, 0);
+        (self.closing, self.ended, self.done) = (false, false, false);
+        self.machine.reconnected(now);
+        self.run(now);
     }
 
     /// The user sends; what it sends is lost where that is over.
@@ -216,7 +237,9 @@ impl End {
         } else if ok {
             self.said.push((0, 0));
             let buffer = PrivateBuffer(u32::try_from(completion.wr_id & !RECEIVE).unwrap());
-            let octets = self.private[&buffer].octets(&self.rnic, 0, completion.octets as usize).to_vec();
+            // Behind a suspension there is none.
+            let Some(area) = self.private.get(&buffer) else { return true };
+            let octets = area.octets(&self.rnic, 0, completion.octets as usize).to_vec();
             self.machine.handle_message(now, buffer, &octets, Arrival { invalidated: completion.invalidated });
         } else {
             self.machine.handle_disconnected(now);
@@ -312,6 +335,9 @@ impl End {
             self.got.extend_from_slice(area.octets(&self.rnic, 0, usize::try_from(octets).unwrap()));
             area.free(&mut self.rnic);
         }
+        if let Event::Suspended { reconnect } = event {
+            self.rests = Some(reconnect);
+        }
         self.events.push(event);
     }
 
@@ -366,6 +392,11 @@ impl End {
             }
         }
     }
+}
+
+fn queue_pair(rnic: &mut Rnic, pd: PdId, cq: CqHandle, (ord, ird): (u32, u32)) -> QpHandle {
+    let init = QpInit { max_sq_wrs: 4096, max_rq_wrs: 1024, ord, ird, ..QpInit::new(pd, cq, cq) };
+    rnic.create_qp(init, None).unwrap().0
 }
 
 /// Octets of a send; of those that it has.

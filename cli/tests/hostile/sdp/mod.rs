@@ -1,6 +1,6 @@
 //! SDP's twins against each other and the monitor: each deviation is caught, correct ends are not blamed.
 //!
-//! It is looked for in every scene, at both ends: first a finding that names its requirement; then a refusal that does. One whose first
+//! It is looked for in every scene, at both ends: first a finding that names its requirement, in both field orders; then a refusal that does. One whose first
 //! requirement does not show on the wire by itself may also be caught by what both users see and which messages are sent.
 
 mod clean;
@@ -16,6 +16,8 @@ use std::rc::Rc;
 
 use weft_core::error::Layer;
 use weft_core::requirement::Severity;
+use weft_core::wire::sdp::FieldOrder;
+use weft_peer::sdp::Event;
 use weft_peer::{Deviation, Deviations, hostile};
 
 use crate::portmap::is_on_the_wire;
@@ -51,7 +53,7 @@ const PROVOKED_BY: &[(&str, &str)] = &[
 ];
 
 /// Runs in which only the provoking end deviates, by its deviation, the scene and that end.
-type Rights = RefCell<HashMap<(Option<&'static str>, Scene, usize), Rc<Run>>>;
+type Rights = RefCell<HashMap<(Option<&'static str>, Scene, usize, FieldOrder), Rc<Run>>>;
 
 fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<String>) -> Result<By, String> {
     let (own, none) = (Deviations::from(deviation), Deviations::NONE);
@@ -60,17 +62,30 @@ fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<Strin
     for by in std::iter::once(None).chain(provoked) {
         let other = Deviations::from_names(by).unwrap();
         for (scene, end) in Scene::ALL.iter().flat_map(|scene| [(*scene, 0), (*scene, 1)]) {
-            let right = || Rc::new(scene.run(ends(end, &none, &other)));
-            let right = Rc::clone(rights.borrow_mut().entry((by, scene, by.map_or(0, |_| end))).or_insert_with(right));
-            let run = scene.run(ends(end, &own, &other));
+            let right = |order| {
+                let right = || Rc::new(scene.run(order, ends(end, &none, &other)));
+                let key = (by, scene, by.map_or(0, |_| end), order);
+                Rc::clone(rights.borrow_mut().entry(key).or_insert_with(right))
+            };
             // Advice is a note.
-            let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
-            if found.difference(&before).any(|id| deviation.breaks.contains(id)) {
+            let names = |run: &Run, right: &Run| {
+                let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
+                found.difference(&before).any(|id| deviation.breaks.contains(id))
+            };
+            let (run, order) = (scene.run(FieldOrder::Figure, ends(end, &own, &other)), FieldOrder::Mirrored);
+            let right = (right(FieldOrder::Figure), || right(order));
+            if names(&run, &right.0) {
+                let mirrored = || names(&scene.run(order, ends(end, &own, &other)), &right.1());
+                if !mirrored() {
+                    return Err(format!("{}: nothing names it in the mirrored order", deviation.name));
+                }
+                let right = right.0;
                 let errors = |run: &Run, end| run.found(end, Severity::Error);
                 let errors = [0, 1].map(|end| errors(&run, end).difference(&errors(&right, end)).copied().collect());
                 unasked.extend(errors_beside(deviation, end, &errors, by.is_none()));
                 return Ok(By::Monitor);
             }
+            let right = right.0;
             refused |= run.refuses[1 - end] != right.refuses[1 - end]
                 && run.refuses[1 - end].is_some_and(|id| deviation.breaks.contains(&id));
             seen |= !is_on_the_wire(deviation.breaks[0]) && run.outcome != right.outcome;
@@ -88,4 +103,26 @@ fn each_deviation_of_sdp_is_caught() {
     let rights = Rights::default();
     let of_sdp = hostile::all().filter(|deviation| deviation.layer == Layer::Sdp);
     all_are_caught(of_sdp, |deviation, unasked| catch(deviation, &rights, unasked));
+}
+
+/// Correct ends come through each scene whole, and the socket really is another connection's where it is to be.
+#[test]
+fn scenes_are_what_they_are_called() {
+    let none = Deviations::NONE;
+    for scene in Scene::ALL {
+        let net = scene.play(FieldOrder::Figure, [&none, &none]);
+        let times = match scene {
+            Scene::Suspended | Scene::SuspendedReading | Scene::SuspendedRead | Scene::SuspendsCrossing => 2,
+            _ => 0,
+        };
+        for end in &net.ends {
+            let suspended = end.events.iter().filter(|event| matches!(event, Event::Suspended { .. })).count();
+            let resumed = end.events.iter().filter(|event| matches!(event, Event::Resumed(_))).count();
+            assert_eq!((suspended, resumed), (times, times), "{scene:?}: {:?}", end.events);
+        }
+        let blamed: Vec<_> = net.capture.findings().into_iter().filter(|it| it.severity >= Severity::Warning).collect();
+        let blamed: Vec<_> =
+            blamed.iter().map(|it| format!("{} of {}: {}", it.requirement, it.direction, it.found)).collect();
+        assert!(*scene == Scene::Natural || blamed.is_empty(), "{scene:?}: {blamed:#?}");
+    }
 }

@@ -59,10 +59,32 @@ impl Net {
     pub(crate) fn settle(&mut self) {
         self.load();
         for _ in 0..5000 {
-            if !(self.deliver(0) | self.deliver(1)) {
+            if !(self.deliver(0) | self.deliver(1) || self.reconnect()) {
                 return;
             }
         }
+    }
+
+    /// Where an end listens that suspends the connection.
+    pub(crate) fn port(end: usize) -> u16 {
+        7000 + end as u16
+    }
+
+    /// Both ends rest: another TCP connection, where the one that is to connect does so, and to where the other listens.
+    fn reconnect(&mut self) -> bool {
+        let opener = self.ends.iter().position(|end| matches!(end.rests, Some(Some(_))));
+        let Some(opener) = opener.filter(|_| self.ends.iter().all(End::has_come_to_rest)) else { return false };
+        let port = Net::port(1 - opener);
+        if self.ends[opener].rests != Some(Some(port)) {
+            return false;
+        }
+        self.wires = Default::default();
+        self.capture.reconnected(opener, port);
+        for end in &mut self.ends {
+            end.reconnect(self.now);
+        }
+        self.load();
+        true
     }
 
     /// A user sends so many octets.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
-use weft_core::wire::sdp::Mode;
+use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_dissector::Finding;
 use weft_peer::Deviations;
 use weft_peer::sdp::{Event, Half, Policy, Profile, Settings, SrcAvailAnswer};
@@ -57,6 +57,11 @@ pub(crate) enum Scene {
     Aborted,
     /// Hello and Request come together.
     Natural,
+    /// The socket is duplicated: at rest, while the one that asks for it reads, while the other one does, and by both at once.
+    Suspended,
+    SuspendedReading,
+    SuspendedRead,
+    SuspendsCrossing,
 }
 
 /// What was to be seen.
@@ -103,9 +108,13 @@ impl Scene {
         Scene::HalfClosed,
         Scene::Aborted,
         Scene::Natural,
+        Scene::Suspended,
+        Scene::SuspendedReading,
+        Scene::SuspendedRead,
+        Scene::SuspendsCrossing,
     ];
 
-    fn settings(self) -> Settings {
+    fn settings(self, order: FieldOrder) -> Settings {
         let answer = match self {
             Scene::CombinedBySendSm | Scene::PipelinedBySendSm => SrcAvailAnswer::SendSm,
             Scene::CombinedInParts => SrcAvailAnswer::ReadThenSendSm,
@@ -129,14 +138,15 @@ impl Scene {
             max_recv_size: 3000,
             des_rem_rcv_sz: SIZE,
             max_adverts: if self == Scene::MaxAdverts { 2 } else { 16 },
+            order,
             policy,
             ..Settings::default()
         }
     }
 
     /// Plays it: the Connecting and the Accepting Peer with these deviations.
-    pub(crate) fn play(self, deviations: [&Deviations; 2]) -> Net {
-        let mut net = Net::new([self.settings(); 2], deviations);
+    pub(crate) fn play(self, order: FieldOrder, deviations: [&Deviations; 2]) -> Net {
+        let mut net = Net::new([self.settings(order); 2], deviations);
         net.settle();
         // HelloAck's credit comes back.
         net.wait(40);
@@ -148,6 +158,18 @@ impl Scene {
             net.ends.iter_mut().for_each(|end| end.machine.resize(2000));
             net.load();
             net.settle();
+            net.send(0, 300);
+            net.send(1, 300);
+            net.read(0);
+            net.read(1);
+        }
+        if self == Scene::SuspendsCrossing {
+            for end in 0..2 {
+                let _ = net.ends[end].machine.suspend(Net::port(end));
+            }
+            net.load();
+            net.settle();
+            net.wait(200);
             net.send(0, 300);
             net.send(1, 300);
             net.read(0);
@@ -317,7 +339,27 @@ impl Scene {
                     net.read(to);
                 }
             }
-            Scene::HalfClosed | Scene::Aborted | Scene::ResizesCrossing => {
+            Scene::Suspended | Scene::SuspendedReading | Scene::SuspendedRead => {
+                if self == Scene::Suspended {
+                    // Nobody reads this before the connection is another one.
+                    net.send(to, 2000);
+                } else {
+                    let (source, reader) = if self == Scene::SuspendedRead { (from, to) } else { (to, from) };
+                    net.send(source, 2000);
+                    net.ends[reader].receive(3000, false);
+                    net.load();
+                }
+                let _ = net.ends[from].machine.suspend(Net::port(from));
+                net.load();
+                net.settle();
+                net.wait(200);
+                net.read(from);
+                net.send(from, 2000);
+                net.send(to, 300);
+                net.read(to);
+                net.read(from);
+            }
+            Scene::HalfClosed | Scene::Aborted | Scene::ResizesCrossing | Scene::SuspendsCrossing => {
                 net.send(from, 300);
                 net.read(to);
             }
@@ -325,8 +367,8 @@ impl Scene {
     }
 
     /// Plays it, and looks at it.
-    pub(crate) fn run(self, deviations: [&Deviations; 2]) -> Run {
-        Run::of(&self.play(deviations))
+    pub(crate) fn run(self, order: FieldOrder, deviations: [&Deviations; 2]) -> Run {
+        Run::of(&self.play(order, deviations))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
 
+use super::said::VERSION;
 use crate::hostile::sdp::SdpArrived;
 use crate::sdp::Violation;
 
 /// Where fields of Hello and HelloAck stand.
-const VERSION: usize = 19;
 const MAX_ADVERTS: usize = 17;
 const IRD: usize = 29;
 const ORD: usize = 31;

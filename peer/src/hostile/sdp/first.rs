@@ -8,7 +8,6 @@ use crate::hostile::sdp::SdpOut;
 /// Where the fields stand that both have.
 const MAX_ADVERTS: usize = 16;
 const RSVD: usize = 18;
-const VERSION: usize = 19;
 /// Those of a Hello.
 const DES_REM_RCV_SZ: usize = 20;
 const LOCAL_RCV_SZ: usize = 24;
@@ -52,13 +51,13 @@ deviations! {
         ["SDP-6.2.2.6-2", "SDP-8.1.1-25"] "LocORD of a HelloAck is 0.";
     "sdp.hello-ack-long" [SdpOut(|out| ack(out, |said| said.resize(32)))]
         ["SDP-6.2.2-1", "SDP-6.2.2-4", "SDP-6.1.1-3", "SDP-6.1.1-1"] "A HelloAck has four more octets, which Len counts.";
-    "sdp.hello-ack-majv-2" [SdpOut(|out| ack(out, |said| said.octet(VERSION, |octet| *octet = 0x22)))]
+    "sdp.hello-ack-majv-2" [SdpOut(|out| ack(out, |said| said.version(2, 2)))]
         ["SDP-6.2.2.1-1", "SDP-6.2.2.1-2", "SDP-6.2.2.2-1"] "MajV and MinV of a HelloAck are 2.";
     "sdp.hello-ack-max-adverts-0" [SdpOut(|out| ack(out, |said| said.half(MAX_ADVERTS, 0)))]
         ["SDP-6.2.2.3-1"] "MaxAdverts of a HelloAck is 0.";
     "sdp.hello-ack-mid" [SdpOut(|out| ack(out, |said| said.octet(3, |mid| *mid = Mid::HELLO.0)))]
         ["SDP-6.2.2-3", "SDP-6.2-1", "SDP-6.1.1-3"] "A HelloAck has the MID of a Hello.";
-    "sdp.hello-ack-minv-0" [SdpOut(|out| ack(out, |said| said.octet(VERSION, |octet| *octet = 0x01)))]
+    "sdp.hello-ack-minv-0" [SdpOut(|out| ack(out, |said| said.version(0, 1)))]
         ["SDP-6.2.2.2-1"] "MinV of a HelloAck is 0.";
     "sdp.hello-ack-mirrored" [SdpOut(|out| ack(out, |said| said.word(MAX_ADVERTS, mirrored)))]
         ["SDP-6.2.2-2", "SDP-6.2.2.1-1"] "The extended header of a HelloAck is in the other field order than its BSDH.";
@@ -91,13 +90,13 @@ deviations! {
         ["SDP-6.2.1.5-1"] "LocalRcvSz of a Hello is more than 2^31.";
     "sdp.hello-long" [SdpOut(|out| hello(out, |said| said.resize(36)))]
         ["SDP-6.2.1-1", "SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2"] "A Hello has four more octets, which Len counts.";
-    "sdp.hello-majv-2" [SdpOut(|out| hello(out, |said| said.octet(VERSION, |octet| *octet = 0x22)))]
+    "sdp.hello-majv-2" [SdpOut(|out| hello(out, |said| said.version(2, 2)))]
         ["SDP-6.2.1.1-1", "SDP-6.2.1.1-2", "SDP-6.2.1.2-1"] "MajV and MinV of a Hello are 2.";
     "sdp.hello-max-adverts-0" [SdpOut(|out| hello(out, |said| said.half(MAX_ADVERTS, 0)))]
         ["SDP-6.2.1.3-1"] "MaxAdverts of a Hello is 0.";
     "sdp.hello-mid" [SdpOut(|out| hello(out, |said| said.octet(3, |mid| *mid = Mid::DATA.0)))]
         ["SDP-6.2.1-3", "SDP-6.2-1", "SDP-6.1.1-2"] "A Hello has the MID of Data.";
-    "sdp.hello-minv-0" [SdpOut(|out| hello(out, |said| said.octet(VERSION, |octet| *octet = 0x01)))]
+    "sdp.hello-minv-0" [SdpOut(|out| hello(out, |said| said.version(0, 1)))]
         ["SDP-6.2.1.2-1"] "MinV of a Hello is 0.";
     "sdp.hello-mirrored" [SdpOut(|out| hello(out, |said| said.word(MAX_ADVERTS, mirrored)))]
         ["SDP-6.2.1-2", "SDP-6.2.1.1-1"] "The extended header of a Hello is in the other field order than its BSDH.";

@@ -1,5 +1,5 @@
 //! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck, `header`, `extension`, `carrier` for
-//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place), what is made of messages
+//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place, `suspend` for socket duplication), what is made of messages
 //! that arrive (`arrival`), and what the machine does and leaves out (`conduct`).
 //!
 //! [`said`] has what the hooks work on.
@@ -12,6 +12,7 @@ mod first;
 mod header;
 mod said;
 mod sequence;
+mod suspend;
 
 pub(crate) use conduct::SdpConduct;
 pub(super) use said::is_counted;
@@ -19,6 +20,15 @@ pub(crate) use said::{SdpArrived, SdpOut, SdpTwin};
 
 /// The deviations of all these subjects.
 pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {
-    let tables = [arrival::ALL, carrier::ALL, conduct::ALL, extension::ALL, first::ALL, header::ALL, sequence::ALL];
+    let tables = [
+        arrival::ALL,
+        carrier::ALL,
+        conduct::ALL,
+        extension::ALL,
+        first::ALL,
+        header::ALL,
+        sequence::ALL,
+        suspend::ALL,
+    ];
     tables.into_iter().flatten()
 }

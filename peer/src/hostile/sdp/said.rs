@@ -10,6 +10,9 @@ use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawHeader, RawModeChange};
 use crate::hostile::Deviations;
 use crate::sdp::{Output, Piece, Violation};
 
+/// MinV and MajV of a Hello and a HelloAck.
+pub(super) const VERSION: usize = 19;
+
 /// The hostile side of one connection.
 #[derive(Debug)]
 pub(crate) struct SdpTwin {
@@ -39,6 +42,8 @@ pub(crate) struct SdpKept {
     pub(super) count: u32,
     /// STags that the peer advertised.
     pub(super) stags: Vec<u32>,
+    /// Octets that went out in a message.
+    pub(super) piece: Option<Piece>,
     /// The header of the message that went out last.
     head: Vec<u8>,
 }
@@ -169,6 +174,15 @@ impl Said<'_> {
         if let Some(octet) = self.head.get_mut(place.start) {
             change(octet);
         }
+    }
+
+    /// Puts MinV and MajV, whose halves of the octet the mirrored order exchanges, into that of a Hello or HelloAck.
+    pub(super) fn version(&mut self, minv: u8, majv: u8) {
+        let version = match self.order {
+            FieldOrder::Figure => minv << 4 | majv,
+            FieldOrder::Mirrored => majv << 4 | minv,
+        };
+        self.octet(VERSION, |octet| *octet = version);
     }
 
     /// Puts 16 bits at this place.

@@ -1,0 +1,121 @@
+//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): the two messages, what is done behind them, and
+//! the connection that takes the place of the one before.
+
+use weft_core::wire::sdp::Mid;
+
+use crate::hostile::sdp::SdpOut;
+use crate::sdp::{Event, OpId, Output};
+use crate::verbs::RemoteAddress;
+
+/// SuspCH.
+const CONSTANT1: usize = 16;
+const PORT: usize = 20;
+const CONSTANT2: usize = 22;
+/// SuspCH with port 7000.
+const SUSP_CH: [u8; 8] = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];
+/// Four octets of nobody's.
+const PAYLOAD: [u8; 4] = [0x5a; 4];
+
+/// Says more behind each message of this MID.
+fn behind(out: &mut SdpOut<'_>, mid: Mid, more: &[(Mid, &[u8])]) {
+    out.follow(mid, |_| true, more);
+}
+
+/// Sends the octets that went out last once more, to an STag that is nobody's, behind the first message of this MID.
+fn write_behind(out: &mut SdpOut<'_>, mid: Mid) {
+    if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
+        out.kept.piece = Some(*piece);
+    }
+    if out.mid() == Some(mid)
+        && let Some(data) = out.kept.piece
+        && out.once()
+    {
+        let remote = RemoteAddress { stag: 0x5511, tagged_offset: 0 };
+        out.out.push(Output::Write { op: OpId(u64::MAX >> 2), data, remote });
+    }
+}
+
+fn is_reconnection(out: &SdpOut<'_>) -> bool {
+    matches!(out.out.first(), Some(Output::Event(Event::Suspended { reconnect: Some(_) })))
+}
+
+deviations! {
+    "sdp.susp-comm-not-repeated" [SdpOut(|out| {
+        // A SuspComm that crossed another one is void, and has to come again.
+        if out.mid() == Some(Mid::SUSP_COMM) && !out.once() {
+            out.lose(Mid::SUSP_COMM);
+        }
+    })] ["SDP-13.1.2-3"] "A SuspComm that crossed the peer's does not come again.";
+    "sdp.data-behind-susp-comm" [SdpOut(|out| behind(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
+        ["SDP-13.1.1-8", "SDP-13.1-2"] "Payload is sent behind a SuspComm.";
+    "sdp.data-behind-susp-comm-ack" [SdpOut(|out| behind(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
+        ["SDP-13.1.1-12", "SDP-6.5.2-2"] "Payload is sent behind a SuspCommAck.";
+    "sdp.ignores-susp-comm" [SdpArrived(|arrived| if arrived.is(Mid::SUSP_COMM) {
+        arrived.ignore();
+    })] ["SDP-13.1-1", "SDP-13.1.1-11", "SDP-13.1.2-2"] "A SuspComm is ignored.";
+    "sdp.reconnects-elsewhere" [SdpOut(|out| if let Some(Output::Event(Event::Suspended { reconnect: Some(port) })) = out.out.first_mut() {
+        *port ^= 0x100;
+    })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "The Remote Peer connects to another port than that of the SuspComm.";
+    "sdp.reconnects-with-mseq" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) && !out.once() {
+        out.of(&[Mid::HELLO], |said| said.word(8, |mseq| mseq + 7));
+    } else if matches!(out.out.first(), Some(Output::Event(Event::Suspended { .. }))) {
+        out.kept.count = 1;
+    })] ["SDP-13.1.1-19", "SDP-6.2.1-7"] "The Hello of the connection that takes the place of another goes on counting MSeq.";
+    "sdp.stays-away" [SdpOut(|out| if is_reconnection(out) {
+        out.out.clear();
+    })] ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "The Remote Peer does not connect again.";
+    "sdp.susp-comm-ack-behind-own" [SdpOut(|out| behind(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
+        ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "The Accepting Peer sends a SuspCommAck behind its own SuspComm.";
+    "sdp.susp-comm-ack-early" [
+        SdpArrived(|arrived| arrived.kept.count = u32::from(arrived.kept.count == 1 || arrived.is(Mid::SUSP_COMM))),
+        SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.kept.count == 1 {
+            out.kept.count = 2;
+            let ack = out.say(Mid::SUSP_COMM_ACK, &[]);
+            out.out.insert(0, ack);
+        } else if out.kept.count == 2 {
+            out.lose(Mid::SUSP_COMM_ACK);
+        }),
+    ] ["SDP-13.1.1-10", "SDP-13-2", "SDP-13.1.1-12", "SDP-6.5.2-2"] "A SuspCommAck is sent before the RdmaRdCompl of a read.";
+    "sdp.susp-comm-ack-left-out" [SdpOut(|out| out.lose(Mid::SUSP_COMM_ACK))]
+        ["SDP-13.1.1-11", "SDP-13.1-1"] "A SuspComm gets no SuspCommAck.";
+    "sdp.susp-comm-ack-long" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |said| said.resize(20)))]
+        ["SDP-6.5.2-1", "SDP-6.1.1-16", "SDP-6.1.1-1"] "Four octets stand behind the header of a SuspCommAck.";
+    "sdp.susp-comm-ack-lost-in-reset" [SdpOut(|out| if out.mid() == Some(Mid::SUSP_COMM_ACK) {
+        out.out = vec![Output::Disconnect { abortive: true }];
+    })] ["SDP-13.1.1-14", "SDP-13.1.1-15", "SDP-13.1.1-11"] "TCP is reset before the SuspCommAck is out.";
+    "sdp.susp-comm-ack-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |said| *said.solicited = false))]
+        ["SDP-14.2-3"] "A SuspCommAck has no Solicited Event.";
+    "sdp.susp-comm-constant1" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.word(CONSTANT1, |_| 1)))]
+        ["SDP-6.5.1.2-1"] "Constant1 of a SuspComm is 1.";
+    "sdp.susp-comm-constant2" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.half(CONSTANT2, 2)))]
+        ["SDP-6.5.1.3-1"] "Constant2 of a SuspComm is 2.";
+    "sdp.susp-comm-cut" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.resize(20)))]
+        ["SDP-6.5.1-1", "SDP-6.1.1-15", "SDP-6.1.1-1"] "A SuspComm has no port.";
+    "sdp.susp-comm-early" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Read { .. })) && out.once() {
+        let early = out.say(Mid::SUSP_COMM, &SUSP_CH);
+        out.out.push(early);
+    })] ["SDP-13.1.1-5", "SDP-13-2", "SDP-13.1-2"] "A SuspComm is sent while a read is under way.";
+    "sdp.susp-comm-fields-exchanged" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| {
+        let port = said.half_at(PORT);
+        said.half(PORT, 1);
+        said.half(CONSTANT2, port);
+    }))] ["SDP-6.5.1-2", "SDP-6.5.1.3-1"] "The port of a SuspComm stands behind Constant2.";
+    "sdp.susp-comm-port-0" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| said.half(PORT, 0)))]
+        ["SDP-13.1.1-6", "SDP-13.1-2"] "The port of a SuspComm is 0.";
+    "sdp.susp-comm-unsolicited" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |said| *said.solicited = false))]
+        ["SDP-14.2-2"] "A SuspComm has no Solicited Event.";
+    "sdp.trusts-advertisement-of-before" [
+        SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
+        SdpOut(|out| match out.out.first_mut() {
+            Some(Output::Event(Event::Resumed(_))) => out.kept.count = 1,
+            Some(Output::Read { remote, .. }) if out.kept.count == 1 => {
+                remote.stag = out.kept.stags.first().copied().unwrap_or(remote.stag);
+            }
+            _ => {}
+        }),
+    ] ["SDP-13-3", "SDP-6.3.2.3-2", "SDP-9.2-1"] "A read names an STag that was advertised on the connection before.";
+    "sdp.write-behind-susp-comm" [SdpOut(|out| write_behind(out, Mid::SUSP_COMM))]
+        ["SDP-13.1.1-9", "SDP-13.1-2"] "A write follows a SuspComm.";
+    "sdp.write-behind-susp-comm-ack" [SdpOut(|out| write_behind(out, Mid::SUSP_COMM_ACK))]
+        ["SDP-13.1.1-13", "SDP-6.5.2-2"] "A write follows a SuspCommAck.";
+}
