@@ -38,6 +38,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use tokio::net::UdpSocket;
+use weft_core::wire::portmap::UDP_PORT;
 
 use super::tape::{Direction, Tape, What};
 use super::tcp::{TcpLink, TcpTester};
@@ -118,9 +120,89 @@ impl Link {
             Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect().await.map(TesterConnection::from_virtual)?,
         };
-        let what = What::Connected { tester: connection.tester, target: connection.target };
-        connection.record(Direction::ToTarget, what);
+        self.record(&connection);
         Ok(connection)
+    }
+
+    /// As [`connect`](Self::connect), to another address of the target: one that its port mapper gave.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn connect_to(&mut self, address: SocketAddr) -> Result<TesterConnection, LinkError> {
+        let connection = match self {
+            Link::Tcp(link) => link.connect_to(address).await.map(TesterConnection::from_tcp)?,
+            Link::Virtual(link) => link.connect_to(address).await.map(TesterConnection::from_virtual)?,
+        };
+        self.record(&connection);
+        Ok(connection)
+    }
+
+    fn record(&self, connection: &TesterConnection) {
+        let what = What::Connected { tester: connection.tester, target: connection.target };
+        let target_opens = matches!(self, Link::Virtual(link) if link.target_opens);
+        connection.record(if target_opens { Direction::FromTarget } else { Direction::ToTarget }, what);
+    }
+
+    /// A socket of the tester's for datagrams to the target's port mapper, of one family.
+    ///
+    /// # Errors
+    /// The target has no port mapper of that family, or there is no such socket.
+    pub async fn datagrams(&mut self, v6: bool) -> Result<DatagramSocket, LinkError> {
+        match self {
+            Link::Tcp(link) => link.datagrams(v6).await,
+            Link::Virtual(link) => {
+                Ok(DatagramSocket::in_process(link.datagram_address(v6), VirtualLink::mapper(v6, false)))
+            }
+        }
+    }
+
+    /// Sends a datagram to the port mapper.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn send_datagram(&mut self, socket: &DatagramSocket, octets: &[u8]) -> Result<(), LinkError> {
+        let sent = Bytes::copy_from_slice(octets);
+        let what = What::Datagram { tester: socket.tester, target: socket.named(socket.target), octets: sent };
+        self.tape().record(self.now(), 0, Direction::ToTarget, what);
+        match (&mut *self, &socket.udp) {
+            (Link::Virtual(link), _) => link.send_datagram(socket.tester, octets),
+            (Link::Tcp(_), Some(udp)) => {
+                let failed = |source| LinkError::Io { doing: "sending a datagram", source };
+                udp.send_to(octets, socket.target).await.map_err(failed)?;
+            }
+            (Link::Tcp(_), None) => {}
+        }
+        Ok(())
+    }
+
+    /// Waits for a datagram to this socket, until `deadline` at most; gives who sent it, too.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn receive_datagram(
+        &mut self,
+        socket: &DatagramSocket,
+        deadline: Instant,
+    ) -> Result<Option<(SocketAddr, Bytes)>, LinkError> {
+        let received = match (&mut *self, &socket.udp) {
+            (Link::Virtual(link), _) => link.receive_datagram(socket.tester, deadline).await,
+            (Link::Tcp(link), Some(udp)) => link.receive_datagram(udp, deadline).await?,
+            (Link::Tcp(_), None) => None,
+        };
+        if let Some((from, octets)) = &received {
+            let what = What::Datagram { tester: socket.tester, target: socket.named(*from), octets: octets.clone() };
+            self.tape().record(self.now(), 0, Direction::FromTarget, what);
+        }
+        Ok(received)
+    }
+
+    /// The address that the tester's next connection to `target` comes from, where it is known beforehand.
+    #[must_use]
+    pub fn next_address(&self) -> Option<SocketAddr> {
+        match self {
+            Link::Tcp(_) => None,
+            Link::Virtual(link) => Some(link.next_address()),
+        }
     }
 
     /// The time on this link's clock.
@@ -162,6 +244,32 @@ impl Link {
     #[must_use]
     pub fn is_virtual(&self) -> bool {
         matches!(self, Link::Virtual(_))
+    }
+}
+
+/// A socket of the tester's for datagrams.
+#[derive(Debug)]
+pub struct DatagramSocket {
+    /// Its own address.
+    pub tester: SocketAddr,
+    /// The target's port mapper.
+    pub target: SocketAddr,
+    udp: Option<UdpSocket>,
+}
+
+impl DatagramSocket {
+    fn in_process(tester: SocketAddr, target: SocketAddr) -> Self {
+        DatagramSocket { tester, target, udp: None }
+    }
+
+    pub(super) fn real(tester: SocketAddr, target: SocketAddr, udp: UdpSocket) -> Self {
+        DatagramSocket { tester, target, udp: Some(udp) }
+    }
+
+    /// Whatever port the port mapper has, the record names that of the specification, by which readers know it.
+    fn named(&self, address: SocketAddr) -> SocketAddr {
+        let port = if address == self.target { UDP_PORT } else { address.port() };
+        SocketAddr::new(address.ip(), port)
     }
 }
 

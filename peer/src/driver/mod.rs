@@ -22,10 +22,11 @@ mod stream;
 mod tape;
 mod tcp;
 mod virtual_link;
+mod virtual_mapper;
 
 pub use device::Device;
 pub use initiate::initiate;
-pub use link::{Link, LinkError, Received, TesterConnection};
+pub use link::{DatagramSocket, Link, LinkError, Received, TesterConnection};
 pub use tape::{Direction, Tape, TapeEvent, What};
 pub use tcp::TcpLink;
 pub use virtual_link::VirtualLink;

@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::link::{LinkError, Received};
+use super::link::{DatagramSocket, LinkError, Received};
 use super::tape::Tape;
 use crate::time::Instant;
 
@@ -42,6 +42,8 @@ pub struct TcpLink {
     clock: Clock,
     tape: Tape,
     connections: u32,
+    /// Of the target's port mapper.
+    mappers: Vec<SocketAddr>,
 }
 
 impl TcpLink {
@@ -55,6 +57,7 @@ impl TcpLink {
             clock: Clock::start(),
             tape: Tape::default(),
             connections: 0,
+            mappers: Vec::new(),
         }
     }
 
@@ -72,8 +75,50 @@ impl TcpLink {
         self
     }
 
+    /// Where the target's port mapper is, for each family that it has one of.
+    #[must_use]
+    pub fn with_mappers(mut self, mappers: Vec<SocketAddr>) -> Self {
+        self.mappers = mappers;
+        self
+    }
+
+    pub(super) async fn datagrams(&self, v6: bool) -> Result<DatagramSocket, LinkError> {
+        let failed = |source| LinkError::Io { doing: "opening a socket for datagrams", source };
+        let found = self.mappers.iter().find(|mapper| mapper.is_ipv6() == v6);
+        let target = *found.ok_or_else(|| failed(io::Error::other("the target has no port mapper of that family")))?;
+        let any: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        // By the way there, the system picks the address.
+        let way = UdpSocket::bind((any, 0)).await.map_err(failed)?;
+        way.connect(target).await.map_err(failed)?;
+        let own = way.local_addr().map_err(failed)?.ip();
+        let udp = UdpSocket::bind((own, 0)).await.map_err(failed)?;
+        Ok(DatagramSocket::real(udp.local_addr().map_err(failed)?, target, udp))
+    }
+
+    pub(super) async fn receive_datagram(
+        &self,
+        udp: &UdpSocket,
+        deadline: Instant,
+    ) -> Result<Option<(SocketAddr, Bytes)>, LinkError> {
+        let mut buffer = [0; 2048];
+        loop {
+            match timeout_at(self.clock.to_tokio(deadline), udp.recv_from(&mut buffer)).await {
+                Err(_) => return Ok(None),
+                Ok(Ok((len, from))) => {
+                    return Ok(Some((from, Bytes::copy_from_slice(buffer.get(..len).unwrap_or_default()))));
+                }
+                // What an ICMP message brings says nothing about the next datagram.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Ok(Err(source)) => return Err(LinkError::Io { doing: "receiving a datagram", source }),
+            }
+        }
+    }
+
     pub(super) async fn connect(&mut self) -> Result<TcpTester, LinkError> {
-        let address = self.target;
+        self.connect_to(self.target).await
+    }
+
+    pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<TcpTester, LinkError> {
         let failed = |source| LinkError::Connect { address, source };
         let stream = timeout(self.connect_timeout, TcpStream::connect(address))
             .await

@@ -8,21 +8,25 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use weft_core::wire::portmap::UDP_PORT;
 
 use super::link::{LinkError, Received};
 use super::tape::Tape;
+use super::virtual_mapper::VirtualMapper;
 use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, Mangling, next_transmit};
-use crate::service::{Echo, RpingServer, Served, Service, WithService};
+use crate::portmap::{Server, ServerSettings, Table};
+use crate::service::{Echo, RpingServer, SdpServer, Served, Service, WithService};
 use crate::time::Instant;
 use crate::verbs::RnicError;
+use crate::workload::WorkloadError;
 
-/// Makes the machine of a new connection, with its user.
-type Factory = Box<dyn FnMut(Instant) -> Box<dyn Served> + Send + Sync>;
+/// Makes the machine of a new connection, with its user; `None` where it cannot.
+type Factory = Box<dyn FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync>;
 
 /// A target in process.
 pub struct VirtualLink {
@@ -31,6 +35,10 @@ pub struct VirtualLink {
     factory: Factory,
     mangling: Option<Mangling>,
     connections: u32,
+    /// It is the target that opens connections, when the tester asks for one.
+    pub(super) target_opens: bool,
+    /// The tester's sockets for datagrams.
+    sockets: u16,
 }
 
 impl VirtualLink {
@@ -38,6 +46,13 @@ impl VirtualLink {
     pub const LATENCY: Duration = Duration::from_micros(20);
     /// The address that stands for the target.
     pub const TARGET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7174);
+    /// Where the target's port mapper is; another port of it when it strays.
+    #[must_use]
+    pub fn mapper(v6: bool, aside: bool) -> SocketAddr {
+        let ip: IpAddr = if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into() } else { Self::TARGET.ip() };
+        SocketAddr::new(ip, if aside { 40_404 } else { UDP_PORT })
+    }
+
     /// Most connections that are open at a time.
     pub const MAX_CONNECTIONS: usize = 1024;
     /// Octets on the way to an end that does not read, before the other is held back, as TCP's window would.
@@ -49,13 +64,21 @@ impl VirtualLink {
     pub fn new(mut factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
         Self::serving(move |now| {
             let (connection, service) = factory(now);
-            Box::new(WithService { connection, service })
+            Some(Box::new(WithService { connection, service }))
         })
     }
 
-    fn serving(factory: impl FnMut(Instant) -> Box<dyn Served> + Send + Sync + 'static) -> Self {
-        let world = Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new() }));
-        VirtualLink { world, tape: Tape::default(), factory: Box::new(factory), mangling: None, connections: 0 }
+    fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
+        let world = Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new(), mapper: None }));
+        VirtualLink {
+            world,
+            tape: Tape::default(),
+            factory: Box::new(factory),
+            mangling: None,
+            connections: 0,
+            target_opens: false,
+            sockets: 0,
+        }
     }
 
     /// The same, and what the target sends is mangled.
@@ -77,7 +100,90 @@ impl VirtualLink {
     /// There is no such RNIC.
     pub fn rping(settings: Settings) -> Result<Self, RnicError> {
         let server = RpingServer::new(settings)?;
-        Ok(Self::serving(move |now| Box::new(server.accept(now))))
+        Ok(Self::serving(move |now| Some(Box::new(server.accept(now)))))
+    }
+
+    /// An SDP socket for each connection; with the role of a Connecting Peer, it is the target that opens them.
+    ///
+    /// # Errors
+    /// There is no RNIC for one.
+    pub fn sdp(server: SdpServer) -> Result<Self, WorkloadError> {
+        drop(server.start(Instant::ORIGIN)?);
+        let target_opens = server.role == crate::sdp::Role::Connecting;
+        let link = Self::serving(move |now| {
+            let end = server.start(now).ok()?;
+            Some(Box::new(end))
+        });
+        Ok(VirtualLink { target_opens, ..link })
+    }
+
+    /// A PM Server, too, at the target's addresses and UDP port 3935.
+    #[must_use]
+    pub fn with_mapper(self, settings: ServerSettings, table: Table) -> Self {
+        lock(&self.world).mapper = Some(VirtualMapper::new(Server::new(settings, table)));
+        self
+    }
+
+    /// Connects to another address of the target: one that its port mapper gave.
+    pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<VirtualTester, LinkError> {
+        let from = tester_address(self.connections);
+        let given = {
+            let mut world = lock(&self.world);
+            let now = world.now;
+            world.mapper.as_mut().and_then(|mapper| mapper.connected(now, from, address))
+        };
+        if address != Self::TARGET && given.is_none() {
+            return Err(LinkError::Connect { address, source: io::ErrorKind::ConnectionRefused.into() });
+        }
+        self.connect().await
+    }
+
+    /// The address that the tester's next connection comes from.
+    pub(super) fn next_address(&self) -> SocketAddr {
+        tester_address(self.connections)
+    }
+
+    /// The address of a new socket for datagrams.
+    pub(super) fn datagram_address(&mut self, v6: bool) -> SocketAddr {
+        self.sockets = self.sockets.wrapping_add(1);
+        let ip: IpAddr = match v6 {
+            true => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).into(),
+            false => Ipv4Addr::new(192, 0, 2, 2).into(),
+        };
+        SocketAddr::new(ip, FIRST_SOCKET.saturating_add(self.sockets))
+    }
+
+    /// A datagram of the tester's, to the port mapper of that family.
+    pub(super) fn send_datagram(&mut self, from: SocketAddr, octets: &[u8]) {
+        let mut world = lock(&self.world);
+        let arrival = world.now + Self::LATENCY;
+        if let Some(mapper) = &mut world.mapper {
+            mapper.to_target.push_back((arrival, from, octets.to_vec()));
+        }
+    }
+
+    /// The next datagram for a socket of the tester's, and who sent it.
+    pub(super) async fn receive_datagram(&self, to: SocketAddr, deadline: Instant) -> Option<(SocketAddr, Bytes)> {
+        tokio::task::yield_now().await;
+        let mut world = lock(&self.world);
+        loop {
+            let due = world.mapper.as_ref().and_then(|mapper| mapper.due(to));
+            let happens = world.machines.values().filter_map(Machine::next).chain(world.mapper_next()).min();
+            match (due, happens) {
+                (Some(at), next) if at <= deadline && next.is_none_or(|next| at < next) => {
+                    world.now = world.now.max(at);
+                    return world.mapper.as_mut().and_then(|mapper| mapper.take(to));
+                }
+                (_, Some(next)) if next <= deadline => {
+                    world.now = world.now.max(next);
+                    world.happen();
+                }
+                _ => {
+                    world.now = world.now.max(deadline);
+                    return None;
+                }
+            }
+        }
     }
 
     pub(super) async fn connect(&mut self) -> Result<VirtualTester, LinkError> {
@@ -91,7 +197,10 @@ impl VirtualLink {
         }
         let arrival = world.now + Self::LATENCY;
         world.run_until(arrival, None);
-        let served = (self.factory)(arrival);
+        let Some(served) = (self.factory)(arrival) else {
+            let source = io::Error::other("the target has no memory for a connection");
+            return Err(LinkError::Connect { address: Self::TARGET, source });
+        };
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
         world.machines.insert(number, Machine::new(served, mangler));
         world.serve(number);
@@ -131,9 +240,7 @@ pub(super) struct VirtualTester {
 
 impl VirtualTester {
     pub(super) fn address(&self) -> SocketAddr {
-        // Dynamic ports (RFC 6335), one a connection; they come round after 16,384.
-        let port = 49_152 + u16::try_from(self.number % 16_384).unwrap_or(0);
-        SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), port)
+        tester_address(self.number)
     }
 
     /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.
@@ -207,6 +314,15 @@ impl fmt::Debug for VirtualTester {
     }
 }
 
+/// The port below those of the tester's sockets for datagrams.
+const FIRST_SOCKET: u16 = 33_332;
+
+fn tester_address(number: u32) -> SocketAddr {
+    // Dynamic ports (RFC 6335), one a connection; they come round after 16,384.
+    let port = 49_152 + u16::try_from(number % 16_384).unwrap_or(0);
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), port)
+}
+
 fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     // A service that panicked did so between two happenings; the world is whole.
     world.lock().unwrap_or_else(PoisonError::into_inner)
@@ -216,6 +332,7 @@ fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
 struct World {
     now: Instant,
     machines: BTreeMap<u32, Machine>,
+    mapper: Option<VirtualMapper>,
 }
 
 /// One connection: the target's machine, and what is on the way both ways.
@@ -327,7 +444,7 @@ impl World {
     fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
         loop {
             let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
-            let machines = self.machines.values().filter_map(Machine::next).min();
+            let machines = self.machines.values().filter_map(Machine::next).chain(self.mapper_next()).min();
             // A happening at the target comes first when both are due at the same time: it may not change what the tester gets.
             let next = match (here, machines) {
                 (Some(here), machines) if machines.is_none_or(|at| here < at) => {
@@ -352,8 +469,15 @@ impl World {
         }
     }
 
+    fn mapper_next(&self) -> Option<Instant> {
+        self.mapper.as_ref().and_then(VirtualMapper::next)
+    }
+
     fn happen(&mut self) {
         let now = self.now;
+        if let Some(mapper) = &mut self.mapper {
+            mapper.handle(now);
+        }
         for machine in self.machines.values_mut() {
             if machine.next().is_some_and(|at| at <= now) {
                 machine.handle(now);

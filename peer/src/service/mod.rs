@@ -2,16 +2,18 @@
 //!
 //! A [`Service`] gets each event of one connection and answers with commands. The same service runs over TCP and over the
 //! virtual link. [`Echo`] is the builtin responder's, [`Exchange`] the builtin initiator's. [`RpingServer`] is `rping -s`, on Queue
-//! Pairs in place of connections.
+//! Pairs in place of connections, and [`SdpServer`] an SDP socket.
 
 mod echo;
 mod exchange;
 mod rping;
+mod sdp;
 mod served;
 
 pub use echo::Echo;
 pub use exchange::{Exchange, Outcome};
 pub use rping::RpingServer;
+pub use sdp::{SdpServer, SdpUser};
 pub(crate) use served::{Served, WithService};
 
 use crate::connection::{Connection, Event};

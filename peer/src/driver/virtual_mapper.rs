@@ -1,0 +1,67 @@
+//! A PM Server in process, for the virtual link: datagrams on their way to it and back.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use super::virtual_link::VirtualLink;
+use crate::portmap::Server;
+use crate::time::Instant;
+
+/// Datagrams on their way to the tester at most; more are lost.
+const MOST: usize = 1 << 16;
+
+/// The server and what is on the way.
+pub(super) struct VirtualMapper {
+    server: Server,
+    /// When it arrives, who sent it, its octets.
+    pub(super) to_target: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
+    /// When it arrives, where to, who sent it, its octets.
+    to_tester: VecDeque<(Instant, SocketAddr, SocketAddr, Bytes)>,
+}
+
+impl VirtualMapper {
+    pub(super) fn new(server: Server) -> Self {
+        VirtualMapper { server, to_target: VecDeque::new(), to_tester: VecDeque::new() }
+    }
+
+    /// When something happens at the server next.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.to_target.front().map(|(at, ..)| *at).into_iter().chain(self.server.deadline()).min()
+    }
+
+    /// Lets all happen that is due at `now`.
+    pub(super) fn handle(&mut self, now: Instant) {
+        while let Some((_, from, octets)) = self.to_target.pop_front_if(|(at, ..)| *at <= now) {
+            self.server.handle_datagram(now, from, &octets);
+            while let Some(datagram) = self.server.poll_datagram() {
+                let source = VirtualLink::mapper(from.is_ipv6(), datagram.aside);
+                if self.to_tester.len() < MOST {
+                    let octets = Bytes::from(datagram.octets);
+                    self.to_tester.push_back((now + VirtualLink::LATENCY, datagram.to, source, octets));
+                }
+            }
+        }
+        if self.server.deadline().is_some_and(|deadline| deadline <= now) {
+            self.server.handle_timeout(now);
+        }
+        while self.server.poll_event().is_some() {}
+    }
+
+    /// A TCP connection arrives: for which service was its address given?
+    pub(super) fn connected(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) -> Option<SocketAddr> {
+        self.server.handle_connection(now, from, to)
+    }
+
+    /// When the next datagram for this socket arrives.
+    pub(super) fn due(&self, to: SocketAddr) -> Option<Instant> {
+        self.to_tester.iter().find(|(_, other, ..)| *other == to).map(|(at, ..)| *at)
+    }
+
+    /// The next datagram for this socket, and who sent it.
+    pub(super) fn take(&mut self, to: SocketAddr) -> Option<(SocketAddr, Bytes)> {
+        let index = self.to_tester.iter().position(|(_, other, ..)| *other == to)?;
+        self.to_tester.remove(index).map(|(_, _, from, octets)| (from, octets))
+    }
+}

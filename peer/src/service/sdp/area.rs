@@ -1,0 +1,75 @@
+//! Memory of the RNIC that one side of a connection names: at an odd virtual address beyond 32 bits, so that no part of one is spared.
+
+use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
+use crate::verbs::{Rnic, Sge};
+use crate::workload::WorkloadError;
+
+/// Octets of a buffer in front of what is named.
+const SHIFT: usize = 3;
+/// Where each area begins.
+pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
+const PAGE: u32 = 4096;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Area {
+    buffer: Buffer,
+    stag: Stag,
+    pub(super) len: usize,
+}
+
+impl Area {
+    pub(super) fn new(rnic: &mut Rnic, pd: PdId, len: usize, access: Access) -> Result<Self, WorkloadError> {
+        let buffer = rnic.allocate_buffer(len + SHIFT)?;
+        match register(rnic, pd, buffer, access) {
+            Ok(stag) => Ok(Area { buffer, stag, len }),
+            Err(error) => {
+                rnic.free_buffer(buffer)?;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn stag(&self) -> u32 {
+        self.stag.to_bits()
+    }
+
+    pub(super) fn part(&self, at: u64, length: u32) -> Sge {
+        Sge { stag: self.stag(), tagged_offset: VA + at, length }
+    }
+
+    /// Octets `from..from + len`, as far as there are any.
+    pub(super) fn octets(&self, rnic: &Rnic, from: usize, len: usize) -> Vec<u8> {
+        let from = SHIFT.saturating_add(from);
+        let octets =
+            rnic.buffer(self.buffer).ok().and_then(|all| all.get(from..from.saturating_add(len).min(all.len())));
+        octets.unwrap_or_default().to_vec()
+    }
+
+    pub(super) fn put(&self, rnic: &mut Rnic, at: usize, octets: &[u8]) {
+        let from = SHIFT.saturating_add(at);
+        let all = rnic.buffer_mut(self.buffer).ok();
+        if let Some(into) = all.and_then(|all| all.get_mut(from..from.saturating_add(octets.len()))) {
+            into.copy_from_slice(octets);
+        }
+    }
+
+    /// The peer's STag of it ends; this side goes on with another one.
+    pub(super) fn withdraw(&mut self, rnic: &mut Rnic, pd: PdId, access: Access) -> Result<(), WorkloadError> {
+        rnic.deallocate_stag(self.stag.index)?;
+        self.stag = register(rnic, pd, self.buffer, access)?;
+        Ok(())
+    }
+
+    pub(super) fn free(self, rnic: &mut Rnic) {
+        // The peer may have invalidated it.
+        let _ = rnic.deallocate_stag(self.stag.index);
+        let _ = rnic.free_buffer(self.buffer);
+    }
+}
+
+fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access) -> Result<Stag, WorkloadError> {
+    let list = PhysicalBufferList::of(buffer, SHIFT as u64, (buffer.len() - SHIFT) as u64, PAGE);
+    let base = ToBase::VaBased(VA);
+    let registration = Registration { pd, key: StagKey(0x11), list, base, remote: access.is_remote(), access };
+    Ok(rnic.register(&registration)?.stag)
+}

@@ -1,0 +1,208 @@
+//! Who uses an SDP socket: what it posts, and what it does with what comes.
+//!
+//! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N` and `urgent N` send so many octets;
+//! `read N N..` posts receives, whose octets are thrown away, and no command is read before all of them have ended; `mode out|in
+//! buffered|combined|pipelined`; `resize N`; `cancel-sends`, `cancel-receives`; `shut`, `abort`; `answer read|send-sm|both`,
+//! `threshold N`, `payload N`, `max-read N`, `hints` change the policy; `wait N` lets so many milliseconds pass before the next.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::Mode;
+
+use crate::sdp::{Connection, Half, SrcAvailAnswer};
+use crate::time::Instant;
+
+/// Octets of each receive of an echo, a sink and a source.
+const RECEIVE: u64 = 4000;
+/// Receives of theirs that are posted.
+const RECEIVES: usize = 2;
+/// Octets of a receive for commands: too few to be advertised.
+const COMMAND: u64 = 64;
+/// What a source sends.
+const SOURCE: [usize; 3] = [300, 3000, 2500];
+/// Most octets of one send or receive of a command.
+const MOST: u64 = 1 << 20;
+/// Most octets of commands that wait.
+const MOST_TEXT: usize = 4096;
+
+/// What runs on an SDP socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SdpUser {
+    /// Sends back what it gets, Out-Of-Band octets as such.
+    Echo,
+    /// Reads, and sends nothing.
+    Sink,
+    /// Sends a few thousand octets when the connection is there, and reads.
+    Source,
+    /// Does what it is told by text that it reads.
+    Drive,
+}
+
+/// What a user wants of the end that has the memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wish {
+    Send { octets: Vec<u8>, urgent: bool },
+    Receive(u64),
+    Nothing,
+}
+
+/// A user with what it has in mind.
+#[derive(Debug)]
+pub(super) struct Mind {
+    user: SdpUser,
+    text: Vec<u8>,
+    wishes: VecDeque<Wish>,
+    /// Receives that have not ended, and those of them that a command asked for.
+    receives: usize,
+    asked: usize,
+    commands: VecDeque<String>,
+    /// The next command waits until then.
+    pub(super) wait: Option<Instant>,
+    ended: bool,
+}
+
+impl Mind {
+    pub(super) fn new(user: SdpUser) -> Self {
+        let (wishes, commands) = (VecDeque::new(), VecDeque::new());
+        Mind { user, text: Vec::new(), wishes, receives: 0, asked: 0, commands, wait: None, ended: false }
+    }
+
+    /// The connection is there.
+    pub(super) fn opened(&mut self) {
+        if self.user == SdpUser::Source {
+            self.wishes.extend(SOURCE.map(|len| Wish::Send { octets: pattern(len), urgent: false }));
+        }
+        self.post();
+    }
+
+    /// A receive ended.
+    pub(super) fn received(&mut self, octets: Vec<u8>, urgent: bool, more: bool) {
+        self.receives = self.receives.saturating_sub(1);
+        let asked = self.asked > 0;
+        self.asked = self.asked.saturating_sub(1);
+        match self.user {
+            SdpUser::Echo if !octets.is_empty() => self.wishes.push_back(Wish::Send { octets, urgent }),
+            SdpUser::Drive if !asked && self.text.len() < MOST_TEXT => self.read(&octets),
+            _ => {}
+        }
+        if !more && !self.ended {
+            self.ended = true;
+            // Behind what is still to be sent.
+            self.wishes.push_back(Wish::Nothing);
+        }
+        if more {
+            self.post();
+        }
+    }
+
+    fn read(&mut self, octets: &[u8]) {
+        self.text.extend_from_slice(octets);
+        while let Some(end) = self.text.iter().position(|octet| matches!(octet, b'\n' | b';')) {
+            let line: Vec<u8> = self.text.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line[..end]).trim().to_owned();
+            let ends_line = self.text.is_empty();
+            if !line.is_empty() {
+                self.commands.push_back(line);
+            }
+            if ends_line {
+                break;
+            }
+        }
+    }
+
+    /// Posts what this user always has posted.
+    fn post(&mut self) {
+        let idle = self.receives == 0 && self.commands.is_empty() && self.wait.is_none();
+        match self.user {
+            SdpUser::Drive if idle => self.want_receive(COMMAND),
+            SdpUser::Drive => {}
+            _ => (self.receives..RECEIVES).for_each(|_| self.want_receive(RECEIVE)),
+        }
+    }
+
+    fn want_receive(&mut self, len: u64) {
+        self.receives += 1;
+        self.wishes.push_back(Wish::Receive(len));
+    }
+
+    /// What it wants next of the end; commands to the machine are given at once.
+    pub(super) fn next(&mut self, now: Instant, machine: &mut Connection) -> Option<Wish> {
+        loop {
+            if let Some(wish) = self.wishes.pop_front() {
+                if wish == Wish::Nothing {
+                    machine.shut_down();
+                    continue;
+                }
+                return Some(wish);
+            }
+            if self.wait.is_some_and(|until| until > now) {
+                return None;
+            }
+            let waited = self.wait.take().is_some();
+            match self.commands.pop_front() {
+                Some(command) => self.obey(now, &command, machine),
+                None if waited => {}
+                None => return None,
+            }
+            if !self.ended {
+                self.post();
+            }
+        }
+    }
+
+    /// Does what a command says; one that means nothing is passed over.
+    fn obey(&mut self, now: Instant, command: &str, machine: &mut Connection) {
+        let mut words = command.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let numbers = || command.split_whitespace().skip(1).filter_map(|word| word.parse::<u64>().ok());
+        let number = numbers().next().unwrap_or(0).min(MOST);
+        let size = || u32::try_from(number).unwrap_or(u32::MAX);
+        match name {
+            "send" | "urgent" => {
+                let octets = pattern(usize::try_from(number).unwrap_or(0));
+                self.wishes.push_back(Wish::Send { octets, urgent: name == "urgent" });
+            }
+            "read" => {
+                for len in numbers() {
+                    self.asked += 1;
+                    self.want_receive(len.clamp(1, MOST));
+                }
+            }
+            "mode" => {
+                let half = if words.next() == Some("in") { Half::In } else { Half::Out };
+                let mode = match words.next() {
+                    Some("buffered") => Mode::Buffered,
+                    Some("pipelined") => Mode::Pipelined,
+                    _ => Mode::Combined,
+                };
+                // A Mode that cannot be asked for now is not.
+                let _ = machine.set_mode(half, mode);
+            }
+            "resize" => machine.resize(size()),
+            "cancel-sends" => machine.cancel_sends(),
+            "cancel-receives" => machine.cancel_receives(),
+            "shut" => machine.shut_down(),
+            "abort" => machine.abort(now),
+            "answer" => {
+                machine.policy_mut().answer = match words.next() {
+                    Some("send-sm") => SrcAvailAnswer::SendSm,
+                    Some("both") => SrcAvailAnswer::ReadThenSendSm,
+                    _ => SrcAvailAnswer::Read,
+                };
+            }
+            "threshold" => machine.policy_mut().source_threshold = number,
+            "payload" => machine.policy_mut().src_avail_payload = size(),
+            "max-read" => machine.policy_mut().max_read = size().max(1),
+            "hints" => machine.policy_mut().wants_pipelined = true,
+            "follow" => machine.policy_mut().follows_hints = true,
+            "wait" => self.wait = Some(now + Duration::from_millis(number)),
+            _ => {}
+        }
+    }
+}
+
+/// Octets of which no short run is like another.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|n| u8::try_from((n ^ n >> 8) & 0xff).unwrap_or(0)).collect()
+}
