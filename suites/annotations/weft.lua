@@ -94,6 +94,302 @@
 ---@field msn? integer
 ---@field mo? integer
 
+---@class weft.fields.portmap_message
+---@field type? string
+---@field cp_ip? string
+---@field ap_ip? string
+---@field version? integer
+---@field ipv? integer
+---@field pm_time? integer
+---@field reserved? integer
+---@field ap_port? integer
+---@field cp_port? integer
+---@field handle? integer
+
+---@class weft.fields.sdp_hello
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field max_adverts? integer
+---@field rsvd? integer
+---@field minv? integer
+---@field majv? integer
+---@field des_rem_rcv_sz? integer
+---@field local_rcv_sz? integer
+---@field loc_ird? integer
+---@field loc_ord? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_hello_ack
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field max_adverts? integer
+---@field rsvd? integer
+---@field minv? integer
+---@field majv? integer
+---@field act_rcv_sz? integer
+---@field loc_ird? integer
+---@field loc_ord? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_dis_conn
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_abort_conn
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_send_sm
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_rdma_wr_compl
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field length? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_rdma_rd_compl
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field length? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_mode_change
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field rsvd? integer
+---@field mode? integer
+---@field s? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_src_avail_cancel
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_sink_avail_cancel
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_sink_cancel_ack
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_ch_rcv_buf
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field des_sz? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_ch_rcv_buf_ack
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field act_sz? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_susp_comm
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field constant1? integer
+---@field port? integer
+---@field constant2? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_susp_comm_ack
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_sink_avail
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field length? integer
+---@field stag? integer
+---@field va? integer
+---@field non_discards? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_src_avail
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field length? integer
+---@field stag? integer
+---@field va? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
+---@class weft.fields.sdp_data
+---@field mid? integer
+---@field oob_pres? boolean
+---@field oob_pend? boolean
+---@field req_pipe? boolean
+---@field flags? integer
+---@field bufs? integer
+---@field len? integer
+---@field mseq? integer
+---@field mseq_ack? integer
+---@field payload? string
+---@field behind? string
+---@field order? string
+
 ---@class weft.fields.good_exchange
 ---@field shows? string|string[]
 
@@ -169,6 +465,127 @@
 ---@field after_terminate? boolean
 ---@field graceful? boolean
 
+---@class weft.fields.sdp
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field hello? weft.Message
+---@field profile? string
+
+---@class weft.fields.accept_sdp
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field hello_ack? weft.Message
+---@field hold? number
+
+---@class weft.fields.carrier
+---@field solicited? boolean
+---@field invalidate? integer
+---@field opcode? integer
+---@field msn? integer
+
+---@class weft.fields.sdp_expect
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field past? string[]
+---@field updates? boolean
+---@field fields? table
+
+---@class weft.fields.expect_read
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.expect_write
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field length? integer
+
+---@class weft.fields.expect_response
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.expect_taken
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.expect_open
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.read
+---@field sink_stag? integer
+---@field length? integer
+---@field stag? integer
+---@field va? integer
+
+---@class weft.fields.write
+---@field stag? integer
+---@field va? integer
+---@field payload? string
+
+---@class weft.fields.serve
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field va? integer
+---@field from? integer
+
+---@class weft.fields.sdp_quiet
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field past? string[]
+
+---@class weft.fields.sdp_end
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field past? string[]
+---@field graceful? boolean
+
+---@class weft.fields.books
+---@field bufs? integer
+---@field updates? boolean
+
+---@class weft.fields.mapper
+---@field v6? boolean
+
+---@class weft.fields.mapper_expect
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field type? string
+---@field pm_time? integer
+---@field ap_port? integer
+---@field cp_port? integer
+---@field handle? integer
+---@field from_there? boolean
+
+---@class weft.fields.mapper_quiet
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
 ---@class weft.Reply
 ---@field octets string
 ---@field flags integer
@@ -214,6 +631,63 @@
 ---@field stag integer?
 ---@field to integer?
 ---@field length integer?
+
+---@class weft.SdpMessage
+---@field name string
+---@field mid integer
+---@field bufs integer
+---@field flags integer
+---@field oob_pres boolean
+---@field oob_pend boolean
+---@field req_pipe boolean
+---@field len integer
+---@field mseq integer
+---@field mseq_ack integer
+---@field opcode integer
+---@field invalidates integer
+---@field payload string
+---@field octets string
+---@field max_adverts integer?
+---@field majv integer?
+---@field minv integer?
+---@field des_rem_rcv_sz integer?
+---@field local_rcv_sz integer?
+---@field act_rcv_sz integer?
+---@field loc_ird integer?
+---@field loc_ord integer?
+---@field length integer?
+---@field stag integer?
+---@field va integer?
+---@field non_discards integer?
+---@field mode integer?
+---@field act_sz integer?
+
+---@class weft.ReadRequest
+---@field sink_stag integer
+---@field sink_to integer
+---@field length integer
+---@field src_stag integer
+---@field src_to integer
+
+---@class weft.Write
+---@field stag integer
+---@field va integer
+---@field payload string
+
+---@class weft.PortMapperMessage
+---@field octets string
+---@field length integer
+---@field from string
+---@field type string?
+---@field version integer?
+---@field ipv integer?
+---@field pm_time integer?
+---@field reserved integer?
+---@field ap_port integer?
+---@field cp_port integer?
+---@field handle integer?
+---@field cp_ip string?
+---@field ap_ip string?
 
 ---@class weft.Message
 ---@operator concat(weft.Message|string): weft.Message
@@ -287,6 +761,129 @@ function Connection:close() end
 ---Resets the connection.
 function Connection:reset() end
 
+---@class weft.Sdp
+local Sdp = {}
+
+---Sends an SDP message in a Send; its counters are filled in where it leaves them open.
+---@param message weft.Message|string
+---@param options? weft.fields.carrier
+function Sdp:send(message, options) end
+
+---The message with its counters filled in, to be changed before it is sent.
+---@param message weft.Message|string
+---@return weft.Message
+function Sdp:fill(message) end
+
+---The target's next message is of this kind; updates may come before.
+---@param name string|string[]
+---@param options? weft.fields.sdp_expect
+---@return weft.SdpMessage
+function Sdp:expect(name, options) end
+
+---The target sends an RDMA Read Request.
+---@param options? weft.fields.expect_read
+---@return weft.ReadRequest
+function Sdp:expect_read(options) end
+
+---Sends the Read Response.
+---@param read weft.ReadRequest
+---@param octets string
+function Sdp:answer_read(read, octets) end
+
+---The target sends RDMA Writes of so many octets.
+---@param options? weft.fields.expect_write
+---@return weft.Write
+function Sdp:expect_write(options) end
+
+---Sends an RDMA Read Request.
+---@param options? weft.fields.read
+function Sdp:read(options) end
+
+---The target answers a Read Request.
+---@param options? weft.fields.expect_response
+---@return string
+function Sdp:expect_response(options) end
+
+---Sends an RDMA Write.
+---@param options? weft.fields.write
+function Sdp:write(options) end
+
+---The target sends nothing but updates and keeps the connection.
+---@param options? weft.fields.sdp_quiet
+---@return weft.SdpMessage[]
+function Sdp:expect_quiet(options) end
+
+---Takes so many octets as the target offers them: payload, and what SrcAvails name by RDMA Read.
+---@param octets integer
+---@param options? weft.fields.sdp_quiet
+---@return string
+function Sdp:collect(octets, options) end
+
+---Answers the target's Reads of octets that were advertised, until all are read.
+---@param octets string
+---@param options? weft.fields.serve
+function Sdp:serve(octets, options) end
+
+---DisConn from both sides, and the end of TCP.
+---@param options? weft.fields.sdp_quiet
+function Sdp:close(options) end
+
+---The target reads what was advertised ("read"), or refuses to ("send_sm").
+---@param options? weft.fields.expect_taken
+---@return string
+function Sdp:expect_taken(options) end
+
+---The connection does not end, whatever comes.
+---@param options? weft.fields.expect_open
+function Sdp:expect_open(options) end
+
+---The target ends the connection; AbortConn or a Terminate may come before.
+---@param options? weft.fields.sdp_end
+---@return weft.SdpMessage[]
+function Sdp:expect_end(options) end
+
+---What the next message has for counters; `bufs` is told from now on, `updates` go out by themselves.
+---@param options? weft.fields.books
+---@return { mseq: integer, mseq_ack: integer, bufs: integer }
+function Sdp:books(options) end
+
+---The TCP connection below.
+---@return weft.Connection
+function Sdp:connection() end
+
+---@class weft.Mapper
+local Mapper = {}
+
+---The PMReq that is right; `service` may be "mapped", "unmapped" or "made".
+---@param options? weft.fields.portmap_message
+---@return weft.Message
+function Mapper:request(options) end
+
+---The PMAck to a PMAccept.
+---@param answer weft.PortMapperMessage
+---@param options? weft.fields.portmap_message
+---@return weft.Message
+function Mapper:ack(answer, options) end
+
+---Sends a datagram.
+---@param message weft.Message|string
+function Mapper:send(message) end
+
+---A message of these fields comes next.
+---@param options? weft.fields.mapper_expect
+---@return weft.PortMapperMessage
+function Mapper:expect(options) end
+
+---No datagram comes.
+---@param options? weft.fields.mapper_quiet
+function Mapper:expect_quiet(options) end
+
+---A TCP connection to the address that a PMAccept gave.
+---@param answer weft.PortMapperMessage
+---@param options? weft.fields.mapper_quiet
+---@return weft.Connection
+function Mapper:connect(answer, options) end
+
 ---@class weft.Tester
 local Tester = {}
 
@@ -325,6 +922,26 @@ function Tester:check(holds, options) end
 ---The target does not do what the case is about, and may: the case ends.
 ---@param why string
 function Tester:unimplemented(why) end
+
+---An SDP connection, started in the target's profile, and its HelloAck.
+---@param options? weft.fields.sdp
+---@return weft.Sdp, weft.SdpMessage
+function Tester:sdp(options) end
+
+---An SDP connection that the target opened, and its Hello.
+---@param options? weft.fields.accept_sdp
+---@return weft.Sdp, weft.SdpMessage
+function Tester:accept_sdp(options) end
+
+---A connection on which a Hello was sent, and nothing was waited for.
+---@param options? weft.fields.sdp
+---@return weft.Connection
+function Tester:greet(options) end
+
+---A socket for datagrams to the target's port mapper.
+---@param options? weft.fields.mapper
+---@return weft.Mapper
+function Tester:mapper(options) end
 
 ---Time passes; the target goes on.
 ---@param seconds number
@@ -367,6 +984,105 @@ function rdmap.write(fields) end
 ---@param fields? weft.fields.rdmap_read_request
 ---@return weft.Message
 function rdmap.read_request(fields) end
+
+sdp = {}
+
+---The SDP message hello (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_hello
+---@return weft.Message
+function sdp.hello(fields) end
+
+---The SDP message hello_ack (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_hello_ack
+---@return weft.Message
+function sdp.hello_ack(fields) end
+
+---The SDP message dis_conn (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_dis_conn
+---@return weft.Message
+function sdp.dis_conn(fields) end
+
+---The SDP message abort_conn (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_abort_conn
+---@return weft.Message
+function sdp.abort_conn(fields) end
+
+---The SDP message send_sm (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_send_sm
+---@return weft.Message
+function sdp.send_sm(fields) end
+
+---The SDP message rdma_wr_compl (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_rdma_wr_compl
+---@return weft.Message
+function sdp.rdma_wr_compl(fields) end
+
+---The SDP message rdma_rd_compl (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_rdma_rd_compl
+---@return weft.Message
+function sdp.rdma_rd_compl(fields) end
+
+---The SDP message mode_change (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_mode_change
+---@return weft.Message
+function sdp.mode_change(fields) end
+
+---The SDP message src_avail_cancel (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_src_avail_cancel
+---@return weft.Message
+function sdp.src_avail_cancel(fields) end
+
+---The SDP message sink_avail_cancel (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_sink_avail_cancel
+---@return weft.Message
+function sdp.sink_avail_cancel(fields) end
+
+---The SDP message sink_cancel_ack (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_sink_cancel_ack
+---@return weft.Message
+function sdp.sink_cancel_ack(fields) end
+
+---The SDP message ch_rcv_buf (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_ch_rcv_buf
+---@return weft.Message
+function sdp.ch_rcv_buf(fields) end
+
+---The SDP message ch_rcv_buf_ack (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_ch_rcv_buf_ack
+---@return weft.Message
+function sdp.ch_rcv_buf_ack(fields) end
+
+---The SDP message susp_comm (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_susp_comm
+---@return weft.Message
+function sdp.susp_comm(fields) end
+
+---The SDP message susp_comm_ack (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_susp_comm_ack
+---@return weft.Message
+function sdp.susp_comm_ack(fields) end
+
+---The SDP message sink_avail (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_sink_avail
+---@return weft.Message
+function sdp.sink_avail(fields) end
+
+---The SDP message src_avail (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_src_avail
+---@return weft.Message
+function sdp.src_avail(fields) end
+
+---The SDP message data (draft-pinkerton-iwarp-sdp-01 section 6).
+---@param fields? weft.fields.sdp_data
+---@return weft.Message
+function sdp.data(fields) end
+
+portmap = {}
+
+---A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3): a PMReq over IPv4.
+---@param fields? weft.fields.portmap_message
+---@return weft.Message
+function portmap.message(fields) end
 
 ---Declares a case.
 ---@param fields weft.fields.case

@@ -59,14 +59,35 @@ pub(crate) fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
     octets
 }
 
+/// The ULPDU of one segment of a Send.
+pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, last: bool, payload: &[u8]) -> Vec<u8> {
+    let mut header = untagged(opcode, queue::SEND, msn);
+    header.control = ddp::Control::new(false, last, ddp::Control::VERSION);
+    header.ulp_word = stag.into();
+    header.mo = offset.into();
+    [header.as_bytes(), payload].concat()
+}
+
+/// The ULPDU of a Read Request.
+pub(crate) fn read_request(msn: u32, read: &ReadRequest) -> Vec<u8> {
+    let mut octets = untagged(Opcode::READ_REQUEST, queue::READ_REQUEST, msn).as_bytes().to_vec();
+    read.emit(&mut octets);
+    octets
+}
+
 /// The ULPDUs of a Read Response, or a part of one, with at most `most` octets of data each.
 pub(crate) fn read_response(stag: u32, tagged_offset: u64, data: &[u8], most: usize) -> Vec<Vec<u8>> {
+    tagged(Opcode::READ_RESPONSE, stag, tagged_offset, data, most)
+}
+
+/// The ULPDUs of a tagged message with at most `most` octets of data each.
+pub(crate) fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, data: &[u8], most: usize) -> Vec<Vec<u8>> {
     let count = data.len().div_ceil(most.max(1)).max(1);
     let segment = |index: usize| {
         let start = index * most;
         let header = RawTagged {
             control: ddp::Control::new(true, index + 1 == count, ddp::Control::VERSION),
-            ulp_control: rdmap::Control::new(Opcode::READ_RESPONSE, rdmap::Control::VERSION),
+            ulp_control: rdmap::Control::new(opcode, rdmap::Control::VERSION),
             stag: stag.into(),
             tagged_offset: tagged_offset.wrapping_add(start as u64).into(),
         };

@@ -45,6 +45,7 @@ pub mod prove;
 pub mod report;
 mod run;
 pub mod script;
+mod sdp;
 mod stage;
 pub mod store;
 pub mod target;

@@ -25,8 +25,24 @@ pub enum Capability {
     /// Answers an MPA Request of revision 2 (RFC 6581).
     #[serde(rename = "revision-2")]
     Revision2,
+    /// An SDP port mapper answers. Follows from the target's service; nobody declares it.
+    PortMapper,
+    /// The port mapper answers over IPv6 as well. Follows from the target's `[portmap]`; nobody declares it.
+    PortMapperV6,
     /// `rping -s` runs on it. Follows from the target's service; nobody declares it.
     Rping,
+    /// It accepts SDP connections. Follows from the target's service, as the other capabilities of SDP; nobody declares them.
+    Sdp,
+    /// It opens SDP connections.
+    SdpConnect,
+    /// An SDP socket that does what it is told by text.
+    SdpDrive,
+    /// An SDP socket that sends back what it gets.
+    SdpEcho,
+    /// An SDP socket that reads, and sends nothing.
+    SdpSink,
+    /// An SDP socket that sends without being asked.
+    SdpSource,
 }
 
 impl fmt::Display for Capability {
@@ -39,7 +55,15 @@ impl fmt::Display for Capability {
             Capability::Operation => "operation",
             Capability::Revision1 => "revision-1",
             Capability::Revision2 => "revision-2",
+            Capability::PortMapper => "port-mapper",
+            Capability::PortMapperV6 => "port-mapper-v6",
             Capability::Rping => "rping",
+            Capability::Sdp => "sdp",
+            Capability::SdpConnect => "sdp-connect",
+            Capability::SdpDrive => "sdp-drive",
+            Capability::SdpEcho => "sdp-echo",
+            Capability::SdpSink => "sdp-sink",
+            Capability::SdpSource => "sdp-source",
         })
     }
 }

@@ -195,9 +195,22 @@ impl Site {
             let (role, judged) = (self.target.role, judged.join(" or "));
             return Some(format!("The target's role is {role}, and the case judges a target that is {judged}."));
         }
+        let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
+        let service = self.target.service;
+        if !of_sdp && (service.is_sdp() || service == Service::PortMapper) {
+            return Some(format!("The target's service is {}, and the case judges iWARP alone.", service.as_str()));
+        }
         let has = |capability: &Capability| match capability {
             Capability::Echo => self.target.offers(Service::Echo),
-            Capability::Operation => self.target.service != Service::None,
+            Capability::PortMapper => self.target.offers(Service::PortMapper),
+            Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.mapper_v6.is_some(),
+            Capability::Sdp => self.target.service.accepts_sdp() || self.target.offers(Service::SdpEcho),
+            Capability::SdpConnect => self.target.offers(Service::SdpConnect),
+            Capability::SdpDrive => self.target.offers(Service::SdpDrive),
+            Capability::SdpEcho => self.target.offers(Service::SdpEcho),
+            Capability::SdpSink => self.target.offers(Service::SdpSink),
+            Capability::SdpSource => self.target.offers(Service::SdpSource),
+            Capability::Operation => matches!(self.target.service, Service::Echo | Service::Rping),
             Capability::Rping => self.target.offers(Service::Rping),
             declared => self.target.capabilities.contains(declared),
         };
@@ -206,6 +219,7 @@ impl Site {
             Capability::Echo => "No echo service runs on the target.".to_owned(),
             Capability::Operation => "Neither echo nor rping runs on the target.".to_owned(),
             Capability::Rping => "No rping -s runs on the target.".to_owned(),
+            of_sdp if of_sdp.is_of_sdp() => format!("The target has no service {of_sdp}."),
             declared => format!("The target does not declare the capability {declared}."),
         })
     }

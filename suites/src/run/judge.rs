@@ -24,7 +24,9 @@ pub(super) struct Judgement {
 /// Judges a case that was run. `lost` events had no room in the record.
 pub(super) fn judge(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, seen: &[Seen], lost: u64) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
-    let broken = |seen: &&Seen| seen.by_target && seen.severity == Severity::Error;
+    // Of a case's own requirement advice counts, too: its level stands beside its verdict.
+    let own = |seen: &Seen| seen.severity == Severity::Warning && case.requirements.contains(&seen.requirement);
+    let broken = |seen: &&Seen| seen.by_target && (seen.severity == Severity::Error || own(seen));
     for seen in seen.iter().filter(broken) {
         match judgement.requirements.iter_mut().find(|judged| judged.requirement == seen.requirement) {
             // The case's own requirement: the octets outweigh what the script made of them.

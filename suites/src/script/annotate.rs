@@ -62,6 +62,26 @@ const TESTER: &[Method] = &[
         parameters: &[("why", "string")],
         ..method("unimplemented", "The target does not do what the case is about, and may: the case ends")
     },
+    Method {
+        table: Some("sdp"),
+        gives: Some("weft.Sdp, weft.SdpMessage"),
+        ..method("sdp", "An SDP connection, started in the target's profile, and its HelloAck")
+    },
+    Method {
+        table: Some("accept_sdp"),
+        gives: Some("weft.Sdp, weft.SdpMessage"),
+        ..method("accept_sdp", "An SDP connection that the target opened, and its Hello")
+    },
+    Method {
+        table: Some("sdp"),
+        gives: Some("weft.Connection"),
+        ..method("greet", "A connection on which a Hello was sent, and nothing was waited for")
+    },
+    Method {
+        table: Some("mapper"),
+        gives: Some("weft.Mapper"),
+        ..method("mapper", "A socket for datagrams to the target's port mapper")
+    },
     Method { parameters: &[("seconds", "number")], ..method("pause", "Time passes; the target goes on") },
     Method { parameters: &[("text", "string")], ..method("note", "A line for the transcript") },
 ];
@@ -125,6 +145,123 @@ const MESSAGE: &[Method] = &[
     Method { gives: Some("string"), ..method("octets", "The octets as a string") },
 ];
 
+const SDP: &[Method] = &[
+    Method {
+        parameters: &[("message", "weft.Message|string")],
+        table: Some("carrier"),
+        ..method("send", "Sends an SDP message in a Send; its counters are filled in where it leaves them open")
+    },
+    Method {
+        parameters: &[("message", "weft.Message|string")],
+        gives: Some("weft.Message"),
+        ..method("fill", "The message with its counters filled in, to be changed before it is sent")
+    },
+    Method {
+        parameters: &[("name", "string|string[]")],
+        table: Some("sdp_expect"),
+        gives: Some("weft.SdpMessage"),
+        ..method("expect", "The target's next message is of this kind; updates may come before")
+    },
+    Method {
+        table: Some("expect_read"),
+        gives: Some("weft.ReadRequest"),
+        ..method("expect_read", "The target sends an RDMA Read Request")
+    },
+    Method {
+        parameters: &[("read", "weft.ReadRequest"), ("octets", "string")],
+        ..method("answer_read", "Sends the Read Response")
+    },
+    Method {
+        table: Some("expect_write"),
+        gives: Some("weft.Write"),
+        ..method("expect_write", "The target sends RDMA Writes of so many octets")
+    },
+    Method { table: Some("read"), ..method("read", "Sends an RDMA Read Request") },
+    Method {
+        table: Some("expect_response"),
+        gives: Some("string"),
+        ..method("expect_response", "The target answers a Read Request")
+    },
+    Method { table: Some("write"), ..method("write", "Sends an RDMA Write") },
+    Method {
+        table: Some("sdp_quiet"),
+        gives: Some("weft.SdpMessage[]"),
+        ..method("expect_quiet", "The target sends nothing but updates and keeps the connection")
+    },
+    Method {
+        parameters: &[("octets", "integer")],
+        table: Some("sdp_quiet"),
+        gives: Some("string"),
+        ..method(
+            "collect",
+            "Takes so many octets as the target offers them: payload, and what SrcAvails name by RDMA Read",
+        )
+    },
+    Method {
+        parameters: &[("octets", "string")],
+        table: Some("serve"),
+        ..method("serve", "Answers the target's Reads of octets that were advertised, until all are read")
+    },
+    Method { table: Some("sdp_quiet"), ..method("close", "DisConn from both sides, and the end of TCP") },
+    Method {
+        table: Some("expect_taken"),
+        gives: Some("string"),
+        ..method("expect_taken", "The target reads what was advertised (\"read\"), or refuses to (\"send_sm\")")
+    },
+    Method { table: Some("expect_open"), ..method("expect_open", "The connection does not end, whatever comes") },
+    Method {
+        table: Some("sdp_end"),
+        gives: Some("weft.SdpMessage[]"),
+        ..method("expect_end", "The target ends the connection; AbortConn or a Terminate may come before")
+    },
+    Method {
+        table: Some("books"),
+        gives: Some("{ mseq: integer, mseq_ack: integer, bufs: integer }"),
+        ..method(
+            "books",
+            "What the next message has for counters; `bufs` is told from now on, `updates` go out by themselves",
+        )
+    },
+    Method { gives: Some("weft.Connection"), ..method("connection", "The TCP connection below") },
+];
+
+const MAPPER: &[Method] = &[
+    Method {
+        table: Some("portmap.message"),
+        gives: Some("weft.Message"),
+        ..method("request", "The PMReq that is right; `service` may be \"mapped\", \"unmapped\" or \"made\"")
+    },
+    Method {
+        parameters: &[("answer", "weft.PortMapperMessage")],
+        table: Some("portmap.message"),
+        gives: Some("weft.Message"),
+        ..method("ack", "The PMAck to a PMAccept")
+    },
+    Method { parameters: &[("message", "weft.Message|string")], ..method("send", "Sends a datagram") },
+    Method {
+        table: Some("mapper_expect"),
+        gives: Some("weft.PortMapperMessage"),
+        ..method("expect", "A message of these fields comes next")
+    },
+    Method { table: Some("mapper_quiet"), ..method("expect_quiet", "No datagram comes") },
+    Method {
+        parameters: &[("answer", "weft.PortMapperMessage")],
+        table: Some("mapper_quiet"),
+        gives: Some("weft.Connection"),
+        ..method("connect", "A TCP connection to the address that a PMAccept gave")
+    },
+];
+
+/// The fields of a Read Request, and of an RDMA Write, from the target.
+const READ_FIELDS: [(&str, &str); 5] = [
+    ("sink_stag", "integer"),
+    ("sink_to", "integer"),
+    ("length", "integer"),
+    ("src_stag", "integer"),
+    ("src_to", "integer"),
+];
+const WRITE_FIELDS: [(&str, &str); 3] = [("stag", "integer"), ("va", "integer"), ("payload", "string")];
+
 /// The annotations.
 ///
 /// # Errors
@@ -160,13 +297,23 @@ fn generate() -> mlua::Result<String> {
         ("weft.Fpdu", &message::FPDU_FIELDS[..]),
         ("weft.Terminate: weft.Fpdu", &message::TERMINATE_FIELDS[..]),
         ("weft.Operation", &message::OPERATION_FIELDS[..]),
+        ("weft.SdpMessage", &super::sdp::HEARD_FIELDS[..]),
+        ("weft.ReadRequest", &READ_FIELDS[..]),
+        ("weft.Write", &WRITE_FIELDS[..]),
+        ("weft.PortMapperMessage", &message::PORTMAP_FIELDS[..]),
     ] {
         let _ = writeln!(text, "\n---@class {class}");
         for (name, is) in fields {
             let _ = writeln!(text, "---@field {name} {is}");
         }
     }
-    for (class, methods) in [("weft.Message", MESSAGE), ("weft.Connection", CONNECTION), ("weft.Tester", TESTER)] {
+    for (class, methods) in [
+        ("weft.Message", MESSAGE),
+        ("weft.Connection", CONNECTION),
+        ("weft.Sdp", SDP),
+        ("weft.Mapper", MAPPER),
+        ("weft.Tester", TESTER),
+    ] {
         let local = class.trim_start_matches("weft.");
         let _ = writeln!(text, "\n---@class {class}");
         if class == "weft.Message" {
@@ -177,7 +324,7 @@ fn generate() -> mlua::Result<String> {
             write_method(&mut text, local, method);
         }
     }
-    for module in ["mpa", "rdmap"] {
+    for module in ["mpa", "rdmap", "sdp", "portmap"] {
         let _ = writeln!(text, "\n{module} = {{}}");
         for made in message::CONSTRUCTORS.iter().filter(|made| made.module == module) {
             let name = format!("{module}.{}", made.name);
@@ -235,6 +382,24 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.expect_terminate(None)?;
     reader.expect_silence(None)?;
     reader.expect_close(None)?;
+    reader.sdp(None)?;
+    reader.accept_sdp(None)?;
+    reader.carrier(None)?;
+    reader.sdp_expect(mlua::Value::Table(table("return { 'data' }")?), None)?;
+    reader.sdp_rdma(None, "expect_read")?;
+    reader.sdp_rdma(None, "expect_write")?;
+    for what in ["expect_response", "expect_taken", "expect_open"] {
+        reader.sdp_rdma(None, what)?;
+    }
+    reader.sdp_read(None)?;
+    reader.sdp_write(None)?;
+    reader.sdp_serve(None)?;
+    reader.sdp_quiet(None)?;
+    reader.sdp_end(None)?;
+    reader.books(None)?;
+    reader.mapper(None)?;
+    reader.mapper_expect(None)?;
+    reader.mapper_quiet(None)?;
     Ok(lua.remove_app_data::<Asked>().map(|asked| asked.0).unwrap_or_default())
 }
 
@@ -254,6 +419,7 @@ fn lua_type(rust: &str) -> &'static str {
         "Ids" => "string|string[]",
         "Function" => "fun(t: weft.Tester, p: table<string, boolean|integer|string>)",
         "Table" => "table",
+        "AnyUserData" => "weft.Message",
         _ if rust.contains("BTreeMap") => "table<string, (boolean|integer|string)[]>",
         _ => "any",
     }
@@ -266,10 +432,12 @@ fn probe() -> String {
     format!(
         "local function has(object, names) for _, name in ipairs(names) do\n\
          if not object[name] then error('no ' .. name) end end end\n\
-         has(t, {{ {} }}) has(t:connect(), {{ {} }}) has(t:request(), {{ {} }})",
+         has(t, {{ {} }}) has(t:connect(), {{ {} }}) has(t:request(), {{ {} }}) has(t:mapper(), {{ {} }}) has(t:sdp(), {{ {} }})",
         names(TESTER),
         names(CONNECTION),
-        names(MESSAGE)
+        names(MESSAGE),
+        names(MAPPER),
+        names(SDP)
     )
 }
 
@@ -314,7 +482,7 @@ mod tests {
         let body = probe();
         let script = format!(
             "case {{ id = 'mpa/x/one', version = 1, title = 'x', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
-             run = function(t) {body} end }}"
+             capabilities = {{ 'sdp' }}, run = function(t) {body} end }}"
         );
         let out = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(out.path().join("suites/mpa")).unwrap();

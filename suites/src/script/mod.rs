@@ -11,9 +11,12 @@ mod fields;
 mod invoke;
 mod load;
 mod location;
+mod mapper;
 pub(crate) mod message;
 mod options;
 mod sandbox;
+mod sdp;
+mod sdp_options;
 mod surface;
 
 pub use annotate::annotations;

@@ -11,11 +11,11 @@ use crate::stage::{Before, Close, Expectation, FpduFields, HeaderFields, ReplyFi
 use crate::target::Target;
 
 /// Seconds that a target has for a Reply, or for an FPDU.
-const REPLY_SECONDS: f64 = 5.0;
+pub(super) const REPLY_SECONDS: f64 = 5.0;
 /// Seconds that a target has for closing: longer than the start-up timers of 5 and 10 s that are in use.
-const CLOSE_SECONDS: f64 = 15.0;
+pub(super) const CLOSE_SECONDS: f64 = 15.0;
 /// Seconds for which silence is listened to.
-const SILENCE_SECONDS: f64 = 2.0;
+pub(super) const SILENCE_SECONDS: f64 = 2.0;
 /// Most pieces of one message.
 const MAX_PIECES: usize = 4096;
 /// Longest pause, in seconds.
@@ -43,7 +43,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn ids(&self, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<RequirementId>> {
+    pub(super) fn ids(&self, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<RequirementId>> {
         let Some(Ids(names)) = fields.optional(name)? else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
         for id in &names {
@@ -58,7 +58,7 @@ impl Reader<'_> {
     }
 
     /// What every expectation has.
-    fn expectation(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Expectation> {
+    pub(super) fn expectation(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Expectation> {
         let requirements = self.ids(fields, "requirement")?;
         let shows = self.ids(fields, "shows")?;
         let overdue_fails = fields.or("overdue_fails", false)?;

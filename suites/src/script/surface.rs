@@ -23,6 +23,8 @@
 //! conn:reset()
 //! ```
 //!
+//! SDP and the port mapper are in `sdp.rs` and `mapper.rs`.
+//!
 //! An expectation with a `requirement` that is not met fails the case; one without is preparation, and leaves it inconclusive.
 //! `shows` names requirements whose rules in the monitor have something to judge when the expectation is met. Seconds (`within`)
 //! are stretched by the target's time scale. Two `send`s go behind each other; one with `cuts` goes in pieces.
@@ -47,7 +49,7 @@ pub(super) struct Tester {
 }
 
 impl Tester {
-    fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
+    pub(super) fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
         Reader { lua, target: &self.target, requirements: &self.requirements }
     }
 }
@@ -112,6 +114,8 @@ impl UserData for Tester {
                 Ok((Connection { stage, target, requirements, number }, operation))
             }
         });
+        super::sdp::add_to_tester(methods);
+        super::mapper::add_to_tester(methods);
         methods.add_method("request", |lua, tester, table: Option<Table>| {
             message::startup_from_lua(lua, tester.target.request.clone(), table)
         });
@@ -150,11 +154,11 @@ impl UserData for Tester {
 }
 
 /// `conn`.
-struct Connection {
-    stage: Arc<Mutex<Stage>>,
-    target: Arc<Target>,
-    requirements: Arc<Vec<RequirementId>>,
-    number: u32,
+pub(super) struct Connection {
+    pub(super) stage: Arc<Mutex<Stage>>,
+    pub(super) target: Arc<Target>,
+    pub(super) requirements: Arc<Vec<RequirementId>>,
+    pub(super) number: u32,
 }
 
 impl Connection {

@@ -61,18 +61,26 @@ impl Stage {
         shows: Vec<RequirementId>,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let number = self.connect(at).await?;
         let within = self.target.scaled(ANSWER_SECONDS);
+        if self.target.service == Service::PortMapper {
+            return self.mapper_good_exchange(shows, within, at).await;
+        }
+        let number = self.connect(at).await?;
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
         let request = Message::new("MPA Request", correct::startup(&self.target.request));
-        let done = match self.start_up(number, &request, &expectation).await? {
-            Ok(started) => self.work(number, &started, &expectation).await?,
-            Err(why) => Err(why),
+        let done = match self.target.service.is_sdp() {
+            true => self.sdp_work(number, &expectation).await?,
+            false => match self.start_up(number, &request, &expectation).await? {
+                Ok(started) => self.work(number, &started, &expectation).await?,
+                Err(why) => Err(why),
+            },
         };
         let expected = match self.target.service {
             Service::Echo => "a good exchange: Reply with R=0, and the Send's octets back",
             Service::Rping => "a good exchange: Reply with R=0, and rping's ritual",
             Service::None => "a good exchange: Reply with R=0",
+            Service::PortMapper => "a good exchange: an answer to a PMReq",
+            _ => "a good exchange: HelloAck, what the service does, and a graceful close",
         };
         match done {
             Ok(()) => {
@@ -93,12 +101,12 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
         match self.target.service {
-            Service::None => Ok(Ok(())),
             Service::Echo => self.echo(number, started, expectation).await,
             Service::Rping => match self.first_half(number, started, RPING_SIZE, expectation).await? {
                 Ok(operation) => self.second_half(number, started, operation.msn, RPING_SIZE, expectation).await,
                 Err(why) => Ok(Err(why)),
             },
+            _ => Ok(Ok(())),
         }
     }
 
@@ -117,7 +125,7 @@ impl Stage {
                     done.map(|()| Operation { msn, buffer: None, ird: started.ird })
                 }
                 Service::Rping => self.first_half(number, &started, RPING_SIZE, expectation).await?,
-                Service::None => Err("nothing is known above MPA".to_owned()),
+                _ => Err("neither echo nor rping runs above MPA".to_owned()),
             },
             Err(why) => Err(why),
         };

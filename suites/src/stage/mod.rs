@@ -9,19 +9,25 @@ mod exchange;
 mod expect;
 mod fpdu;
 mod log;
+mod mapper;
 mod rping;
+mod sdp;
 mod terminate;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use weft_peer::Instant;
-use weft_peer::driver::{Link, LinkError, Received, TapeEvent, TesterConnection};
+use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection};
 
 pub(crate) use exchange::Operation;
 pub(crate) use expect::{Before, Close, Expectation, ReplyFields};
 pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
 pub(crate) use log::{Decision, Log, Met};
+pub(crate) use mapper::MapperFields;
+pub use sdp::SdpStart;
+pub(crate) use sdp::{Carrier, Ending, Talk, Value, Wanted, hello};
 pub(crate) use terminate::TerminateFields;
 
 use crate::model::{CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
@@ -66,6 +72,10 @@ pub(crate) struct Stage {
     key: CaseKey,
     sink: Arc<dyn EventSink>,
     connections: Vec<Conn>,
+    /// Those of them that speak SDP, by number.
+    talks: BTreeMap<u32, Talk>,
+    /// For datagrams to a port mapper.
+    sockets: Vec<DatagramSocket>,
     received: usize,
     /// The target sent something, or closed: it is not merely a port.
     pub(crate) heard: bool,
@@ -74,7 +84,18 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(target: Arc<Target>, link: Link, key: CaseKey, sink: Arc<dyn EventSink>) -> Self {
-        Stage { target, link, key, sink, connections: Vec::new(), received: 0, heard: false, log: Log::default() }
+        Stage {
+            target,
+            link,
+            key,
+            sink,
+            connections: Vec::new(),
+            talks: BTreeMap::new(),
+            sockets: Vec::new(),
+            received: 0,
+            heard: false,
+            log: Log::default(),
+        }
     }
 
     /// Everything that crossed the wire, and how many events and steps the record had no room for.
@@ -88,13 +109,7 @@ impl Stage {
             return Err(self.harness(at, &format!("a case may have {MAX_CONNECTIONS} connections")));
         }
         match self.link.connect().await {
-            Ok(end) => {
-                self.connections.push(Conn { end, unread: Vec::new(), finished: false, settled: None });
-                self.log.connections += 1;
-                let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
-                self.step(number, Direction::Sent, StepKind::Connected, "TCP connection".into(), None);
-                Ok(number)
-            }
+            Ok(end) => Ok(self.connected(end)),
             Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
                 let text = error.to_string();
                 self.step(0, Direction::Observed, StepKind::Refused, text.clone(), None);
@@ -110,6 +125,14 @@ impl Stage {
             }
             Err(error) => Err(self.harness(at, &error.to_string())),
         }
+    }
+
+    fn connected(&mut self, end: TesterConnection) -> u32 {
+        self.connections.push(Conn { end, unread: Vec::new(), finished: false, settled: None });
+        self.log.connections += 1;
+        let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
+        self.step(number, Direction::Sent, StepKind::Connected, "TCP connection".into(), None);
+        number
     }
 
     /// Sends octets as a script wants them.

@@ -12,18 +12,21 @@
 //! ```
 
 use std::io::Read;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::{ENHANCED_LEN, Enhanced, NOT_NEGOTIATED};
+use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
 use super::{PRESETS, Preset, Restart, Service, Target, TargetError};
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role};
+use crate::stage::SdpStart;
 
 /// How a target is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +75,12 @@ pub struct TargetFile {
     /// How the tester starts a connection that the target accepts.
     #[serde(default)]
     pub startup: StartupTable,
+    /// How SDP connections are started, where its service is one of SDP's.
+    #[serde(default)]
+    pub sdp: SdpTable,
+    /// What its port mapper maps, where that is its service.
+    #[serde(default)]
+    pub portmap: MapperTable,
     /// A command and its arguments, run here without a shell, that brings a dead target back: after a case that did not pass, when the
     /// target does no good exchange any more. It has 120 s times `time_scale`; status 0 says that the target is there again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,6 +88,28 @@ pub struct TargetFile {
     /// Outcomes that are known and expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,
+}
+
+/// The `[sdp]` table of a target file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SdpTable {
+    /// The start-up profile. Default `swapped`.
+    pub start: SdpStart,
+    /// Are the fields of its words mirrored, as InfiniBand has them? Default false.
+    pub mirrored: bool,
+}
+
+/// The `[portmap]` table of a target file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MapperTable {
+    /// IPv4 address and port of a service that it maps. Needed where its service is `port-mapper`.
+    pub service: Option<SocketAddr>,
+    /// IPv4 address and port of one that it does not map. Default: port 9 of the same address.
+    pub unmapped: Option<SocketAddr>,
+    /// The port mapper's address over IPv6, and a service of that family that it maps.
+    pub v6: Option<[SocketAddr; 2]>,
 }
 
 /// The `[startup]` table of a target file. Defaults are the preset's, where there is one.
@@ -232,6 +263,20 @@ impl Target {
             }
             None => None,
         };
+        let own = Self::builtin();
+        let (mapped, unmapped, mapper_v6) = match (fields.kind, fields.portmap.service) {
+            (TargetKind::Tcp, Some(service)) => {
+                let unmapped = fields.portmap.unmapped.unwrap_or(SocketAddr::new(service.ip(), 9));
+                (service, unmapped, fields.portmap.v6.map(|[mapper, service]| (mapper, service)))
+            }
+            (TargetKind::Tcp, None) if fields.service == Some(Service::PortMapper) => {
+                return Err(wrong("portmap.service: expected address and port of a service that it maps".into()));
+            }
+            _ => (own.mapped, own.unmapped, own.mapper_v6.filter(|_| !is_tcp)),
+        };
+        if is_tcp && matches!(fields.service, Some(Service::SdpConnect | Service::SdpDrive)) {
+            return Err(wrong("service: sdp-connect and sdp-drive are the builtin targets' alone".into()));
+        }
         let most = preset.private_data;
         let room = usize::from(most) - if enhanced.is_some() { ENHANCED_LEN } else { 0 };
         let private_data = hexadecimal(&fields.startup.private_data)
@@ -256,6 +301,11 @@ impl Target {
             rping_size,
             baseline: fields.baseline,
             restart,
+            sdp_start: fields.sdp.start,
+            sdp_order: if fields.sdp.mirrored { FieldOrder::Mirrored } else { FieldOrder::Figure },
+            mapped,
+            unmapped,
+            mapper_v6,
             ..Self::builtin()
         };
         let names = fields.deviations.iter().map(String::as_str);

@@ -4,17 +4,20 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
+use weft_core::wire::portmap::PmTime;
 use weft_peer::Settings;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::device::random_seed;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
 use weft_peer::driver::{Device, Link, TcpLink, VirtualLink};
 use weft_peer::memory::MemorySettings;
-use weft_peer::service::RpingServer;
+use weft_peer::portmap::{Mapping, ServerSettings as PmSettings, Table, TableError, Target as PmTarget};
+use weft_peer::sdp::Role;
+use weft_peer::service::{RpingServer, SdpServer, SdpUser};
 use weft_peer::verbs::{Node, RnicError, RnicSettings};
 use weft_peer::workload::{WorkloadError, ping};
 
-use super::{Service, Target, TargetKind};
+use super::{MADE, MAPPED, Service, Target, TargetKind};
 
 /// Seconds that a connection attempt may take.
 const CONNECT_SECONDS: f64 = 5.0;
@@ -33,6 +36,12 @@ pub enum OpenError {
     /// The builtin responder does not start.
     #[error("the builtin responder does not start: {0}")]
     Builtin(std::io::Error),
+    /// Its SDP socket has no memory.
+    #[error("the builtin responder has no SDP socket: {0}")]
+    Sdp(WorkloadError),
+    /// Its port mapper's table.
+    #[error("the builtin responder has no port mapper: {0}")]
+    Table(TableError),
     /// Its RNIC does not open.
     #[error("the builtin responder has no RNIC: {0}")]
     Rnic(#[from] RnicError),
@@ -50,6 +59,8 @@ pub struct Live {
     connect_timeout: Duration,
     server: Option<StopHandle>,
     rping: Option<AbortHandle>,
+    /// Where its port mapper is.
+    mappers: Vec<SocketAddr>,
 }
 
 enum Reach {
@@ -70,7 +81,13 @@ impl Live {
     pub async fn open(target: &Target) -> Result<Self, OpenError> {
         let settings = Settings { deviations: target.deviations.clone(), ..Settings::default() };
         let connect_timeout = target.scaled(CONNECT_SECONDS);
-        let mut live = Live { reach: Reach::Virtual(settings.clone()), connect_timeout, server: None, rping: None };
+        let mut live = Live {
+            reach: Reach::Virtual(settings.clone()),
+            connect_timeout,
+            server: None,
+            rping: None,
+            mappers: Vec::new(),
+        };
         match target.kind {
             // Its RNIC is made for each link: see whether it can be.
             TargetKind::Builtin => drop(VirtualLink::rping(settings)?),
@@ -88,7 +105,10 @@ impl Live {
                 live.reach = Reach::BuiltinTcp { echo, rping };
             }
             TargetKind::Tcp => {
-                live.reach = Reach::Tcp(resolve(target.address.as_deref().unwrap_or_default()).await?);
+                let address = resolve(target.address.as_deref().unwrap_or_default()).await?;
+                live.mappers =
+                    [Some(address), target.mapper_v6.map(|(mapper, _)| mapper)].into_iter().flatten().collect();
+                live.reach = Reach::Tcp(address);
             }
         }
         Ok(live)
@@ -138,13 +158,42 @@ impl Live {
             Reach::Virtual(settings) if service == Service::Rping => {
                 return Ok(Link::Virtual(VirtualLink::rping(settings.clone())?));
             }
+            Reach::Virtual(settings) if service.is_sdp() || service == Service::PortMapper => {
+                return Ok(Link::Virtual(sdp_link(service, settings)?));
+            }
             Reach::Virtual(settings) => return Ok(Link::Virtual(VirtualLink::echo(settings.clone()))),
             Reach::BuiltinTcp { rping, .. } if service == Service::Rping => *rping,
             Reach::BuiltinTcp { echo, .. } => *echo,
             Reach::Tcp(address) => *address,
         };
-        Ok(Link::Tcp(TcpLink::new(address).with_connect_timeout(self.connect_timeout)))
+        let mappers = self.mappers.clone();
+        Ok(Link::Tcp(TcpLink::new(address).with_connect_timeout(self.connect_timeout).with_mappers(mappers)))
     }
+}
+
+/// An SDP socket, with a port mapper that leads to it.
+fn sdp_link(service: Service, settings: &Settings) -> Result<VirtualLink, OpenError> {
+    let user = match service {
+        Service::SdpDrive => SdpUser::Drive,
+        Service::SdpSink => SdpUser::Sink,
+        Service::SdpSource => SdpUser::Source,
+        _ => SdpUser::Echo,
+    };
+    let role = if service == Service::SdpConnect { Role::Connecting } else { Role::Accepting };
+    let deviations = settings.deviations.clone();
+    let link = VirtualLink::sdp(SdpServer::new(user, role, deviations.clone())).map_err(OpenError::Sdp)?;
+    let mut table = Table::default();
+    let target = VirtualLink::TARGET;
+    let v6 = VirtualLink::mapper(true, false).ip();
+    let mappings = [
+        (SocketAddr::new(target.ip(), MAPPED), PmTarget::Fixed(vec![target]), PmTime(8)),
+        (SocketAddr::new(target.ip(), MADE), PmTarget::Made { at: target, ports: 20_000..=20_009 }, PmTime::ONCE),
+        (SocketAddr::new(v6, MAPPED), PmTarget::Fixed(vec![SocketAddr::new(v6, target.port())]), PmTime(8)),
+    ];
+    for (service, target, pm_time) in mappings {
+        table.insert(Mapping { service, target, pm_time }).map_err(OpenError::Table)?;
+    }
+    Ok(link.with_mapper(PmSettings { deviations, ..PmSettings::default() }, table))
 }
 
 /// Cases at a time over loopback TCP.

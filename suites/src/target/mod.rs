@@ -9,15 +9,18 @@ mod live;
 mod preset;
 mod restart;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use weft_core::wire::sdp::FieldOrder;
 use weft_peer::Deviations;
+use weft_peer::driver::VirtualLink;
 use weft_peer::hostile::Deviation;
 use weft_peer::service::RpingServer;
 
 pub use check::{Probe, check};
-pub use file::{EnhancedTable, RtrKind, StartupTable, TargetFile, TargetKind};
+pub use file::{EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
 pub use live::{Live, OpenError};
 pub use preset::{PRESETS, Preset};
 pub(crate) use restart::{RESTART_SECONDS, Restart};
@@ -25,6 +28,7 @@ pub(crate) use restart::{RESTART_SECONDS, Restart};
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role, TargetInfo};
+pub use crate::stage::SdpStart;
 
 /// What answers above MPA, and so what a good exchange is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -36,6 +40,18 @@ pub enum Service {
     Rping,
     /// Nothing is known above MPA: the start-up alone is the good exchange.
     None,
+    /// An SDP port mapper, over UDP; a PMReq and its answer are the good exchange.
+    PortMapper,
+    /// An SDP socket that connects. Builtin targets alone have it.
+    SdpConnect,
+    /// An SDP socket that does what it is told by text. Builtin targets alone have it.
+    SdpDrive,
+    /// An SDP socket that sends back what it gets, and closes when its peer does.
+    SdpEcho,
+    /// An SDP socket that reads, and closes when its peer does.
+    SdpSink,
+    /// An SDP socket that sends a few thousand octets when the connection is there.
+    SdpSource,
 }
 
 impl Service {
@@ -46,7 +62,34 @@ impl Service {
             Service::Echo => "echo",
             Service::Rping => "rping",
             Service::None => "none",
+            Service::PortMapper => "port-mapper",
+            Service::SdpConnect => "sdp-connect",
+            Service::SdpDrive => "sdp-drive",
+            Service::SdpEcho => "sdp-echo",
+            Service::SdpSink => "sdp-sink",
+            Service::SdpSource => "sdp-source",
         }
+    }
+
+    /// Does it speak SDP?
+    #[must_use]
+    pub fn is_sdp(self) -> bool {
+        self.accepts_sdp() || self == Service::SdpConnect
+    }
+
+    /// Does it accept SDP connections?
+    #[must_use]
+    pub fn accepts_sdp(self) -> bool {
+        matches!(self, Service::SdpDrive | Service::SdpEcho | Service::SdpSink | Service::SdpSource)
+    }
+}
+
+impl Capability {
+    /// Is it about a service that speaks no MPA at once?
+    pub(crate) fn is_of_sdp(self) -> bool {
+        use Capability::{PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource};
+        let of_sdp = [PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource];
+        of_sdp.contains(&self)
     }
 }
 
@@ -68,6 +111,15 @@ pub struct Target {
     pub(crate) baseline: Vec<BaselineEntry>,
     /// Brings it back when it is dead.
     pub(crate) restart: Option<Restart>,
+    /// How SDP connections are started.
+    pub(crate) sdp_start: SdpStart,
+    /// Field order of SDP messages.
+    pub(crate) sdp_order: FieldOrder,
+    /// A service that the port mapper maps, and one that it does not.
+    pub(crate) mapped: SocketAddr,
+    pub(crate) unmapped: SocketAddr,
+    /// The port mapper over IPv6, and a service of that family.
+    pub(crate) mapper_v6: Option<(SocketAddr, SocketAddr)>,
 }
 
 /// Why a target is not understood.
@@ -107,6 +159,12 @@ pub enum TargetError {
     #[error("{0}")]
     Deviation(String),
 }
+
+/// The ports of a service that the builtin port mapper maps, and of one that it does not.
+pub(crate) const MAPPED: u16 = 5001;
+const UNMAPPED: u16 = 5999;
+/// A service that it maps to a port of its own for each Request.
+pub(crate) const MADE: u16 = 5002;
 
 /// The builtin targets.
 const BUILTIN: [&str; 2] = ["builtin", "builtin-tcp"];
@@ -176,6 +234,14 @@ impl Target {
             rping_size: RpingServer::SIZE,
             baseline: Vec::new(),
             restart: None,
+            sdp_start: SdpStart::default(),
+            sdp_order: FieldOrder::default(),
+            mapped: SocketAddr::new(VirtualLink::TARGET.ip(), MAPPED),
+            unmapped: SocketAddr::new(VirtualLink::TARGET.ip(), UNMAPPED),
+            mapper_v6: Some((
+                VirtualLink::mapper(true, false),
+                SocketAddr::new(VirtualLink::mapper(true, false).ip(), MAPPED),
+            )),
         }
     }
 
@@ -236,9 +302,18 @@ impl Target {
         }
     }
 
+    /// Is it one of weft's own, with all that they offer?
+    pub(crate) fn is_builtin(&self) -> bool {
+        self.kind == TargetKind::Builtin
+    }
+
     /// Does this service run on it? On a builtin target both do.
     pub(crate) fn offers(&self, service: Service) -> bool {
-        let builtin = self.kind != TargetKind::Tcp && matches!(service, Service::Echo | Service::Rping);
+        let builtin = match self.kind {
+            TargetKind::Builtin => service != Service::None,
+            TargetKind::BuiltinTcp => matches!(service, Service::Echo | Service::Rping),
+            TargetKind::Tcp => false,
+        };
         self.service == service || builtin
     }
 
@@ -248,6 +323,13 @@ impl Target {
         match () {
             () if wanted(Capability::Rping, Service::Rping) => Service::Rping,
             () if wanted(Capability::Echo, Service::Echo) => Service::Echo,
+            () if wanted(Capability::SdpConnect, Service::SdpConnect) => Service::SdpConnect,
+            () if wanted(Capability::SdpDrive, Service::SdpDrive) => Service::SdpDrive,
+            () if wanted(Capability::SdpEcho, Service::SdpEcho) => Service::SdpEcho,
+            () if wanted(Capability::SdpSink, Service::SdpSink) => Service::SdpSink,
+            () if wanted(Capability::SdpSource, Service::SdpSource) => Service::SdpSource,
+            () if capabilities.contains(&Capability::Sdp) && !self.service.is_sdp() => Service::SdpEcho,
+            () if wanted(Capability::PortMapper, Service::PortMapper) => Service::PortMapper,
             () => self.service,
         }
     }

@@ -4,8 +4,10 @@
 //! remembered as a marked range, so that reports show the stimulus.
 
 mod fpdu;
+mod portmap;
 mod read;
 mod read_request;
+mod sdp;
 mod send;
 mod startup;
 mod ulpdu;
@@ -13,9 +15,13 @@ mod write;
 
 use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
 
+use weft_core::wire::sdp::Mid;
+
 use crate::correct::StartupFields;
 use crate::model::{Mark, MarkKind};
+use crate::sdp::{Counters, Draft};
 
+pub(crate) use portmap::{PORTMAP_FIELDS, from_lua as portmap_from_lua, portmap_table};
 pub(crate) use read::{
     FPDU_FIELDS, OPERATION_FIELDS, REPLY_FIELDS, TERMINATE_FIELDS, fpdu_table, operation_table, reply_table,
     terminate_table,
@@ -31,11 +37,13 @@ pub(crate) struct Message {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
     pub(crate) marks: Vec<Mark>,
+    /// An SDP message whose counters may be left to the connection that it is sent on.
+    pub(crate) draft: Option<Box<Draft>>,
 }
 
 impl Message {
     pub(crate) fn new(name: impl Into<String>, octets: Vec<u8>) -> Self {
-        Message { name: name.into(), octets, marks: Vec::new() }
+        Message { name: name.into(), octets, marks: Vec::new(), draft: None }
     }
 
     /// Octets `first..` become `octets`; the message grows where they reach beyond its end.
@@ -45,7 +53,7 @@ impl Message {
             let len = self.octets.len();
             return Err(mlua::Error::runtime(format!("octets {first} to {end} do not fit a message of {len} octets")));
         }
-        let mut changed = self.clone();
+        let mut changed = Message { draft: None, ..self.clone() };
         changed.octets.resize(end.max(changed.octets.len()), 0);
         changed.octets[first..end].copy_from_slice(octets);
         changed.marks.push(Mark {
@@ -71,6 +79,15 @@ impl Message {
             marks: marks
                 .map(|mark| Mark { start: mark.start.max(from) - from, end: mark.end.min(to) - from, ..mark.clone() })
                 .collect(),
+            draft: None,
+        }
+    }
+
+    /// The message with what the connection puts into it.
+    pub(crate) fn filled(&self, counters: Counters) -> Self {
+        match &self.draft {
+            Some(draft) => Message { octets: draft.octets(counters), draft: None, ..self.clone() },
+            None => self.clone(),
         }
     }
 }
@@ -91,7 +108,7 @@ impl UserData for Message {
         });
         // message:cut(len): the first `len` octets alone.
         methods.add_method("cut", |_, message, len: usize| {
-            let mut cut = message.clone();
+            let mut cut = Message { draft: None, ..message.clone() };
             cut.octets.truncate(len);
             cut.name = format!("{}, cut to {} octets", message.name, cut.octets.len());
             Ok(cut)
@@ -108,6 +125,7 @@ impl UserData for Message {
             let moved = |mark: Mark| Mark { start: mark.start + behind, end: mark.end + behind, ..mark };
             a.marks.extend(b.marks.into_iter().map(moved));
             a.octets.extend(b.octets);
+            a.draft = None;
             a.name = format!("{}, then {}", a.name, b.name);
             Ok(a)
         });
@@ -139,8 +157,20 @@ pub(crate) struct Constructor {
     pub(crate) make: Make,
 }
 
+/// The constructor of an SDP message.
+macro_rules! sdp {
+    ($name:literal, $mid:ident) => {
+        Constructor {
+            module: "sdp",
+            name: $name,
+            about: concat!("The SDP message ", $name, " (draft-pinkerton-iwarp-sdp-01 section 6)"),
+            make: |lua, table| sdp::from_lua(lua, concat!("sdp.", $name), Mid::$mid, table),
+        }
+    };
+}
+
 /// All constructors.
-pub(crate) const CONSTRUCTORS: [Constructor; 6] = [
+pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     Constructor {
         module: "mpa",
         name: "request",
@@ -177,6 +207,30 @@ pub(crate) const CONSTRUCTORS: [Constructor; 6] = [
         about: "The ULPDU of an RDMA Read Request (RFC 5040 section 4.4)",
         make: read_request::from_lua,
     },
+    Constructor {
+        module: "portmap",
+        name: "message",
+        about: "A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3): a PMReq over IPv4",
+        make: portmap::from_lua,
+    },
+    sdp!("hello", HELLO),
+    sdp!("hello_ack", HELLO_ACK),
+    sdp!("dis_conn", DIS_CONN),
+    sdp!("abort_conn", ABORT_CONN),
+    sdp!("send_sm", SEND_SM),
+    sdp!("rdma_wr_compl", RDMA_WR_COMPL),
+    sdp!("rdma_rd_compl", RDMA_RD_COMPL),
+    sdp!("mode_change", MODE_CHANGE),
+    sdp!("src_avail_cancel", SRC_AVAIL_CANCEL),
+    sdp!("sink_avail_cancel", SINK_AVAIL_CANCEL),
+    sdp!("sink_cancel_ack", SINK_CANCEL_ACK),
+    sdp!("ch_rcv_buf", CH_RCV_BUF),
+    sdp!("ch_rcv_buf_ack", CH_RCV_BUF_ACK),
+    sdp!("susp_comm", SUSP_COMM),
+    sdp!("susp_comm_ack", SUSP_COMM_ACK),
+    sdp!("sink_avail", SINK_AVAIL),
+    sdp!("src_avail", SRC_AVAIL),
+    sdp!("data", DATA),
 ];
 
 /// Puts the constructors, in their modules, into the globals of a script.

@@ -1,0 +1,129 @@
+//! `portmap.message{...}`: a port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3, Figure 17), and what one says.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use mlua::{Lua, Table};
+use weft_core::wire::portmap::{MessageType, RawMessage};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::Message;
+use crate::script::fields::Fields;
+
+/// Fields: `type` (`"req"`, `"accept"`, `"ack"`, `"deny"`), `version`, `ipv`, `pm_time`, `reserved`, `ap_port`, `cp_port`, `handle`,
+/// `cp_ip` and `ap_ip` (addresses in text, or 16 octets).
+pub(crate) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
+    let mut fields = Fields::new(lua, "portmap.message", table);
+    let kind = match fields.optional::<String>("type")?.as_deref() {
+        None | Some("req") => MessageType::PM_REQ,
+        Some("accept") => MessageType::PM_ACCEPT,
+        Some("ack") => MessageType::PM_ACK,
+        Some("deny") => MessageType::PM_DENY,
+        Some(_) => return Err(fields.wrong("type", "expected \"req\", \"accept\", \"ack\" or \"deny\"")),
+    };
+    let (cp_ip, v6) = address(&mut fields, "cp_ip")?;
+    let (ap_ip, _) = address(&mut fields, "ap_ip")?;
+    let version = fields.or("version", 0u8)?;
+    let ipv = fields.or("ipv", if v6 { 6 } else { 4 })?;
+    let raw = RawMessage {
+        ver_mt_ipv: RawMessage::first_octet(version, kind, ipv),
+        pm_time: fields.or("pm_time", 0u8)?,
+        reserved: fields.or("reserved", 0u16)?.into(),
+        ap_port: fields.or("ap_port", 0u16)?.into(),
+        cp_port: fields.or("cp_port", 0u16)?.into(),
+        assoc_handle: fields.or("handle", 1i64)?.cast_unsigned().into(),
+        cp_ip_addr: cp_ip,
+        ap_ip_addr: ap_ip,
+    };
+    fields.done()?;
+    Ok(Message::new(kind.name(), raw.as_bytes().to_vec()))
+}
+
+/// The 16 octets of an address, and whether it is one of IPv6.
+fn address(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<([u8; 16], bool)> {
+    let Some(octets) = fields.octets(name)? else { return Ok(([0; 16], false)) };
+    if let Ok(octets) = <[u8; 16]>::try_from(octets.as_slice()) {
+        return Ok((octets, false));
+    }
+    let address = std::str::from_utf8(&octets).ok().and_then(|text| text.parse::<IpAddr>().ok());
+    let mut field = [0; 16];
+    match address {
+        Some(IpAddr::V4(address)) => field[..4].copy_from_slice(&address.octets()),
+        Some(IpAddr::V6(address)) => return Ok((address.octets(), true)),
+        None => return Err(fields.wrong(name, "expected an address, or 16 octets")),
+    }
+    Ok((field, false))
+}
+
+/// The fields of what [`portmap_table`] gives, with their types for editors.
+pub(crate) const PORTMAP_FIELDS: [(&str, &str); 13] = [
+    ("octets", "string"),
+    ("length", "integer"),
+    ("from", "string"),
+    ("type", "string?"),
+    ("version", "integer?"),
+    ("ipv", "integer?"),
+    ("pm_time", "integer?"),
+    ("reserved", "integer?"),
+    ("ap_port", "integer?"),
+    ("cp_port", "integer?"),
+    ("handle", "integer?"),
+    ("cp_ip", "string?"),
+    ("ap_ip", "string?"),
+];
+
+/// A datagram from the target: its message's fields where it has 48 octets; addresses as text where octets behind an IPv4 one are zero.
+pub(crate) fn portmap_table(lua: &Lua, from: &str, octets: &[u8]) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.set("octets", lua.create_string(octets)?)?;
+    table.set("length", octets.len())?;
+    table.set("from", from)?;
+    let Ok((raw, _)) = RawMessage::read_from_prefix(octets) else { return Ok(table) };
+    let kind = match raw.mt() {
+        MessageType::PM_REQ => "req",
+        MessageType::PM_ACCEPT => "accept",
+        MessageType::PM_ACK => "ack",
+        _ => "deny",
+    };
+    table.set("type", kind)?;
+    table.set("version", raw.ver())?;
+    table.set("ipv", raw.ipv())?;
+    table.set("pm_time", raw.pm_time)?;
+    table.set("reserved", raw.reserved.get())?;
+    table.set("ap_port", raw.ap_port.get())?;
+    table.set("cp_port", raw.cp_port.get())?;
+    table.set("handle", raw.assoc_handle.get().cast_signed())?;
+    let text = |field: [u8; 16]| match raw.ipv() {
+        4 if field[4..].iter().all(|octet| *octet == 0) => {
+            Ipv4Addr::new(field[0], field[1], field[2], field[3]).to_string()
+        }
+        6 => Ipv6Addr::from(field).to_string(),
+        _ => field.iter().map(|octet| format!("{octet:02x}")).collect(),
+    };
+    table.set("cp_ip", text(raw.cp_ip_addr))?;
+    table.set("ap_ip", text(raw.ap_ip_addr))?;
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figure 17.
+    #[test]
+    fn every_field_has_its_place() {
+        let lua = Lua::new();
+        super::super::install(&lua).unwrap();
+        let script = "portmap.message{type='deny', version=1, pm_time=2, reserved=3, ap_port=4, cp_port=5, handle=6,
+            cp_ip='192.0.2.2', ap_ip='2001:db8::1', ipv=4}:octets()";
+        let octets: mlua::LuaString = lua.load(script).eval().unwrap();
+        let expected = b"\x74\x02\0\x03\0\x04\0\x05\0\0\0\0\0\0\0\x06\xc0\0\x02\x02\0\0\0\0\0\0\0\0\0\0\0\0\
+            \x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01";
+        assert_eq!(octets.as_bytes(), *expected);
+        let read = portmap_table(&lua, "x", expected).unwrap();
+        assert_eq!(
+            (read.get::<String>("type").unwrap(), read.get::<String>("cp_ip").unwrap()),
+            ("deny".into(), "192.0.2.2".into())
+        );
+        assert_eq!(read.get::<u64>("handle").unwrap(), 6);
+    }
+}

@@ -1,0 +1,82 @@
+//! `sdp.hello{...}`, `sdp.data{...}` and the others: SDP messages (draft-pinkerton-iwarp-sdp-01 section 6).
+//!
+//! A message that is sent on a connection (`s:send`) gets its Bufs, MSeq and MSeqAck from there where the table does not have them.
+
+use mlua::{Lua, Table};
+use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, FieldOrder, Mid};
+
+use super::Message;
+use crate::script::fields::Fields;
+use crate::sdp::{Counters, Draft};
+
+/// What the constructor of a message outside a connection puts in.
+const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };
+
+/// Fields: those of the BSDH (`mid`, `bufs`, `flags`, or `oob_pres`, `oob_pend`, `req_pipe`; `len`, `mseq`, `mseq_ack`), those of the
+/// extended header, `payload`, `behind` (octets that Len does not count), `order` (`"figure"`, `"mirrored"`).
+pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Table>) -> mlua::Result<Message> {
+    let mut fields = Fields::new(lua, what, table);
+    let mut draft = Draft::new(mid);
+    draft.mid = fields.or("mid", mid.0)?;
+    let mut flags = 0;
+    for (name, bit) in [("oob_pres", FLAG_OOB_PRES), ("oob_pend", FLAG_OOB_PEND), ("req_pipe", FLAG_REQ_PIPE)] {
+        if fields.or(name, false)? {
+            flags |= bit;
+        }
+    }
+    draft.flags = fields.or("flags", flags)?;
+    draft.bufs = fields.optional("bufs")?;
+    draft.len = fields.optional("len")?;
+    draft.mseq = fields.optional("mseq")?;
+    draft.mseq_ack = fields.optional("mseq_ack")?;
+    for (field, value) in &mut draft.extension {
+        *value = fields.or(field.name, value.cast_signed())?.cast_unsigned();
+    }
+    draft.payload = fields.octets("payload")?.unwrap_or_default();
+    draft.behind = fields.octets("behind")?.unwrap_or_default();
+    draft.order = match fields.optional::<String>("order")?.as_deref() {
+        None => None,
+        Some("figure") => Some(FieldOrder::Figure),
+        Some("mirrored") => Some(FieldOrder::Mirrored),
+        Some(_) => return Err(fields.wrong("order", "expected \"figure\" or \"mirrored\"")),
+    };
+    fields.done()?;
+    let octets = draft.octets(ALONE);
+    let mut message = Message::new(Mid(draft.mid).name(), octets);
+    message.draft = Some(Box::new(draft));
+    Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn octets(script: &str) -> Vec<u8> {
+        let lua = Lua::new();
+        super::super::install(&lua).unwrap();
+        let octets: mlua::LuaString = lua.load(script).eval().unwrap();
+        octets.as_bytes().to_vec()
+    }
+
+    /// Figures 2 and 5: Bufs 16, no flags, MID 0, Len 32; MaxAdverts 4, version 1.1, 1000, 4096, IRD and ORD 4.
+    #[test]
+    fn a_hello_is_that_of_the_figure() {
+        assert_eq!(
+            octets("sdp.hello():octets()"),
+            *b"\0\x10\0\0\0\0\0\x20\0\0\0\0\0\0\0\0\0\x04\0\x11\0\0\x03\xe8\0\0\x10\0\0\x04\0\x04"
+        );
+        assert_eq!(
+            octets("sdp.hello{order='mirrored'}:octets()")[..20],
+            *b"\0\0\0\x10\0\0\0\x20\0\0\0\0\0\0\0\0\x11\0\0\x04"
+        );
+    }
+
+    #[test]
+    fn every_field_can_lie() {
+        let made = octets(
+            "sdp.data{mid=0x0f, flags=0xff, len=1, mseq=2, mseq_ack=3, bufs=4, payload='hi', behind='x'}:octets()",
+        );
+        assert_eq!(made, *b"\0\x04\xff\x0f\0\0\0\x01\0\0\0\x02\0\0\0\x03hix");
+        assert_eq!(octets("sdp.mode_change{mode=7, s=1, rsvd=0xfffffff}:octets()")[16..], *b"\xff\xff\xff\xff");
+    }
+}

@@ -1,0 +1,237 @@
+//! Datagrams to the target's port mapper and back.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use weft_core::RequirementId;
+use weft_core::wire::portmap::{Message as PmMessage, MessageType, RawMessage};
+use zerocopy::IntoBytes;
+
+use super::{Direction, Expectation, Stage, StepKind, Stop};
+use crate::model::{Octets, SourceLocation};
+use crate::script::message::Message;
+
+/// Sockets of one case.
+const MAX_SOCKETS: usize = 64;
+
+/// What an answer must hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MapperFields {
+    /// By their raw values; addresses by their 16 octets.
+    pub(crate) message_type: Option<MessageType>,
+    pub(crate) pm_time: Option<u8>,
+    pub(crate) ap_port: Option<u16>,
+    pub(crate) cp_port: Option<u16>,
+    pub(crate) handle: Option<u64>,
+    /// It comes from where the Request went.
+    pub(crate) from_there: bool,
+}
+
+impl MapperFields {
+    fn miss(&self, message: &RawMessage, from_there: bool) -> Option<String> {
+        let fields = [
+            ("PmTime", self.pm_time.map(u64::from), u64::from(message.pm_time)),
+            ("ApPort", self.ap_port.map(u64::from), message.ap_port.get().into()),
+            ("CpPort", self.cp_port.map(u64::from), message.cp_port.get().into()),
+            ("AssocHandle", self.handle, message.assoc_handle.get()),
+        ];
+        if self.message_type.is_some_and(|wanted| wanted != message.mt()) {
+            return Some(String::new());
+        }
+        if self.from_there && !from_there {
+            return Some(", from another address or port".into());
+        }
+        let other = fields.into_iter().find(|(_, wanted, found)| wanted.is_some_and(|wanted| wanted != *found));
+        other.map(|(name, _, found)| format!(", whose {name} is {found:#x}"))
+    }
+}
+
+impl std::fmt::Display for MapperFields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.message_type.map_or("a port mapper message", |kind| kind.name()))?;
+        let fields = [
+            ("PmTime", self.pm_time.map(u64::from)),
+            ("ApPort", self.ap_port.map(u64::from)),
+            ("CpPort", self.cp_port.map(u64::from)),
+            ("AssocHandle", self.handle),
+        ];
+        fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .try_for_each(|(name, value)| write!(f, ", {name} {value:#x}"))
+    }
+}
+
+impl Stage {
+    /// A socket for datagrams to the target's port mapper.
+    pub(crate) async fn mapper_socket(&mut self, v6: bool, at: Option<&SourceLocation>) -> Result<usize, Stop> {
+        if self.sockets.len() >= MAX_SOCKETS {
+            return Err(self.harness(at, &format!("a case may have {MAX_SOCKETS} sockets")));
+        }
+        match self.link.datagrams(v6).await {
+            Ok(socket) => {
+                self.sockets.push(socket);
+                Ok(self.sockets.len() - 1)
+            }
+            Err(error) => Err(self.harness(at, &error.to_string())),
+        }
+    }
+
+    /// The address of a socket; that of the next connection, where it is known.
+    pub(crate) fn mapper_address(&self, socket: usize) -> (SocketAddr, SocketAddr) {
+        let own = self.sockets.get(socket).map_or_else(|| self.link.target(), |socket| socket.tester);
+        (own, self.link.next_address().unwrap_or(own))
+    }
+
+    pub(crate) async fn mapper_send(
+        &mut self,
+        socket: usize,
+        message: &Message,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.log.stimulated();
+        self.mapper_put(socket, message, at).await
+    }
+
+    async fn mapper_put(&mut self, socket: usize, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        let Some(open) = self.sockets.get(socket) else { return Err(self.harness(at, "there is no such socket")) };
+        let sent = self.link.send_datagram(open, &message.octets).await;
+        let octets = Octets::new(&message.octets);
+        self.step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
+        sent.map_err(|error| self.harness(at, &error.to_string()))
+    }
+
+    async fn mapper_next(
+        &mut self,
+        socket: usize,
+        deadline: weft_peer::Instant,
+        at: Option<&SourceLocation>,
+    ) -> Result<Option<(SocketAddr, Vec<u8>)>, Stop> {
+        let Some(open) = self.sockets.get(socket) else { return Err(self.harness(at, "there is no such socket")) };
+        match self.link.receive_datagram(open, deadline).await {
+            Ok(None) => Ok(None),
+            Ok(Some((from, octets))) => {
+                self.heard = true;
+                self.log.answered();
+                let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
+                self.step(
+                    0,
+                    Direction::Received,
+                    StepKind::Octets,
+                    format!("datagram: {name}"),
+                    Some(Octets::new(&octets)),
+                );
+                Ok(Some((from, octets.to_vec())))
+            }
+            Err(error) => Err(self.harness(at, &error.to_string())),
+        }
+    }
+
+    /// A datagram of these fields comes next.
+    pub(crate) async fn mapper_expect(
+        &mut self,
+        socket: usize,
+        expectation: &Expectation,
+        fields: &MapperFields,
+    ) -> Result<(SocketAddr, Vec<u8>), Stop> {
+        let expected = fields.to_string();
+        let deadline = self.link.now() + expectation.within;
+        let Some((from, octets)) = self.mapper_next(socket, deadline, expectation.at.as_ref()).await? else {
+            let text = self.silence(0, expectation);
+            return Err(self.overdue(expectation, &expected, &text));
+        };
+        let there = self.sockets.get(socket).is_some_and(|open| open.target == from);
+        let Ok((raw, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&octets) else {
+            self.mark_wrong(0);
+            return Err(self.unmet(expectation, &expected, &format!("it sent {} octets", octets.len())));
+        };
+        match fields.miss(&raw, there) {
+            None => {
+                self.met(0, expectation, &expected, raw.mt().name());
+                Ok((from, octets))
+            }
+            Some(what) => {
+                self.mark_wrong(0);
+                Err(self.unmet(expectation, &expected, &format!("it sent {}{what}", raw.mt().name())))
+            }
+        }
+    }
+
+    /// The address of an answer takes a TCP connection. Gives its number.
+    pub(crate) async fn mapper_connect(&mut self, address: SocketAddr, expectation: &Expectation) -> Result<u32, Stop> {
+        let expected = format!("a TCP connection to {address}");
+        match self.link.connect_to(address).await {
+            Ok(end) => {
+                let number = self.connected(end);
+                self.met(number, expectation, &expected, "it takes it");
+                Ok(number)
+            }
+            Err(error) => Err(self.unmet(expectation, &expected, &error.to_string())),
+        }
+    }
+
+    /// No datagram comes.
+    pub(crate) async fn mapper_quiet(&mut self, socket: usize, expectation: &Expectation) -> Result<(), Stop> {
+        let expected = "no datagram";
+        let deadline = self.link.now() + expectation.within;
+        match self.mapper_next(socket, deadline, expectation.at.as_ref()).await? {
+            None => {
+                let text = self.silence(0, expectation);
+                self.met(0, expectation, expected, &text);
+                Ok(())
+            }
+            Some((_, octets)) => {
+                self.mark_wrong(0);
+                Err(self.unmet(expectation, expected, &format!("it sent one of {} octets", octets.len())))
+            }
+        }
+    }
+
+    /// A Request of a socket of its own is answered.
+    pub(super) async fn mapper_good_exchange(
+        &mut self,
+        shows: Vec<RequirementId>,
+        within: Duration,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        const HANDLE: u64 = 0x600d_0000_0000_0000;
+        let socket = self.mapper_socket(false, at).await?;
+        let (own, connecting) = self.mapper_address(socket);
+        let handle = HANDLE + self.sockets.len() as u64;
+        let request = |kind, port: u16| RawMessage {
+            ver_mt_ipv: RawMessage::first_octet(0, kind, 4),
+            pm_time: 0,
+            reserved: 0.into(),
+            ap_port: port.into(),
+            cp_port: own.port().into(),
+            assoc_handle: handle.into(),
+            cp_ip_addr: padded(connecting),
+            ap_ip_addr: padded(self.target.mapped),
+        };
+        let asked = request(MessageType::PM_REQ, self.target.mapped.port());
+        self.mapper_put(socket, &Message::new("PMReq", asked.as_bytes().to_vec()), at).await?;
+        let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
+        let wanted = MapperFields { handle: Some(handle), ..MapperFields::default() };
+        let alive = self.log.alive_before;
+        let (_, octets) = self.mapper_expect(socket, &expectation, &wanted).await?;
+        self.log.alive_before = alive;
+        if let Ok((answer, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&octets)
+            && answer.mt() == MessageType::PM_ACCEPT
+        {
+            let first = RawMessage::first_octet(0, MessageType::PM_ACK, 4);
+            let ack = RawMessage { ver_mt_ipv: first, pm_time: 0, ..answer };
+            self.mapper_put(socket, &Message::new("PMAck", ack.as_bytes().to_vec()), at).await?;
+        }
+        self.log.alive();
+        Ok(())
+    }
+}
+
+/// The field of an IPv4 address.
+fn padded(address: SocketAddr) -> [u8; 16] {
+    let mut field = [0; 16];
+    if let std::net::IpAddr::V4(address) = address.ip() {
+        field[..4].copy_from_slice(&address.octets());
+    }
+    field
+}

@@ -1,0 +1,321 @@
+//! What a case can expect of an SDP connection.
+
+use weft_core::wire::rdmap::ReadRequest;
+use weft_core::wire::sdp::Mid;
+
+use super::talk::Item;
+use crate::sdp::Heard;
+use crate::stage::expect::NoFrame;
+use crate::stage::{Expectation, Stage, Stop};
+
+/// A value that a field must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Number(u64),
+    Octets(Vec<u8>),
+}
+
+/// A message that is waited for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    /// One of these.
+    pub(crate) mids: Vec<Mid>,
+    pub(crate) fields: Vec<(String, Value)>,
+    /// Messages of these kinds may come before.
+    pub(crate) past: Vec<Mid>,
+    /// Updates are not passed over.
+    pub(crate) updates: bool,
+}
+
+/// How a connection may end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ending {
+    /// Messages of these kinds may come before.
+    pub(crate) past: Vec<Mid>,
+    /// Neither Terminate nor AbortConn nor reset: FIN.
+    pub(crate) graceful: bool,
+}
+
+impl Item {
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Item::Message(heard) if heard.is_update() => "Data without payload".into(),
+            Item::Message(heard) => heard.mid.name().into(),
+            Item::Other(octets) => format!("{} octets that are no SDP message", octets.len()),
+            Item::Read(_) => "an RDMA Read Request".into(),
+            Item::Write { payload, .. } => format!("an RDMA Write of {} octets", payload.len()),
+            Item::Response { .. } => "an RDMA Read Response".into(),
+            Item::Terminate(_) => "a Terminate".into(),
+        }
+    }
+}
+
+impl Wanted {
+    fn miss(&self, heard: &Heard) -> Option<String> {
+        if !self.mids.contains(&heard.mid) {
+            return Some(String::new());
+        }
+        self.fields.iter().find_map(|(name, value)| match value {
+            Value::Octets(octets) => (*octets != heard.payload)
+                .then(|| format!(", whose payload is another ({} octets)", heard.payload.len())),
+            Value::Number(number) => {
+                let found = heard.field(name);
+                (found != Some(*number)).then(|| format!(", whose {name} is {}", found.unwrap_or_default()))
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.mids.iter().map(|mid| mid.name()).collect();
+        f.write_str(&names.join(" or "))?;
+        self.fields.iter().try_for_each(|(name, value)| match value {
+            Value::Number(number) => write!(f, ", {name} {number}"),
+            Value::Octets(octets) => write!(f, ", {} octets of payload", octets.len()),
+        })
+    }
+}
+
+impl Stage {
+    /// The target sends a message of this kind with these fields next; updates, and what is `past`, may come before.
+    pub(crate) async fn sdp_expect(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        wanted: &Wanted,
+    ) -> Result<Heard, Stop> {
+        let expected = wanted.to_string();
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        loop {
+            match self.next_item(number, deadline, at).await? {
+                Ok(Item::Message(heard)) => {
+                    let wants_it = wanted.mids.contains(&heard.mid) && (wanted.updates || !heard.is_update());
+                    if !wants_it && (wanted.past.contains(&heard.mid) || heard.is_update()) {
+                        continue;
+                    }
+                    match wanted.miss(&heard) {
+                        None => {
+                            self.log.answered();
+                            self.met(number, expectation, &expected, &heard.told());
+                            return Ok(*heard);
+                        }
+                        Some(what) => {
+                            self.mark_wrong(number);
+                            return Err(self.unmet(expectation, &expected, &format!("it sent {}{what}", heard.told())));
+                        }
+                    }
+                }
+                Ok(other) => {
+                    self.mark_wrong(number);
+                    return Err(self.unmet(expectation, &expected, &format!("it sent {}", other.name())));
+                }
+                Err(none) => return Err(self.nothing(number, expectation, &expected, &none)),
+            }
+        }
+    }
+
+    /// The target sends an RDMA Read Request; updates may come before.
+    pub(crate) async fn sdp_expect_read(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<ReadRequest, Stop> {
+        let expected = "an RDMA Read Request";
+        match self.past_updates(number, expectation, expected).await? {
+            Item::Read(read) => {
+                let text = format!("an RDMA Read Request of {} octets", read.rdmardsz);
+                self.met(number, expectation, expected, &text);
+                Ok(read)
+            }
+            other => Err(self.unmet(expectation, expected, &format!("it sent {}", other.name()))),
+        }
+    }
+
+    /// The target sends RDMA Writes of `len` octets in all; updates may come before.
+    pub(crate) async fn sdp_expect_write(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        len: usize,
+    ) -> Result<(u32, u64, Vec<u8>), Stop> {
+        let expected = format!("RDMA Writes of {len} octets");
+        let mut got: Option<(u32, u64, Vec<u8>)> = None;
+        loop {
+            match self.past_updates(number, expectation, &expected).await? {
+                Item::Write { stag, tagged_offset, payload } => {
+                    let (_, _, octets) = got.get_or_insert_with(|| (stag, tagged_offset, Vec::new()));
+                    octets.extend(payload);
+                }
+                other => return Err(self.unmet(expectation, &expected, &format!("it sent {}", other.name()))),
+            }
+            if let Some(whole) = got.take_if(|(_, _, octets)| octets.len() >= len) {
+                self.met(number, expectation, &expected, &format!("RDMA Writes of {} octets", whole.2.len()));
+                return Ok(whole);
+            }
+        }
+    }
+
+    /// The target answers a Read Request of the tester's whole.
+    pub(crate) async fn sdp_expect_response(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<Vec<u8>, Stop> {
+        let expected = "an RDMA Read Response";
+        let mut got = Vec::new();
+        // What else comes meanwhile is for later expectations.
+        let mut others = Vec::new();
+        loop {
+            match self.past_updates(number, expectation, expected).await? {
+                Item::Response { payload, last, .. } => {
+                    got.extend(payload);
+                    if last {
+                        let queue = &mut self.talk(number, expectation.at.as_ref())?.queue;
+                        others.into_iter().rev().for_each(|item| queue.push_front(item));
+                        self.met(number, expectation, expected, &format!("a Read Response of {} octets", got.len()));
+                        return Ok(got);
+                    }
+                }
+                Item::Terminate(_) => return Err(self.unmet(expectation, expected, "it sent a Terminate")),
+                other => others.push(other),
+            }
+        }
+    }
+
+    /// The target answers a SrcAvail: by an RDMA Read Request (gives `read`) or a SendSm (`send_sm`).
+    pub(crate) async fn sdp_expect_taken(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<&'static str, Stop> {
+        let expected = "an RDMA Read Request, or SendSm";
+        let answer = match self.past_updates(number, expectation, expected).await? {
+            Item::Read(_) => "read",
+            Item::Message(heard) if heard.mid == Mid::SEND_SM => "send_sm",
+            other => return Err(self.unmet(expectation, expected, &format!("it sent {}", other.name()))),
+        };
+        self.log.answered();
+        self.met(number, expectation, expected, answer);
+        Ok(answer)
+    }
+
+    /// For so long the connection does not end, whatever comes.
+    pub(crate) async fn sdp_expect_open(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+        let expected = "a connection that stays open";
+        let deadline = self.link.now() + expectation.within;
+        loop {
+            match self.next_item(number, deadline, expectation.at.as_ref()).await? {
+                Ok(Item::Terminate(_)) => return Err(self.unmet(expectation, expected, "it sent a Terminate")),
+                Ok(Item::Message(heard)) if heard.mid == Mid::ABORT_CONN => {
+                    return Err(self.unmet(expectation, expected, "it sent AbortConn"));
+                }
+                Ok(_) => {}
+                Err(NoFrame::TimedOut) => {
+                    self.met(number, expectation, expected, "it is open");
+                    return Ok(());
+                }
+                Err(none) => return Err(self.unmet(expectation, expected, &format!("it {none}"))),
+            }
+        }
+    }
+
+    async fn past_updates(&mut self, number: u32, expectation: &Expectation, expected: &str) -> Result<Item, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        loop {
+            match self.next_item(number, deadline, expectation.at.as_ref()).await? {
+                Ok(Item::Message(heard)) if heard.is_update() => {}
+                Ok(item) => return Ok(item),
+                Err(none) => return Err(self.nothing(number, expectation, expected, &none)),
+            }
+        }
+    }
+
+    fn nothing(&mut self, number: u32, expectation: &Expectation, expected: &str, none: &NoFrame) -> Stop {
+        if matches!(none, NoFrame::TimedOut) {
+            let text = self.silence(number, expectation);
+            return self.overdue(expectation, expected, &text);
+        }
+        self.unmet(expectation, expected, &format!("it {none}"))
+    }
+
+    /// For so long the target sends nothing but updates and what is `past`, and keeps the connection. Gives what came of that.
+    pub(crate) async fn sdp_quiet(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        past: &[Mid],
+    ) -> Result<Vec<Heard>, Stop> {
+        let expected = "no message but updates, and an open connection";
+        let deadline = self.link.now() + expectation.within;
+        let mut came = Vec::new();
+        loop {
+            match self.next_item(number, deadline, expectation.at.as_ref()).await? {
+                Ok(Item::Message(heard)) if heard.is_update() || past.contains(&heard.mid) => came.push(*heard),
+                Ok(other) => {
+                    self.mark_wrong(number);
+                    return Err(self.unmet(expectation, expected, &format!("it sent {}", other.name())));
+                }
+                Err(NoFrame::TimedOut) => {
+                    let text = format!("nothing else within {} s", expectation.within.as_secs_f64());
+                    self.met(number, expectation, expected, &text);
+                    return Ok(came);
+                }
+                Err(none) => return Err(self.unmet(expectation, expected, &format!("it {none}"))),
+            }
+        }
+    }
+
+    /// The target ends the connection: AbortConn or a Terminate may come before the end of TCP, and what is under way.
+    pub(crate) async fn sdp_expect_end(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        ending: &Ending,
+    ) -> Result<Vec<Heard>, Stop> {
+        let expected = if ending.graceful { "a graceful close of TCP" } else { "the end of the connection" };
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        let mut came = Vec::new();
+        let how = loop {
+            match self.next_item(number, deadline, at).await? {
+                Ok(Item::Message(heard)) => {
+                    let abort = heard.mid == Mid::ABORT_CONN && !ending.graceful;
+                    if !(heard.is_update() || abort || ending.past.contains(&heard.mid)) {
+                        self.mark_wrong(number);
+                        return Err(self.unmet(expectation, expected, &format!("it sent {}", heard.told())));
+                    }
+                    came.push(*heard);
+                }
+                Ok(Item::Terminate(_)) if !ending.graceful => {}
+                Ok(other) => {
+                    self.mark_wrong(number);
+                    return Err(self.unmet(expectation, expected, &format!("it sent {}", other.name())));
+                }
+                Err(NoFrame::Fin) => break "FIN",
+                Err(NoFrame::Reset) if !ending.graceful => break "a reset",
+                Err(none) => return Err(self.nothing(number, expectation, expected, &none)),
+            }
+        };
+        self.finish(number, at).await?;
+        let aborted = came.iter().any(|heard| heard.mid == Mid::ABORT_CONN);
+        self.met(number, expectation, expected, &format!("{}{how}", if aborted { "AbortConn, " } else { "" }));
+        Ok(came)
+    }
+}
+
+impl Heard {
+    /// For people.
+    pub(crate) fn told(&self) -> String {
+        let mut text =
+            format!("{} (MSeq {}, MSeqAck {}, Bufs {}", self.mid.name(), self.mseq, self.mseq_ack, self.bufs);
+        for (name, value) in &self.extension {
+            text.push_str(&format!(", {name} {value:#x}"));
+        }
+        if !self.payload.is_empty() {
+            text.push_str(&format!(", {} octets of payload", self.payload.len()));
+        }
+        text + ")"
+    }
+}

@@ -1,0 +1,71 @@
+//! The good exchange with an SDP service: start-up; with an echo, a few octets there and back; a graceful close.
+
+use weft_core::wire::sdp::Mid;
+
+use super::talk::{Carrier, Item};
+use crate::script::message::Message;
+use crate::sdp::Draft;
+use crate::stage::{Arrival, Expectation, Stage, Stop};
+use crate::target::Service;
+
+/// What an echo gets.
+const PAYLOAD: &[u8] = b"weft good exchange";
+/// What a driven socket is told, and how many octets it sends then.
+const COMMAND: &[u8] = b"send 5\n";
+
+impl Stage {
+    pub(in crate::stage) async fn sdp_work(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        let at = expectation.at.as_ref();
+        if self.target.service == Service::SdpConnect {
+            return Ok(Ok(()));
+        }
+        let profile = self.target.sdp_start;
+        if let Err(why) = self.sdp_greet(number, &super::start::hello(), profile, expectation).await? {
+            return Ok(Err(why));
+        }
+        let asked = match self.target.service {
+            Service::SdpEcho => Some((PAYLOAD, PAYLOAD.len())),
+            Service::SdpDrive => Some((COMMAND, 5)),
+            _ => None,
+        };
+        if let Some((payload, due)) = asked {
+            let mut draft = Draft::new(Mid::DATA);
+            draft.payload = payload.to_vec();
+            let data = Message { draft: Some(Box::new(draft)), ..Message::new("Data", Vec::new()) };
+            self.sdp_put(number, &data, Carrier::default(), at).await?;
+            let mut got = Vec::new();
+            let deadline = self.link.now() + expectation.within;
+            while got.len() < due {
+                match self.next_item(number, deadline, at).await? {
+                    Ok(Item::Message(heard)) if heard.mid == Mid::DATA => got.extend(heard.payload),
+                    Ok(other) => return Ok(Err(format!("it sent {} where Data was due", other.name()))),
+                    Err(none) => return Ok(Err(format!("it {none} where Data was due"))),
+                }
+            }
+            if self.target.service == Service::SdpEcho && got != PAYLOAD {
+                return Ok(Err("it sent other octets back".into()));
+            }
+        }
+        let dis_conn =
+            Message { draft: Some(Box::new(Draft::new(Mid::DIS_CONN))), ..Message::new("DisConn", Vec::new()) };
+        self.sdp_put(number, &dis_conn, Carrier::default(), at).await?;
+        let deadline = self.link.now() + expectation.within;
+        loop {
+            match self.next_item(number, deadline, at).await? {
+                Ok(Item::Message(heard)) if heard.mid == Mid::DIS_CONN => break,
+                // A source still has something to say.
+                Ok(Item::Message(heard)) if heard.is_update() || self.target.service == Service::SdpSource => {}
+                Ok(other) => return Ok(Err(format!("it sent {} where DisConn was due", other.name()))),
+                Err(_) if self.target.service == Service::SdpSource => return Ok(Ok(())),
+                Err(none) => return Ok(Err(format!("it {none} where DisConn was due"))),
+            }
+        }
+        // The side whose DisConn was the last ends TCP.
+        while self.receive(number, deadline, at).await? == Arrival::Octets {}
+        Ok(Ok(()))
+    }
+}

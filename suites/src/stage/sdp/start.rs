@@ -1,0 +1,255 @@
+//! From a TCP connection to one that speaks SDP, in each start-up profile.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weft_core::wire::mpa::Startup;
+use weft_core::wire::mpa::startup::Enhanced;
+use weft_core::wire::sdp::{FieldOrder, Mid};
+
+use super::talk::{Item, Talk};
+use crate::correct::{self, StartupFields};
+use crate::model::SourceLocation;
+use crate::script::message::Message;
+use crate::sdp::{Counters, Draft, Heard};
+use crate::stage::expect::NoFrame;
+use crate::stage::{Arrival, Expectation, Stage, Stop};
+
+/// How SDP's start-up and MPA's are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SdpStart {
+    /// Hello; the Accepting Peer sends the MPA Request, the Connecting Peer the Reply; HelloAck is the first FPDU.
+    #[default]
+    Swapped,
+    /// Hello, then FPDUs with CRC and without markers.
+    Bare,
+    /// Hello and Request; Reply, then HelloAck.
+    Natural,
+    /// The same with revision 2 and a zero-length Write before HelloAck.
+    Enhanced,
+    /// Hello and HelloAck are private data.
+    PrivateData,
+}
+
+const EXPECTED: &str = "HelloAck behind a good Hello";
+/// Octets of a Hello.
+const HELLO_LEN: usize = 32;
+
+/// The target's answer to a Hello.
+pub(crate) type HelloAck = Box<Heard>;
+
+const fn counters(order: FieldOrder) -> Counters {
+    Counters { bufs: 16, mseq: 0, mseq_ack: 0, order }
+}
+
+impl Stage {
+    /// Connects, sends `hello`, and does what the profile asks for until HelloAck is here.
+    pub(crate) async fn sdp_open(
+        &mut self,
+        hello: &Message,
+        profile: SdpStart,
+        expectation: &Expectation,
+    ) -> Result<(u32, HelloAck), Stop> {
+        let number = self.connect(expectation.at.as_ref()).await?;
+        let opened = self.sdp_greet(number, hello, profile, expectation).await?;
+        match opened {
+            Ok(hello_ack) => {
+                self.log.answered();
+                self.met(number, expectation, EXPECTED, &hello_ack.told());
+                Ok((number, hello_ack))
+            }
+            Err(why) => Err(self.unmet(expectation, EXPECTED, &why)),
+        }
+    }
+
+    /// The same on a connection that is there. Gives what came in place of it, in words.
+    pub(super) async fn sdp_greet(
+        &mut self,
+        number: u32,
+        hello: &Message,
+        profile: SdpStart,
+        expectation: &Expectation,
+    ) -> Result<Result<HelloAck, String>, Stop> {
+        let at = expectation.at.as_ref();
+        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.sdp_order);
+        let hello = hello.filled(counters(order));
+        let told = Heard::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
+        let mut request = request(profile);
+        let crc = true;
+        let mut acknowledged = None;
+        match profile {
+            SdpStart::Swapped => {
+                self.put(number, &hello, at).await?;
+                let frame = match self.startup_frame(number, expectation).await? {
+                    Ok(frame) => frame,
+                    Err(none) => return Ok(Err(format!("it {none} where its MPA Request was due"))),
+                };
+                let asked = match Startup::parse(&frame) {
+                    Ok(asked) => asked,
+                    Err(error) => return Ok(Err(format!("its MPA Request is wrong: {error}"))),
+                };
+                if asked.markers {
+                    return Ok(Err("it asks for markers, which SDP's exchanges do not send".into()));
+                }
+                let reply = StartupFields { revision: asked.revision.min(1), ..StartupFields::REPLY };
+                self.put(number, &Message::new("MPA Reply", correct::startup(&reply)), at).await?;
+            }
+            SdpStart::Bare => self.put(number, &hello, at).await?,
+            SdpStart::Natural | SdpStart::Enhanced | SdpStart::PrivateData => {
+                // Both in one write: a target that sees the Hello alone takes it for another profile's.
+                let sent = if profile == SdpStart::PrivateData {
+                    request.private_data.clone_from(&hello.octets);
+                    Message::new("MPA Request with Hello", correct::startup(&request))
+                } else {
+                    Message::new("Hello, MPA Request", [&hello.octets[..], &correct::startup(&request)].concat())
+                };
+                self.put(number, &sent, at).await?;
+                let reply = match self.reply(number, expectation).await? {
+                    Ok(reply) => reply,
+                    Err(none) => return Ok(Err(format!("it {none} where its MPA Reply was due"))),
+                };
+                match Startup::parse(&reply) {
+                    Ok(frame) if frame.reject || frame.markers => return Ok(Err("its MPA Reply rejects".into())),
+                    Ok(frame) if profile == SdpStart::PrivateData => {
+                        acknowledged = Heard::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
+                    }
+                    Ok(_) => {}
+                    Err(error) => return Ok(Err(format!("its MPA Reply is wrong: {error}"))),
+                }
+                if profile == SdpStart::Enhanced {
+                    let ready = correct::tagged(weft_core::wire::rdmap::Opcode::WRITE, 1, 0, b"", 1).remove(0);
+                    self.put(number, &Message::new("ready to receive", correct::fpdu(&ready, crc)), at).await?;
+                }
+            }
+        }
+        let mut talk = Talk::new(order, crc, false);
+        talk.told = (told, 0);
+        self.talks.insert(number, talk);
+        if let Some(hello_ack) = acknowledged {
+            // It used no buffer, and no Send.
+            self.talk(number, at)?.acknowledged(&hello_ack);
+            return Ok(Ok(Box::new(hello_ack)));
+        }
+        let deadline = self.link.now() + expectation.within;
+        match self.next_item(number, deadline, at).await? {
+            Ok(Item::Message(heard)) if heard.mid == Mid::HELLO_ACK => {
+                self.talk(number, at)?.acknowledged(&heard);
+                Ok(Ok(heard))
+            }
+            Ok(Item::Message(heard)) => Ok(Err(format!("it sent {} where HelloAck was due", heard.mid.name()))),
+            Ok(other) => Ok(Err(format!("it sent {} where HelloAck was due", other.name()))),
+            Err(none) => Ok(Err(format!("it {none} where HelloAck was due"))),
+        }
+    }
+
+    /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this HelloAck, which is held back for so
+    /// long: nothing may come meanwhile. Gives the Hello.
+    pub(crate) async fn sdp_accept(
+        &mut self,
+        hello_ack: &Message,
+        hold: Duration,
+        expectation: &Expectation,
+    ) -> Result<(u32, Box<Heard>), Stop> {
+        let at = expectation.at.as_ref();
+        let number = self.connect(at).await?;
+        let deadline = self.link.now() + expectation.within;
+        while self.conn(number, at)?.unread.len() < HELLO_LEN {
+            if self.receive(number, deadline, at).await? != Arrival::Octets {
+                return Err(self.unmet(expectation, "a Hello", "none"));
+            }
+        }
+        let hello: Vec<u8> = self.conn(number, at)?.unread.drain(..HELLO_LEN).collect();
+        let order = FieldOrder::of_hello(&hello).unwrap_or_default();
+        let Some(hello) = Heard::read(&hello, order) else {
+            return Err(self.unmet(expectation, "a Hello", "other octets"));
+        };
+        if hello.mid != Mid::HELLO {
+            return Err(self.unmet(expectation, "a Hello", &hello.told()));
+        }
+        self.log.answered();
+        self.put(number, &Message::new("MPA Request", correct::startup(&StartupFields::REQUEST)), at).await?;
+        match self.reply(number, expectation).await? {
+            Ok(_) => {}
+            Err(none) => return Err(self.unmet(expectation, "an MPA Reply behind its Hello", &format!("it {none}"))),
+        }
+        let mut talk = Talk::new(order, true, false);
+        talk.mseq = 0;
+        talk.heard(&hello);
+        self.talks.insert(number, talk);
+        if !hold.is_zero() {
+            let until = self.link.now() + hold;
+            if !self.conn(number, at)?.unread.is_empty() || self.receive(number, until, at).await? != Arrival::TimedOut
+            {
+                return Err(self.unmet(expectation, "no octet before HelloAck", "it sent some, or closed"));
+            }
+        }
+        let carrier = super::Carrier { solicited: Some(true), ..super::Carrier::default() };
+        self.sdp_put(number, hello_ack, carrier, at).await?;
+        self.talk(number, at)?.mseq = 1;
+        self.met(number, expectation, "a Hello, and an MPA Reply behind the Request", &hello.told());
+        Ok((number, Box::new(hello)))
+    }
+
+    /// Connects and sends a Hello, with what the profile has beside it; nothing is waited for.
+    pub(crate) async fn sdp_hail(
+        &mut self,
+        hello: &Message,
+        profile: SdpStart,
+        at: Option<&SourceLocation>,
+    ) -> Result<u32, Stop> {
+        let number = self.connect(at).await?;
+        let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.sdp_order);
+        let hello = hello.filled(counters(order));
+        if profile == SdpStart::PrivateData {
+            let request = StartupFields { private_data: hello.octets, ..StartupFields::REQUEST };
+            self.send(number, &Message::new("MPA Request with Hello", correct::startup(&request)), at).await?;
+            return Ok(number);
+        }
+        let behind = match profile {
+            SdpStart::Natural | SdpStart::Enhanced => correct::startup(&request(profile)),
+            _ => Vec::new(),
+        };
+        let sent = Message { octets: [&hello.octets[..], &behind].concat(), ..hello };
+        self.send(number, &sent, at).await?;
+        Ok(number)
+    }
+
+    /// Takes one whole start-up frame from the stream, be it a Request or a Reply.
+    async fn startup_frame(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
+        const LEN: usize = weft_core::wire::mpa::startup::HEADER_LEN;
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        loop {
+            let unread = &mut self.conn(number, at)?.unread;
+            let whole = unread.get(LEN - 2..LEN).map(|len| LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
+            if let Some(whole) = whole.filter(|whole| unread.len() >= *whole) {
+                return Ok(Ok(unread.drain(..whole).collect()));
+            }
+            match self.receive(number, deadline, at).await? {
+                Arrival::Octets => {}
+                Arrival::Fin => return Ok(Err(NoFrame::Fin)),
+                Arrival::Reset => return Ok(Err(NoFrame::Reset)),
+                Arrival::TimedOut => return Ok(Err(NoFrame::TimedOut)),
+            }
+        }
+    }
+}
+
+/// The Request of a Connecting Peer that is MPA Initiator.
+fn request(profile: SdpStart) -> StartupFields {
+    let words = Enhanced { peer_to_peer: true, ird: 4, ord: 4, rtr_write: true, ..Enhanced::default() };
+    let enhanced = (profile == SdpStart::Enhanced).then_some(words);
+    let revision = if enhanced.is_some() { 2 } else { 1 };
+    StartupFields { revision, enhanced, ..StartupFields::REQUEST }
+}
+
+/// A Hello with the values of the tester.
+pub(crate) fn hello() -> Message {
+    let draft = Draft::new(Mid::HELLO);
+    Message { draft: Some(Box::new(draft)), ..Message::new("Hello", Vec::new()) }
+}

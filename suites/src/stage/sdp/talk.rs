@@ -1,0 +1,326 @@
+//! One SDP connection as the tester sees it.
+
+use std::collections::VecDeque;
+
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::rdmap::{Opcode, ReadRequest};
+use weft_core::wire::sdp::{FieldOrder, Mid};
+use weft_peer::Instant;
+
+use crate::correct;
+use crate::model::SourceLocation;
+use crate::script::message::Message;
+use crate::sdp::{Counters, Draft, Heard};
+use crate::stage::expect::NoFrame;
+use crate::stage::fpdu::ulpdu;
+use crate::stage::{Stage, Stop};
+
+/// Octets of a message that is put together from segments at most.
+const MOST: usize = 1 << 20;
+/// Receive Private Buffers that the tester says it has.
+const BUFS: u16 = 16;
+/// The tester tells of its buffers at the latest when the target has so many credits left.
+const LEAST_TOLD: u32 = 3;
+
+/// How a message is sent, where not as is right.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Carrier {
+    pub(crate) solicited: Option<bool>,
+    pub(crate) invalidate: Option<u32>,
+    pub(crate) opcode: Option<u8>,
+    pub(crate) msn: Option<u32>,
+}
+
+/// Something from the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Item {
+    Message(Box<Heard>),
+    /// Octets in a Send that are no message.
+    Other(Vec<u8>),
+    Read(ReadRequest),
+    Write {
+        stag: u32,
+        tagged_offset: u64,
+        payload: Vec<u8>,
+    },
+    Response {
+        stag: u32,
+        tagged_offset: u64,
+        payload: Vec<u8>,
+        last: bool,
+    },
+    Terminate(Vec<u8>),
+}
+
+/// The tester's books of a connection.
+#[derive(Debug)]
+pub(crate) struct Talk {
+    pub(crate) order: FieldOrder,
+    pub(crate) crc: bool,
+    /// MSeq of the next message.
+    pub(crate) mseq: u32,
+    /// MSeq of the last message that came.
+    pub(crate) heard: u32,
+    /// What was told last: Bufs and MSeqAck.
+    pub(crate) told: (u16, u32),
+    /// Bufs that is told.
+    pub(crate) bufs: u16,
+    /// Updates go out by themselves.
+    pub(crate) updates: bool,
+    /// MSN of the next Send, and of the next Read Request.
+    send_msn: u32,
+    read_msn: u32,
+    /// The target's Bufs and MSeqAck.
+    credit: (u16, u32),
+    partial: Vec<u8>,
+    pub(crate) queue: VecDeque<Item>,
+}
+
+impl Talk {
+    pub(super) fn new(order: FieldOrder, crc: bool, rtr_read: bool) -> Self {
+        let read_msn = if rtr_read { 2 } else { 1 };
+        Talk {
+            order,
+            crc,
+            mseq: 1,
+            heard: 0,
+            told: (BUFS, 0),
+            bufs: BUFS,
+            updates: true,
+            send_msn: 1,
+            read_msn,
+            credit: (0, 0),
+            partial: Vec::new(),
+            queue: VecDeque::new(),
+        }
+    }
+
+    /// What a Hello or HelloAck told; it takes no number of the others'.
+    pub(super) fn acknowledged(&mut self, first: &Heard) {
+        // HelloAck is the message of number 0.
+        self.heard = 0;
+        self.credit = (first.bufs, 0);
+    }
+
+    pub(super) fn heard(&mut self, hello: &Heard) {
+        self.heard = 0;
+        self.credit = (hello.bufs, u32::MAX);
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.heard, order: self.order }
+    }
+
+    /// Messages that the tester may still send, as far as the target told.
+    fn credit(&self) -> u32 {
+        let sent = self.mseq.wrapping_sub(1).wrapping_sub(self.credit.1);
+        u32::from(self.credit.0).saturating_sub(sent)
+    }
+
+    /// Messages that the target may still send, as far as it was told.
+    fn credit_told(&self) -> u32 {
+        let sent = self.heard.wrapping_sub(self.told.1);
+        u32::from(self.told.0).saturating_sub(sent)
+    }
+
+    /// Takes what a whole FPDU holds.
+    fn take(&mut self, fpdu: &[u8]) {
+        let octets = ulpdu(fpdu);
+        let item = match Segment::parse(octets) {
+            Ok(Segment::Tagged(header, payload)) => {
+                let (stag, tagged_offset, payload) = (header.stag.get(), header.tagged_offset.get(), payload.to_vec());
+                match header.ulp_control.opcode() {
+                    Opcode::WRITE => Item::Write { stag, tagged_offset, payload },
+                    _ => Item::Response { stag, tagged_offset, payload, last: header.control.last() },
+                }
+            }
+            Ok(Segment::Untagged(header, payload)) => {
+                let opcode = header.ulp_control.opcode();
+                if opcode == Opcode::READ_REQUEST {
+                    match ReadRequest::parse(payload) {
+                        Ok(read) => Item::Read(read),
+                        Err(_) => Item::Other(octets.to_vec()),
+                    }
+                } else if opcode == Opcode::TERMINATE {
+                    Item::Terminate(fpdu.to_vec())
+                } else {
+                    if self.partial.len() < MOST {
+                        self.partial.extend_from_slice(payload);
+                    }
+                    if !header.control.last() {
+                        return;
+                    }
+                    let message = std::mem::take(&mut self.partial);
+                    match Heard::read(&message, self.order) {
+                        Some(mut heard) => {
+                            heard.opcode = opcode.0;
+                            heard.invalidates = header.ulp_word.get();
+                            self.heard = self.heard.wrapping_add(1);
+                            self.credit = (heard.bufs, heard.mseq_ack);
+                            Item::Message(Box::new(heard))
+                        }
+                        None => Item::Other(message),
+                    }
+                }
+            }
+            Err(_) => Item::Other(octets.to_vec()),
+        };
+        self.queue.push_back(item);
+    }
+}
+
+impl Stage {
+    pub(crate) fn talk(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut Talk, Stop> {
+        if self.talks.contains_key(&number) {
+            // Looked up twice, so that the error may borrow the stage.
+            return self.talks.get_mut(&number).ok_or(Stop);
+        }
+        Err(self.harness(at, &format!("connection {number} speaks no SDP")))
+    }
+
+    /// Sends an SDP message in a Send. What it leaves open is filled in from the connection; it waits for send credit as long as the
+    /// target may need for an answer.
+    pub(crate) async fn sdp_send(
+        &mut self,
+        number: u32,
+        message: &Message,
+        carrier: Carrier,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        let deadline = self.link.now() + self.target.scaled(1.0);
+        while self.talk(number, at)?.credit() < 3 && self.link.now() < deadline {
+            if self.hear(number, deadline, at).await?.is_err() {
+                break;
+            }
+        }
+        self.log.stimulated();
+        self.sdp_put(number, message, carrier, at).await
+    }
+
+    pub(super) async fn sdp_put(
+        &mut self,
+        number: u32,
+        message: &Message,
+        carrier: Carrier,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        let talk = self.talk(number, at)?;
+        let filled = message.filled(talk.counters());
+        let heard = Heard::read(&filled.octets, talk.order);
+        let mid = heard.as_ref().map(|heard| heard.mid);
+        if let Some(heard) = &heard {
+            talk.told = (heard.bufs, heard.mseq_ack);
+        }
+        talk.mseq = talk.mseq.wrapping_add(1);
+        let solicited = carrier.solicited.unwrap_or(mid.is_some_and(is_solicited));
+        let opcode = match (solicited, carrier.invalidate) {
+            (false, None) => Opcode::SEND,
+            (false, Some(_)) => Opcode::SEND_INVALIDATE,
+            (true, None) => Opcode::SEND_SE,
+            (true, Some(_)) => Opcode::SEND_SE_INVALIDATE,
+        };
+        let opcode = carrier.opcode.unwrap_or(opcode.0);
+        let msn = carrier.msn.unwrap_or(talk.send_msn);
+        talk.send_msn = talk.send_msn.wrapping_add(1);
+        let crc = talk.crc;
+        let pieces: Vec<&[u8]> = filled.octets.chunks(SEGMENT).collect();
+        for (index, piece) in pieces.iter().enumerate() {
+            let last = index + 1 == pieces.len();
+            let offset = u32::try_from(index * SEGMENT).unwrap_or(u32::MAX);
+            let segment =
+                correct::send_segment(Opcode(opcode), carrier.invalidate.unwrap_or(0), msn, offset, last, piece);
+            let sent = Message::new(filled.name.clone(), correct::fpdu(&segment, crc));
+            self.put(number, &sent, at).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends an RDMA Read Request for octets of the target, to be told from others by `sink_stag`.
+    pub(crate) async fn sdp_request_read(
+        &mut self,
+        number: u32,
+        read: ReadRequest,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.log.stimulated();
+        let talk = self.talk(number, at)?;
+        let (msn, crc) = (talk.read_msn, talk.crc);
+        talk.read_msn = talk.read_msn.wrapping_add(1);
+        let sent = Message::new("RDMA Read Request", correct::fpdu(&correct::read_request(msn, &read), crc));
+        self.put(number, &sent, at).await
+    }
+
+    /// Sends the whole of an RDMA Write, or of a Read Response.
+    pub(crate) async fn sdp_tagged(
+        &mut self,
+        number: u32,
+        opcode: Opcode,
+        (stag, tagged_offset): (u32, u64),
+        data: &[u8],
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        self.log.stimulated();
+        let crc = self.talk(number, at)?.crc;
+        for segment in correct::tagged(opcode, stag, tagged_offset, data, SEGMENT) {
+            let sent = Message::new(opcode.name(), correct::fpdu(&segment, crc));
+            self.put(number, &sent, at).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next FPDU from the stream into the queue of the connection.
+    pub(super) async fn hear(
+        &mut self,
+        number: u32,
+        deadline: Instant,
+        at: Option<&SourceLocation>,
+    ) -> Result<Result<(), NoFrame>, Stop> {
+        match self.fpdu(number, deadline, at).await? {
+            Ok(fpdu) => {
+                self.talk(number, at)?.take(&fpdu);
+                let talk = self.talk(number, at)?;
+                if talk.updates && talk.bufs > 4 && talk.credit_told() <= LEAST_TOLD {
+                    let update =
+                        Message { draft: Some(Box::new(Draft::new(Mid::DATA))), ..Message::new("Data", Vec::new()) };
+                    self.sdp_put(number, &update, Carrier::default(), at).await?;
+                }
+                Ok(Ok(()))
+            }
+            Err(none) => Ok(Err(none)),
+        }
+    }
+
+    /// What came next.
+    pub(in crate::stage) async fn next_item(
+        &mut self,
+        number: u32,
+        deadline: Instant,
+        at: Option<&SourceLocation>,
+    ) -> Result<Result<Item, NoFrame>, Stop> {
+        loop {
+            if let Some(item) = self.talk(number, at)?.queue.pop_front() {
+                return Ok(Ok(item));
+            }
+            if let Err(none) = self.hear(number, deadline, at).await? {
+                return Ok(Err(none));
+            }
+        }
+    }
+}
+
+/// Octets of payload in one segment of the tester's.
+const SEGMENT: usize = 1000;
+
+/// Messages that go by a Send with Solicited Event where nothing else is said (section 14.2).
+fn is_solicited(mid: Mid) -> bool {
+    const UNSOLICITED: [Mid; 7] = [
+        Mid::DIS_CONN,
+        Mid::SRC_AVAIL,
+        Mid::SINK_AVAIL,
+        Mid::DATA,
+        Mid::MODE_CHANGE,
+        Mid::CH_RCV_BUF,
+        Mid::CH_RCV_BUF_ACK,
+    ];
+    mid.is_assigned() && !UNSOLICITED.contains(&mid)
+}

@@ -1,0 +1,100 @@
+//! Whole exchanges in one step: octets taken as the target offers them, a SrcAvail served, a graceful close.
+
+use weft_core::wire::rdmap::{Opcode, ReadRequest};
+use weft_core::wire::sdp::Mid;
+
+use super::{Carrier, Ending, Wanted};
+use crate::script::message::Message;
+use crate::sdp::{Draft, Heard};
+use crate::stage::{Expectation, Stage, Stop};
+
+/// Names the tester's memory for Reads; nothing is looked up by it.
+const SINK: u32 = 0x5151;
+
+fn message(draft: Draft) -> Message {
+    let name = Mid(draft.mid).name();
+    Message { draft: Some(Box::new(draft)), ..Message::new(name, Vec::new()) }
+}
+
+impl Stage {
+    /// Takes what the target sends until so many octets are here: payload, and what SrcAvails name by RDMA Read.
+    pub(crate) async fn sdp_collect(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        due: usize,
+        past: &[Mid],
+    ) -> Result<Vec<u8>, Stop> {
+        let mut mids = vec![Mid::DATA, Mid::SRC_AVAIL];
+        // One that may come may carry some of the octets.
+        mids.extend(past.iter().filter(|mid| **mid == Mid::SINK_AVAIL));
+        let wanted = Wanted { mids, past: past.to_vec(), ..Wanted::default() };
+        let mut got = Vec::new();
+        while got.len() < due {
+            let heard = self.sdp_expect(number, expectation, &wanted).await?;
+            got.extend_from_slice(&heard.payload);
+            if heard.mid == Mid::SRC_AVAIL {
+                got.extend(self.sdp_fetch(number, expectation, &heard).await?);
+            }
+        }
+        Ok(got)
+    }
+
+    /// Reads what a SrcAvail has beside its payload, and says so.
+    async fn sdp_fetch(&mut self, number: u32, expectation: &Expectation, heard: &Heard) -> Result<Vec<u8>, Stop> {
+        let at = expectation.at.as_ref();
+        let field = |name| heard.field(name).unwrap_or_default();
+        let carried = heard.payload.len() as u64;
+        let stag = u32::try_from(field("stag")).unwrap_or_default();
+        let rest = u32::try_from(field("length").saturating_sub(carried)).unwrap_or_default();
+        let read = ReadRequest {
+            sink_stag: SINK,
+            sink_to: 0,
+            rdmardsz: rest,
+            src_stag: stag,
+            src_to: field("va").wrapping_add(carried),
+        };
+        self.sdp_request_read(number, read, at).await?;
+        let octets = self.sdp_expect_response(number, expectation).await?;
+        let mut completed = Draft::new(Mid::RDMA_RD_COMPL);
+        completed.extension[0].1 = rest.into();
+        let carrier = Carrier { invalidate: Some(stag), ..Carrier::default() };
+        self.sdp_send(number, &message(completed), carrier, at).await?;
+        Ok(octets)
+    }
+
+    /// Answers the Reads of octets that were advertised at `va`, from octet `from` on, until all have been read.
+    pub(crate) async fn sdp_serve(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        va: u64,
+        octets: &[u8],
+        from: usize,
+    ) -> Result<(), Stop> {
+        let mut at = from;
+        while at < octets.len() {
+            let read = self.sdp_expect_read(number, expectation).await?;
+            let first = usize::try_from(read.src_to.wrapping_sub(va)).unwrap_or(usize::MAX);
+            let end = first.saturating_add(read.rdmardsz as usize);
+            let Some(asked) = octets.get(first..end).filter(|asked| !asked.is_empty()) else {
+                let actual = format!("octets {first} to {end} of {}", octets.len());
+                return Err(self.unmet(expectation, "a Read of what was advertised", &actual));
+            };
+            let sink = (read.sink_stag, read.sink_to);
+            self.sdp_tagged(number, Opcode::READ_RESPONSE, sink, asked, expectation.at.as_ref()).await?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// DisConn from the tester, DisConn from the target, and TCP's end; `past` may come before.
+    pub(crate) async fn sdp_close(&mut self, number: u32, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
+        let at = expectation.at.as_ref();
+        self.sdp_send(number, &message(Draft::new(Mid::DIS_CONN)), Carrier::default(), at).await?;
+        let wanted = Wanted { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..Wanted::default() };
+        self.sdp_expect(number, expectation, &wanted).await?;
+        self.sdp_expect_end(number, expectation, &Ending { past: Vec::new(), graceful: true }).await?;
+        Ok(())
+    }
+}
