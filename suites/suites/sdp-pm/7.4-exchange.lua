@@ -1,0 +1,135 @@
+-- A Request and its answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
+
+local function all(...)
+  local list = {}
+  for _, part in ipairs { ... } do
+    for _, id in ipairs(part) do
+      list[#list + 1] = id
+    end
+  end
+  return list
+end
+
+-- What the monitor judges in each answer.
+local ACCEPT = {
+  "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-3", "PM-7.3.1.3-2", "PM-7.3.1.5-1", "PM-7.3.1.7-2",
+  "PM-7.3.1.8-2", "PM-7.3.1.9-2", "PM-7.4-18", "PM-7.4-19", "PM-7.4-20", "PM-7.4-21", "PM-7.4-24", "PM-7.4-25",
+  "PM-7.4-26",
+}
+local DENY = {
+  "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-5", "PM-7.3.1.3-2", "PM-7.3.1.5-1", "PM-7.3.1.6-4",
+  "PM-7.3.1.7-4", "PM-7.3.1.8-2", "PM-7.3.1.9-2", "PM-7.3.1.10-4", "PM-7.4-51", "PM-7.4-52", "PM-7.4-53",
+  "PM-7.4-54", "PM-7.4-55", "PM-7.4-57", "PM-7.4-58", "PM-7.4-59", "PM-7.4-60", "PM-7.4-61",
+}
+
+local function bring(name, title, service, v6, capabilities, rows, shown)
+  local requirements = all(rows, shown)
+  case {
+    id = "sdp-pm/7.4-exchange/" .. name,
+    version = 1,
+    title = title,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = capabilities,
+
+    run = function(t)
+      local m = t:mapper { v6 = v6 }
+      local handle = 0x1122334455667788
+      m:send(m:request { service = service, handle = handle })
+      local kind = service == "mapped" and "accept" or "deny"
+      local answer = m:expect { type = kind, requirement = rows, shows = shown, overdue_fails = true, from_there = true, handle = handle }
+      if kind == "accept" then
+        m:send(m:ack(answer))
+      end
+      m:expect_quiet { within = 0.3 }
+      t:liveness()
+    end,
+  }
+end
+
+bring("accepted", "A Request for a service that is mapped gets a PMAccept", "mapped", false, { "port-mapper" },
+  { "PM-7.4-16", "PM-7.4-17", "PM-7.4-29", "PM-16-1" }, ACCEPT)
+bring("accepted-v6", "The same over IPv6", "mapped", true, { "port-mapper", "port-mapper-v6" }, { "PM-7.2-6" }, {})
+bring("denied", "A Request for a service that is not mapped gets a PMDeny, and nothing more", "unmapped", false, { "port-mapper" },
+  { "PM-7.4-49", "PM-7.4-50", "PM-7.4-62", "PM-7.4-63" }, DENY)
+
+local function tolerated(name, title, requirements, fields)
+  case {
+    id = "sdp-pm/7.4-exchange/" .. name,
+    version = 1,
+    title = title,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "port-mapper" },
+
+    run = function(t)
+      local m = t:mapper {}
+      m:send(m:request(fields))
+      m:expect { type = "accept", requirement = requirements, overdue_fails = true }
+      t:liveness()
+    end,
+  }
+end
+
+tolerated("any-pm-time", "PmTime of a Request is not looked at", { "PM-7.4-9" }, { pm_time = 0xff })
+tolerated("any-reserved", "Reserved of a Request is not looked at", { "PM-7.3.1.5-2" }, { reserved = 0xffff })
+tolerated("any-padding", "What stands behind an IPv4 address is not looked at", { "PM-7.3.1.3-3" }, {
+  cp_ip = "\xc0\0\x02\x02garbagegarba", ipv = 4,
+})
+
+case {
+  id = "sdp-pm/7.4-exchange/other-ipv",
+  version = 1,
+  title = "A Request of another IPV gets no PMAccept",
+  requirements = { "PM-7.3.1.3-5" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+  parameters = { ipv = { 0, 5, 15 } },
+
+  run = function(t, p)
+    t:good_exchange()
+    local m = t:mapper {}
+    m:send(m:request { ipv = p.ipv })
+    m:expect_quiet { requirement = "PM-7.3.1.3-5", within = 1 }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.4-exchange/two-at-once",
+  version = 1,
+  title = "Two Requests at once get an answer each, with its own handle",
+  requirements = { "PM-7.3.1.8-3", "PM-7.5.2-9" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m, n = t:mapper {}, t:mapper {}
+    m:send(m:request { handle = 0x101, cp_port = 40001 })
+    n:send(n:request { handle = 0x202, cp_port = 40002 })
+    n:expect { type = "accept", handle = 0x202, cp_port = 40002, requirement = "PM-7.3.1.8-3", overdue_fails = true }
+    m:expect { type = "accept", handle = 0x101, cp_port = 40001, requirement = "PM-7.3.1.8-3", overdue_fails = true }
+    m:send(m:request { handle = 0x303, cp_port = 40001 })
+    m:expect { type = "accept", handle = 0x303, requirement = "PM-7.5.2-9", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.4-exchange/leads-to-sdp",
+  version = 1,
+  title = "The address of a PMAccept takes a TCP connection",
+  requirements = { "PM-7.4-23", "PM-7.4-27", "PM-7.3.1.6-2" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:mapper {}
+    m:send(m:request { handle = 0x404 })
+    local answer = m:expect { type = "accept" }
+    m:send(m:ack(answer))
+    local conn = m:connect(answer, { requirement = { "PM-7.4-23", "PM-7.4-27", "PM-7.3.1.6-2" } })
+    conn:reset()
+    t:liveness()
+  end,
+}

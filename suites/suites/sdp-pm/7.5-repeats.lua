@@ -1,0 +1,125 @@
+-- Datagrams that are lost, late or there twice (draft-pinkerton-iwarp-sdp-01 section 7.5).
+
+case {
+  id = "sdp-pm/7.5-repeats/request-again",
+  version = 1,
+  title = "Each copy of a Request is answered, with the same address",
+  requirements = { "PM-7.5-3", "PM-7.5.2-4" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local rows = { "PM-7.5-3", "PM-7.5.2-4" }
+    local m = t:mapper {}
+    local request = m:request { handle = 0x501, service = "made" }
+    m:send(request)
+    local first = m:expect { type = "accept" }
+    for _ = 1, 3 do
+      m:send(request)
+      m:expect { type = "accept", ap_port = first.ap_port, handle = 0x501, requirement = rows, overdue_fails = true }
+    end
+    m:expect_quiet { within = 0.2 }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/request-again-fixed",
+  version = 1,
+  title = "Each copy of a Request for any service is answered",
+  requirements = { "PM-7.5.2-4" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:mapper {}
+    local request = m:request { handle = 0x502 }
+    for _ = 1, 3 do
+      m:send(request)
+      m:expect { type = "accept", handle = 0x502, requirement = "PM-7.5.2-4", overdue_fails = true }
+    end
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/ack-of-nothing",
+  version = 1,
+  title = "A PMAck that nobody waits for is not answered",
+  requirements = { "PM-7.5.2-6" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    t:good_exchange()
+    local m = t:mapper {}
+    m:send(m:request { type = "ack", handle = 0x503 })
+    m:expect_quiet { requirement = "PM-7.5.2-6", within = 1 }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/ack-with-time",
+  version = 1,
+  title = "PmTime of a PMAck is not looked at",
+  requirements = { "PM-7.4-37" },
+  roles = { "responder" },
+  capabilities = { "port-mapper", "sdp-drive" },
+
+  run = function(t)
+    local m = t:mapper {}
+    m:send(m:request { handle = 0x504, service = "made" })
+    local answer = m:expect { type = "accept" }
+    m:send(m:ack(answer, { pm_time = 0xff }))
+    local conn = m:connect(answer, { requirement = "PM-7.4-37" })
+    conn:reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/ports-come-back",
+  version = 1,
+  title = "Ports that were given to nobody who came are given again",
+  requirements = { "PM-15.2.2.1-1", "PM-7.5.2-2", "PM-7.5.2-10" },
+  roles = { "responder" },
+  capabilities = { "port-mapper", "sdp-drive" },
+
+  run = function(t)
+    local m = t:mapper {}
+    for n = 1, 10 do
+      m:send(m:request { handle = 0x600 + n, service = "made", cp_port = 41000 + n })
+      m:expect { type = "accept" }
+    end
+    m:send(m:request { handle = 0x700, service = "made", cp_port = 42000 })
+    m:expect { type = "deny" }
+    t:pause(30)
+    local rows = { "PM-15.2.2.1-1", "PM-7.5.2-2", "PM-7.5.2-10" }
+    m:send(m:request { handle = 0x601, service = "made", cp_port = 41001 })
+    m:expect { type = "accept", requirement = rows, overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/denied-then-asked",
+  version = 1,
+  title = "A newer Request counts, and the PMAck of the older one does nothing",
+  requirements = { "PM-7.5.2-8", "PM-7.5.2-9" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:mapper {}
+    m:send(m:request { handle = 0x801 })
+    local old = m:expect { type = "accept", handle = 0x801 }
+    m:send(m:request { handle = 0x802 })
+    local new = m:expect { type = "accept", handle = 0x802, requirement = "PM-7.5.2-9", overdue_fails = true }
+    m:send(m:ack(old))
+    m:expect_quiet { within = 0.3, requirement = "PM-7.5.2-8" }
+    m:send(m:ack(new))
+    m:expect_quiet { within = 0.3 }
+    t:liveness()
+  end,
+}

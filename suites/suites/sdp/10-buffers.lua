@@ -1,0 +1,374 @@
+-- Private Buffers, send credit, and changes of size (draft-pinkerton-iwarp-sdp-01 sections 6.4 and 10).
+
+-- What a driven socket is told to do.
+local function tell(s, text)
+  s:send(sdp.data { payload = text .. "\n" })
+end
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-1", "SDP-6-4", "SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-17",
+    "SDP-6.1.1-18", "SDP-6.1.1-20", "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16",
+    "SDP-6.1.2-17", "SDP-6.1.3-1", "SDP-6.1.4-1", "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2",
+    "SDP-6.2.2-1", "SDP-6.2.2-2", "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7", "SDP-6.2.2-9",
+    "SDP-6.2.2.1-1", "SDP-6.2.2.2-1", "SDP-6.2.2.3-1", "SDP-6.2.2.4-1", "SDP-6.2.2.5-2", "SDP-6.2.2.6-2",
+    "SDP-6.2.2.7-1", "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2", "SDP-6.3.8.2-3",
+    "SDP-6.3.8.2-4", "SDP-6.4.2-3", "SDP-6.5.2-2", "SDP-8.1.1-24", "SDP-8.1.1-25", "SDP-8.1.1-28", "SDP-8.1.1-29",
+    "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18", "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-1",
+    "SDP-10-2", "SDP-10-4", "SDP-10-7", "SDP-10.1-1", "SDP-10.2-1", "SDP-10.3-2", "SDP-10.5-1", "SDP-10.5-3",
+    "SDP-10.5-4", "SDP-10.5-5", "SDP-10.5-7", "SDP-10.5-8", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1",
+    "SDP-12-3", "SDP-12-5", "SDP-12-8", "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-7",
+    "SDP-14.2-12", "SDP-14.2-15",
+  }
+
+  case {
+    id = "sdp/10-buffers/few-credits",
+    version = 1,
+    title = "The target keeps to the credit that it has",
+    requirements = { "SDP-10.2-2", "SDP-6.3.1-4", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp { hello = sdp.hello { bufs = 6 } }
+      s:books { bufs = 6, updates = false }
+      tell(s, "threshold 1000000" .. ("; send 200"):rep(4))
+      s:expect_quiet { within = 0.2, past = { "data" } }
+      s:send(sdp.data { payload = (("send 200;"):rep(5)) })
+      s:expect_quiet { within = 0.2, past = { "data" } }
+      s:send(sdp.data { payload = (("send 200;"):rep(5)) })
+      local came = s:expect_quiet { within = 0.3, past = { "data" } }
+      s:send(sdp.data {})
+      local more = 0
+      for _, m in ipairs(s:expect_quiet { within = 0.3, past = { "data" } }) do
+        more = more + #m.payload
+      end
+      t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more octets once an update gave credit", actual = "none" })
+      s:books { bufs = 16, updates = true }
+      s:close { shows = shown, past = { "data" } }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/10-buffers/last-credits",
+  version = 1,
+  title = "Payload stops at the credits that are kept for updates",
+  requirements = {
+    "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp { hello = sdp.hello { bufs = 6 } }
+    s:books { bufs = 6, updates = false }
+    tell(s, "threshold 1000000;" .. ("send 9;"):rep(3))
+    s:expect_quiet { within = 0.2, past = { "data" } }
+    s:send(sdp.data { payload = ("send 90;"):rep(7) })
+    -- Behind it six messages may come, the last two of them without payload.
+    local edge, with, all = s:books().mseq_ack, 0, 0
+    for _, m in ipairs(s:expect_quiet { within = 0.5, past = { "data" } }) do
+      all = all + 1
+      with = with + (#m.payload > 0 and 1 or 0)
+    end
+    t:check(with <= 4 and all <= 6, {
+      requirement = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" }, overdue_fails = true, expected = "at most 4 messages with payload and 6 in all", actual = with .. " with payload, " .. all .. " in all",
+    })
+    s:close { past = { "data" } }
+    t:liveness()
+  end,
+}
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-6-1", "SDP-6-4", "SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-17",
+    "SDP-6.1.1-18", "SDP-6.1.1-20", "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16",
+    "SDP-6.1.2-17", "SDP-6.1.4-1", "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2", "SDP-6.2.2-1",
+    "SDP-6.2.2-2", "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7", "SDP-6.2.2-9", "SDP-6.2.2.1-1",
+    "SDP-6.2.2.2-1", "SDP-6.2.2.3-1", "SDP-6.2.2.4-1", "SDP-6.2.2.5-2", "SDP-6.2.2.6-2", "SDP-6.2.2.7-1",
+    "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.3.1-1", "SDP-8.1.1-24", "SDP-8.1.1-25", "SDP-8.1.1-28", "SDP-8.2.1-4",
+    "SDP-8.2.1-9", "SDP-9.1-2", "SDP-10-2", "SDP-10-4", "SDP-10-7", "SDP-10.1-1", "SDP-10.3-2", "SDP-14.2-7",
+    "SDP-14.2-12", "SDP-14.2-15",
+  }
+
+  case {
+    id = "sdp/10-buffers/updates",
+    version = 1,
+    title = "The target tells of buffers that are free again, without being asked",
+    requirements = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-sink" },
+
+    run = function(t)
+      local s, hello_ack = t:sdp {}
+      for _ = 1, hello_ack.bufs - 2 do
+        s:send(sdp.data { payload = "p" })
+      end
+      s:expect("data", { updates = true, requirement = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10" }, overdue_fails = true, fields = { payload_length = 0 } })
+      s:send(sdp.data { payload = "p" })
+      for _ = 1, 3 * hello_ack.bufs do
+        s:send(sdp.data { payload = ("p"):rep(900) })
+      end
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/10-buffers/plain-updates",
+  version = 1,
+  title = "An update has no flags",
+  requirements = {
+    "SDP-6.1.2-7",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-sink" },
+
+  run = function(t)
+    local s, hello_ack = t:sdp {}
+    for _ = 1, hello_ack.bufs - 2 do
+      s:send(sdp.data { payload = "p" })
+    end
+    s:expect("data", { updates = true, requirement = "SDP-6.1.2-7", overdue_fails = true, fields = { payload_length = 0, oob_pres = false } })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-1", "SDP-6-4", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-17", "SDP-6.1.1-18",
+    "SDP-6.1.1-20", "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16", "SDP-6.1.2-17",
+    "SDP-6.1.3-1", "SDP-6.1.4-1", "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2", "SDP-6.2.2-1",
+    "SDP-6.2.2-2", "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7", "SDP-6.2.2-9", "SDP-6.2.2.1-1",
+    "SDP-6.2.2.2-1", "SDP-6.2.2.3-1", "SDP-6.2.2.4-1", "SDP-6.2.2.5-2", "SDP-6.2.2.6-2", "SDP-6.2.2.7-1",
+    "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2", "SDP-6.3.8.2-3", "SDP-6.3.8.2-4",
+    "SDP-6.4.2-3", "SDP-8.1.1-24", "SDP-8.1.1-25", "SDP-8.1.1-28", "SDP-8.1.1-29", "SDP-8.2.1-4", "SDP-8.2.1-9",
+    "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18", "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-1", "SDP-10-2", "SDP-10-4",
+    "SDP-10-7", "SDP-10.1-1", "SDP-10.3-2", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3",
+    "SDP-12-5", "SDP-12-8", "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-7", "SDP-14.2-12",
+    "SDP-14.2-15",
+  }
+
+  case {
+    id = "sdp/10-buffers/nobody-reads",
+    version = 1,
+    title = "Credit comes back when somebody reads again",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "wait 500; read 3000")
+      for _ = 1, 30 do
+        s:send(sdp.data { payload = (";"):rep(100) })
+      end
+      s:expect_quiet { within = 1 }
+      tell(s, "send 10")
+      s:collect(10)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/10-buffers/message-size",
+  version = 1,
+  title = "No message is larger than the tester's Private Buffers",
+  requirements = {
+    "SDP-9.1-1", "SDP-10-6",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp { hello = sdp.hello { local_rcv_sz = 64 } }
+    tell(s, "threshold 1000000; send 300")
+    local got = 0
+    while got < 300 do
+      local m = s:expect("data", { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true })
+      t:check(#m.octets <= 64, { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true, expected = "at most 64 octets", actual = #m.octets .. " octets" })
+      got = got + #m.payload
+    end
+    s:close()
+    t:liveness()
+  end,
+}
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-4", "SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-13",
+    "SDP-6.1.1-18", "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16", "SDP-6.1.2-17",
+    "SDP-6.1.3-1", "SDP-6.1.4-1", "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2", "SDP-6.2.2-1",
+    "SDP-6.2.2-2", "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7", "SDP-6.2.2-9", "SDP-6.2.2.1-1",
+    "SDP-6.2.2.2-1", "SDP-6.2.2.3-1", "SDP-6.2.2.4-1", "SDP-6.2.2.5-2", "SDP-6.2.2.6-2", "SDP-6.2.2.7-1",
+    "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2", "SDP-6.3.8.2-3", "SDP-6.3.8.2-4",
+    "SDP-6.4.1-1", "SDP-6.4.1-2", "SDP-6.4.2-3", "SDP-6.5.2-2", "SDP-8.1.1-24", "SDP-8.1.1-25", "SDP-8.1.1-28",
+    "SDP-8.1.1-29", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-1", "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18",
+    "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-1", "SDP-10-2", "SDP-10-4", "SDP-10-6", "SDP-10-7", "SDP-10.1-1",
+    "SDP-10.3-2", "SDP-10.6-19", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3", "SDP-12-5",
+    "SDP-12-8", "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-7", "SDP-14.2-12", "SDP-14.2-15",
+    "SDP-14.2-17",
+  }
+
+  case {
+    id = "sdp/10-buffers/target-asks",
+    version = 1,
+    title = "The target asks for larger Private Buffers",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
+      tell(s, "threshold 1000000; resize 2000; send 1900; send 1900")
+      s:expect("ch_rcv_buf", { past = { "data" } })
+      s:expect_quiet { within = 0.1, past = { "data" } }
+      s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
+      tell(s, "send 1900")
+      s:close { shows = shown, past = { "data" } }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/10-buffers/target-asks-for-less",
+  version = 1,
+  title = "The target asks for smaller Private Buffers, and keeps to them",
+  requirements = {
+    "SDP-10.6-2",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "threshold 1000000; resize 500; send 1900")
+    s:expect "ch_rcv_buf"
+    local got = 0
+    while got < 1900 do
+      local m = s:expect("data", { requirement = "SDP-10.6-2", overdue_fails = true })
+      t:check(#m.octets <= 500, { requirement = "SDP-10.6-2", overdue_fails = true, expected = "at most 500 octets", actual = #m.octets .. " octets" })
+      got = got + #m.payload
+    end
+    s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
+    s:close { past = { "data" } }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/10-buffers/refused-change",
+  version = 1,
+  title = "A side that was refused does not ask in that direction again",
+  requirements = {
+    "SDP-10.6-17", "SDP-10.6-19",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
+    tell(s, "resize 2000")
+    s:expect "ch_rcv_buf"
+    s:expect_quiet { within = 0.3, requirement = "SDP-10.6-19", overdue_fails = true }
+    s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
+    tell(s, "resize 3000")
+    s:expect_quiet { within = 0.3, requirement = "SDP-10.6-17", overdue_fails = true }
+    s:close()
+    t:liveness()
+  end,
+}
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-1", "SDP-6-4", "SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-14",
+    "SDP-6.1.1-17", "SDP-6.1.1-18", "SDP-6.1.1-20", "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5",
+    "SDP-6.1.2-16", "SDP-6.1.2-17", "SDP-6.1.3-1", "SDP-6.1.4-1", "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1",
+    "SDP-6.1.6-2", "SDP-6.2.2-1", "SDP-6.2.2-2", "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7",
+    "SDP-6.2.2-9", "SDP-6.2.2.1-1", "SDP-6.2.2.2-1", "SDP-6.2.2.3-1", "SDP-6.2.2.4-1", "SDP-6.2.2.5-2",
+    "SDP-6.2.2.6-2", "SDP-6.2.2.7-1", "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2",
+    "SDP-6.3.8.2-3", "SDP-6.3.8.2-4", "SDP-6.4.2-1", "SDP-6.4.2-2", "SDP-6.4.2-3", "SDP-8.1.1-24", "SDP-8.1.1-25",
+    "SDP-8.1.1-28", "SDP-8.1.1-29", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18",
+    "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-1", "SDP-10-2", "SDP-10-4", "SDP-10-7", "SDP-10.1-1", "SDP-10.3-2",
+    "SDP-10.6-13", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3", "SDP-12-5", "SDP-12-8",
+    "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-7", "SDP-14.2-12", "SDP-14.2-15", "SDP-14.2-18",
+  }
+
+  case {
+    id = "sdp/10-buffers/tester-asks",
+    version = 1,
+    title = "ChRcvBuf is answered when the buffers are there",
+    requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s, ack = t:sdp {}
+      s:send(sdp.ch_rcv_buf { des_sz = 2000 })
+      for _ = 1, 40 do
+        s:send(sdp.data { payload = ";;;;" })
+      end
+      local m = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
+      t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " octets" })
+      tell(s, "send 10" .. (" "):rep(m.act_sz - 40))
+      s:collect(10)
+      s:send(sdp.ch_rcv_buf { des_sz = 500 })
+      local less = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
+      t:check(less.act_sz >= 500 and less.act_sz <= m.act_sz, { requirement = { "SDP-10.6-8", "SDP-10.6-9" }, overdue_fails = true, expected = "500 octets to the old size", actual = less.act_sz .. " octets" })
+      tell(s, "send 10")
+      s:collect(10)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-4", "SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-13",
+    "SDP-6.1.1-18", "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16", "SDP-6.1.2-17",
+    "SDP-6.1.4-1", "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2", "SDP-6.2.2-1", "SDP-6.2.2-2",
+    "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7", "SDP-6.2.2-9", "SDP-6.2.2.1-1", "SDP-6.2.2.2-1",
+    "SDP-6.2.2.3-1", "SDP-6.2.2.4-1", "SDP-6.2.2.5-2", "SDP-6.2.2.6-2", "SDP-6.2.2.7-1", "SDP-6.2.3-1",
+    "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2", "SDP-6.3.8.2-3", "SDP-6.3.8.2-4", "SDP-6.4.1-1",
+    "SDP-6.4.1-2", "SDP-6.4.2-3", "SDP-8.1.1-24", "SDP-8.1.1-25", "SDP-8.1.1-28", "SDP-8.1.1-29", "SDP-8.2.1-4",
+    "SDP-8.2.1-9", "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18", "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-2", "SDP-10-4",
+    "SDP-10-7", "SDP-10.1-1", "SDP-10.3-2", "SDP-10.6-19", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1",
+    "SDP-12-3", "SDP-12-5", "SDP-12-8", "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-7",
+    "SDP-14.2-12", "SDP-14.2-15", "SDP-14.2-17",
+  }
+
+  case {
+    id = "sdp/10-buffers/crossing",
+    version = 1,
+    title = "Where both ask at once, the Accepting Peer does not answer",
+    requirements = { "SDP-10.6.1-1", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "wait 20; resize 2000; send 10")
+      s:expect_quiet { within = 0.01 }
+      s:expect "ch_rcv_buf"
+      s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = 0 })
+      s:expect_quiet { within = 0.1, past = { "data" }, requirement = "SDP-10.6.1-1", overdue_fails = true }
+      s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
+      s:close { shows = shown, past = { "data" } }
+      t:liveness()
+    end,
+  }
+end

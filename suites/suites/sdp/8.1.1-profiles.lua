@@ -1,0 +1,300 @@
+-- Start-up in other profiles and in the other field order, and of a target that connects (section 8.1.1).
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-4", "SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-18",
+    "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16", "SDP-6.1.2-17", "SDP-6.1.4-1",
+    "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2", "SDP-6.2.2-1", "SDP-6.2.2-2", "SDP-6.2.2-4",
+    "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7", "SDP-6.2.2-9", "SDP-6.2.2.1-1", "SDP-6.2.2.2-1", "SDP-6.2.2.3-1",
+    "SDP-6.2.2.4-1", "SDP-6.2.2.5-2", "SDP-6.2.2.6-2", "SDP-6.2.2.7-1", "SDP-6.2.3-1", "SDP-6.2.3-2",
+    "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2", "SDP-6.3.8.2-3", "SDP-6.3.8.2-4", "SDP-6.4.2-3",
+    "SDP-8.1.1-24", "SDP-8.1.1-25", "SDP-8.1.1-28", "SDP-8.1.1-29", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-2",
+    "SDP-9.2-1", "SDP-9.2-18", "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-2", "SDP-10-4", "SDP-10-7", "SDP-10.1-1",
+    "SDP-10.3-2", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3", "SDP-12-5", "SDP-12-8",
+    "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-7", "SDP-14.2-12", "SDP-14.2-15",
+  }
+
+  case {
+    id = "sdp/8.1.1-profiles/natural",
+    version = 1,
+    title = "Hello and MPA Request come together",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp" },
+
+    run = function(t)
+      local s = t:sdp { profile = "natural" }
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-4", "SDP-6.1.1-1", "SDP-6.1.1-3", "SDP-6.1.1-4", "SDP-6.1.1-23", "SDP-6.1.2-1",
+    "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16", "SDP-6.1.2-17", "SDP-6.1.4-1", "SDP-6.1.5-1", "SDP-6.1.5-2",
+    "SDP-6.1.6-1", "SDP-6.1.6-2", "SDP-6.2.2-1", "SDP-6.2.2-2", "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6",
+    "SDP-6.2.2-7", "SDP-6.2.2-9", "SDP-6.2.2.1-1", "SDP-6.2.2.2-1", "SDP-6.2.2.3-1", "SDP-6.2.2.4-1",
+    "SDP-6.2.2.5-2", "SDP-6.2.2.6-2", "SDP-6.2.2.7-1", "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1",
+    "SDP-6.3.8.2-2", "SDP-6.3.8.2-3", "SDP-6.3.8.2-4", "SDP-6.4.2-3", "SDP-8.1.1-24", "SDP-8.1.1-25",
+    "SDP-8.1.1-28", "SDP-8.1.1-29", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18",
+    "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-2", "SDP-10-4", "SDP-10-7", "SDP-10.1-1", "SDP-10.3-2", "SDP-11-2",
+    "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3", "SDP-12-5", "SDP-12-8", "SDP-12-10", "SDP-12-12",
+    "SDP-12-20", "SDP-12-23", "SDP-14.2-7", "SDP-14.2-12", "SDP-14.2-15",
+  }
+
+  case {
+    id = "sdp/8.1.1-profiles/mirrored",
+    version = 1,
+    title = "All fields in the other order",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-echo" },
+
+    run = function(t)
+      local s = t:sdp { hello = sdp.hello { order = "mirrored" } }
+      s:send(sdp.data { payload = "hi" })
+      s:collect(2)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-5-4", "SDP-6-4", "SDP-6.1-1", "SDP-6.1.1-1", "SDP-6.1.1-2", "SDP-6.1.1-4", "SDP-6.1.1-18",
+    "SDP-6.1.1-23", "SDP-6.1.2-1", "SDP-6.1.2-4", "SDP-6.1.2-5", "SDP-6.1.2-16", "SDP-6.1.2-17", "SDP-6.1.4-1",
+    "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2", "SDP-6.2.1-1", "SDP-6.2.1-2", "SDP-6.2.1-3",
+    "SDP-6.2.1-4", "SDP-6.2.1-5", "SDP-6.2.1-6", "SDP-6.2.1-7", "SDP-6.2.1-9", "SDP-6.2.1.1-1", "SDP-6.2.1.2-1",
+    "SDP-6.2.1.3-1", "SDP-6.2.1.4-3", "SDP-6.2.1.5-1", "SDP-6.2.1.6-2", "SDP-6.2.1.7-2", "SDP-6.2.1.8-1",
+    "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2", "SDP-6.3.8.2-3", "SDP-6.3.8.2-4",
+    "SDP-6.4.2-3", "SDP-8.1.1-5", "SDP-8.1.1-8", "SDP-8.1.1-9", "SDP-8.1.1-39", "SDP-8.2.1-4", "SDP-8.2.1-9",
+    "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18", "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-2", "SDP-10-4", "SDP-10-7",
+    "SDP-10.1-1", "SDP-10.3-1", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3", "SDP-12-5",
+    "SDP-12-8", "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-12", "SDP-14.2-15",
+  }
+
+  case {
+    id = "sdp/8.1.1-profiles/target-connects",
+    version = 1,
+    title = "The target sends a good Hello in streaming mode, and waits for HelloAck",
+    requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-connect" },
+
+    run = function(t)
+      local s = t:accept_sdp { requirement = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1" }, overdue_fails = true }
+      s:send(sdp.data { payload = "hi" })
+      s:collect(2)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/8.1.1-profiles/target-connects-whole",
+  version = 1,
+  title = "Len of a Hello is 32, with its most significant octet first",
+  requirements = {
+    "SDP-6-4", "SDP-6.2.1-4",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s, hello = t:accept_sdp {}
+    t:check(hello.len == 32, { requirement = { "SDP-6-4", "SDP-6.2.1-4" }, overdue_fails = true, expected = "Len 32", actual = "Len " .. hello.len })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-waits",
+  version = 1,
+  title = "A Connecting Peer sends nothing before HelloAck",
+  requirements = {
+    "SDP-8.1.1-4", "SDP-8.1.1-13",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp { hold = 2, requirement = { "SDP-8.1.1-13", "SDP-8.1.1-4" }, overdue_fails = true }
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-refuses-version",
+  version = 1,
+  title = "A HelloAck of another MajV ends the connection",
+  requirements = {
+    "SDP-6.2.2.1-2", "SDP-8.1.1-31",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    t:good_exchange()
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { majv = 2, minv = 2 } }
+    s:expect_end { requirement = { "SDP-6.2.2.1-2", "SDP-8.1.1-31" }, overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-refuses-max-adverts",
+  version = 1,
+  title = "A HelloAck with MaxAdverts 0 ends the connection",
+  requirements = {
+    "SDP-6.2.2.3-2", "SDP-8.1.1-32",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    t:good_exchange()
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { max_adverts = 0 } }
+    s:expect_end { requirement = { "SDP-6.2.2.3-2", "SDP-8.1.1-32" }, overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-refuses-loc-ird",
+  version = 1,
+  title = "A HelloAck with LocIRD 0 ends the connection",
+  requirements = {
+    "SDP-8.1.1-34",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    t:good_exchange()
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { loc_ird = 0 } }
+    s:expect_end { requirement = "SDP-8.1.1-34", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-refuses-loc-ord",
+  version = 1,
+  title = "A HelloAck with LocORD 0 ends the connection",
+  requirements = {
+    "SDP-8.1.1-33",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    t:good_exchange()
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { loc_ord = 0 } }
+    s:expect_end { requirement = "SDP-8.1.1-33", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-takes-minor-version",
+  version = 1,
+  title = "A HelloAck of another MinV is taken",
+  requirements = {
+    "SDP-6.2.2.2-2", "SDP-8.1.1-35",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { minv = 15 } }
+    s:send(sdp.data { payload = "hi" })
+    s:expect("data", { requirement = { "SDP-6.2.2.2-2", "SDP-8.1.1-35" }, overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-takes-mseq",
+  version = 1,
+  title = "MSeq of a HelloAck is not looked at",
+  requirements = {
+    "SDP-6.2.2-8",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq = 0xdeadbeef } }
+    s:send(sdp.data { payload = "hi" })
+    s:expect("data", { requirement = "SDP-6.2.2-8", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-takes-mseq-ack",
+  version = 1,
+  title = "MSeqAck of a HelloAck is not looked at",
+  requirements = {
+    "SDP-6.2.2-10",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq_ack = 0xdeadbeef } }
+    s:send(sdp.data { payload = "hi" })
+    s:expect("data", { requirement = "SDP-6.2.2-10", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-takes-rsvd",
+  version = 1,
+  title = "Rsvd of a HelloAck is not looked at",
+  requirements = {
+    "SDP-6.2.2.7-2",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { rsvd = 0xff } }
+    s:send(sdp.data { payload = "hi" })
+    s:expect("data", { requirement = "SDP-6.2.2.7-2", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-answers-resize",
+  version = 1,
+  title = "A Connecting Peer answers a ChRcvBuf that crosses its own",
+  requirements = {
+    "SDP-10.6-11",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp {}
+    s:send(sdp.ch_rcv_buf { des_sz = 500 })
+    s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}

@@ -1,0 +1,106 @@
+-- Hello and its answer (draft-pinkerton-iwarp-sdp-01 sections 6.2 and 8.1.1).
+
+local function refused(name, title, requirements, fields, values)
+  case {
+    id = "sdp/8.1.1-setup/" .. name,
+    version = 1,
+    title = title,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "sdp" },
+    tags = { "startup" },
+    parameters = { value = values },
+
+    run = function(t, p)
+      t:good_exchange()
+      local hello = {}
+      for _, field in ipairs(fields) do
+        hello[field] = p.value
+      end
+      local conn = t:greet { hello = sdp.hello(hello) }
+      conn:expect_close { requirement = requirements, or_reject = true, overdue_fails = true }
+      t:liveness()
+    end,
+  }
+end
+
+refused("refused-version", "A Hello of another MajV is refused by a close", { "SDP-6.2.1.1-2", "SDP-8.1.1-14" }, { "majv", "minv" }, { 0, 2, 15 })
+refused("refused-max-adverts", "A Hello with MaxAdverts 0 is refused by a close", { "SDP-6.2.1.3-2", "SDP-8.1.1-15" }, { "max_adverts" }, { 0 })
+refused("refused-loc-ird", "A Hello with LocIRD 0 is refused by a close", { "SDP-8.1.1-16" }, { "loc_ird" }, { 0 })
+refused("refused-loc-ord", "A Hello with LocORD 0 is refused by a close", { "SDP-8.1.1-17" }, { "loc_ord" }, { 0 })
+
+local function taken(name, title, requirements, field, values)
+  case {
+    id = "sdp/8.1.1-setup/" .. name,
+    version = 1,
+    title = title,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "sdp" },
+    tags = { "startup" },
+    parameters = { value = values },
+
+    run = function(t, p)
+      t:good_exchange()
+      t:sdp { hello = sdp.hello { [field] = p.value }, requirement = requirements }
+      t:liveness()
+    end,
+  }
+end
+
+taken("any-minor-version", "A Hello of any MinV is taken", { "SDP-6.2.1.2-2", "SDP-8.1.1-19" }, "minv", { 0, 2, 15 })
+taken("any-mseq", "MSeq of a Hello is not looked at", { "SDP-6.2.1-8" }, "mseq", { 1, 0xdeadbeef })
+taken("any-mseq-ack", "MSeqAck of a Hello is not looked at", { "SDP-6.2.1-10" }, "mseq_ack", { 1, 0xdeadbeef })
+taken("any-rsvd", "Rsvd of a Hello is not looked at", { "SDP-6.2.1.8-2" }, "rsvd", { 1, 0x80, 0xff })
+
+case {
+  id = "sdp/8.1.1-setup/answered",
+  version = 1,
+  title = "A good Hello is answered by a HelloAck",
+  requirements = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" },
+  roles = { "responder" },
+  capabilities = { "sdp" },
+  tags = { "startup" },
+
+  run = function(t)
+    t:good_exchange()
+    t:sdp { requirement = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" } }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-setup/full-credit",
+  version = 1,
+  title = "All messages that HelloAck gives credit for are taken at once",
+  requirements = { "SDP-8.1.1-23", "SDP-5-1", "SDP-10-3" },
+  roles = { "responder" },
+  capabilities = { "sdp-echo" },
+  tags = { "startup", "credit" },
+
+  run = function(t)
+    t:good_exchange()
+    local s, hello_ack = t:sdp {}
+    local payload = ("c"):rep(math.min(hello_ack.act_rcv_sz, 4000) - 16)
+    -- The last two credits are for messages without payload.
+    local count = math.min(hello_ack.bufs, 16) - 3
+    for _ = 1, count do
+      s:send(sdp.data { payload = payload })
+    end
+    local got = 0
+    while got < count * #payload do
+      local m = s:expect({ "data", "src_avail" }, {
+        requirement = { "SDP-8.1.1-23", "SDP-5-1", "SDP-10-3" }, past = { "ch_rcv_buf" },
+      })
+      got = got + #m.payload
+      if m.name == "src_avail" then
+        local rest = m.length - #m.payload
+        s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
+        s:expect_response {}
+        s:send(sdp.rdma_rd_compl { length = rest }, { invalidate = m.stag })
+        got = got + rest
+      end
+    end
+    t:liveness()
+  end,
+}

@@ -1,0 +1,162 @@
+-- What ends a connection: messages that are malformed, answer nothing, or are not allowed in the Mode (sections 8.2.2 and 12).
+
+local function violation(name, title, requirements, capability, prepare, make, parameters)
+  case {
+    id = "sdp/8.2.2-violations/" .. name,
+    version = 1,
+    title = title,
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { capability },
+    tags = { "violation" },
+    parameters = parameters,
+
+    run = function(t, p)
+      t:good_exchange()
+      local s = t:sdp {}
+      prepare(s, p)
+      s:send(make(p))
+      s:expect_end { requirement = requirements, overdue_fails = true, past = { "sink_avail", "data", "src_avail", "ch_rcv_buf" } }
+      t:liveness()
+    end,
+  }
+end
+
+local function nothing() end
+
+violation("reserved-mid", "A message of a reserved MID ends the connection", { "SDP-8.2.2-10", "SDP-8.2.2-8" }, "sdp", nothing,
+  function(p) return sdp.data { mid = p.mid } end, { mid = { 0x0f, 0x3f, 0x80, 0xfc } })
+violation("rd-compl-of-nothing", "A RdmaRdCompl without SrcAvail ends the connection", { "SDP-8.2.2-10", "SDP-8.2.2-8" }, "sdp", nothing,
+  function() return sdp.rdma_rd_compl { length = 100 } end)
+violation("wr-compl-of-nothing", "A RdmaWrCompl without SinkAvail ends the connection", { "SDP-8.2.2-10", "SDP-8.2.2-8" }, "sdp", nothing,
+  function() return sdp.rdma_wr_compl { length = 100 } end)
+violation("send-sm-of-nothing", "A SendSm without SrcAvail ends the connection", { "SDP-8.2.2-10", "SDP-8.2.2-8" }, "sdp", nothing,
+  function() return sdp.send_sm {} end)
+violation("ack-of-nothing", "A ChRcvBufAck without ChRcvBuf ends the connection", { "SDP-8.2.2-10", "SDP-8.2.2-8" }, "sdp", nothing,
+  function() return sdp.ch_rcv_buf_ack {} end)
+violation("length", "A message whose Len is another ends the connection", { "SDP-8.2.2-11", "SDP-8.2.2-8" }, "sdp", nothing,
+  function(p) return sdp.data { payload = "abcd", len = p.len } end, { len = { 0, 15, 16, 19, 21, 4096 } })
+violation("payload", "A message that has no payload and comes with one ends the connection", { "SDP-8.2.2-11", "SDP-8.2.2-8" }, "sdp", nothing,
+  function(p)
+    local make = { dis_conn = sdp.dis_conn, send_sm = sdp.send_sm, mode_change = sdp.mode_change, ch_rcv_buf = sdp.ch_rcv_buf }
+    return make[p.message] { payload = "abcd" }
+  end, { message = { "dis_conn", "send_sm", "mode_change", "ch_rcv_buf" } })
+violation("mode-value", "A ModeChange to a reserved Mode ends the connection", { "SDP-8.2.2-11", "SDP-8.2.2-8" }, "sdp", nothing,
+  function(p) return sdp.mode_change { mode = p.mode } end, { mode = { 3, 7 } })
+
+local function open_src_avail(s)
+  s:send(sdp.data { payload = "send 2000\n" })
+  s:expect "src_avail"
+end
+
+violation("rd-compl-too-long", "A RdmaRdCompl of more octets than were advertised ends the connection",
+  { "SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8" }, "sdp-drive", open_src_avail,
+  function(p) return sdp.rdma_rd_compl { length = p.length } end, { length = { 2001, 0x7fffffff } })
+
+case {
+  id = "sdp/8.2.2-violations/invalidates-other",
+  version = 1,
+  title = "A completion that invalidates another STag ends the connection",
+  requirements = { "SDP-9.2-28", "SDP-9.2-29" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+  tags = { "violation" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.data { payload = "mode out pipelined; send 2000; send 2000\n" })
+    s:expect "mode_change"
+    local a, b = s:expect "src_avail", s:expect "src_avail"
+    s:read { stag = a.stag, va = a.va, length = a.length }
+    s:expect_response {}
+    s:send(sdp.rdma_rd_compl { length = a.length }, { invalidate = b.stag })
+    s:expect_end { requirement = { "SDP-9.2-28", "SDP-9.2-29" }, overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.2.2-violations/wr-compl-invalidates-other",
+  version = 1,
+  title = "A RdmaWrCompl that invalidates another STag ends the connection",
+  requirements = { "SDP-9.3-11", "SDP-9.3-12" },
+  roles = { "responder" },
+  capabilities = { "sdp-echo" },
+  tags = { "violation" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    local a, b = s:expect "sink_avail", s:expect "sink_avail"
+    s:write { stag = a.stag, va = a.va, payload = "abc" }
+    s:send(sdp.rdma_wr_compl { length = 3 }, { invalidate = b.stag })
+    s:expect_end { requirement = { "SDP-9.3-11", "SDP-9.3-12" }, overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+-- The Modes of the target's half that sends, then of its half that receives; rows SDP-11-16 to 11-24 in this order.
+local MODES = { "buffered", "combined", "pipelined" }
+local STEPS = { buffered = 0, pipelined = 2 }
+
+for back, sends in ipairs(MODES) do
+  for out, receives in ipairs(MODES) do
+    local row = "SDP-11-" .. 12 + 3 * back + out
+    case {
+      id = "sdp/8.2.2-violations/" .. sends .. "-" .. receives,
+      version = 1,
+      title = "Sending in " .. sends .. ", receiving in " .. receives .. " Mode: what is not allowed ends the connection, the rest does not",
+      requirements = { row },
+      roles = { "responder" },
+      capabilities = { "sdp-drive" },
+      tags = { "violation", "mode" },
+      parameters = { message = { "src_avail", "sink_avail" } },
+
+      run = function(t, p)
+        t:good_exchange()
+        local s = t:sdp {}
+        if sends ~= "combined" then
+          s:send(sdp.data { payload = "mode out " .. sends .. "\n" })
+          s:expect "mode_change"
+        end
+        if STEPS[receives] then
+          s:send(sdp.mode_change { mode = STEPS[receives] })
+        end
+        local allowed
+        if p.message == "src_avail" then
+          s:send(sdp.src_avail { length = 600, payload = receives == "combined" and "s" or nil })
+          allowed = receives ~= "buffered"
+        else
+          s:send(sdp.sink_avail { length = 2000 })
+          allowed = sends == "pipelined"
+        end
+        if allowed then
+          s:expect_open { requirement = row, within = 0.3 }
+        else
+          s:expect_end { requirement = row, overdue_fails = true, past = { "sink_avail" } }
+        end
+        t:liveness()
+      end,
+    }
+  end
+end
+
+case {
+  id = "sdp/8.2.2-violations/mode-change-out-of-order",
+  version = 1,
+  title = "A ModeChange that the Mode or the sender's part does not allow ends the connection",
+  requirements = { "SDP-12-7" },
+  roles = { "responder" },
+  capabilities = { "sdp" },
+  tags = { "violation", "mode" },
+  parameters = { from = { "buffered", "pipelined" } },
+
+  run = function(t, p)
+    t:good_exchange()
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = p.from == "buffered" and 0 or 2 })
+    s:send(sdp.mode_change { mode = p.from == "buffered" and 2 or 0 })
+    s:expect_end { requirement = "SDP-12-7", overdue_fails = true, past = { "sink_avail" } }
+    t:liveness()
+  end,
+}
