@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weft_peer::driver::device::DeviceSettings;
+use weft_peer::driver::device::{BusyPoll, DeviceSettings};
 use weft_peer::workload::bench::{Carrier, MAX_DEPTH, MAX_SIZE};
 
 use crate::exit::BadInput;
@@ -67,9 +67,10 @@ pub(crate) struct Arguments {
     /// Round trips of a latency sample
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     rounds: u64,
-    /// Microseconds that a connection is polled before its thread sleeps; of use only where each side has a processor to itself
-    #[arg(long, value_name = "US", default_value_t = 0)]
-    busy_poll: u64,
+    /// Microseconds for which a side looks again before it sleeps, when nothing arrives; 0: it sleeps at once. Without this, it looks
+    /// again for up to 100 us while that pays
+    #[arg(long, value_name = "US")]
+    busy_poll: Option<u64>,
     /// Measure this beside it, sample by sample: blocking sockets, writes and reads of 1 MiB, no delay of small segments
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "address")]
     compare: Option<Compare>,
@@ -118,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };
     runtime::on_one_thread(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
-        let busy_poll = Duration::from_micros(arguments.busy_poll);
+        let busy_poll = arguments.busy_poll.map_or(BusyPoll::Adaptive, |us| BusyPoll::For(Duration::from_micros(us)));
         let other = match &arguments.address {
             Some(host) => crate::rnic::resolve(host, arguments.port).await?,
             None => here(arguments.mpa.settings(), busy_poll)?,
@@ -149,7 +150,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         let mut out = io::stdout().lock();
         let ways = if arguments.both_ways { 2 } else { 1 };
-        let mut report = Report { arguments, size, count, busy_poll, tcp: None, out: &mut out };
+        let mut report = Report { arguments, size, count, tcp: None, out: &mut out };
         if tcp.is_some() {
             report.line("tcp", 1, &mut times[0])?;
         }
@@ -171,7 +172,6 @@ struct Report<'a, W> {
     arguments: &'a Arguments,
     size: u32,
     count: u64,
-    busy_poll: Duration,
     /// TCP's median, in the unit of the lines.
     tcp: Option<f64>,
     out: &'a mut W,
@@ -197,7 +197,7 @@ impl<W: Write> Report<'_, W> {
             let line = serde_json::json!({
                 "kind": "bench", "what": name, "measure": if latency { "latency" } else { "bandwidth" }, "unit": unit,
                 "octets": self.size, "depth": if latency { 1 } else { self.arguments.depth }, "count": self.count,
-                "busy_poll_us": self.busy_poll.as_micros() as u64, "both_ways": ways == 2, "samples": values.len(),
+                "busy_poll_us": self.arguments.busy_poll, "both_ways": ways == 2, "samples": values.len(),
                 "min": least, "median": median, "max": most, "of_tcp": ratio,
             });
             writeln!(self.out, "{line}")?;

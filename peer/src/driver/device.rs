@@ -7,6 +7,7 @@
 //! Who waits for completions of a CQ that [`create_cq`](Device::create_cq) made is woken by completions of that CQ alone.
 
 mod drive;
+mod polling;
 mod state;
 mod waiters;
 
@@ -15,10 +16,11 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
 
 use tokio::net::TcpStream;
 
+pub use self::polling::BusyPoll;
+use self::polling::Places;
 use self::state::{After, Driven, On, State};
 use self::waiters::{Ticket, Waiters};
 use super::stream::{Opener, Stream};
@@ -43,9 +45,8 @@ pub struct Device(Arc<Inner>);
 pub struct DeviceSettings {
     /// All connections are recorded here, start-up included; each octet is copied then. Default none.
     pub tape: Option<Tape>,
-    /// A connection from which nothing more can be read is asked again for so long before its task sleeps: round trips without a
-    /// wake-up, for a processor that does nothing else meanwhile. For few connections. Default 0.
-    pub busy_poll: Duration,
+    /// What a connection's task does while there is nothing to do. Default adaptive.
+    pub busy_poll: BusyPoll,
     /// What is done to what all connections send, start-up included; the first has number 0. Default none.
     pub mangling: Option<Mangling>,
 }
@@ -57,6 +58,7 @@ struct Inner {
     clock: Clock,
     settings: DeviceSettings,
     connections: AtomicU32,
+    places: Places,
 }
 
 impl Device {
@@ -74,6 +76,7 @@ impl Device {
             state: Mutex::new(State::new(rnic)),
             handler,
             clock: Clock::start(),
+            places: Places::new(settings.busy_poll),
             settings,
             connections: AtomicU32::new(0),
         }))

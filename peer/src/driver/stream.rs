@@ -132,19 +132,7 @@ impl Stream {
             }
             read => read,
         });
-        self.noted(if short > 0 { Ok(short) } else { read }, buffer)
-    }
-
-    /// Reads what is here without asking the runtime whether there is something.
-    ///
-    /// # Errors
-    /// `WouldBlock`, or what TCP says.
-    pub(super) fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = (&*SockRef::from(&self.tcp)).read(buffer);
-        self.noted(read, buffer)
-    }
-
-    fn noted(&self, read: io::Result<usize>, buffer: &[u8]) -> io::Result<usize> {
+        let read = if short > 0 { Ok(short) } else { read };
         let _order = self.in_order();
         match &read {
             Ok(0) => self.record(Direction::FromTarget, || What::Fin),

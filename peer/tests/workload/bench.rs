@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weft_peer::driver::Device;
 use weft_peer::driver::cm::Listener;
-use weft_peer::driver::device::DeviceSettings;
+use weft_peer::driver::device::{BusyPoll, DeviceSettings};
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::bench::{Carrier, Plan, connect_sink, connect_source, serve};
 
@@ -44,13 +44,17 @@ async fn every_carrier_both_ways() {
     }
 }
 
-/// A device that polls before it sleeps does the same, its ends among it.
+/// A device whose tasks look again before they sleep, or never do, moves the same; its ends are among it.
 #[tokio::test]
 async fn busily() {
     let there = device();
     let listener = listener(&there);
-    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
-    let here = Device::with(rnic, DeviceSettings { busy_poll: Duration::from_micros(50), ..DeviceSettings::default() });
-    run(Plan { carrier: Carrier::Send, size: 4, depth: 1, latency: true, reverse: false }, here, &there, &listener)
-        .await;
+    for micros in [0, 50] {
+        for (carrier, size, depth, latency) in [(Carrier::Send, 4, 1, true), (Carrier::Write, 100_000, 64, false)] {
+            let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+            let busy_poll = BusyPoll::For(Duration::from_micros(micros));
+            let here = Device::with(rnic, DeviceSettings { busy_poll, ..DeviceSettings::default() });
+            run(Plan { carrier, size, depth, latency, reverse: false }, here, &there, &listener).await;
+        }
+    }
 }

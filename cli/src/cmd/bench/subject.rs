@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use weft_peer::driver::Device;
 use weft_peer::driver::cm::{CmSettings, Listener};
-use weft_peer::driver::device::DeviceSettings;
+use weft_peer::driver::device::{BusyPoll, DeviceSettings};
 use weft_peer::workload::bench::{Carrier, Plan, Sink, Source, connect_sink, connect_source, serve};
 
 use super::Arguments;
@@ -69,7 +69,7 @@ impl Subject {
 }
 
 /// A second RNIC in a thread of its own, for as long as the process lives; gives its address.
-pub(super) fn here(settings: CmSettings, busy_poll: Duration) -> anyhow::Result<SocketAddr> {
+pub(super) fn here(settings: CmSettings, busy_poll: BusyPoll) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
         runtime::on_one_thread(async {

@@ -4,14 +4,17 @@
 //! one look at the socket, one lock of the device, and nothing made or thrown away.
 
 use std::cell::RefCell;
+use std::future::Future;
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep_until};
 
+use super::polling::Polling;
 use super::state::After;
 use super::{Device, Stream};
 use crate::time::Instant;
@@ -39,7 +42,7 @@ pub(super) async fn drive(device: &Device, stream: Arc<Stream>, llp: LlpHandle) 
         blocked: false,
         deadline: None,
         timer: None,
-        busy_until: None,
+        polling: Polling::new(&device.0.places),
     };
     poll_fn(|cx| drive.poll(cx)).await;
 }
@@ -58,8 +61,7 @@ struct Drive<'a> {
     blocked: bool,
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Until when the socket is asked again before the task sleeps.
-    busy_until: Option<tokio::time::Instant>,
+    polling: Polling<'a>,
 }
 
 impl Drive<'_> {
@@ -73,17 +75,25 @@ impl Drive<'_> {
                 return Poll::Pending;
             }
             rounds += 1;
-            if self.open && self.wanted && self.stream.poll_readable(cx).is_ready() {
-                looked |= self.read(cx.waker(), Stream::read);
-            } else if !looked || self.blocked && self.stream.poll_writable(cx).is_ready() || self.is_late(cx) {
+            let reads = self.open && self.wanted;
+            if reads && self.stream.poll_readable(cx).is_ready() {
+                looked |= self.read(cx.waker());
+            } else if self.blocked && self.stream.poll_writable(cx).is_ready() {
+                self.polling.goes_on(self.device.0.clock.now());
                 self.turn(cx.waker(), |_, _| {});
                 looked = true;
-            } else if self.is_busy() {
-                if !self.read(cx.waker(), Stream::read_now) {
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
+            } else if !looked || self.is_late(cx) {
+                self.turn(cx.waker(), |_, _| {});
+                looked = true;
             } else {
+                let now = self.device.0.clock.now();
+                if !reads && !self.blocked {
+                    // Whoever has something for it wakes it.
+                    self.polling.goes_on(now);
+                } else if self.polling.looks_again(now) {
+                    // The runtime looks at its sockets, does not sleep, and wakes this task.
+                    let _ = pin!(yield_now()).poll(cx);
+                }
                 return Poll::Pending;
             }
         }
@@ -91,10 +101,13 @@ impl Drive<'_> {
     }
 
     /// Reads once; was there something?
-    fn read(&mut self, task: &Waker, read: impl FnOnce(&Stream, &mut [u8]) -> io::Result<usize>) -> bool {
+    fn read(&mut self, task: &Waker) -> bool {
         BUFFER.with_borrow_mut(|buffer| {
-            let read = read(&self.stream, buffer);
+            let read = self.stream.read(buffer);
             let llp = self.llp;
+            if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+                self.polling.goes_on(self.device.0.clock.now());
+            }
             match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                 Ok(octets @ 1..) => self.turn(task, |state, now| state.handle_octets(now, llp, &buffer[..octets])),
@@ -107,7 +120,6 @@ impl Drive<'_> {
                     });
                 }
             }
-            self.busy_until = None;
             true
         })
     }
@@ -144,15 +156,5 @@ impl Drive<'_> {
             timer.as_mut().reset(at);
         }
         timer.as_mut().poll(cx).is_ready()
-    }
-
-    /// The socket is to be asked again at once, as the device's settings have it.
-    fn is_busy(&mut self) -> bool {
-        let busy_poll = self.device.0.settings.busy_poll;
-        if busy_poll.is_zero() || self.blocked || !self.wanted || !self.open {
-            return false;
-        }
-        let now = tokio::time::Instant::now();
-        now < *self.busy_until.get_or_insert(now + busy_poll)
     }
 }
