@@ -12,7 +12,7 @@ use weft_core::wire::mpa::{Framing, fpdu};
 use crate::memory::{Memory, Place};
 
 /// Octets after which a batch is full.
-const FULL_OCTETS: usize = 256 << 10;
+const FULL_OCTETS: usize = 512 << 10;
 /// Pieces after which a batch is full.
 const FULL_PIECES: usize = 48;
 /// Slices of one write.
