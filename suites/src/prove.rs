@@ -125,8 +125,34 @@ fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
     if deviation.is_of_initiator() {
         return Some("it is an MPA Initiator's, and the twin is a Responder");
     }
+    if is_of_pm_client(deviation.name) {
+        return Some("it is a PM Client's, and the twin is a PM Server");
+    }
     let of_rejection = ["mpa.sends-after-rejection", "p2p.rejects-unenhanced"].contains(&deviation.name);
     of_rejection.then_some("the twin's services reject nobody")
+}
+
+/// What only the client of a port mapper does.
+fn is_of_pm_client(name: &str) -> bool {
+    const CONDUCT: [&str; 16] = [
+        "pm.acknowledges-again",
+        "pm.acknowledges-deny",
+        "pm.connects-after-deny",
+        "pm.heeds-deny-port",
+        "pm.ignores-deny",
+        "pm.ignores-reset",
+        "pm.keeps-asked-address",
+        "pm.keeps-denials",
+        "pm.keeps-for-ever",
+        "pm.keeps-once",
+        "pm.never-falls-back",
+        "pm.never-repeats",
+        "pm.never-stops",
+        "pm.repeats-otherwise",
+        "pm.takes-later-reply",
+        "pm.takes-unasked",
+    ];
+    name.starts_with("pm.request-") || name.starts_with("pm.ack-") || CONDUCT.contains(&name)
 }
 
 fn cell(result: &CaseResult, deviation: &Deviation) -> Cell {

@@ -71,7 +71,10 @@ case {
     local m = t:mapper {}
     m:send(m:request { handle = 0x504, service = "made" })
     local answer = m:expect { type = "accept" }
+    t:pause(8)
     m:send(m:ack(answer, { pm_time = 0xff }))
+    -- Without the PMAck the address was gone by then.
+    t:pause(8)
     local conn = m:connect(answer, { requirement = "PM-7.4-37" })
     conn:reset()
     t:liveness()
@@ -96,8 +99,39 @@ case {
     m:expect { type = "deny" }
     t:pause(30)
     local rows = { "PM-15.2.2.1-1", "PM-7.5.2-2", "PM-7.5.2-10" }
+    m:send(m:request { handle = 0x701, service = "made", cp_port = 43001 })
+    m:expect { type = "accept", requirement = rows, overdue_fails = true }
     m:send(m:request { handle = 0x601, service = "made", cp_port = 41001 })
     m:expect { type = "accept", requirement = rows, overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/repeat-keeps",
+  version = 1,
+  title = "A Request that is repeated keeps its address for another while",
+  requirements = { "PM-7.5.2-5" },
+  roles = { "responder" },
+  capabilities = { "port-mapper", "sdp-drive" },
+
+  run = function(t)
+    t:good_exchange()
+    local m = t:mapper {}
+    local first = m:request { handle = 0x901, service = "made", cp_port = 44000 }
+    m:send(first)
+    m:expect { type = "accept" }
+    t:pause(8)
+    m:send(first)
+    m:expect { type = "accept" }
+    t:pause(6)
+    -- The others can have nine of ten ports.
+    for n = 1, 9 do
+      m:send(m:request { handle = 0x910 + n, service = "made", cp_port = 44000 + n })
+      m:expect { type = "accept" }
+    end
+    m:send(m:request { handle = 0x920, service = "made", cp_port = 44020 })
+    m:expect { type = "deny", requirement = "PM-7.5.2-5", overdue_fails = true }
     t:liveness()
   end,
 }

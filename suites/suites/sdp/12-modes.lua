@@ -114,7 +114,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "mode out pipelined; wait 20; send 1500; mode out combined; wait 20; send 10")
+    tell(s, "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10")
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
     s:expect_write { length = 1500 }

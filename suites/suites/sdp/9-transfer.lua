@@ -381,8 +381,10 @@ case {
     for n = 1, 2 do
       s:send(sdp.src_avail { length = 900, stag = 0x900 + n, va = VA })
     end
+    for _ = 1, 2 do
+      s:answer_read(s:expect_read(), OCTETS:sub(1, 900))
+    end
     for n = 1, 2 do
-      s:serve(OCTETS:sub(1, 900), { va = VA })
       local m = s:expect("rdma_rd_compl", { requirement = { "SDP-9.2-26", "SDP-9.2-29" }, overdue_fails = true })
       local own = m.invalidates == 0 or m.invalidates == 0x900 + n
       t:check(own, { requirement = { "SDP-9.2-26", "SDP-9.2-29" }, overdue_fails = true, expected = "its own STag", actual = ("%#x"):format(m.invalidates) })
