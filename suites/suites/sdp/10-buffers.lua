@@ -299,18 +299,18 @@ do
     "SDP-6.1.6-2", "SDP-6.2.2-1", "SDP-6.2.2-2", "SDP-6.2.2-4", "SDP-6.2.2-5", "SDP-6.2.2-6", "SDP-6.2.2-7",
     "SDP-6.2.2-9", "SDP-6.2.2.1-1", "SDP-6.2.2.2-1", "SDP-6.2.2.3-1", "SDP-6.2.2.4-1", "SDP-6.2.2.5-2",
     "SDP-6.2.2.6-2", "SDP-6.2.2.7-1", "SDP-6.2.3-1", "SDP-6.2.3-2", "SDP-6.2.4-2", "SDP-6.3.1-1", "SDP-6.3.8.2-2",
-    "SDP-6.3.8.2-3", "SDP-6.3.8.2-4", "SDP-6.4.2-1", "SDP-6.4.2-2", "SDP-6.4.2-3", "SDP-8.1.1-24", "SDP-8.1.1-25",
-    "SDP-8.1.1-28", "SDP-8.1.1-29", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18",
-    "SDP-9.3-1", "SDP-9.5.5-10", "SDP-10-1", "SDP-10-2", "SDP-10-4", "SDP-10-7", "SDP-10.1-1", "SDP-10.3-2",
-    "SDP-10.6-13", "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3", "SDP-12-5", "SDP-12-8",
-    "SDP-12-10", "SDP-12-12", "SDP-12-20", "SDP-12-23", "SDP-14.2-7", "SDP-14.2-12", "SDP-14.2-15", "SDP-14.2-18",
+    "SDP-6.3.8.2-3", "SDP-6.3.8.2-4", "SDP-6.4.2-3", "SDP-8.1.1-24", "SDP-8.1.1-25", "SDP-8.1.1-28",
+    "SDP-8.1.1-29", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-2", "SDP-9.2-1", "SDP-9.2-18", "SDP-9.3-1",
+    "SDP-9.5.5-10", "SDP-10-1", "SDP-10-2", "SDP-10-4", "SDP-10-7", "SDP-10.1-1", "SDP-10.3-2", "SDP-10.6-13",
+    "SDP-11-2", "SDP-11-8", "SDP-11-20", "SDP-12-1", "SDP-12-3", "SDP-12-5", "SDP-12-8", "SDP-12-10", "SDP-12-12",
+    "SDP-12-20", "SDP-12-23", "SDP-14.2-7", "SDP-14.2-12", "SDP-14.2-15", "SDP-14.2-18",
   }
 
   case {
     id = "sdp/10-buffers/tester-asks",
     version = 1,
     title = "ChRcvBuf is answered when the buffers are there",
-    requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", table.unpack(shown) },
+    requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", "SDP-6.4.2-1", "SDP-6.4.2-2", table.unpack(shown) },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
@@ -321,6 +321,7 @@ do
         s:send(sdp.data { payload = ";;;;" })
       end
       local m = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
+      t:check(#m.octets == 20, { requirement = { "SDP-6.4.2-1", "SDP-6.4.2-2" }, overdue_fails = true, expected = "20 octets", actual = #m.octets .. " octets" })
       t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " octets" })
       tell(s, "send 10" .. (" "):rep(m.act_sz - 40))
       s:collect(10)

@@ -63,7 +63,6 @@ case {
   tags = { "startup" },
 
   run = function(t)
-    t:good_exchange()
     t:sdp { requirement = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" } }
     t:liveness()
   end,
