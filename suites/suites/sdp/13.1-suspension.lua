@@ -1,0 +1,87 @@
+-- A connection that the tester suspends (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1), up to the end of its LLP connection.
+
+-- What a driven socket is told to do.
+local function tell(s, text)
+  s:send(sdp.data { payload = text .. "\n" })
+end
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-6.1.1-16", "SDP-6.5.2-1", "SDP-6.5.2-2", "SDP-14.2-3",
+  }
+
+  case {
+    id = "sdp/13.1-suspension/answered",
+    version = 1,
+    title = "SuspComm is answered by SuspCommAck, and by the end of TCP",
+    requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:send(sdp.susp_comm { port = 7000 })
+      s:expect("susp_comm_ack", { past = { "data", "src_avail" }, requirement = "SDP-13.1.1-11", overdue_fails = true })
+      s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-6.1.1-16", "SDP-6.5.2-1", "SDP-6.5.2-2", "SDP-13.1.1-13", "SDP-14.2-3",
+  }
+
+  case {
+    id = "sdp/13.1-suspension/with-data",
+    version = 1,
+    title = "SuspCommAck comes behind what is under way, and nothing comes behind it",
+    requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "threshold 1000000; send 900; send 900; wait 1; send 900")
+      s:send(sdp.susp_comm { port = 7000 })
+      s:expect("susp_comm_ack", { past = { "data" }, requirement = "SDP-13.1.1-11", overdue_fails = true })
+      s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  -- What the monitor has to judge in this traffic.
+  local shown = {
+    "SDP-6.1.1-16", "SDP-6.5.2-1", "SDP-6.5.2-2", "SDP-13-2", "SDP-13.1-2", "SDP-13.1.1-5", "SDP-13.1.1-12",
+    "SDP-14.2-3",
+  }
+
+  case {
+    id = "sdp/13.1-suspension/while-read",
+    version = 1,
+    title = "SuspCommAck waits for the RdmaRdCompl of a Read that is open",
+    requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local octets = ("abcdefghij"):rep(200)
+      local s = t:sdp {}
+      tell(s, "read 3000")
+      s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), va = 0 })
+      local read = s:expect_read()
+      s:send(sdp.susp_comm { port = 7000 })
+      s:expect_quiet { within = 0.2, requirement = "SDP-13.1.1-10", overdue_fails = true }
+      s:answer_read(read, octets:sub(read.src_to + 1, read.src_to + read.length))
+      s:expect("rdma_rd_compl", { requirement = "SDP-13.1.1-10", overdue_fails = true })
+      s:expect("susp_comm_ack", { past = { "send_sm" }, requirement = "SDP-13.1.1-10", overdue_fails = true })
+      s:expect_end { graceful = true, requirement = "SDP-13.1.1-13", overdue_fails = true, shows = shown }
+      t:liveness()
+    end,
+  }
+end
