@@ -298,6 +298,8 @@ impl Scene {
                 net.read(from);
             }
             Scene::RevokedReceive => {
+                net.send(from, 100);
+                net.read(to);
                 pipelined(net, from);
                 net.ends[to].receive(2000, false);
                 net.ends[to].receive(2000, false);

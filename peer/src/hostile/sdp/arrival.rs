@@ -64,7 +64,7 @@ deviations! {
         if arrived.is(HELLO) || arrived.is(ACK) {
             arrived.set_word(at, arrived.word(at) + 500);
         }
-    })] ["SDP-10-6", "SDP-9.1-1"] "Messages are 500 octets longer than the peer's Private Buffers.";
+    })] ["SDP-10-6", "SDP-9.1-1", "SDP-10.6-3"] "Messages are 500 octets longer than the peer's Private Buffers.";
     "sdp.exceeds-max-adverts" [SdpArrived(|arrived| if arrived.is(HELLO) || arrived.is(ACK) {
         arrived.set_octet(MAX_ADVERTS, 200);
     })] ["SDP-11.3-23", "SDP-6.2.1.3-3", "SDP-6.2.2.3-3"] "More advertisements are open than MaxAdverts of the peer allows.";

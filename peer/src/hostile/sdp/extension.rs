@@ -76,7 +76,7 @@ deviations! {
     "sdp.rd-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len - 1))]
         ["SDP-6.3.7.1-1", "SDP-6.3.7.1-3", "SDP-9.2-38"] "A RdmaRdCompl tells of one octet less than were read.";
     "sdp.rd-compl-len-more" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len + 8))]
-        ["SDP-6.3.7.1-2", "SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-6.3.7-1", "SDP-6.3.7.1-3"] "A RdmaRdCompl counts eight octets that came as payload, too.";
+        ["SDP-6.3.7.1-2", "SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-6.3.7-1", "SDP-6.3.7.1-3", "SDP-9.2-14"] "A RdmaRdCompl counts eight octets that came as payload, too.";
     "sdp.rd-compl-long" [SdpOut(|out| long(out, Mid::RDMA_RD_COMPL))]
         ["SDP-6.3.7-2", "SDP-6.1.1-8", "SDP-6.1.1-1"] "Four octets stand behind the headers of a RdmaRdCompl.";
     "sdp.send-sm-long" [SdpOut(|out| long(out, Mid::SEND_SM))]
@@ -94,7 +94,7 @@ deviations! {
     "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
         ["SDP-6.3.3.3-1", "SDP-9.3-3"] "A SinkAvail has an STag that means nothing.";
     "sdp.sink-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], swap_va))]
-        ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1"] "VA of a SinkAvail has its lower half in front.";
+        ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1", "SDP-6.3.3.1-1"] "VA of a SinkAvail has its lower half in front.";
     "sdp.sink-cancel-ack-long" [SdpOut(|out| long(out, Mid::SINK_CANCEL_ACK))]
         ["SDP-6.3.11-2", "SDP-6.1.1-12", "SDP-6.1.1-1"] "Four octets stand behind the header of a SinkCancelAck.";
     "sdp.src-avail-cancel-long" [SdpOut(|out| long(out, Mid::SRC_AVAIL_CANCEL))]

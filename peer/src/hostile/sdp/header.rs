@@ -60,7 +60,7 @@ deviations! {
     "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |said| said.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
         ["SDP-6.1.6-1", "SDP-6.1.3-1"] "MSeqAck goes back by two where it is even.";
     "sdp.mseq-skips" [SdpOut(|out| later(out, |said| said.word(8, |mseq| mseq.wrapping_mul(2))))]
-        ["SDP-6.1.5-2", "SDP-10.1-1"] "MSeq grows by two from message to message.";
+        ["SDP-6.1.5-2", "SDP-10.1-1", "SDP-5-2"] "MSeq grows by two from message to message.";
     "sdp.mseq-stands-still" [SdpOut(|out| later(out, |said| said.word(8, |_| 1)))]
         ["SDP-6.1.5-2", "SDP-10.1-1"] "Every message has MSeq 1.";
     "sdp.oob-pres-elsewhere" [SdpOut(|out| out.of(&[Mid::SEND_SM, Mid::RDMA_RD_COMPL, Mid::SRC_AVAIL, Mid::MODE_CHANGE], |said| {

@@ -1,5 +1,5 @@
 //! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck, `header`, `extension`, `carrier` for
-//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place, `suspend` for socket duplication), what is made of messages
+//! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place, `suspend` for socket duplication, `too_late` for what goes on although it has ended), what is made of messages
 //! that arrive (`arrival`), and what the machine does and leaves out (`conduct`).
 //!
 //! [`said`] has what the hooks work on.
@@ -13,6 +13,7 @@ mod header;
 mod said;
 mod sequence;
 mod suspend;
+mod too_late;
 
 pub(crate) use conduct::SdpConduct;
 pub(super) use said::is_counted;
@@ -29,6 +30,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {
         header::ALL,
         sequence::ALL,
         suspend::ALL,
+        too_late::ALL,
     ];
     tables.into_iter().flatten()
 }

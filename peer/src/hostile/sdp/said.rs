@@ -9,6 +9,7 @@ use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawHeader, RawModeChange};
 
 use crate::hostile::Deviations;
 use crate::sdp::{Output, Piece, Violation};
+use crate::verbs::RemoteAddress;
 
 /// MinV and MajV of a Hello and a HelloAck.
 pub(super) const VERSION: usize = 19;
@@ -42,6 +43,8 @@ pub(crate) struct SdpKept {
     pub(super) count: u32,
     /// STags that the peer advertised.
     pub(super) stags: Vec<u32>,
+    /// Where the last SinkAvail that arrived lets the peer write.
+    pub(super) sink: Option<RemoteAddress>,
     /// Octets that went out in a message.
     pub(super) piece: Option<Piece>,
     /// The header of the message that went out last.

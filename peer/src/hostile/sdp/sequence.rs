@@ -76,7 +76,7 @@ deviations! {
     "sdp.combined-src-avail-without-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |said| {
         *said.payload = None;
         said.resize(32);
-    }))] ["SDP-9.2-2", "SDP-11.2-9", "SDP-11-9", "SDP-6.3.2-2", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-2", "SDP-12-17", "SDP-12-23"]
+    }))] ["SDP-9.2-2", "SDP-11.2-9", "SDP-11-9", "SDP-6.3.2-2", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-2", "SDP-12-17", "SDP-12-23", "SDP-12.4-2"]
         "A SrcAvail has no payload in Combined Mode.";
     "sdp.data-behind-dis-conn" [SdpOut(|out| out.follow(Mid::DIS_CONN, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-6.2.3-2", "SDP-8.2.1-9", "SDP-8.2.1-4", "SDP-8.2.2-10"] "Payload is sent behind a DisConn.";
@@ -96,7 +96,7 @@ deviations! {
     "sdp.mode-change-by-sink-to-pipelined" [SdpOut(|out| change_at_once(out, Mode::Pipelined, true))]
         ["SDP-12-5", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-4"] "The Data Sink of a half-connection in Combined Mode asks for Pipelined Mode.";
     "sdp.mode-change-by-source-in-buffered" [SdpOut(|out| change_again(out, Mode::Buffered, Mode::Combined, false))]
-        ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3"] "The Data Source of a half-connection in Buffered Mode asks for Combined Mode.";
+        ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3", "SDP-12.5-23"] "The Data Source of a half-connection in Buffered Mode asks for Combined Mode.";
     "sdp.mode-change-pipelined-to-buffered" [SdpOut(|out| change_again(out, Mode::Pipelined, Mode::Buffered, false))]
         ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-2", "SDP-12-3"] "A half-connection goes from Pipelined to Buffered Mode.";
     "sdp.mode-change-left-out" [SdpOut(|out| out.lose(Mid::MODE_CHANGE))]
@@ -132,11 +132,11 @@ deviations! {
             out.out.insert(0, compl);
         }
         _ => out.lose(Mid::RDMA_RD_COMPL),
-    })] ["SDP-9.2-12", "SDP-9.2-1", "SDP-6.3.7.1-1", "SDP-9.2-11"] "RdmaRdCompl is sent before the read.";
+    })] ["SDP-9.2-12", "SDP-9.2-1", "SDP-6.3.7.1-1", "SDP-9.2-11", "SDP-9.2-34", "SDP-9.2-36", "SDP-9.5.4-8", "SDP-9.2-15"] "RdmaRdCompl is sent before the read.";
     "sdp.rd-compl-left-out" [SdpOut(|out| out.lose(Mid::RDMA_RD_COMPL))]
-        ["SDP-9.2-11", "SDP-9.2-1"] "No RdmaRdCompl follows a read.";
+        ["SDP-9.2-11", "SDP-9.2-1", "SDP-9.5.4-7"] "No RdmaRdCompl follows a read.";
     "sdp.rd-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_RD_COMPL, &[0, 0, 0, 9])]))]
-        ["SDP-9.2-1", "SDP-8.2.2-10"] "A RdmaRdCompl is sent without a SrcAvail.";
+        ["SDP-9.2-1", "SDP-8.2.2-10", "SDP-9.2-15"] "A RdmaRdCompl is sent without a SrcAvail.";
     "sdp.reads-other-stag" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
     })] ["SDP-6.3.2.3-2", "SDP-9.2-1"] "A read names another STag than the SrcAvail.";
@@ -151,7 +151,7 @@ deviations! {
     "sdp.sink-avail-cancel-twice" [SdpOut(|out| twice(out, Mid::SINK_AVAIL_CANCEL))]
         ["SDP-9.5.5-11"] "A second SinkAvailCancel is sent before the first is Processed.";
     "sdp.sink-avail-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
-        ["SDP-12-20", "SDP-11-8", "SDP-9.4-2", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21"]
+        ["SDP-12-20", "SDP-11-8", "SDP-9.4-2", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21", "SDP-12.5-16", "SDP-12.5-9"]
         "A SinkAvail is sent in Combined Mode.";
     "sdp.sink-cancel-ack-left-out" [SdpOut(|out| out.lose(Mid::SINK_CANCEL_ACK))]
         ["SDP-6.3.11-1", "SDP-9.5.5-10"] "A SinkAvailCancel gets no SinkCancelAck.";
@@ -195,10 +195,10 @@ deviations! {
     "sdp.wr-compl-left-out" [SdpOut(|out| out.lose(Mid::RDMA_WR_COMPL))]
         ["SDP-9.3-8"] "No RdmaWrCompl follows a write.";
     "sdp.wr-compl-twice" [SdpOut(|out| twice(out, Mid::RDMA_WR_COMPL))]
-        ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10"] "A SinkAvail gets two RdmaWrCompls.";
+        ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10", "SDP-6.3.4-1"] "A SinkAvail gets two RdmaWrCompls.";
     "sdp.wr-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]))]
         ["SDP-9.3-1", "SDP-8.2.2-10"] "A RdmaWrCompl is sent without a SinkAvail.";
     "sdp.writes-other-stag" [SdpOut(|out| if let Some(Output::Write { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
-    })] ["SDP-6.3.3.3-2", "SDP-9.3-1"] "A write names another STag than the SinkAvail.";
+    })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "A write names another STag than the SinkAvail.";
 }

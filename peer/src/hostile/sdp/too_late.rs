@@ -1,0 +1,45 @@
+//! Deviations in what goes on although something has ended it: a revocation (sections 9.5.4 and 9.5.5), a ModeChange out of Pipelined Mode
+//! (section 12.4), a request of the peer to resize that crosses one's own (section 10.6.1).
+
+use weft_core::wire::sdp::{Mid, Mode};
+
+use crate::sdp::{OpId, Output};
+use crate::verbs::RemoteAddress;
+
+/// A work request that the machine knows nothing of.
+const NOBODY: OpId = OpId(u64::MAX >> 2);
+
+deviations! {
+    "sdp.ch-rcv-buf-ack-behind-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, |_| true, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
+        ["SDP-10.6.1-1", "SDP-6.4.2-3"] "The Accepting Peer answers a ChRcvBuf that crosses its own.";
+    "sdp.pipelined-behind-mode-change" [SdpOut(|out| {
+        let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
+        if out.is_change_to(Mode::Pipelined) {
+            out.kept.count = 1;
+        } else if out.mid() == Some(Mid::DATA) && has_payload && out.kept.count == 1 {
+            out.kept.count = 2;
+            let word = out.mch(Mode::Combined, false);
+            out.follow(Mid::DATA, |_| true, &[(Mid::MODE_CHANGE, &word)]);
+        }
+    })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7"]
+        "A ModeChange out of Pipelined Mode is sent, and SinkAvails are used all the same.";
+    "sdp.writes-behind-cancel" [
+        SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
+            let tagged_offset = u64::from(arrived.word(24)) << 32 | u64::from(arrived.word(28));
+            arrived.kept.sink = Some(RemoteAddress { stag: arrived.word(20), tagged_offset });
+        }),
+        SdpOut(|out| {
+            if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
+                out.kept.piece = Some(*piece);
+            }
+            if out.mid() == Some(Mid::SINK_CANCEL_ACK)
+                && let (Some(data), Some(remote)) = (out.kept.piece, out.kept.sink)
+            {
+                // Data shows first that the SinkAvailCancel is here.
+                out.follow(Mid::SINK_CANCEL_ACK, |_| true, &[(Mid::DATA, &[])]);
+                out.out.reverse();
+                out.out.insert(1, Output::Write { op: NOBODY, data, remote });
+            }
+        }),
+    ] ["SDP-9.5.5-7", "SDP-9.5.5-6", "SDP-9.5.5-3"] "A write begins behind a SinkAvailCancel.";
+}
