@@ -29,29 +29,34 @@ impl Area {
         Ok(Area { buffer: rnic.allocate_buffer(len.max(1))?, stag: None })
     }
 
-    /// The same with these rights.
-    pub(super) fn registered(device: &Device, pd: PdId, len: usize, access: Access) -> Result<Self, SdpError> {
-        device.verbs(|rnic| {
-            let mut area = Area::new(rnic, len)?;
-            match area.register(rnic, pd, access) {
-                Ok(_) => Ok(area),
-                Err(error) => {
-                    area.free(rnic);
-                    Err(error)
-                }
-            }
-        })
+    /// Registers it with these rights, unless it is: with the same then.
+    pub(super) fn have_registered(&mut self, device: &Device, pd: PdId, access: Access) -> Result<(), SdpError> {
+        if self.stag.is_none() {
+            device.verbs(|rnic| self.register(rnic, pd, access))?;
+        }
+        Ok(())
     }
 
     /// Registers it; gives the STag. What was registered before means nothing any more.
     pub(super) fn register(&mut self, rnic: &mut Rnic, pd: PdId, access: Access) -> Result<u32, SdpError> {
         self.withdraw(rnic);
-        let list = PhysicalBufferList::of(self.buffer, 0, self.buffer.len() as u64, 1 << 21);
-        let [key, ..] = random_seed().to_be_bytes();
-        let (key, base) = (StagKey(key), ToBase::ZeroBased);
-        let stag = rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access })?.stag;
+        let stag = self.expose(rnic, pd, (0, self.buffer.len()), access)?;
         self.stag = Some(stag);
         Ok(stag.to_bits())
+    }
+
+    /// Registers `len` octets from `from` on by themselves. The STag has to be given up before the memory is.
+    pub(super) fn expose(
+        &self,
+        rnic: &mut Rnic,
+        pd: PdId,
+        (from, len): (usize, usize),
+        access: Access,
+    ) -> Result<Stag, SdpError> {
+        let list = PhysicalBufferList::of(self.buffer, from as u64, len as u64, 1 << 21);
+        let [key, ..] = random_seed().to_be_bytes();
+        let (key, base) = (StagKey(key), ToBase::ZeroBased);
+        Ok(rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access })?.stag)
     }
 
     /// Nobody reaches it through the RNIC any more.
@@ -75,9 +80,9 @@ impl Area {
         Some(Sge { stag: self.stag()?, tagged_offset: at, length: len })
     }
 
-    /// Copies octets in.
-    pub(super) fn put(&self, rnic: &mut Rnic, octets: &[u8]) {
-        if let Some(to) = rnic.buffer_mut(self.buffer).ok().and_then(|all| all.get_mut(..octets.len())) {
+    /// Copies octets in, from `at` on.
+    pub(super) fn put(&self, rnic: &mut Rnic, at: usize, octets: &[u8]) {
+        if let Some(to) = rnic.buffer_mut(self.buffer).ok().and_then(|all| all.get_mut(at..at + octets.len())) {
             to.copy_from_slice(octets);
         }
     }

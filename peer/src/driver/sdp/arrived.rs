@@ -6,20 +6,14 @@
 use std::collections::VecDeque;
 
 use super::area::Area;
+use super::posted::Part;
+use super::spare::Spare;
 use crate::driver::Device;
-
-/// A receive that ended and has not been read to its end.
-#[derive(Debug)]
-struct Ready {
-    area: Area,
-    from: usize,
-    to: usize,
-}
 
 /// The octets that wait for the reader.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
-    ready: VecDeque<Ready>,
+    ready: VecDeque<Part>,
     /// Octets that were read, and those that arrived, since the start.
     read: u64,
     end: u64,
@@ -50,44 +44,49 @@ impl Arrived {
         self.announced = self.announced.saturating_add(1);
     }
 
-    /// A receive ended with its first `octets`, `urgent`: the last one is Out-Of-Band data. Gives the memory back when nothing of it
-    /// is left to be read.
+    /// Octets of a receive that ended; `urgent`: the last one is Out-Of-Band data. Memory of which nothing is left to be read goes to
+    /// `spare`. Gives how many octets were copied.
     ///
     /// When the reader is `most` receives behind, octets go behind those of the last one, where that has room: messages of few octets
     /// must not use up SO_RCVBUF (section 9.5.6).
     pub(super) fn push(
         &mut self,
         device: &Device,
-        area: Area,
-        octets: usize,
+        mut part: Part,
         urgent: bool,
         most: usize,
-    ) -> Option<Area> {
-        let mut to = octets;
+        spare: &mut Spare,
+    ) -> usize {
+        let octets = part.to - part.from;
         if let Some(last) = octets.checked_sub(1).filter(|_| urgent) {
             self.announced = self.announced.saturating_sub(1);
             if !self.inline {
-                to = last;
-                self.urgent = device.verbs(|rnic| area.octets(rnic, last, octets).first().copied());
+                part.to -= 1;
+                let (area, last) = (&part.area, part.to);
+                self.urgent = device.verbs(|rnic| area.octets(rnic, last, last + 1).first().copied());
             }
             let mark = self.end + last as u64;
             if self.marks.back() != Some(&mark) {
                 self.marks.push_back(mark);
             }
         }
-        self.end += to as u64;
-        if to == 0 {
-            return Some(area);
+        let Part { area, from, to } = part;
+        let octets = to - from;
+        self.end += octets as u64;
+        if octets == 0 {
+            spare.give(device, area);
+            return 0;
         }
         let behind = self.ready.len() >= most;
-        if let Some(last) = self.ready.back_mut().filter(|last| behind && last.area.len().saturating_sub(last.to) >= to)
-        {
-            device.verbs(|rnic| area.copy(rnic, 0, to, &last.area, last.to));
-            last.to += to;
-            return Some(area);
+        let fits = |last: &&mut Part| behind && last.area.len().saturating_sub(last.to) >= octets;
+        if let Some(last) = self.ready.back_mut().filter(fits) {
+            device.verbs(|rnic| area.copy(rnic, from, octets, &last.area, last.to));
+            last.to += octets;
+            spare.give(device, area);
+            return octets;
         }
-        self.ready.push_back(Ready { area, from: 0, to });
-        None
+        self.ready.push_back(Part { area, from, to });
+        0
     }
 
     /// Copies what is there, as far as it fits and up to the next mark; nothing is taken away.
@@ -112,21 +111,21 @@ impl Arrived {
     }
 
     /// The same, and the octets are the reader's. Memory that is not needed any more goes to `spare`.
-    pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut Vec<Area>) -> usize {
+    pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut Spare) -> usize {
         let read = self.peek(device, to);
-        self.pass(read, spare);
+        self.pass(device, read, spare);
         read
     }
 
     /// Drops all.
-    pub(super) fn clear(&mut self, spare: &mut Vec<Area>) {
+    pub(super) fn clear(&mut self, device: &Device, spare: &mut Spare) {
         self.read = self.end;
         self.marks.clear();
         self.urgent = None;
-        spare.extend(self.ready.drain(..).map(|ready| ready.area));
+        self.ready.drain(..).for_each(|ready| spare.give(device, ready.area));
     }
 
-    fn pass(&mut self, octets: usize, spare: &mut Vec<Area>) {
+    fn pass(&mut self, device: &Device, octets: usize, spare: &mut Spare) {
         if octets == 0 {
             return;
         }
@@ -142,7 +141,7 @@ impl Arrived {
             if front.from < front.to {
                 return;
             }
-            spare.extend(self.ready.pop_front().map(|ready| ready.area));
+            self.ready.pop_front().into_iter().for_each(|ready| spare.give(device, ready.area));
         }
     }
 

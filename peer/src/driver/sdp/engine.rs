@@ -1,34 +1,56 @@
 //! A connection's machine, and the RNIC's objects that it speaks through: what it puts out becomes work requests, what completes
 //! goes back in.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::task::Waker;
 
-use bytes::Bytes;
 use tokio::net::TcpStream;
 
 use super::area::{self, Area};
 use super::arrived::Arrived;
 use super::failover::Ends;
-use super::{SdpError, SdpSettings};
+use super::outgoing::Outgoing;
+use super::posted::{Part, Posted};
+use super::queue::SendQueue;
+use super::spare::Spare;
+use super::{SdpError, SdpSettings, queue};
 use crate::driver::Device;
-use crate::memory::{Access, PdId};
+use crate::memory::{Access, PdId, Stag};
 use crate::sdp::{
-    Arrival, Connection, Event, Exposed, OpId, Output, Piece, PrivateBuffer, ReceiveEnd, ReceiveId, Region, Role,
-    SendId, Settings, Start,
+    Arrival, Connection, Event, Exposed, OpId, Output, PrivateBuffer, ReceiveEnd, ReceiveId, Region, Role, Settings,
+    Start,
 };
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqHandle, Operation, Payload, PostError, PostStatus, QpHandle, QpInit,
-    ReceiveWr, Rnic, SendWr, WorkCompletion,
+    CompletedOperation, CompletionStatus, CqError, CqHandle, Operation, Payload, PostError, PostStatus, QpHandle,
+    QpInit, ReceiveWr, Rnic, SendWr, WorkCompletion,
 };
 
-/// Work requests of the Send Queue at a time.
-const SENDS: u32 = 256;
 /// Bit of a receive's `wr_id`; the rest is the Private Buffer.
 const RECEIVE: u64 = 1 << 63;
 /// `wr_id` of a Send whose completion the machine does not want.
 const NOBODY: u64 = RECEIVE - 1;
+/// Payload of so many octets at most goes into the work request with its headers: that costs less than to gather it.
+const INLINE: u32 = 512;
+/// How often completions are looked for before others have their turn.
+const LOOKS: usize = 16;
+
+/// Where the two queues of the Queue Pair complete. Who posts a Send finds it complete at once where TCP takes it, and need not wake the
+/// task, which waits for receives.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cqs {
+    pub(super) send: CqHandle,
+    pub(super) receive: CqHandle,
+}
+
+/// A Private Buffer.
+#[derive(Debug)]
+struct Private {
+    area: Area,
+    /// Octets of the message in it.
+    filled: u32,
+}
 
 /// One connection's engine.
 #[derive(Debug)]
@@ -39,27 +61,27 @@ pub(super) struct Engine {
     pub(super) machine: Connection,
     pub(super) settings: SdpSettings,
     pub(super) pd: PdId,
-    pub(super) cq: CqHandle,
+    pub(super) cqs: Cqs,
     pub(super) qp: QpHandle,
     /// What was written and is not out.
-    pub(super) sends: HashMap<SendId, Bytes>,
-    pub(super) unsent: usize,
-    receives: HashMap<ReceiveId, Area>,
-    private: HashMap<PrivateBuffer, Area>,
-    /// Copies of sends that the peer may read, by STag.
-    exposed: HashMap<u32, Area>,
+    pub(super) outgoing: Outgoing,
+    receives: HashMap<ReceiveId, Posted>,
+    private: HashMap<PrivateBuffer, Private>,
+    /// What the peer may read of sends.
+    exposed: HashMap<u32, Stag>,
     /// The Read that is under way, and where to.
     reading: Option<(OpId, ReceiveId)>,
-    pub(super) next_id: u64,
-    /// Receives on which nothing waits.
-    pub(super) spare: Vec<Area>,
+    next_receive: u64,
+    /// Memory that nothing waits in.
+    pub(super) spare: Spare,
     pub(super) arrived: Arrived,
     /// The peer sends no more.
     pub(super) ended: bool,
     /// How the connection ended.
     pub(super) graceful: Option<bool>,
-    waiting: VecDeque<SendWr>,
-    in_queue: u32,
+    queue: SendQueue,
+    /// Work requests that are through, while they are looked at.
+    completions: Vec<WorkCompletion>,
     pub(super) streaming: VecDeque<Vec<u8>>,
     pub(super) start: Option<Start>,
     /// TCP is to be ended; by a reset.
@@ -74,6 +96,12 @@ pub(super) struct Engine {
     pub(super) moves: u64,
     /// The task is over.
     pub(super) gone: bool,
+    /// When its task wakes by itself.
+    pub(super) watched: Option<Instant>,
+    /// Its task waits for what the Send Queue completes, too.
+    pub(super) watches_sends: bool,
+    /// Something has moved since its task asked last.
+    pub(super) busy: bool,
     /// Octets that were copied for Bcopy, and for who reads and writes.
     pub(super) copied: u64,
     pub(super) reader: Option<Waker>,
@@ -93,7 +121,7 @@ impl Engine {
         ends: Ends,
     ) -> Result<Self, SdpError> {
         let pd = device.verbs(Rnic::allocate_pd)?;
-        let (cq, qp) = queue_pair(device, pd, &settings.sdp)?;
+        let (cqs, qp) = queue_pair(device, pd, &settings.sdp)?;
         let deviations = device.verbs(|rnic| rnic.deviations().clone());
         let machine = Connection::deviating(now, role, settings.sdp, deviations);
         Ok(Engine {
@@ -102,21 +130,20 @@ impl Engine {
             machine,
             settings,
             pd,
-            cq,
+            cqs,
             qp,
-            sends: HashMap::new(),
-            unsent: 0,
+            outgoing: Outgoing::default(),
             receives: HashMap::new(),
             private: HashMap::new(),
             exposed: HashMap::new(),
             reading: None,
-            next_id: 0,
-            spare: Vec::new(),
+            next_receive: 0,
+            spare: Spare::default(),
             arrived: Arrived::default(),
             ended: false,
             graceful: None,
-            waiting: VecDeque::new(),
-            in_queue: 0,
+            queue: SendQueue::default(),
+            completions: Vec::new(),
             streaming: VecDeque::new(),
             start: None,
             hang_up: None,
@@ -126,6 +153,9 @@ impl Engine {
             successor: None,
             moves: 0,
             gone: false,
+            watched: None,
+            watches_sends: false,
+            busy: false,
             copied: 0,
             reader: None,
             writer: None,
@@ -136,30 +166,80 @@ impl Engine {
 
     /// Does all that the machine wants done.
     pub(super) fn run(&mut self, now: Instant) {
+        self.settle(now);
+        self.queue.post(&self.device, self.qp);
+    }
+
+    /// The same, and goes on with what that completes. `false`: there is more to look at.
+    pub(super) fn run_on(&mut self, now: Instant) -> bool {
+        for _ in 0..LOOKS {
+            self.run(now);
+            if !self.take_completions(now) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// There is something to do that only its task does: a move, an end, an earlier deadline, a wait for TCP.
+    pub(super) fn wants_task(&self) -> bool {
+        let sooner = match (self.machine.poll_timeout(), self.watched) {
+            (Some(deadline), Some(watched)) => deadline < watched,
+            (deadline, _) => deadline.is_some(),
+        };
+        let unwatched = !self.is_idle() && !self.watches_sends;
+        sooner || unwatched || self.discards || self.machine.is_over() || self.machine.is_suspended()
+    }
+
+    /// Takes what has completed; `false` when nothing has. What it leads to is not posted yet.
+    fn take_completions(&mut self, now: Instant) -> bool {
+        // What was sent is through before anything can answer it.
+        let Cqs { send, receive } = self.cqs;
+        self.take_completions_of(now, &[send, receive])
+    }
+
+    fn take_completions_of(&mut self, now: Instant, cqs: &[CqHandle]) -> bool {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.device.verbs(|rnic| {
+            for cq in cqs {
+                completions.extend(std::iter::from_fn(|| rnic.poll_cq(*cq).ok()));
+            }
+        });
+        let any = !completions.is_empty();
+        self.busy |= any;
+        for completion in completions.drain(..) {
+            self.completed(now, &completion);
+            // Receives come before the next message, which would be held for them otherwise.
+            self.settle(now);
+        }
+        self.completions = completions;
+        any
+    }
+
+    /// Does all that the machine wants done, but for posting to the Send Queue.
+    fn settle(&mut self, now: Instant) {
         // A receive that is posted may take what waits in Private Buffers, and leave room for the next.
         while self.post_receives() {
             self.drain(now);
         }
         self.drain(now);
-        self.post();
     }
 
     /// Does all that the machine wants done as things stand.
     fn drain(&mut self, now: Instant) {
         loop {
-            let (device, pd, sends) = (&self.device, self.pd, &self.sends);
-            let (receives, exposed) = (&mut self.receives, &mut self.exposed);
+            let (device, pd, outgoing) = (&self.device, self.pd, &self.outgoing);
+            let (receives, exposed, spare) = (&mut self.receives, &mut self.exposed, &mut self.spare);
             let mut register = |what| match what {
                 Exposed::Source(piece) => {
-                    let octets = slice(sends, piece)?;
-                    let area = Area::registered(device, pd, octets.len(), area::SOURCE).ok()?;
-                    device.verbs(|rnic| area.put(rnic, &octets));
-                    let stag = area.stag()?;
-                    exposed.insert(stag, area);
-                    Some(Region { stag, va: 0 })
+                    let (area, from) = outgoing.area(piece)?;
+                    let part = (from, piece.len as usize);
+                    let stag = device.verbs(|rnic| area.expose(rnic, pd, part, area::SOURCE)).ok()?;
+                    exposed.insert(stag.to_bits(), stag);
+                    Some(Region { stag: stag.to_bits(), va: 0 })
                 }
                 Exposed::Sink { receive, .. } => {
-                    let area = receives.get_mut(&receive)?;
+                    let area = receives.get_mut(&receive)?.own(device, spare).ok()?;
                     let stag = device.verbs(|rnic| area.register(rnic, pd, area::SINK)).ok()?;
                     Some(Region { stag, va: 0 })
                 }
@@ -176,41 +256,51 @@ impl Engine {
         match output {
             Output::Receive { buffer, octets } => self.post_private(buffer, octets)?,
             Output::Release(buffer) => {
-                if let Some(area) = self.private.remove(&buffer) {
-                    self.device.verbs(|rnic| area.free(rnic));
+                if let Some(Private { area, .. }) = self.private.remove(&buffer) {
+                    self.spare.give(&self.device, area);
                 }
             }
             Output::Streaming(octets) => self.streaming.push_back(octets),
             Output::Start(start) => self.start = Some(*start),
             Output::Send { op, mut head, payload, solicited, invalidate } => {
-                if let Some(octets) = payload.and_then(|piece| slice(&self.sends, piece)) {
-                    self.copied += octets.len() as u64;
-                    head.extend_from_slice(&octets);
+                let mut gather = Vec::new();
+                match payload {
+                    Some(piece) if piece.len > INLINE && head.len() <= queue::HEAD => {
+                        gather.extend(self.outgoing.sge(&self.device, self.pd, piece)?);
+                    }
+                    Some(piece) => {
+                        if let Some((area, from)) = self.outgoing.area(piece) {
+                            let to = from + piece.len as usize;
+                            self.device.verbs(|rnic| head.extend_from_slice(area.octets(rnic, from, to)));
+                            self.copied += u64::from(piece.len);
+                        }
+                    }
+                    None => {}
                 }
-                let payload = Payload::Inline(head.into());
                 let wr_id = op.map_or(NOBODY, |op| op.0);
-                self.waiting.push_back(SendWr::new(wr_id, Operation::Send { payload, solicited, invalidate }));
+                if gather.is_empty() {
+                    let payload = Payload::Inline(head.into());
+                    self.queue.push(SendWr::new(wr_id, Operation::Send { payload, solicited, invalidate }));
+                } else {
+                    let behind = (head, gather);
+                    self.queue.push_gathered(&self.device, self.pd, wr_id, behind, solicited, invalidate)?;
+                }
             }
             Output::Read { op, remote, receive, at, len } => {
-                let (pd, area) = (self.pd, self.receives.get_mut(&receive));
-                let Some(area) = area else { return Ok(()) };
+                let Some(posted) = self.receives.get_mut(&receive) else { return Ok(()) };
+                let (pd, area) = (self.pd, posted.own(&self.device, &mut self.spare)?);
                 // In iWARP the answer to a Read is a write of the peer.
                 self.device.verbs(|rnic| area.register(rnic, pd, area::SINK))?;
                 let Some(local) = area.part(at, len) else { return Ok(()) };
                 self.reading = Some((op, receive));
-                self.waiting.push_back(SendWr::new(op.0, Operation::Read { local, remote, invalidate_local: false }));
+                self.queue.push(SendWr::new(op.0, Operation::Read { local, remote, invalidate_local: false }));
             }
             Output::Write { op, data, remote } => {
-                let payload = Payload::Inline(slice(&self.sends, data).unwrap_or_default());
-                self.waiting.push_back(SendWr::new(op.0, Operation::Write { payload, remote }));
+                let gather = self.outgoing.sge(&self.device, self.pd, data)?;
+                let payload = Payload::Gather(gather.into_iter().collect());
+                self.queue.push(SendWr::new(op.0, Operation::Write { payload, remote }));
             }
-            Output::Place { buffer, from, len, receive, at } => {
-                if let (Some(private), Some(area)) = (self.private.get(&buffer), self.receives.get(&receive)) {
-                    let at = usize::try_from(at).unwrap_or(usize::MAX);
-                    self.device.verbs(|rnic| private.copy(rnic, from as usize, len as usize, area, at));
-                    self.copied += u64::from(len);
-                }
-            }
+            Output::Place { buffer, from, len, receive, at } => self.place(buffer, (from, len), receive, at)?,
             Output::Withdraw { stag } => self.withdraw(stag),
             Output::Event(event) => self.event(event),
             Output::Disconnect { abortive } => {
@@ -224,32 +314,63 @@ impl Engine {
         Ok(())
     }
 
-    /// The peer's access ends; a copy goes.
+    /// Octets of a Private Buffer go to a receive.
+    fn place(
+        &mut self,
+        buffer: PrivateBuffer,
+        (from, len): (u32, u32),
+        receive: ReceiveId,
+        at: u64,
+    ) -> Result<(), SdpError> {
+        let Some(private) = self.private.get(&buffer) else { return Ok(()) };
+        let Some(posted) = self.receives.get_mut(&receive) else { return Ok(()) };
+        let (start, len) = (from as usize, len as usize);
+        let is_rest = from as usize + len == private.filled as usize;
+        if is_rest && len >= private.area.len() / 2 && posted.can_take(at) {
+            if let Some(Private { area, .. }) = self.private.remove(&buffer) {
+                posted.take(Part { area, from: start, to: start + len });
+            }
+            return Ok(());
+        }
+        let own = posted.own(&self.device, &mut self.spare)?;
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        self.device.verbs(|rnic| private.area.copy(rnic, start, len, own, at));
+        self.copied += len as u64;
+        Ok(())
+    }
+
+    /// The peer's access ends.
     fn withdraw(&mut self, stag: u32) {
-        if let Some(area) = self.exposed.remove(&stag) {
-            self.device.verbs(|rnic| area.free(rnic));
-        } else if let Some(area) = self.receives.values_mut().find(|area| area.stag() == Some(stag)) {
+        if let Some(stag) = self.exposed.remove(&stag) {
+            // A region that the peer invalidated is still there to be given up.
+            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
+            return;
+        }
+        let mut own = self.receives.values_mut().filter_map(Posted::own_area_mut);
+        if let Some(area) = own.find(|area| area.stag() == Some(stag)) {
             self.device.verbs(|rnic| area.withdraw(rnic));
         }
     }
 
     fn post_private(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<(), SdpError> {
         let size = octets as usize;
-        if self.private.get(&buffer).is_none_or(|area| area.len() < size) {
-            let area = Area::registered(&self.device, self.pd, size, Access::LOCAL)?;
-            if let Some(old) = self.private.insert(buffer, area) {
-                self.device.verbs(|rnic| old.free(rnic));
+        if let Some(Private { area, .. }) = self.private.get(&buffer)
+            && area.len() < size
+            && let Some(Private { area, .. }) = self.private.remove(&buffer)
+        {
+            self.spare.give(&self.device, area);
+        }
+        let private = match self.private.entry(buffer) {
+            Entry::Occupied(private) => private.into_mut(),
+            Entry::Vacant(vacant) => {
+                vacant.insert(Private { area: self.spare.take(&self.device, size..=size)?, filled: 0 })
             }
-        }
-        let Some(area) = self.private.get_mut(&buffer) else { return Ok(()) };
-        if area.stag().is_none() {
-            // It held octets while the connection moved.
-            let pd = self.pd;
-            self.device.verbs(|rnic| area.register(rnic, pd, Access::LOCAL))?;
-        }
-        let wr =
-            ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter: area.part(0, octets).into_iter().collect() };
-        match self.device.post_receive(self.qp, vec![wr]) {
+        };
+        // It is not when it held octets while the connection moved.
+        private.area.have_registered(&self.device, self.pd, Access::LOCAL)?;
+        let scatter = private.area.part(0, octets).into_iter().collect();
+        let wr = ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter };
+        match self.device.post_receive(self.qp, [wr]) {
             // The connection has ended; what had arrived is told first.
             Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => Ok(()),
             Err(error) => Err(error.into()),
@@ -264,20 +385,17 @@ impl Engine {
             }
             Event::Refused(refusal) => _ = self.error.get_or_insert(refusal.into()),
             Event::Sent { send, .. } => {
-                if let Some(octets) = self.sends.remove(&send) {
-                    self.unsent -= octets.len();
-                }
+                self.outgoing.over(&self.device, send, &mut self.spare);
                 self.writer.take().into_iter().for_each(Waker::wake);
             }
             Event::Received { receive, octets, urgent, end } => {
-                if let Some(mut area) = self.receives.remove(&receive) {
-                    // A Read that the connection's end cut short.
-                    self.device.verbs(|rnic| area.withdraw(rnic));
-                    let octets = usize::try_from(octets).unwrap_or(usize::MAX);
-                    let most = self.settings.receives;
-                    if let Some(spare) = self.arrived.push(&self.device, area, octets, urgent, most) {
-                        self.copied += octets as u64;
-                        self.spare.push(spare);
+                if let Some(posted) = self.receives.remove(&receive) {
+                    let octets = usize::try_from(octets).unwrap_or(usize::MAX).min(posted.len);
+                    let (device, most, spare) = (&self.device, self.settings.receives, &mut self.spare);
+                    let mut parts = posted.into_parts(device, octets, spare).into_iter().peekable();
+                    while let Some(part) = parts.next() {
+                        let urgent = urgent && parts.peek().is_none();
+                        self.copied += self.arrived.push(device, part, urgent, most, spare) as u64;
                     }
                 }
                 self.ended |= end != ReceiveEnd::More;
@@ -319,20 +437,10 @@ impl Engine {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);
         while !self.ended && self.receives.len() + taken < self.settings.receives.max(1) {
-            let area = match self.spare.pop() {
-                Some(area) => area,
-                None => match self.device.verbs(|rnic| Area::new(rnic, self.settings.receive)) {
-                    Ok(area) => area,
-                    Err(error) => {
-                        self.error.get_or_insert(error);
-                        return false;
-                    }
-                },
-            };
-            let (id, len) = (ReceiveId(self.next_id), area.len() as u64);
-            self.next_id += 1;
-            self.receives.insert(id, area);
-            if self.machine.receive(id, len, false).is_err() {
+            let (id, len) = (ReceiveId(self.next_receive), self.settings.receive.max(1));
+            self.next_receive += 1;
+            self.receives.insert(id, Posted::new(len));
+            if self.machine.receive(id, len as u64, false).is_err() {
                 return false;
             }
             any = true;
@@ -340,41 +448,42 @@ impl Engine {
         any
     }
 
-    /// Posts what the Send Queue has room for.
-    fn post(&mut self) {
-        while self.in_queue < SENDS
-            && let Some(wr) = self.waiting.pop_front()
-        {
-            // A Queue Pair that left RTS flushes nothing that it did not take: the receives' completions tell of its end.
-            if self.device.post_send(self.qp, vec![wr]).is_ok() {
-                self.in_queue += 1;
-            }
+    /// Nothing is queued and nothing under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// A wait for a completion is over.
+    pub(super) fn took(&mut self, now: Instant, completion: Result<WorkCompletion, CqError>) {
+        if matches!(&completion, Ok(completion) if completion.operation == CompletedOperation::Receive) {
+            // What was sent is through before anything can answer it.
+            self.take_completions_of(now, &[self.cqs.send]);
+        }
+        match completion {
+            Ok(completion) => self.completed(now, &completion),
+            Err(_) => self.machine.handle_disconnected(now),
         }
     }
 
-    /// Nothing is queued and nothing under way.
-    pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.in_queue == 0
-    }
-
     /// A work request is through.
-    pub(super) fn completed(&mut self, now: Instant, completion: &WorkCompletion) {
+    fn completed(&mut self, now: Instant, completion: &WorkCompletion) {
         let ok = completion.status == CompletionStatus::Success;
         if completion.operation == CompletedOperation::Receive {
             if !ok {
                 return self.machine.handle_disconnected(now);
             }
             let buffer = PrivateBuffer(u32::try_from(completion.wr_id & !RECEIVE).unwrap_or(u32::MAX));
-            let Some(area) = self.private.get(&buffer) else { return };
-            let octets = completion.octets as usize;
+            let Some(private) = self.private.get_mut(&buffer) else { return };
+            private.filled = completion.octets;
+            let (area, octets) = (&private.area, completion.octets as usize);
+            let (machine, arrival) = (&mut self.machine, Arrival { invalidated: completion.invalidated });
             // Headers only: payload is placed from where it is.
-            let message = self.device.verbs(|rnic| area.octets(rnic, 0, octets).to_vec());
-            self.machine.handle_message(now, buffer, &message, Arrival { invalidated: completion.invalidated });
+            self.device.verbs(|rnic| machine.handle_message(now, buffer, area.octets(rnic, 0, octets), arrival));
             return;
         }
-        self.in_queue = self.in_queue.saturating_sub(1);
+        self.queue.completed();
         if let Some((_, receive)) = self.reading.take_if(|(op, _)| op.0 == completion.wr_id)
-            && let Some(area) = self.receives.get_mut(&receive)
+            && let Some(area) = self.receives.get_mut(&receive).and_then(Posted::own_area_mut)
         {
             self.device.verbs(|rnic| area.withdraw(rnic));
         }
@@ -387,8 +496,7 @@ impl Engine {
 
     /// The Queue Pair's connection is over: what had arrived counts, then nothing more does.
     pub(super) fn ended(&mut self, now: Instant) {
-        while let Ok(completion) = self.device.verbs(|rnic| rnic.poll_cq(self.cq)) {
-            self.completed(now, &completion);
+        while self.take_completions(now) {
             self.run(now);
         }
         self.machine.handle_disconnected(now);
@@ -401,61 +509,76 @@ impl Engine {
 
     /// The connection has another Queue Pair: nothing is queued, and start-up comes.
     pub(super) fn start_anew(&mut self) {
-        self.waiting.clear();
+        self.queue.clear();
         self.streaming.clear();
-        (self.in_queue, self.reading, self.start, self.hang_up, self.reconnect) = (0, None, None, None, None);
+        (self.reading, self.start, self.hang_up, self.reconnect) = (None, None, None, None);
     }
 
     /// All memory that is the connection's.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
-        let posted = self.receives.values_mut().chain(self.private.values_mut()).chain(self.exposed.values_mut());
-        posted.chain(&mut self.spare).chain(self.arrived.areas_mut())
+        let private = self.private.values_mut().map(|private| &mut private.area);
+        let posted = self.receives.values_mut().flat_map(Posted::areas_mut).chain(private);
+        let unread = posted.chain(self.arrived.areas_mut());
+        unread.chain(self.outgoing.areas_mut()).chain(self.queue.areas_mut()).chain(self.spare.areas_mut())
+    }
+
+    /// Memory is kept that nothing waits in.
+    pub(super) fn keeps_spare(&self) -> bool {
+        !self.spare.is_empty() || self.outgoing.is_resting()
+    }
+
+    /// Gives memory back that nothing waits in: who rests keeps none.
+    pub(super) fn give_spare_back(&mut self) {
+        self.outgoing.rest(&self.device, &mut self.spare);
+        let spare = self.spare.take_all();
+        self.device.verbs(|rnic| spare.for_each(|area| area.free(rnic)));
+    }
+
+    /// The peer may read no send any more.
+    pub(super) fn expose_nothing(&mut self) {
+        for stag in self.exposed.drain().map(|(_, stag)| stag) {
+            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
+        }
     }
 
     /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private Buffers too.
     pub(super) fn tear_down(&mut self) {
         // Each can be gone already only with the RNIC itself.
         let _ = self.device.destroy_qp(self.qp);
-        let _ = self.device.destroy_cq(self.cq);
+        let _ = self.device.destroy_cq(self.cqs.send);
+        let _ = self.device.destroy_cq(self.cqs.receive);
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let private = self.private.drain().map(|(_, area)| area);
-        let kept =
-            private.chain(self.exposed.drain().map(|(_, area)| area)).chain(self.receives.drain().map(|it| it.1));
-        let arrived = std::mem::take(&mut self.arrived).into_areas();
+        self.expose_nothing();
+        let private = self.private.drain().map(|(_, private)| private.area);
+        let kept = private.chain(self.receives.drain().flat_map(|(_, posted)| posted.into_areas()));
+        let unread = std::mem::take(&mut self.arrived).into_areas();
+        let unsent = std::mem::take(&mut self.outgoing).into_areas().chain(std::mem::take(&mut self.queue).into_area());
         let pd = self.pd;
         self.device.verbs(|rnic| {
-            kept.chain(self.spare.drain(..)).chain(arrived).for_each(|area| area.free(rnic));
+            kept.chain(unread).chain(unsent).chain(self.spare.take_all()).for_each(|area| area.free(rnic));
             let _ = rnic.deallocate_pd(pd);
         });
     }
 }
 
-/// A Queue Pair as such a connection needs it, and its CQ.
-pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(CqHandle, QpHandle), SdpError> {
+/// A Queue Pair as such a connection needs it, and its CQs.
+pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(Cqs, QpHandle), SdpError> {
     // A change of size may double the Private Buffers for a while.
     let receives = u32::from(sdp.bufs).saturating_mul(4).max(64);
-    let cq = device.create_cq(SENDS + receives)?;
+    let cqs = Cqs { send: device.create_cq(queue::SENDS)?, receive: device.create_cq(receives)? };
     let init = QpInit {
-        max_sq_wrs: SENDS,
+        max_sq_wrs: queue::SENDS,
         max_rq_wrs: receives,
         ord: sdp.ord.into(),
         ird: sdp.ird.into(),
-        ..QpInit::new(pd, cq, cq)
+        ..QpInit::new(pd, cqs.send, cqs.receive)
     };
     let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None))?;
-    Ok((cq, qp))
-}
-
-/// Octets of a send, not copied.
-fn slice(sends: &HashMap<SendId, Bytes>, piece: Piece) -> Option<Bytes> {
-    let octets = sends.get(&piece.send)?;
-    let from = usize::try_from(piece.from).ok()?;
-    let to = from.checked_add(piece.len as usize).filter(|to| *to <= octets.len())?;
-    Some(octets.slice(from..to))
+    Ok((cqs, qp))
 }
 
 #[cfg(test)]

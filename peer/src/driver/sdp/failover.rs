@@ -148,7 +148,7 @@ impl Engine {
         if !self.device.is(device) {
             self.move_to(device)?;
         }
-        (self.cq, self.qp) = queue_pair(&self.device, self.pd, &self.settings.sdp)?;
+        (self.cqs, self.qp) = queue_pair(&self.device, self.pd, &self.settings.sdp)?;
         self.start_anew();
         Ok(())
     }
@@ -156,6 +156,7 @@ impl Engine {
     fn move_to(&mut self, device: &Device) -> Result<(), SdpError> {
         let pd = device.verbs(Rnic::allocate_pd)?;
         let (from, old) = (self.device.clone(), self.pd);
+        self.expose_nothing();
         for area in self.areas_mut() {
             area.move_to(&from, device)?;
         }
@@ -176,7 +177,7 @@ impl Area {
         let octets = from.verbs(|rnic| self.octets(rnic, 0, self.len()).to_vec());
         let there = to.verbs(|rnic| {
             let area = Area::new(rnic, octets.len())?;
-            area.put(rnic, &octets);
+            area.put(rnic, 0, &octets);
             Ok::<_, SdpError>(area)
         })?;
         let here = std::mem::replace(self, there);

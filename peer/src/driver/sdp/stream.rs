@@ -1,6 +1,6 @@
 //! The socket, and the task that moves its engine.
 
-use core::pin::Pin;
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
-use tokio::time::sleep_until;
+use tokio::time::{sleep, sleep_until};
 use weft_core::wire::sdp::Mode;
 
 use super::engine::Engine;
@@ -19,8 +19,10 @@ use crate::driver::Device;
 use crate::driver::stream::Stream;
 use crate::driver::tcp::Clock;
 use crate::sdp::{Half, Policy, Refused, Role, Start};
-use crate::verbs::{QpModify, QpState};
+use crate::verbs::{CqHandle, QpModify, QpState};
 
+/// A connection on which nothing has moved for so long gives spare memory back.
+const REST: Duration = Duration::from_secs(1);
 /// A wait that is not due to a deadline of the machine ends after so long.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -46,10 +48,11 @@ impl Shared {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the machine act on what was just done, and its task look at what came of it.
+    /// Lets the machine act on what was just done, and its task look at what came of it where that is more than this one can do.
     fn go(&self, engine: &mut Engine) {
-        engine.run(self.clock.now());
-        self.command.notify_one();
+        if !engine.run_on(self.clock.now()) || engine.wants_task() {
+            self.command.notify_one();
+        }
     }
 }
 
@@ -341,15 +344,27 @@ fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpErr
 
 /// Moves the engine as long as there is a connection.
 async fn drive(shared: Arc<Shared>) {
+    let mut rest = pin!(sleep(REST));
+    let mut may_rest = false;
     loop {
-        let (device, cq, qp, deadline, done, idle, rests) = {
+        let (device, cqs, qp, deadline, done, idle, rests) = {
             let mut engine = shared.lock();
-            engine.run(shared.clock.now());
+            let settled = engine.run_on(shared.clock.now());
             engine.discard();
             let done = engine.machine.is_over().then_some(engine.hang_up);
             let deadline = engine.machine.poll_timeout();
+            engine.watched = deadline;
+            if !settled {
+                // Others have their turn.
+                shared.command.notify_one();
+            }
+            if !may_rest && engine.keeps_spare() {
+                may_rest = true;
+                rest.as_mut().reset(tokio::time::Instant::now() + REST);
+            }
+            engine.watches_sends = !engine.is_idle();
             let rests = engine.machine.is_suspended();
-            (engine.device.clone(), engine.cq, engine.qp, deadline, done, engine.is_idle(), rests)
+            (engine.device.clone(), engine.cqs, engine.qp, deadline, done, engine.is_idle(), rests)
         };
         if rests && idle {
             go_on(&shared).await;
@@ -373,20 +388,32 @@ async fn drive(shared: Arc<Shared>) {
             return;
         }
         tokio::select! {
-            completion = device.completion(cq) => {
-                let mut engine = shared.lock();
-                match completion {
-                    Ok(completion) => engine.completed(shared.clock.now(), &completion),
-                    Err(_) => engine.machine.handle_disconnected(shared.clock.now()),
-                }
-            }
+            () = completion(&shared, &device, cqs.receive) => {}
+            () = completion(&shared, &device, cqs.send), if !idle => {}
             _ = device.ended(qp) => shared.lock().ended(shared.clock.now()),
             () = shared.command.notified() => {}
-            () = until(&shared, deadline) => {
+            () = until(&shared, deadline), if deadline.is_some() => {
                 shared.lock().machine.handle_timeout(shared.clock.now());
+            }
+            () = &mut rest, if may_rest => {
+                let mut engine = shared.lock();
+                if !std::mem::take(&mut engine.busy) {
+                    engine.give_spare_back();
+                }
+                may_rest = false;
             }
         }
     }
+}
+
+/// Waits for the next completion and handles it, with nothing between: who reads and writes takes completions, too, and their order counts.
+async fn completion(shared: &Shared, device: &Device, cq: CqHandle) {
+    let mut next = pin!(device.completion(cq));
+    core::future::poll_fn(|cx| {
+        let mut engine = shared.lock();
+        next.as_mut().poll(cx).map(|completion| engine.took(shared.clock.now(), completion))
+    })
+    .await;
 }
 
 pub(super) async fn until(shared: &Shared, deadline: Option<crate::Instant>) {

@@ -3,12 +3,15 @@
 use std::io::{ErrorKind, IoSlice};
 use std::task::Waker;
 
-use bytes::{Bytes, BytesMut};
+use weft_core::wire::sdp::Mode;
 
-use super::SdpError;
 use super::engine::Engine;
 use super::statistics::{HalfStatistics, Statistics};
-use crate::sdp::{Half, SendId};
+use super::{SdpError, outgoing};
+use crate::sdp::Half;
+
+/// Octets of a send that goes out by messages or Writes.
+const PART: usize = 256 << 10;
 
 impl Engine {
     /// Takes octets of the user, as many as there is room for; `None` when there is none. `urgent`: the last one is Out-Of-Band data,
@@ -22,14 +25,15 @@ impl Engine {
         if wanted == 0 {
             return Some(Ok(0));
         }
-        let room = self.settings.send_buffer.saturating_sub(self.unsent);
+        let room = self.settings.send_buffer.saturating_sub(self.unsent());
         if room == 0 {
             return None;
         }
-        let len = wanted.min(room);
-        let id = SendId(self.next_id);
-        self.next_id += 1;
-        if let Err(refused) = self.machine.send(id, len as u64, urgent && len == wanted) {
+        let len = wanted.min(room).min(self.most_of_a_send(wanted as u64));
+        if let Err(error) = self.outgoing.make_room((&self.device, self.pd), len, &mut self.spare) {
+            return Some(Err(error));
+        }
+        if let Err(refused) = self.machine.send(self.outgoing.next_id(), len as u64, urgent && len == wanted) {
             return match refused {
                 // It is as if there were no room: one ends some time.
                 crate::sdp::Refused::QueueFull => None,
@@ -39,26 +43,22 @@ impl Engine {
                 }
             };
         }
-        let octets = match octets {
-            [one] => Bytes::copy_from_slice(one.get(..len).unwrap_or_default()),
-            many => {
-                let mut all = BytesMut::with_capacity(len);
-                for octets in many {
-                    let fits = octets.len().min(len - all.len());
-                    all.extend_from_slice(octets.get(..fits).unwrap_or_default());
-                }
-                all.freeze()
-            }
-        };
-        self.sends.insert(id, octets);
-        self.unsent += len;
+        self.outgoing.push(&self.device, octets, len);
         self.copied += len as u64;
         Some(Ok(len))
     }
 
+    /// Octets that a send may have: few enough that they are still near the processor when they go to TCP, but where each send costs
+    /// a round trip of its own.
+    fn most_of_a_send(&mut self, wanted: u64) -> usize {
+        let by_src_avail =
+            self.machine.mode(Half::Out) == Mode::Combined && wanted > self.machine.policy_mut().source_threshold;
+        if by_src_avail { outgoing::MOST } else { PART }
+    }
+
     /// Octets that were written and are not out.
     pub(super) fn unsent(&self) -> usize {
-        self.unsent
+        self.outgoing.octets()
     }
 
     /// Gives the reader octets, as many as fit and are there; `None` when it has to wait, 0 at the end of the stream. `peek`: they
@@ -97,7 +97,7 @@ impl Engine {
     /// Drops what arrives for nobody.
     pub(super) fn discard(&mut self) {
         if self.discards {
-            self.arrived.clear(&mut self.spare);
+            self.arrived.clear(&self.device, &mut self.spare);
             self.post_receives();
         }
     }
@@ -138,7 +138,7 @@ impl Engine {
             credit_given: self.machine.credit_given(),
             message_limit: self.machine.message_limit(),
             recv_size: self.machine.recv_size(),
-            unsent: self.unsent as u64,
+            unsent: self.unsent() as u64,
             unread: self.arrived.octets(),
             copied: self.copied,
         }

@@ -29,7 +29,8 @@ async fn pair() -> (SdpStream, SdpStream) {
 /// What the peer may do to the receives that are posted, and to those that wait for the reader.
 fn reachable(stream: &SdpStream) -> Vec<Access> {
     let engine = stream.lock();
-    let stags = engine.receives.values().filter_map(Area::stag).map(|stag| Stag::from_bits(stag).unwrap());
+    let areas = engine.receives.values().filter_map(Posted::own_area);
+    let stags = areas.filter_map(Area::stag).map(|stag| Stag::from_bits(stag).unwrap());
     stags.filter_map(|stag| engine.device.verbs(|rnic| rnic.query_region(stag.index).unwrap().access)).collect()
 }
 
@@ -59,7 +60,10 @@ async fn a_receive_is_the_peers_while_it_is_advertised() {
 fn keys_are_not_all_the_same() {
     let device = device();
     let pd = device.verbs(Rnic::allocate_pd).unwrap();
-    let area = || Area::registered(&device, pd, 10, area::SINK).unwrap();
-    let keys: BTreeSet<u8> = (0..64).map(|_| area().stag().unwrap().to_be_bytes()[3]).collect();
+    let key = || {
+        let mut area = device.verbs(|rnic| Area::new(rnic, 10)).unwrap();
+        device.verbs(|rnic| area.register(rnic, pd, area::SINK)).unwrap().to_be_bytes()[3]
+    };
+    let keys: BTreeSet<u8> = (0..64).map(|_| key()).collect();
     assert!(keys.len() > 8, "{keys:?}");
 }

@@ -1,0 +1,178 @@
+//! Memory of what was written and is not out: sends lie one behind the other in a few areas, which Sends and Writes gather from and
+//! SrcAvails advertise parts of, so that an octet is copied once on its way from the user to TCP.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use super::SdpError;
+use super::area::Area;
+use super::spare::Spare;
+use crate::driver::Device;
+use crate::memory::{Access, PdId};
+use crate::sdp::{Piece, SendId};
+use crate::verbs::Sge;
+
+/// Octets of an area at most, and so of a send: one write of a user who writes more has several.
+pub(super) const MOST: usize = 1 << 20;
+/// Octets of an area at least.
+const LEAST: usize = 4 << 10;
+
+/// Sends that have not ended, in the order in which they were written.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    chunks: VecDeque<Chunk>,
+    /// Number of the first chunk.
+    first_chunk: u64,
+    sends: VecDeque<Send>,
+    /// Number of the first send.
+    first_send: u64,
+    octets: usize,
+}
+
+/// An area, and what lies in it.
+#[derive(Debug)]
+struct Chunk {
+    area: Area,
+    used: usize,
+    /// Sends that have not ended.
+    sends: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Send {
+    chunk: u64,
+    from: usize,
+    len: usize,
+    over: bool,
+}
+
+impl Outgoing {
+    /// Octets that are not out.
+    pub(super) fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// What the next send will be called.
+    pub(super) fn next_id(&self) -> SendId {
+        SendId(self.first_send + self.sends.len() as u64)
+    }
+
+    /// Makes room for a send of `len` octets, at most [`MOST`].
+    pub(super) fn make_room(
+        &mut self,
+        (device, pd): (&Device, PdId),
+        len: usize,
+        spare: &mut Spare,
+    ) -> Result<(), SdpError> {
+        if let Some(last) = self.chunks.back_mut() {
+            if last.sends == 0 {
+                last.used = 0;
+            }
+            if last.area.len() - last.used >= len {
+                return Ok(());
+            }
+        }
+        let wanted = len.clamp(LEAST, MOST).next_power_of_two();
+        let mut area = spare.take(device, wanted..=wanted.saturating_mul(4))?;
+        // It may have been anything.
+        if let Err(error) = area.have_registered(device, pd, Access::LOCAL) {
+            spare.give(device, area);
+            return Err(error);
+        }
+        self.chunks.push_back(Chunk { area, used: 0, sends: 0 });
+        self.drop_unused(device, spare);
+        Ok(())
+    }
+
+    /// The next send: `len` octets, for which room was made.
+    pub(super) fn push(&mut self, device: &Device, octets: &[IoSlice<'_>], len: usize) {
+        let number = self.first_chunk + (self.chunks.len() as u64).saturating_sub(1);
+        let Some(chunk) = self.chunks.back_mut() else { return };
+        let from = chunk.used;
+        device.verbs(|rnic| {
+            for octets in octets {
+                let fits = octets.len().min(from + len - chunk.used);
+                chunk.area.put(rnic, chunk.used, octets.get(..fits).unwrap_or_default());
+                chunk.used += fits;
+            }
+        });
+        chunk.sends += 1;
+        self.octets += len;
+        self.sends.push_back(Send { chunk: number, from, len, over: false });
+    }
+
+    /// A send ended.
+    pub(super) fn over(&mut self, device: &Device, send: SendId, spare: &mut Spare) {
+        let Some(send) = self.index(send).and_then(|at| self.sends.get_mut(at)).filter(|send| !send.over) else {
+            return;
+        };
+        send.over = true;
+        self.octets -= send.len;
+        let chunk = usize::try_from(send.chunk - self.first_chunk).ok().and_then(|at| self.chunks.get_mut(at));
+        chunk.into_iter().for_each(|chunk| chunk.sends -= 1);
+        while self.sends.front().is_some_and(|send| send.over) {
+            self.sends.pop_front();
+            self.first_send += 1;
+        }
+        self.drop_unused(device, spare);
+    }
+
+    /// Areas in which nothing lies are given up, but for the last one.
+    fn drop_unused(&mut self, device: &Device, spare: &mut Spare) {
+        while self.chunks.len() > 1 && self.chunks.front().is_some_and(|chunk| chunk.sends == 0) {
+            self.chunks.pop_front().into_iter().for_each(|chunk| spare.give(device, chunk.area));
+            self.first_chunk += 1;
+        }
+    }
+
+    /// It has memory, and nothing lies in it.
+    pub(super) fn is_resting(&self) -> bool {
+        self.sends.is_empty() && !self.chunks.is_empty()
+    }
+
+    /// Gives memory up that nothing lies in.
+    pub(super) fn rest(&mut self, device: &Device, spare: &mut Spare) {
+        if self.sends.is_empty() {
+            self.first_chunk += self.chunks.len() as u64;
+            self.chunks.drain(..).for_each(|chunk| spare.give(device, chunk.area));
+        }
+    }
+
+    /// Octets of a send, for a work request.
+    pub(super) fn sge(&mut self, device: &Device, pd: PdId, piece: Piece) -> Result<Option<Sge>, SdpError> {
+        let Some((at, from)) = self.find(piece) else { return Ok(None) };
+        let Some(Chunk { area, .. }) = self.chunks.get_mut(at) else { return Ok(None) };
+        // It is not when the connection moved to another device.
+        area.have_registered(device, pd, Access::LOCAL)?;
+        Ok(area.part(from as u64, piece.len))
+    }
+
+    /// Octets of a send, and the area that they lie in from there on.
+    pub(super) fn area(&self, piece: Piece) -> Option<(&Area, usize)> {
+        let (at, from) = self.find(piece)?;
+        Some((&self.chunks.get(at)?.area, from))
+    }
+
+    /// Which chunk octets of a send lie in, and where.
+    fn find(&self, piece: Piece) -> Option<(usize, usize)> {
+        let send = self.sends.get(self.index(piece.send)?).filter(|send| !send.over)?;
+        let from = usize::try_from(piece.from).ok()?;
+        let fits = from.checked_add(piece.len as usize).is_some_and(|end| end <= send.len);
+        let chunk = usize::try_from(send.chunk - self.first_chunk).ok()?;
+        fits.then_some((chunk, send.from + from))
+    }
+
+    fn index(&self, send: SendId) -> Option<usize> {
+        usize::try_from(send.0.checked_sub(self.first_send)?).ok()
+    }
+
+    /// All memory, to be moved.
+    pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
+        self.chunks.iter_mut().map(|chunk| &mut chunk.area)
+    }
+
+    /// All memory, to be given back.
+    pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
+        self.chunks.into_iter().map(|chunk| chunk.area)
+    }
+}

@@ -1,0 +1,119 @@
+//! What waits for the Send Queue, and the headers of messages whose payload is gathered from where it was written.
+//!
+//! All that is due is posted at once, so that it goes to TCP with one call.
+
+use std::collections::VecDeque;
+
+use super::SdpError;
+use super::area::Area;
+use crate::driver::Device;
+use crate::memory::{Access, PdId};
+use crate::verbs::{Operation, Payload, QpHandle, SendWr, Sge};
+
+/// Work requests of the Send Queue at a time.
+pub(super) const SENDS: u32 = 256;
+/// Octets of headers at most.
+pub(super) const HEAD: usize = 40;
+
+/// Work requests in the order in which they are due.
+#[derive(Debug, Default)]
+pub(super) struct SendQueue {
+    waiting: VecDeque<Waiting>,
+    in_queue: u32,
+    /// Headers of those that are gathered: as many places as there are work requests at a time, one after the other.
+    heads: Option<Area>,
+    next_head: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    wr: SendWr,
+    /// Goes in front of what is gathered.
+    head: Vec<u8>,
+}
+
+impl SendQueue {
+    /// The next one.
+    pub(super) fn push(&mut self, wr: SendWr) {
+        self.waiting.push_back(Waiting { wr, head: Vec::new() });
+    }
+
+    /// A Send of headers of up to [`HEAD`] octets and of what lies in registered memory.
+    pub(super) fn push_gathered(
+        &mut self,
+        device: &Device,
+        pd: PdId,
+        wr_id: u64,
+        (head, gather): (Vec<u8>, Vec<Sge>),
+        solicited: bool,
+        invalidate: Option<u32>,
+    ) -> Result<(), SdpError> {
+        if self.heads.is_none() {
+            self.heads = Some(device.verbs(|rnic| Area::new(rnic, HEAD * SENDS as usize))?);
+        }
+        if let Some(heads) = &mut self.heads {
+            heads.have_registered(device, pd, Access::LOCAL)?;
+        }
+        let wr = SendWr::new(wr_id, Operation::Send { payload: Payload::Gather(gather), solicited, invalidate });
+        self.waiting.push_back(Waiting { wr, head });
+        Ok(())
+    }
+
+    /// Posts what the Send Queue has room for.
+    pub(super) fn post(&mut self, device: &Device, qp: QpHandle) {
+        let count = self.waiting.len().min(SENDS.saturating_sub(self.in_queue) as usize);
+        if count == 0 {
+            return;
+        }
+        let SendQueue { waiting, heads, next_head, .. } = self;
+        let due: Vec<SendWr> = device.verbs(|rnic| {
+            let complete = |Waiting { mut wr, head }| {
+                if let (false, Some(heads)) = (head.is_empty(), &*heads)
+                    && let Operation::Send { payload: Payload::Gather(gather), .. } = &mut wr.operation
+                {
+                    let at = *next_head % u64::from(SENDS) * HEAD as u64;
+                    *next_head += 1;
+                    heads.put(rnic, usize::try_from(at).unwrap_or(usize::MAX), &head);
+                    let len = u32::try_from(head.len()).unwrap_or(u32::MAX);
+                    if let Some(part) = heads.part(at, len) {
+                        gather.insert(0, part);
+                    }
+                }
+                wr
+            };
+            waiting.drain(..count).map(complete).collect()
+        });
+        let mut due = due.into_iter();
+        while due.len() > 0 {
+            // A Queue Pair that left RTS flushes nothing that it did not take: the receives' completions tell of its end.
+            let posted = device.post_send(qp, due.by_ref()).unwrap_or_else(|error| error.posted);
+            self.in_queue += u32::try_from(posted).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// One that was posted is through.
+    pub(super) fn completed(&mut self) {
+        self.in_queue = self.in_queue.saturating_sub(1);
+    }
+
+    /// Nothing waits and nothing is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.in_queue == 0
+    }
+
+    /// The Queue Pair is another one.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+        self.in_queue = 0;
+    }
+
+    /// Its memory, to be moved.
+    pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
+        self.heads.iter_mut()
+    }
+
+    /// Its memory, to be given back.
+    pub(super) fn into_area(self) -> Option<Area> {
+        self.heads
+    }
+}
