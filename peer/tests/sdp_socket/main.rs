@@ -33,6 +33,18 @@ async fn pair(settings: SdpSettings) -> (SdpStream, SdpStream) {
     (connected.unwrap(), accepted.unwrap())
 }
 
+/// Start-ups go on side by side.
+#[tokio::test]
+async fn who_connects_and_says_nothing_holds_nobody_up() {
+    let settings = settings(Profile::Swapped, FieldOrder::Figure);
+    let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings).unwrap();
+    let address = listener.local_addr().unwrap();
+    let _silent = TcpStream::connect(address).await.unwrap();
+    let here = device();
+    let (connected, accepted) = tokio::join!(SdpStream::connect(&here, address, settings), listener.accept());
+    assert_eq!(accepted.unwrap().peer_addr(), connected.unwrap().local_addr());
+}
+
 async fn echo(mut stream: SdpStream) {
     let mut buffer = vec![0; 9_999];
     loop {

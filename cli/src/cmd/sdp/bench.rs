@@ -2,6 +2,7 @@
 //!
 //! Samples of all subjects alternate, so that what disturbs the machine disturbs them alike; the median counts.
 
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -68,6 +69,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Ok(ExitCode::SUCCESS)
     })
 }
+
+/// Descriptors that the process has beside two for each connection.
+const BESIDE: u64 = 32;
 
 /// A subject, and its samples.
 struct Subject {
@@ -160,6 +164,17 @@ async fn sample(stream: &mut SdpStream, count: u64, size: u32, round_trips: bool
     Ok(begin.elapsed())
 }
 
+/// Descriptors that this process may have (RLIMIT_NOFILE).
+fn descriptors() -> anyhow::Result<u64> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    match line.and_then(|line| line.split_whitespace().next()) {
+        Some("unlimited") => Ok(u64::MAX),
+        Some(soft) => Ok(soft.parse()?),
+        None => anyhow::bail!("/proc/self/limits does not tell how many files may be open"),
+    }
+}
+
 /// Connects, measures memory, sends an octet to and fro on each.
 async fn scale(
     arguments: &Arguments,
@@ -168,6 +183,13 @@ async fn scale(
     settings: SdpSettings,
     wanted: u32,
 ) -> anyhow::Result<()> {
+    let (needed, most) = (u64::from(wanted) * 2 + BESIDE, descriptors()?);
+    if needed > most {
+        let text = format!(
+            "{wanted} connections take {needed} descriptors, and this process may have {most}: allow more with `ulimit -n {needed}`"
+        );
+        return Err(Unsuccessful { code: HARNESS, text }.into());
+    }
     let before = resident()?;
     let begin = Instant::now();
     let mut connecting = JoinSet::new();
@@ -178,11 +200,7 @@ async fn scale(
     let mut streams = Vec::new();
     while let Some(connected) = connecting.join_next().await {
         let stream = connected?.map_err(|error| {
-            let text = format!(
-                "connection {} of {wanted}: {error}; `ulimit -n` has to be above {}",
-                streams.len() + 1,
-                wanted * 2
-            );
+            let text = format!("connection {} of {wanted}: {error}", streams.len() + 1);
             Unsuccessful { code: HARNESS, text }
         })?;
         streams.push(stream);

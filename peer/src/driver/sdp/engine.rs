@@ -1,30 +1,32 @@
 //! A connection's machine, and the RNIC's objects that it speaks through: what it puts out becomes work requests, what completes
 //! goes back in.
 
-use std::collections::hash_map::Entry;
+mod memory;
+
 use std::collections::{HashMap, VecDeque};
 use std::task::Waker;
 
 use tokio::net::TcpStream;
 
-use super::area::{self, Area};
+use self::memory::Private;
+use super::area;
 use super::arrived::Arrived;
 use super::failover::Ends;
 use super::outgoing::Outgoing;
-use super::posted::{Part, Posted};
+use super::posted::Posted;
 use super::queue::SendQueue;
 use super::spare::Spare;
 use super::{SdpError, SdpSettings, queue};
 use crate::driver::Device;
-use crate::memory::{Access, PdId, Stag};
+use crate::memory::{PdId, Stag};
 use crate::sdp::{
     Arrival, Connection, Event, Exposed, OpId, Output, PrivateBuffer, ReceiveEnd, ReceiveId, Region, Role, Settings,
     Start,
 };
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqError, CqHandle, Operation, Payload, PostError, PostStatus, QpHandle,
-    QpInit, ReceiveWr, Rnic, SendWr, WorkCompletion,
+    CompletedOperation, CompletionStatus, CqError, CqHandle, Operation, Payload, QpHandle, QpInit, Rnic, SendWr,
+    WorkCompletion,
 };
 
 /// Bit of a receive's `wr_id`; the rest is the Private Buffer.
@@ -42,14 +44,6 @@ const LOOKS: usize = 16;
 pub(super) struct Cqs {
     pub(super) send: CqHandle,
     pub(super) receive: CqHandle,
-}
-
-/// A Private Buffer.
-#[derive(Debug)]
-struct Private {
-    area: Area,
-    /// Octets of the message in it.
-    filled: u32,
 }
 
 /// One connection's engine.
@@ -314,69 +308,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Octets of a Private Buffer go to a receive.
-    fn place(
-        &mut self,
-        buffer: PrivateBuffer,
-        (from, len): (u32, u32),
-        receive: ReceiveId,
-        at: u64,
-    ) -> Result<(), SdpError> {
-        let Some(private) = self.private.get(&buffer) else { return Ok(()) };
-        let Some(posted) = self.receives.get_mut(&receive) else { return Ok(()) };
-        let (start, len) = (from as usize, len as usize);
-        let is_rest = from as usize + len == private.filled as usize;
-        if is_rest && len >= private.area.len() / 2 && posted.can_take(at) {
-            if let Some(Private { area, .. }) = self.private.remove(&buffer) {
-                posted.take(Part { area, from: start, to: start + len });
-            }
-            return Ok(());
-        }
-        let own = posted.own(&self.device, &mut self.spare)?;
-        let at = usize::try_from(at).unwrap_or(usize::MAX);
-        self.device.verbs(|rnic| private.area.copy(rnic, start, len, own, at));
-        self.copied += len as u64;
-        Ok(())
-    }
-
-    /// The peer's access ends.
-    fn withdraw(&mut self, stag: u32) {
-        if let Some(stag) = self.exposed.remove(&stag) {
-            // A region that the peer invalidated is still there to be given up.
-            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
-            return;
-        }
-        let mut own = self.receives.values_mut().filter_map(Posted::own_area_mut);
-        if let Some(area) = own.find(|area| area.stag() == Some(stag)) {
-            self.device.verbs(|rnic| area.withdraw(rnic));
-        }
-    }
-
-    fn post_private(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<(), SdpError> {
-        let size = octets as usize;
-        if let Some(Private { area, .. }) = self.private.get(&buffer)
-            && area.len() < size
-            && let Some(Private { area, .. }) = self.private.remove(&buffer)
-        {
-            self.spare.give(&self.device, area);
-        }
-        let private = match self.private.entry(buffer) {
-            Entry::Occupied(private) => private.into_mut(),
-            Entry::Vacant(vacant) => {
-                vacant.insert(Private { area: self.spare.take(&self.device, size..=size)?, filled: 0 })
-            }
-        };
-        // It is not when it held octets while the connection moved.
-        private.area.have_registered(&self.device, self.pd, Access::LOCAL)?;
-        let scatter = private.area.part(0, octets).into_iter().collect();
-        let wr = ReceiveWr { wr_id: RECEIVE | u64::from(buffer.0), scatter };
-        match self.device.post_receive(self.qp, [wr]) {
-            // The connection has ended; what had arrived is told first.
-            Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     fn event(&mut self, event: Event) {
         match event {
             Event::Opened(_) => {
@@ -430,22 +361,6 @@ impl Engine {
     pub(super) fn wake(&mut self) {
         let users = self.reader.take().into_iter().chain(self.writer.take());
         users.chain(self.watchers.drain(..)).for_each(Waker::wake);
-    }
-
-    /// Receives are posted ahead, as many as the settings say, less those that what is unread takes up; gives whether any was.
-    pub(super) fn post_receives(&mut self) -> bool {
-        let mut any = false;
-        let taken = self.arrived.receives(self.settings.receive);
-        while !self.ended && self.receives.len() + taken < self.settings.receives.max(1) {
-            let (id, len) = (ReceiveId(self.next_receive), self.settings.receive.max(1));
-            self.next_receive += 1;
-            self.receives.insert(id, Posted::new(len));
-            if self.machine.receive(id, len as u64, false).is_err() {
-                return false;
-            }
-            any = true;
-        }
-        any
     }
 
     /// Nothing is queued and nothing under way.
@@ -514,54 +429,12 @@ impl Engine {
         (self.reading, self.start, self.hang_up, self.reconnect) = (None, None, None, None);
     }
 
-    /// All memory that is the connection's.
-    pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
-        let private = self.private.values_mut().map(|private| &mut private.area);
-        let posted = self.receives.values_mut().flat_map(Posted::areas_mut).chain(private);
-        let unread = posted.chain(self.arrived.areas_mut());
-        unread.chain(self.outgoing.areas_mut()).chain(self.queue.areas_mut()).chain(self.spare.areas_mut())
-    }
-
-    /// Memory is kept that nothing waits in.
-    pub(super) fn keeps_spare(&self) -> bool {
-        !self.spare.is_empty() || self.outgoing.is_resting()
-    }
-
-    /// Gives memory back that nothing waits in: who rests keeps none.
-    pub(super) fn give_spare_back(&mut self) {
-        self.outgoing.rest(&self.device, &mut self.spare);
-        let spare = self.spare.take_all();
-        self.device.verbs(|rnic| spare.for_each(|area| area.free(rnic)));
-    }
-
-    /// The peer may read no send any more.
-    pub(super) fn expose_nothing(&mut self) {
-        for stag in self.exposed.drain().map(|(_, stag)| stag) {
-            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
-        }
-    }
-
     /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private Buffers too.
     pub(super) fn tear_down(&mut self) {
         // Each can be gone already only with the RNIC itself.
         let _ = self.device.destroy_qp(self.qp);
         let _ = self.device.destroy_cq(self.cqs.send);
         let _ = self.device.destroy_cq(self.cqs.receive);
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.expose_nothing();
-        let private = self.private.drain().map(|(_, private)| private.area);
-        let kept = private.chain(self.receives.drain().flat_map(|(_, posted)| posted.into_areas()));
-        let unread = std::mem::take(&mut self.arrived).into_areas();
-        let unsent = std::mem::take(&mut self.outgoing).into_areas().chain(std::mem::take(&mut self.queue).into_area());
-        let pd = self.pd;
-        self.device.verbs(|rnic| {
-            kept.chain(unread).chain(unsent).chain(self.spare.take_all()).for_each(|area| area.free(rnic));
-            let _ = rnic.deallocate_pd(pd);
-        });
     }
 }
 

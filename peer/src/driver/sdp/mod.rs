@@ -1,9 +1,10 @@
 //! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], whose octets are read and written as TCP's are.
 //!
 //! Each connection has a Queue Pair, and a task that joins it with its [`Connection`](crate::sdp::Connection) (`engine`), on memory of
-//! the RNIC (`area`). What is written is copied once and is the connection's from then on (`user`); a read copies it out of receives
-//! that are posted ahead, so that every mechanism finds one (`arrived`). `api` is what a socket has beside that, `failover` moves it
-//! to another listener; `relay` joins one with a TCP connection.
+//! the RNIC (`area`). What is written (`user`) is copied once, to where Sends, Writes and SrcAvails find it (`outgoing`, `queue`); a read
+//! copies it once, out of receives that are posted ahead so that every mechanism finds one (`posted`), or out of the Private Buffers
+//! that they took over (`arrived`). Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
+//! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection.
 //!
 //! What is not there yet: receives in the user's own memory.
 
@@ -27,6 +28,8 @@ use std::net::SocketAddr;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 
 pub use relay::{End, Relayed, Side, relay};
 pub use statistics::{HalfStatistics, Statistics};
@@ -146,12 +149,16 @@ pub struct SdpListener {
     device: Device,
     tcp: TcpListener,
     settings: SdpSettings,
+    /// Those that [`accept`](Self::accept) began.
+    startups: Mutex<JoinSet<Result<SdpStream, SdpError>>>,
 }
 
 /// Receives that are posted ahead at most.
 const MOST_RECEIVES: usize = 1 << 12;
 /// Connections that TCP holds ready.
 const BACKLOG: u32 = 1024;
+/// Start-ups of a listener that go on at the same time; the connections of more peers wait in TCP's queue.
+const STARTUPS: usize = 256;
 
 impl SdpListener {
     /// Listens on `address`; port 0 picks a free one.
@@ -162,7 +169,8 @@ impl SdpListener {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
-        Ok(SdpListener { device: device.clone(), tcp: socket.listen(BACKLOG)?, settings })
+        let startups = Mutex::new(JoinSet::new());
+        Ok(SdpListener { device: device.clone(), tcp: socket.listen(BACKLOG)?, settings, startups })
     }
 
     /// The address that it listens on.
@@ -173,16 +181,24 @@ impl SdpListener {
         self.tcp.local_addr()
     }
 
-    /// The next connection, when its start-up is over. A peer that is slow with its start-up holds up those behind it: who serves
-    /// many takes them by [`incoming`](Self::incoming).
+    /// The next connection whose start-up is over. Up to 256 start-ups go on at a time, also when this is dropped before its end, so
+    /// a peer that says nothing holds nobody up; it is given up after [`startup_timeout`](Settings::startup_timeout). Connections come
+    /// in the order in which their start-ups end.
     ///
     /// # Errors
     /// See [`SdpError`]: of one peer; the listener goes on.
     pub async fn accept(&self) -> Result<SdpStream, SdpError> {
-        self.incoming().await?.start().await
+        let mut startups = self.startups.lock().await;
+        loop {
+            tokio::select! {
+                biased;
+                Some(started) = startups.join_next() => return started.unwrap_or(Err(SdpError::Closed)),
+                incoming = self.incoming(), if startups.len() < STARTUPS => startups.spawn(incoming?.start()),
+            };
+        }
     }
 
-    /// The next connection, whose start-up is still to come.
+    /// The next connection, whose start-up is still to come: for who keeps limits of its own.
     ///
     /// # Errors
     /// What TCP says; the listener goes on.

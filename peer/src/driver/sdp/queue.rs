@@ -101,6 +101,11 @@ impl SendQueue {
         self.waiting.is_empty() && self.in_queue == 0
     }
 
+    /// Its memory, where nothing needs it for now.
+    pub(super) fn rest(&mut self) -> Option<Area> {
+        self.heads.take_if(|_| self.waiting.is_empty() && self.in_queue == 0)
+    }
+
     /// The Queue Pair is another one.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
