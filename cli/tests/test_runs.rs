@@ -100,7 +100,12 @@ fn the_matrix_of_one_case_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let (code, text) = weft(&["test", "--prove", CASE, "--out", &path(folder.path(), "out")]);
     assert!(text.contains("caught      mpa/7.1.1-key/wrong-octet"), "{text}");
-    assert!(code == 0 && text.contains("cases 1,") && text.contains("uncaught 0, unproven 0"), "{text}");
+    assert!(
+        code == 0
+            && text.contains("cases 1 (1 of responders, 0 of initiators),")
+            && text.contains("uncaught 0, unproven 0"),
+        "{text}"
+    );
 }
 
 #[test]

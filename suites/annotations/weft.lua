@@ -406,6 +406,17 @@
 ---@field every? integer
 ---@field pause? number
 
+---@class weft.fields.expect_request
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field reject? boolean
+---@field revision? integer
+---@field crc? boolean
+---@field markers? boolean
+---@field enhanced? boolean
+
 ---@class weft.fields.expect_reply
 ---@field requirement? string|string[]
 ---@field shows? string|string[]
@@ -588,6 +599,7 @@
 
 ---@class weft.Reply
 ---@field octets string
+---@field kind string?
 ---@field flags integer
 ---@field markers boolean
 ---@field crc boolean
@@ -727,6 +739,16 @@ function Connection:send(message, options) end
 ---@param options? weft.fields.expect_reply
 ---@return weft.Reply
 function Connection:expect_reply(options) end
+
+---The target, an initiator, sends an MPA Request of these fields.
+---@param options? weft.fields.expect_request
+---@return weft.Reply
+function Connection:expect_request(options) end
+
+---The right Reply to the Request that came.
+---@param options? weft.fields.mpa_reply
+---@return weft.Message
+function Connection:reply(options) end
 
 ---The target sends an FPDU of these fields.
 ---@param options? weft.fields.expect_fpdu
@@ -895,7 +917,7 @@ function Tester:good_exchange(options) end
 ---@param options? weft.fields.good_exchange
 function Tester:liveness(options) end
 
----A TCP connection; no MPA frame is sent.
+---A TCP connection; no MPA frame is sent. An initiator is started for it, and waited for.
 ---@return weft.Connection
 function Tester:connect() end
 

@@ -3,7 +3,7 @@
 use weft_core::crc;
 use weft_core::wire::ddp::{RawTagged, RawUntagged, queue};
 use weft_core::wire::mpa::fpdu::pad_len;
-use weft_core::wire::mpa::startup::Enhanced;
+use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::{ddp, rdmap};
@@ -68,6 +68,24 @@ pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, las
     [header.as_bytes(), payload].concat()
 }
 
+/// What a right Reply to a Request holds: its revision; R=0 and C as `own` has it; where it is enhanced, the model that was asked for, the
+/// kinds of ready-to-receive message that were offered, and as many Reads each way as the other side allows, 16 at most (RFC 6581
+/// sections 9.1 and 9.2).
+pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
+    const MOST: u16 = 16;
+    let Ok(asked) = Startup::parse(request) else { return StartupFields { crc: own.crc, ..StartupFields::REPLY } };
+    let depth = |other: u16| if other == NOT_NEGOTIATED { other } else { other.min(MOST) };
+    let enhanced = asked.enhanced.map(|words| Enhanced {
+        peer_to_peer: words.peer_to_peer,
+        ird: depth(words.ord),
+        ord: depth(words.ird),
+        rtr_send: words.peer_to_peer && words.rtr_send,
+        rtr_write: words.peer_to_peer && words.rtr_write,
+        rtr_read: words.peer_to_peer && words.rtr_read,
+    });
+    StartupFields { revision: asked.revision, crc: own.crc, enhanced, ..StartupFields::REPLY }
+}
+
 /// The ULPDU of a Read Request.
 pub(crate) fn read_request(msn: u32, read: &ReadRequest) -> Vec<u8> {
     let mut octets = untagged(Opcode::READ_REQUEST, queue::READ_REQUEST, msn).as_bytes().to_vec();
@@ -110,9 +128,8 @@ pub(crate) fn ready_to_receive(agreed: &Enhanced) -> Option<(Rtr, Vec<u8>)> {
         return Some((Rtr::Write, header.as_bytes().to_vec()));
     }
     if agreed.rtr_read {
-        let mut octets = untagged(Opcode::READ_REQUEST, queue::READ_REQUEST, 1).as_bytes().to_vec();
-        ReadRequest { sink_stag: STAG, src_stag: STAG, ..ReadRequest::default() }.emit(&mut octets);
-        return Some((Rtr::Read, octets));
+        let read = ReadRequest { sink_stag: STAG, src_stag: STAG, ..ReadRequest::default() };
+        return Some((Rtr::Read, read_request(1, &read)));
     }
     agreed.rtr_send.then(|| (Rtr::Send, send(1, b"")))
 }

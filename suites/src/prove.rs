@@ -1,12 +1,13 @@
-//! The kill matrix: every case against the correct twin, which it must pass, and against each deviation that breaks one of its
+//! The kill matrix: every case against the correct twin of each role that it judges, which it must pass, and against each deviation that breaks one of its
 //! requirements, which it must fail with that requirement named.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use weft_peer::hostile::{self, Deviation};
 
-use crate::model::{CaseInfo, CaseResult, Event, Verdict};
+use crate::model::{CaseInfo, CaseResult, Event, Role, Verdict};
 use crate::script::Suites;
 use crate::target::Target;
 use crate::{Filter, RunError, RunOptions, Schedule, run_with};
@@ -22,25 +23,43 @@ pub enum Cell {
     Missed,
 }
 
+/// A case against a twin of this role.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Judged {
+    /// The case's id.
+    pub case: String,
+    /// What the twin plays.
+    pub role: Role,
+}
+
+impl fmt::Display for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.role {
+            Role::Initiator => write!(f, "{} (initiator)", self.case),
+            Role::Responder | Role::Both => f.write_str(&self.case),
+        }
+    }
+}
+
 /// A deviation with the cases that are about what it breaks.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The deviation.
     pub deviation: &'static Deviation,
-    /// Each case, by id, and what it did.
-    pub cells: Vec<(String, Cell)>,
+    /// Each case, and what it did.
+    pub cells: Vec<(Judged, Cell)>,
 }
 
 /// The whole matrix.
 #[derive(Debug, Clone, Default)]
 pub struct Matrix {
-    /// The cases, by id.
-    pub cases: Vec<CaseInfo>,
-    /// Results against the correct twin that are no pass.
-    pub broken: Vec<CaseResult>,
+    /// The cases with the roles in which they judge, by id.
+    pub cases: Vec<Judged>,
+    /// Results against a correct twin that are no pass.
+    pub broken: Vec<(Role, CaseResult)>,
     /// Cases that do not apply to the twin.
-    pub skipped: Vec<String>,
-    /// Deviations that the twin is never in a position to commit, and why.
+    pub skipped: Vec<Judged>,
+    /// Deviations that no twin is ever in a position to commit, and why.
     pub beyond: Vec<(&'static Deviation, &'static str)>,
     /// The others, in the order of their catalogue; those that no case is about are among them.
     pub rows: Vec<Row>,
@@ -58,11 +77,11 @@ impl Matrix {
     }
 
     /// Cases that no deviation makes fail.
-    pub fn unproven(&self) -> impl Iterator<Item = &CaseInfo> {
-        let catches = |case: &CaseInfo| {
-            self.rows.iter().flat_map(|row| &row.cells).any(|(id, cell)| *id == case.id && *cell == Cell::Caught)
+    pub fn unproven(&self) -> impl Iterator<Item = &Judged> {
+        let catches = |case: &Judged| {
+            self.rows.iter().flat_map(|row| &row.cells).any(|(judged, cell)| judged == case && *cell == Cell::Caught)
         };
-        self.cases.iter().filter(move |case| !self.skipped.contains(&case.id) && !catches(case))
+        self.cases.iter().filter(move |case| !self.skipped.contains(case) && !catches(case))
     }
 }
 
@@ -83,53 +102,66 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
         let options = RunOptions { target, suites, filter, out, seed: Some(1), cancel: None };
         run_with(options, Schedule { jobs, ..Schedule::default() }, Arc::new(|_: &Event| {})).await
     };
-    let correct = run(Target::builtin(), filter.clone(), "correct").await?;
-    let mut matrix = Matrix { cases: correct.cases, ..Matrix::default() };
-    for case in &matrix.cases {
-        let mut results = correct.results.iter().filter(|result| result.key.case == case.id);
-        if results.all(|result| !result.verdict.has_run()) {
-            matrix.skipped.push(case.id.clone());
+    let mut matrix = Matrix::default();
+    for deviation in hostile::all() {
+        match beyond_the_twin(deviation) {
+            Some(why) => matrix.beyond.push((deviation, why)),
+            None => matrix.rows.push(Row { deviation, cells: Vec::new() }),
         }
     }
-    let keys: Vec<_> = correct.results.iter().map(|result| result.key.clone()).collect();
-    matrix.broken = correct.results.into_iter().filter(|result| result.verdict > Verdict::Pass).collect();
-    for deviation in hostile::all() {
-        if let Some(why) = beyond_the_twin(deviation) {
-            matrix.beyond.push((deviation, why));
-            continue;
+    for (twin, folder) in [(Target::builtin(), "responder"), (Target::builtin_initiator(), "initiator")] {
+        let role = twin.role;
+        let of_role = suites.cases().filter(|case| case.roles.contains(&role)).map(|case| case.id.as_str());
+        let filter = filter.clone().within(of_role);
+        let correct = run(twin.clone(), filter, &format!("{folder}/correct")).await?;
+        let mut about = Vec::new();
+        for case in correct.cases {
+            let judged = Judged { case: case.id.clone(), role };
+            let mut results = correct.results.iter().filter(|result| result.key.case == case.id);
+            if results.all(|result| !result.verdict.has_run()) {
+                matrix.skipped.push(judged.clone());
+            } else {
+                about.push(case);
+            }
+            matrix.cases.push(judged);
         }
-        let about: Vec<&CaseInfo> = matrix
-            .cases
-            .iter()
-            .filter(|case| !matrix.skipped.contains(&case.id))
-            .filter(|case| case.requirements.iter().any(|requirement| deviation.breaks.contains(requirement)))
-            .collect();
-        let mut cells = Vec::new();
-        if !about.is_empty() {
-            let target = Target::builtin().deviating(deviation);
+        let keys: Vec<_> = correct.results.iter().map(|result| result.key.clone()).collect();
+        let broken = correct.results.into_iter().filter(|result| result.verdict > Verdict::Pass);
+        matrix.broken.extend(broken.map(|result| (role, result)));
+        for row in &mut matrix.rows {
+            let deviation = row.deviation;
+            if role == Role::Responder && deviation.is_of_initiator() {
+                continue;
+            }
+            let about: Vec<&CaseInfo> = about
+                .iter()
+                .filter(|case| case.requirements.iter().any(|requirement| deviation.breaks.contains(requirement)))
+                .collect();
+            if about.is_empty() {
+                continue;
+            }
             let of_these = keys.iter().filter(|key| about.iter().any(|case| case.id == key.case)).cloned();
-            let report = run(target, Filter::everything().only(of_these), deviation.name).await?;
+            let folder = format!("{folder}/{}", deviation.name);
+            let report = run(twin.clone().deviating(deviation), Filter::everything().only(of_these), &folder).await?;
             for case in about {
                 let results = report.results.iter().filter(|result| result.key.case == case.id);
                 let best = results.map(|result| cell(result, deviation)).min_by_key(|cell| *cell as u8);
-                cells.push((case.id.clone(), best.unwrap_or(Cell::Missed)));
+                row.cells.push((Judged { case: case.id.clone(), role }, best.unwrap_or(Cell::Missed)));
             }
         }
-        matrix.rows.push(Row { deviation, cells });
     }
     Ok(matrix)
 }
 
-/// Why the builtin responder cannot deviate so.
+/// Why neither builtin target can deviate so.
 fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
-    if deviation.is_of_initiator() {
-        return Some("it is an MPA Initiator's, and the twin is a Responder");
+    match deviation.name {
+        "mpa.reject-bit-moved" | "p2p.rejects-unenhanced" => Some("the twin's services reject nobody"),
+        "p2p.words-behind-private-data" => Some("the twin has no private data of its own"),
+        "mpa.crc-unused-left-out" => Some("the twin asks for CRCs, so they are never unused"),
+        name if is_of_pm_client(name) => Some("it is a PM Client's, and the twin is a PM Server"),
+        _ => None,
     }
-    if is_of_pm_client(deviation.name) {
-        return Some("it is a PM Client's, and the twin is a PM Server");
-    }
-    let of_rejection = ["mpa.sends-after-rejection", "p2p.rejects-unenhanced"].contains(&deviation.name);
-    of_rejection.then_some("the twin's services reject nobody")
 }
 
 /// What only the client of a port mapper does.

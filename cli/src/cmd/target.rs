@@ -1,7 +1,9 @@
 //! `weft target`: a target before the suites are run against it.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use weft_suites::model::Event;
 use weft_suites::target::{PRESETS, check};
 
 use crate::exit::{self, say};
@@ -18,7 +20,7 @@ pub(crate) struct Arguments {
 enum What {
     /// Connect to it, try its good exchange, and see what it answers to each kind of Request; exit code 3 when it does not work
     Check {
-        /// builtin, builtin-tcp, or a TOML file that describes a target
+        /// builtin, builtin-tcp, builtin-initiator, builtin-initiator-tcp, or a TOML file that describes a target
         #[arg(value_name = "TARGET")]
         target: String,
     },
@@ -46,12 +48,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Somebody has to start the target.
+fn waiting(event: &Event) {
+    if let Event::TargetWaiting { what, seconds } = event {
+        exit::note(&format!("waiting, for {seconds} s at most: {what}"));
+    }
+}
+
 fn look(name: &str) -> anyhow::Result<ExitCode> {
     let target = cmd::test::resolve(name, &[])?;
     let info = target.info();
     say!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);
     runtime::block_on(async {
-        let probes = check(&target).await.map_err(|error| exit::unreachable(&error))?;
+        let probes = check(&target, Arc::new(waiting)).await.map_err(|error| exit::unreachable(&error))?;
         for probe in &probes {
             let mark = match probe.works {
                 Some(true) => "ok ",

@@ -12,16 +12,15 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
-use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
 
 use super::device::Device;
 use super::serve::is_of_one_connection;
 use super::stream::{Opener, Stream};
 use crate::mpa::{
-    AfterReply, AfterRequest, EnhancedUse, FpduSender, Model, MpaSettings, Negotiated, PeerFrame, PrivateData,
-    PrivateDataTooLong, SetupError, StartupError, WaitDecision, WaitReply, WaitRequest,
+    AfterReply, AfterRequest, EnhancedUse, Model, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
+    SetupError, StartupError, WaitDecision, WaitReply, WaitRequest,
 };
-use crate::rdmap::{Outbound, StreamError};
+use crate::rdmap::Outbound;
 use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 
 /// What both sides want of a connection.
@@ -144,7 +143,7 @@ impl Device {
     ) -> Result<Connected, CmError> {
         let mut request = Vec::new();
         let deviations = self.verbs(|rnic| rnic.deviations().clone());
-        let waiting = WaitReply::start(settings.mpa, private_data, deviations, &mut request)?;
+        let waiting = WaitReply::start(settings.mpa, private_data, deviations.clone(), &mut request)?;
         let answered = async {
             stream.write_all(&request).await?;
             let mut waiting = waiting;
@@ -154,7 +153,7 @@ impl Device {
                     AfterReply::Accepted(negotiated, peer) => return Ok(Connected { negotiated, peer }),
                     AfterReply::Impossible(negotiated, _, error) => {
                         // The peer hears why (RFC 6581 section 9).
-                        stream.write_all(&last_words(&negotiated, error)).await?;
+                        stream.write_all(&Outbound::last_words(&negotiated, error, deviations)).await?;
                         stream.finish()?;
                         stream.flushed().await?;
                         return Err(CmError::Setup(error));
@@ -357,14 +356,6 @@ fn agreed_depths(negotiated: &Negotiated) -> QpModify {
         ord: agreed.map(|agreed| agreed.ord.into()),
         ..QpModify::to(QpState::Rts)
     }
-}
-
-/// The Terminate of an Initiator that cannot go on.
-fn last_words(negotiated: &Negotiated, error: SetupError) -> Vec<u8> {
-    let sender = FpduSender::new(negotiated.framing_sent());
-    let mut outbound = Outbound::new(sender, MIN_MULPDU, negotiated.version);
-    outbound.terminate(StreamError::Setup(error).terminate());
-    outbound.next_fpdu().map(|fpdu| fpdu.octets).unwrap_or_default()
 }
 
 /// Some octets of a start-up frame; never none.

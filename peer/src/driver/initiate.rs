@@ -1,4 +1,4 @@
-//! The builtin initiator over real TCP: one Send there, one back.
+//! The builtin initiator over real TCP: one Send there, one back; or one that opens and echoes.
 
 use core::time::Duration;
 use std::io;
@@ -13,7 +13,7 @@ use super::run::{drive, prepare};
 use super::tcp::Clock;
 use crate::connection::{Connection, Settings};
 use crate::mpa::PrivateDataTooLong;
-use crate::service::{Exchange, Outcome};
+use crate::service::{EchoClient, Exchange, Outcome, Service};
 
 /// Why no exchange came about. What the responder did on a connection stands in the [`Outcome`].
 #[derive(Debug, thiserror::Error)]
@@ -47,32 +47,45 @@ pub enum InitiateError {
 /// TCP did not connect, the limit was reached, or the private data is too long.
 pub async fn initiate(
     address: SocketAddr,
-    mut settings: Settings,
+    settings: Settings,
     message: impl Into<Bytes>,
     limit: Duration,
 ) -> Result<Outcome, InitiateError> {
     let message = message.into();
-    let mut service = Exchange::new(message.clone());
-    let failed = |source| InitiateError::Connect { address, source };
-    let exchange = async {
-        loop {
-            let stream = TcpStream::connect(address).await.map_err(failed)?;
-            prepare(&stream, &mut settings).map_err(failed)?;
-            let clock = Clock::start();
-            let mut connection =
-                Connection::initiate(clock.now(), settings.clone()).map_err(InitiateError::PrivateData)?;
-            // Nobody stops it but the limit.
-            let (_sender, stop) = watch::channel(false);
-            drive(stream, &mut connection, &mut service, clock, stop, None).await;
-            if !connection.may_fall_back() {
-                return Ok(());
-            }
-            settings = settings.unenhanced();
-            service = Exchange::new(message.clone());
-        }
-    };
+    let exchange = to_its_end(address, settings, || Exchange::new(message.clone()));
     match timeout(limit, exchange).await {
-        Ok(done) => done.map(|()| service.into_outcome()),
+        Ok(done) => done.map(Exchange::into_outcome),
         Err(_) => Err(InitiateError::TimedOut { address, after: limit }),
+    }
+}
+
+/// Connects to `address`, opens with one Send, and sends back each Send that comes, until the responder closes. Else as [`initiate`].
+///
+/// # Errors
+/// TCP did not connect, or the private data is too long.
+pub async fn echo_client(address: SocketAddr, settings: Settings) -> Result<(), InitiateError> {
+    to_its_end(address, settings, EchoClient::default).await.map(|_| ())
+}
+
+/// A connection and its service until it is over, and the one to which it falls back, if it does. Gives the service of the last.
+async fn to_its_end<S: Service>(
+    address: SocketAddr,
+    mut settings: Settings,
+    serve: impl Fn() -> S,
+) -> Result<S, InitiateError> {
+    let failed = |source| InitiateError::Connect { address, source };
+    loop {
+        let mut service = serve();
+        let stream = TcpStream::connect(address).await.map_err(failed)?;
+        prepare(&stream, &mut settings).map_err(failed)?;
+        let clock = Clock::start();
+        let mut connection = Connection::initiate(clock.now(), settings.clone()).map_err(InitiateError::PrivateData)?;
+        // Nobody stops it but the caller, who need not wait.
+        let (_sender, stop) = watch::channel(false);
+        drive(stream, &mut connection, &mut service, clock, stop, None).await;
+        if !connection.may_fall_back() {
+            return Ok(service);
+        }
+        settings = settings.unenhanced();
     }
 }

@@ -41,6 +41,7 @@ use bytes::Bytes;
 use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
+use super::accept::AcceptLink;
 use super::tape::{Direction, Tape, What};
 use super::tcp::{TcpLink, TcpTester};
 use super::virtual_link::{VirtualLink, VirtualTester};
@@ -51,6 +52,8 @@ use crate::time::Instant;
 pub enum Link {
     /// Real TCP.
     Tcp(TcpLink),
+    /// Real TCP, and the target connects.
+    Accept(AcceptLink),
     /// In process, with a virtual clock.
     Virtual(VirtualLink),
 }
@@ -79,6 +82,15 @@ pub enum LinkError {
         address: SocketAddr,
         /// Why.
         source: io::Error,
+    },
+    /// The target is an initiator: it connects itself.
+    #[error("the target is an initiator: it is waited for, and not connected to")]
+    Initiator,
+    /// The target is a responder: nobody comes.
+    #[error("{address} is a responder: it is connected to, and not waited for")]
+    Responder {
+        /// The target.
+        address: SocketAddr,
     },
     /// The target did not answer the connection attempt in time.
     #[error("cannot connect to {address}: no answer within {} s", .after.as_secs_f32())]
@@ -114,11 +126,12 @@ impl Link {
     /// A new connection to the target, TCP only: no MPA frame is sent.
     ///
     /// # Errors
-    /// The target refuses, or does not answer within the link's connect time-out.
+    /// The target refuses, or does not answer within the link's connect time-out; it is an initiator.
     pub async fn connect(&mut self) -> Result<TesterConnection, LinkError> {
         let connection = match self {
             Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect().await.map(TesterConnection::from_virtual)?,
+            Link::Accept(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
         Ok(connection)
@@ -132,6 +145,7 @@ impl Link {
         let connection = match self {
             Link::Tcp(link) => link.connect_to(address).await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect_to(address).await.map(TesterConnection::from_virtual)?,
+            Link::Accept(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
         Ok(connection)
@@ -153,6 +167,7 @@ impl Link {
             Link::Virtual(link) => {
                 Ok(DatagramSocket::in_process(link.datagram_address(v6), VirtualLink::mapper(v6, false)))
             }
+            Link::Accept(_) => Err(LinkError::Initiator),
         }
     }
 
@@ -170,7 +185,7 @@ impl Link {
                 let failed = |source| LinkError::Io { doing: "sending a datagram", source };
                 udp.send_to(octets, socket.target).await.map_err(failed)?;
             }
-            (Link::Tcp(_), None) => {}
+            (Link::Tcp(_) | Link::Accept(_), _) => {}
         }
         Ok(())
     }
@@ -187,7 +202,7 @@ impl Link {
         let received = match (&mut *self, &socket.udp) {
             (Link::Virtual(link), _) => link.receive_datagram(socket.tester, deadline).await,
             (Link::Tcp(link), Some(udp)) => link.receive_datagram(udp, deadline).await?,
-            (Link::Tcp(_), None) => None,
+            (Link::Tcp(_) | Link::Accept(_), _) => None,
         };
         if let Some((from, octets)) = &received {
             let what = What::Datagram { tester: socket.tester, target: socket.named(*from), octets: octets.clone() };
@@ -200,9 +215,27 @@ impl Link {
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
         match self {
-            Link::Tcp(_) => None,
+            Link::Tcp(_) | Link::Accept(_) => None,
             Link::Virtual(link) => Some(link.next_address()),
         }
+    }
+
+    /// The next connection of a target that connects itself, TCP only: no MPA frame was received. `None` when none came until
+    /// `deadline`. On the virtual link the target is started by it.
+    ///
+    /// # Errors
+    /// The machine failed; the target is a responder.
+    pub async fn accept(&mut self, deadline: Instant) -> Result<Option<TesterConnection>, LinkError> {
+        let connection = match self {
+            Link::Tcp(link) => return Err(LinkError::Responder { address: link.target() }),
+            Link::Virtual(link) => link.accept().await.map(TesterConnection::from_virtual).map(Some)?,
+            Link::Accept(link) => link.accept(deadline).await?.map(TesterConnection::from_tcp),
+        };
+        if let Some(connection) = &connection {
+            let what = What::Connected { tester: connection.tester, target: connection.target };
+            connection.record(Direction::FromTarget, what);
+        }
+        Ok(connection)
     }
 
     /// The time on this link's clock.
@@ -210,6 +243,7 @@ impl Link {
     pub fn now(&self) -> Instant {
         match self {
             Link::Tcp(link) => link.now(),
+            Link::Accept(link) => link.now(),
             Link::Virtual(link) => link.now(),
         }
     }
@@ -218,15 +252,17 @@ impl Link {
     pub async fn pause(&self, until: Instant) {
         match self {
             Link::Tcp(link) => link.pause(until).await,
+            Link::Accept(link) => link.pause(until).await,
             Link::Virtual(link) => link.pause(until).await,
         }
     }
 
-    /// The address of the target; a made-up one on the virtual link.
+    /// The address that is connected to: the target's, or the tester's where the target connects; a made-up one on the virtual link.
     #[must_use]
     pub fn target(&self) -> SocketAddr {
         match self {
             Link::Tcp(link) => link.target(),
+            Link::Accept(link) => link.local_addr(),
             Link::Virtual(_) => VirtualLink::TARGET,
         }
     }
@@ -236,6 +272,7 @@ impl Link {
     pub fn tape(&self) -> &Tape {
         match self {
             Link::Tcp(link) => link.tape(),
+            Link::Accept(link) => link.tape(),
             Link::Virtual(link) => link.tape(),
         }
     }
@@ -299,8 +336,7 @@ impl TesterConnection {
     }
 
     fn from_virtual(end: VirtualTester) -> Self {
-        let (number, tape, tester) = (end.number, end.tape.clone(), end.address());
-        let target = VirtualLink::TARGET;
+        let (number, tape, (tester, target)) = (end.number, end.tape.clone(), end.addresses());
         TesterConnection { end: End::Virtual(end), number, tape, tester, target, finished: false, over: None }
     }
 

@@ -1,7 +1,7 @@
 //! Where the machines meet a wire: the only folder with sockets, clocks and tokio.
 //!
-//! - [`Link`]: the tester's hands. Suites send raw octets through it and see what comes back, over [TCP](TcpLink) or over the
-//!   [virtual link](VirtualLink);
+//! - [`Link`]: the tester's hands. Suites send raw octets through it and see what comes back, over [TCP](TcpLink), from a
+//!   target that [connects](AcceptLink) itself, or over the [virtual link](VirtualLink);
 //! - [`Tape`]: all that passed on a link, for the monitor and the evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
@@ -9,6 +9,7 @@
 //! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator;
 //! - [`soak`]: mangled connections between two RNICs, one behind the other.
 
+mod accept;
 pub mod cm;
 pub mod device;
 pub mod initiate;
@@ -24,6 +25,7 @@ mod tcp;
 mod virtual_link;
 mod virtual_mapper;
 
+pub use accept::{AcceptLink, Awaiting};
 pub use device::Device;
 pub use initiate::initiate;
 pub use link::{DatagramSocket, Link, LinkError, Received, TesterConnection};

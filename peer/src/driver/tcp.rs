@@ -33,6 +33,9 @@ impl Clock {
     }
 }
 
+/// How long a target may take no octets where nobody said otherwise.
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A target at a TCP address.
 #[derive(Debug)]
 pub struct TcpLink {
@@ -53,7 +56,7 @@ impl TcpLink {
         TcpLink {
             target,
             connect_timeout: Duration::from_secs(5),
-            send_timeout: Duration::from_secs(10),
+            send_timeout: SEND_TIMEOUT,
             clock: Clock::start(),
             tape: Tape::default(),
             connections: 0,
@@ -124,19 +127,9 @@ impl TcpLink {
             .await
             .map_err(|_| LinkError::ConnectTimeout { address, after: self.connect_timeout })?
             .map_err(failed)?;
-        stream.set_nodelay(true).map_err(failed)?;
         let number = self.connections;
         self.connections += 1;
-        Ok(TcpTester {
-            tester: stream.local_addr().map_err(failed)?,
-            target: address,
-            number,
-            tape: self.tape.clone(),
-            stream: Some(stream),
-            clock: self.clock,
-            send_timeout: self.send_timeout,
-            buffer: BytesMut::new(),
-        })
+        TcpTester::new(stream, address, number, &self.tape, self.clock, self.send_timeout).map_err(failed)
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -174,6 +167,27 @@ pub(super) struct TcpTester {
 const READ_LEN: usize = 64 * 1024;
 
 impl TcpTester {
+    pub(super) fn new(
+        stream: TcpStream,
+        target: SocketAddr,
+        number: u32,
+        tape: &Tape,
+        clock: Clock,
+        send_timeout: Duration,
+    ) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(TcpTester {
+            tester: stream.local_addr()?,
+            target,
+            number,
+            tape: tape.clone(),
+            stream: Some(stream),
+            clock,
+            send_timeout,
+            buffer: BytesMut::new(),
+        })
+    }
+
     /// Counts in `sent` how many octets TCP took.
     pub(super) async fn send(&mut self, octets: &[u8], sent: &mut usize) -> Result<(), LinkError> {
         let Some(stream) = &mut self.stream else { return Err(LinkError::Finished) };

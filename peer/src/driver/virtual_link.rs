@@ -19,8 +19,9 @@ use super::tape::Tape;
 use super::virtual_mapper::VirtualMapper;
 use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, Mangling, next_transmit};
+use crate::mpa::PrivateDataTooLong;
 use crate::portmap::{Server, ServerSettings, Table};
-use crate::service::{Echo, RpingServer, SdpServer, Served, Service, WithService};
+use crate::service::{Echo, EchoClient, RpingClient, RpingServer, SdpServer, Served, Service, WithService};
 use crate::time::Instant;
 use crate::verbs::RnicError;
 use crate::workload::WorkloadError;
@@ -186,7 +187,38 @@ impl VirtualLink {
         }
     }
 
+    /// The builtin initiator, which [opens and then echoes](EchoClient): it is waited for ([`Link::accept`](super::Link::accept)).
+    ///
+    /// # Errors
+    /// The settings ask for an enhanced Request with more private data than it can carry.
+    pub fn echo_client(settings: Settings) -> Result<Self, PrivateDataTooLong> {
+        Connection::initiate(Instant::ORIGIN, settings.clone())?;
+        Ok(Self::new(move |now| {
+            // They were good above.
+            let connection =
+                Connection::initiate(now, settings.clone()).unwrap_or_else(|_| Connection::stream(Settings::default()));
+            (connection, Box::new(EchoClient::default()))
+        }))
+    }
+
+    /// The builtin initiator with `rping -c`, likewise.
+    ///
+    /// # Errors
+    /// There is no such RNIC.
+    pub fn rping_client(settings: Settings) -> Result<Self, RnicError> {
+        let client = RpingClient::new(settings)?;
+        Ok(Self::serving(move |now| Some(Box::new(client.connect(now)))))
+    }
+
     pub(super) async fn connect(&mut self) -> Result<VirtualTester, LinkError> {
+        self.open(false).await
+    }
+
+    pub(super) async fn accept(&mut self) -> Result<VirtualTester, LinkError> {
+        self.open(true).await
+    }
+
+    async fn open(&mut self, accepted: bool) -> Result<VirtualTester, LinkError> {
         // Each wait gives the runtime its turn, so that a caller can be cancelled although time is virtual.
         tokio::task::yield_now().await;
         let number = self.connections;
@@ -208,7 +240,7 @@ impl VirtualLink {
         world.run_until(back, None);
         drop(world);
         self.connections += 1;
-        Ok(VirtualTester { number, tape: self.tape.clone(), world: Arc::clone(&self.world) })
+        Ok(VirtualTester { number, accepted, tape: self.tape.clone(), world: Arc::clone(&self.world) })
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -234,13 +266,20 @@ impl fmt::Debug for VirtualLink {
 /// The tester's end of a virtual connection.
 pub(super) struct VirtualTester {
     pub(super) number: u32,
+    /// The target connected.
+    accepted: bool,
     pub(super) tape: Tape,
     world: Arc<Mutex<World>>,
 }
 
 impl VirtualTester {
-    pub(super) fn address(&self) -> SocketAddr {
-        tester_address(self.number)
+    /// Of the tester and of the target.
+    pub(super) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        let (from, at) = (tester_address(self.number), VirtualLink::TARGET);
+        match self.accepted {
+            false => (from, at),
+            true => (SocketAddr::new(from.ip(), at.port()), SocketAddr::new(at.ip(), from.port())),
+        }
     }
 
     /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.

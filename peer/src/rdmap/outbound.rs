@@ -6,10 +6,13 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use weft_core::wire::ddp::queue;
+use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
 use weft_core::wire::rdmap::{Control, Opcode, Terminate};
 
+use super::StreamError;
 use crate::ddp::{Destination, Segmenter};
-use crate::mpa::FpduSender;
+use crate::hostile::{self, Deviations};
+use crate::mpa::{FpduSender, Negotiated, SetupError};
 
 /// Names a posted Send; they count up from 0 on each connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,6 +59,16 @@ impl Outbound {
         let (posted, ahead) = (VecDeque::new(), VecDeque::new());
         let (next_id, octets, next_msn) = (0, 0, 1);
         Outbound { fpdus, mulpdu, version, ahead, posted, current: None, next_id, octets, next_msn, terminate: None }
+    }
+
+    /// The Terminate of an Initiator that cannot go on behind a Reply.
+    pub(crate) fn last_words(negotiated: &Negotiated, error: SetupError, deviations: Deviations) -> Vec<u8> {
+        let mut terminate = StreamError::Setup(error).terminate();
+        hostile::hook::terminate(&deviations, &mut terminate);
+        let sender = FpduSender::deviating(negotiated.framing_sent(), deviations);
+        let mut outbound = Outbound::new(sender, MIN_MULPDU, negotiated.version);
+        outbound.terminate(terminate);
+        outbound.next_fpdu().map(|fpdu| fpdu.octets).unwrap_or_default()
     }
 
     /// Lets a ULPDU that start-up wants said go in front of the next message.

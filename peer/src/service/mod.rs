@@ -1,17 +1,21 @@
 //! What an endpoint does with a connection: code above the protocol, still without IO.
 //!
 //! A [`Service`] gets each event of one connection and answers with commands. The same service runs over TCP and over the
-//! virtual link. [`Echo`] is the builtin responder's, [`Exchange`] the builtin initiator's. [`RpingServer`] is `rping -s`, on Queue
-//! Pairs in place of connections, and [`SdpServer`] an SDP socket.
+//! virtual link. [`Echo`] is the builtin responder's, [`EchoClient`] the builtin initiator's, [`Exchange`] that of one Send there and one
+//! back. [`RpingServer`] is `rping -s`, and `RpingClient` `rping -c`, on Queue Pairs in place of connections, and [`SdpServer`] an SDP
+//! socket.
 
 mod echo;
+mod echo_client;
 mod exchange;
 mod rping;
 mod sdp;
 mod served;
 
 pub use echo::Echo;
+pub use echo_client::EchoClient;
 pub use exchange::{Exchange, Outcome};
+pub(crate) use rping::RpingClient;
 pub use rping::RpingServer;
 pub use sdp::{SdpServer, SdpUser};
 pub(crate) use served::{Served, WithService};

@@ -1,8 +1,9 @@
-//! `rping -s` as a machine: an MPA Responder's start-up, a Queue Pair of the software RNIC, and the ritual of
+//! `rping -s` and `rping -c` as machines: MPA's start-up, a Queue Pair of the software RNIC, and the ritual of
 //! [`ping`](crate::workload::ping).
 //!
-//! All connections of one [`RpingServer`] share its RNIC, and each has a Protection Domain, a Queue Pair and a buffer of its own, as
-//! rping's have. What a client asks for beyond the buffer, or out of turn, ends the connection, gracefully where nothing is under way.
+//! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC, and each has a Protection Domain, a Queue Pair and a buffer
+//! of its own, as rping's have. What a client asks for beyond the buffer, or out of turn, ends the connection, gracefully where nothing
+//! is under way. The client does round after round until its peer closes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +13,16 @@ use bytes::Bytes;
 use super::Served;
 use crate::connection::{Settings, Transmit};
 use crate::memory::{Access, PdId};
-use crate::mpa::{AfterRequest, WaitDecision, WaitRequest};
+use crate::mpa::{
+    AfterReply, AfterRequest, Negotiated, PrivateData, StartupError, WaitDecision, WaitReply, WaitRequest,
+};
+use crate::rdmap::Outbound;
 use crate::time::Instant;
 use crate::verbs::{
     CompletedOperation, CompletionStatus, CqHandle, LlpHandle, LlpSettings, Node, Operation, Payload, QpHandle, QpInit,
     QpModify, QpState, ReceiveWr, Rnic, RnicError, RnicSettings, SendWr, Sent, WorkCompletion,
 };
-use crate::workload::ping::Advertisement;
+use crate::workload::ping::{Advertisement, text};
 use crate::workload::{Region, WorkloadError};
 
 /// Octets of each Send of the ritual.
@@ -57,15 +61,39 @@ impl RpingServer {
     /// A new connection: TCP is there.
     pub(crate) fn accept(&self, now: Instant) -> Rping {
         let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
-        Rping {
-            rnic: Arc::clone(&self.rnic),
-            settings: self.settings.clone(),
-            state: State::Startup(startup),
-            verbs: None,
-            turn: Turn::Source,
-            outgoing: VecDeque::new(),
-            deadline: Some(now + self.settings.startup_timeout),
-        }
+        Rping::new(now, &self.rnic, self.settings.clone(), State::WaitRequest(startup), Turn::Source)
+    }
+}
+
+/// The client: one RNIC for all of its connections.
+#[derive(Debug, Clone)]
+pub(crate) struct RpingClient(RpingServer);
+
+impl RpingClient {
+    /// Octets of each round: rping's default.
+    const SIZE: u32 = 64;
+
+    /// A client whose connections have these settings, deviations among them.
+    ///
+    /// # Errors
+    /// There is no such RNIC.
+    pub(crate) fn new(settings: Settings) -> Result<Self, RnicError> {
+        RpingServer::new(settings).map(RpingClient)
+    }
+
+    /// A new connection: TCP is there.
+    pub(crate) fn connect(&self, now: Instant) -> Rping {
+        let RpingServer { rnic, settings } = self.0.clone();
+        let mut request = Vec::new();
+        // rping has no private data, so it fits.
+        let state =
+            match WaitReply::start(settings.mpa, &PrivateData::default(), settings.deviations.clone(), &mut request) {
+                Ok(waiting) => State::WaitReply(waiting),
+                Err(_) => State::Over,
+            };
+        let mut rping = Rping::new(now, &rnic, settings, state, Turn::ReadDone);
+        rping.outgoing.push_back(Transmit::Octets(request.into()));
+        rping
     }
 }
 
@@ -84,7 +112,8 @@ pub(crate) struct Rping {
 
 #[derive(Debug)]
 enum State {
-    Startup(WaitRequest),
+    WaitRequest(WaitRequest),
+    WaitReply(WaitReply),
     /// The RNIC has the stream.
     Operating(LlpHandle),
     /// FIN is sent, or will be; the peer's is waited for.
@@ -101,6 +130,10 @@ enum Turn {
     Data(u32),
     /// Where the data shall go.
     Sink(u32),
+    /// The client: leave to tell where the sink is.
+    ReadDone,
+    /// The client: what was written, and the next round.
+    WriteDone,
     /// The end.
     Nothing,
 }
@@ -112,7 +145,10 @@ struct Verbs {
     cq: CqHandle,
     qp: QpHandle,
     messages: Region,
+    /// The server's, or the client's source.
     data: Region,
+    /// The client's.
+    sink: Option<Region>,
 }
 
 fn lock(rnic: &Mutex<Rnic>) -> MutexGuard<'_, Rnic> {
@@ -123,8 +159,9 @@ fn lock(rnic: &Mutex<Rnic>) -> MutexGuard<'_, Rnic> {
 impl Served for Rping {
     fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
         match std::mem::replace(&mut self.state, State::Refused) {
-            State::Startup(waiting) => match waiting.handle_octets(octets) {
-                Ok(AfterRequest::Waiting(more)) => self.state = State::Startup(more),
+            State::WaitReply(waiting) => self.answered(now, waiting.handle_octets(octets)),
+            State::WaitRequest(waiting) => match waiting.handle_octets(octets) {
+                Ok(AfterRequest::Waiting(more)) => self.state = State::WaitRequest(more),
                 Ok(AfterRequest::Arrived(decision)) => {
                     if self.begin(now, decision).is_err() {
                         self.abort();
@@ -143,7 +180,7 @@ impl Served for Rping {
 
     fn handle_fin(&mut self, now: Instant) {
         match &self.state {
-            State::Startup(_) => {
+            State::WaitRequest(_) | State::WaitReply(_) => {
                 self.outgoing.push_back(Transmit::Fin);
                 self.end();
             }
@@ -170,7 +207,7 @@ impl Served for Rping {
                 lock(&self.rnic).handle_timeout(now, *llp);
                 self.work(now);
             }
-            State::Startup(_) => self.refuse(now),
+            State::WaitRequest(_) | State::WaitReply(_) => self.refuse(now),
             State::Refused => self.abort(),
             State::Over => {}
         }
@@ -205,13 +242,45 @@ impl Served for Rping {
     fn is_over(&self) -> bool {
         match self.state {
             State::Operating(llp) => lock(&self.rnic).is_stream_over(llp),
-            State::Startup(_) | State::Refused => false,
+            State::WaitRequest(_) | State::WaitReply(_) | State::Refused => false,
             State::Over => self.outgoing.is_empty(),
         }
     }
 }
 
 impl Rping {
+    fn new(now: Instant, rnic: &Arc<Mutex<Rnic>>, settings: Settings, state: State, turn: Turn) -> Self {
+        Rping {
+            rnic: Arc::clone(rnic),
+            deadline: Some(now + settings.startup_timeout),
+            settings,
+            state,
+            verbs: None,
+            turn,
+            outgoing: VecDeque::new(),
+        }
+    }
+
+    /// What the Reply led to.
+    fn answered(&mut self, now: Instant, reply: Result<AfterReply, StartupError>) {
+        match reply {
+            Ok(AfterReply::Waiting(more)) => self.state = State::WaitReply(more),
+            Ok(AfterReply::Accepted(negotiated, _)) => {
+                let begun = self.operate(now, &negotiated, None);
+                let told = begun.and_then(|verbs| verbs.tell(&mut lock(&self.rnic), verbs.data));
+                if told.is_err() {
+                    self.abort();
+                }
+            }
+            Ok(AfterReply::Impossible(negotiated, _, error)) => {
+                let words = Outbound::last_words(&negotiated, error, self.settings.deviations.clone());
+                self.outgoing.push_back(Transmit::Octets(words.into()));
+                self.refuse(now);
+            }
+            Ok(AfterReply::Rejected(_)) | Err(_) => self.refuse(now),
+        }
+    }
+
     /// A start-up frame that is no good: close.
     fn refuse(&mut self, now: Instant) {
         self.state = State::Refused;
@@ -232,20 +301,25 @@ impl Rping {
     fn begin(&mut self, now: Instant, decision: WaitDecision) -> Result<(), WorkloadError> {
         let mut reply = Vec::new();
         let negotiated = decision.accept(&self.settings.private_data, &mut reply);
+        self.operate(now, &negotiated, Some(reply.into())).map(|_| ())
+    }
+
+    /// The Queue Pair takes over.
+    fn operate(&mut self, now: Instant, negotiated: &Negotiated, reply: Option<Bytes>) -> Result<Verbs, WorkloadError> {
         let verbs = self.open()?;
         let agreed = negotiated.enhanced;
         let mut rnic = lock(&self.rnic);
-        let llp = rnic.attach_stream(LlpSettings::new(&negotiated, self.settings.emss))?;
+        let llp = rnic.attach_stream(LlpSettings::new(negotiated, self.settings.emss))?;
         self.state = State::Operating(llp);
         let modify = QpModify {
             llp: Some(llp),
-            stream_message: Some(reply.into()),
+            stream_message: reply,
             ird: agreed.map(|agreed| agreed.ird.into()),
             ord: agreed.map(|agreed| agreed.ord.into()),
             ..QpModify::to(QpState::Rts)
         };
         rnic.modify_qp(now, verbs.qp, &modify)?;
-        Ok(())
+        Ok(verbs)
     }
 
     /// Makes what the connection needs, and posts its receives. What was made when something fails stays until the RNIC goes.
@@ -256,8 +330,11 @@ impl Rping {
         let init = QpInit { max_sq_wrs: WORK, max_rq_wrs: WORK, ord: READS, ird: READS, ..QpInit::new(pd, cq, cq) };
         let (qp, _, _) = rnic.create_qp(init, None)?;
         let messages = Region::register(&mut rnic, pd, 0, (MESSAGE * RECEIVES) as usize, Access::LOCAL)?;
-        let data = Region::register(&mut rnic, pd, 1, RpingServer::SIZE as usize, REMOTE)?;
-        let verbs = Verbs { pd, cq, qp, messages, data };
+        let is_client = self.turn == Turn::ReadDone;
+        let size = if is_client { RpingClient::SIZE } else { RpingServer::SIZE };
+        let data = Region::register(&mut rnic, pd, 1, size as usize, REMOTE)?;
+        let sink = is_client.then(|| Region::register(&mut rnic, pd, 2, size as usize, REMOTE)).transpose()?;
+        let verbs = Verbs { pd, cq, qp, messages, data, sink };
         (0..u64::from(RECEIVES)).try_for_each(|slot| verbs.post_receive(&mut rnic, slot))?;
         self.verbs = Some(verbs);
         Ok(verbs)
@@ -309,6 +386,16 @@ impl Verbs {
                 self.go_ahead(rnic)?;
                 Ok(Turn::Source)
             }
+            (CompletedOperation::Receive, Turn::ReadDone) => {
+                self.taken(rnic, done)?;
+                self.tell(rnic, self.sink.unwrap_or(self.data))?;
+                Ok(Turn::WriteDone)
+            }
+            (CompletedOperation::Receive, Turn::WriteDone) => {
+                self.taken(rnic, done)?;
+                self.tell(rnic, self.data)?;
+                Ok(Turn::ReadDone)
+            }
             (CompletedOperation::Receive, Turn::Data(_)) => out_of_turn(),
             _ => Ok(turn),
         }
@@ -324,6 +411,26 @@ impl Verbs {
         advertisement
             .filter(|advertisement| advertisement.size <= RpingServer::SIZE)
             .ok_or_else(|| WorkloadError::Protocol("a Send that is not rping's".to_owned()))
+    }
+
+    /// The client takes any Send of the right length for leave to go on, as rping does.
+    fn taken(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<(), WorkloadError> {
+        let _ = self.post_receive(rnic, received.wr_id);
+        match received.octets == MESSAGE {
+            true => Ok(()),
+            false => Err(WorkloadError::Protocol("a Send that is not rping's".to_owned())),
+        }
+    }
+
+    /// The client tells where its source is, with the data of a round in it, or its sink.
+    fn tell(&self, rnic: &mut Rnic, region: Region) -> Result<(), WorkloadError> {
+        let size = RpingClient::SIZE;
+        rnic.buffer_mut(self.data.buffer())?.copy_from_slice(&text(0, size));
+        let advertisement = Advertisement { address: region.remote(0), size };
+        let payload = Payload::Inline(Bytes::copy_from_slice(&advertisement.emit()));
+        let send = Operation::Send { payload, solicited: false, invalidate: None };
+        rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, send) }])?;
+        Ok(())
     }
 
     fn go_ahead(&self, rnic: &mut Rnic) -> Result<(), WorkloadError> {
@@ -342,12 +449,12 @@ impl Verbs {
 
 impl Drop for Rping {
     fn drop(&mut self) {
-        let Some(Verbs { pd, cq, qp, messages, data }) = self.verbs else { return };
+        let Some(Verbs { pd, cq, qp, messages, data, sink }) = self.verbs else { return };
         let mut rnic = lock(&self.rnic);
         // Nobody asks for what does not come back.
         let _ = rnic.destroy_qp(qp);
         let _ = rnic.destroy_cq(cq);
-        for region in [messages, data] {
+        for region in [Some(messages), Some(data), sink].into_iter().flatten() {
             region.deregister(&mut rnic);
         }
         let _ = rnic.deallocate_pd(pd);

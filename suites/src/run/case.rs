@@ -100,7 +100,8 @@ impl Site {
             return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
         }
         let service = self.target.service_for(&case.info.capabilities);
-        let target = Arc::new(Target { service, ..Target::clone(&self.target) });
+        let asks_enhanced = case.info.capabilities.contains(&Capability::Revision2);
+        let target = Arc::new(Target { service, asks_enhanced, ..Target::clone(&self.target) });
         let mut played = self.play(case, key, &target, seed).await?;
         let mut afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         if afterwards.restarted && !played.stage.log.alive_before {
@@ -140,7 +141,7 @@ impl Site {
 
     /// Runs a case's script on connections of its own.
     async fn play(&self, case: &SuiteCase, key: &CaseKey, target: &Arc<Target>, seed: u64) -> Result<Played, RunError> {
-        let stage = Stage::new(target.clone(), self.live.link(target.service)?, key.clone(), self.sink.clone());
+        let stage = Stage::new(target.clone(), self.live.link(target)?, key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
         let fault = invoke(case, key, stage.clone(), target.clone(), self.suites.limits, seed).await.err();
         let mut stage = stage.lock_owned().await;
@@ -154,8 +155,7 @@ impl Site {
             return Ok(Afterwards::default());
         };
         // A stage that nobody listens to.
-        let mut stage =
-            Stage::new(target.clone(), self.live.link(target.service)?, key.clone(), Arc::new(|_: &Event| {}));
+        let mut stage = Stage::new(target.clone(), self.live.link(target)?, key.clone(), Arc::new(|_: &Event| {}));
         let alive = stage.good_exchange(Vec::new(), None).await.is_ok();
         stage.leave().await;
         if alive {
@@ -218,7 +218,7 @@ impl Site {
         Some(match missing {
             Capability::Echo => "No echo service runs on the target.".to_owned(),
             Capability::Operation => "Neither echo nor rping runs on the target.".to_owned(),
-            Capability::Rping => "No rping -s runs on the target.".to_owned(),
+            Capability::Rping => "No rping runs on the target.".to_owned(),
             of_sdp if of_sdp.is_of_sdp() => format!("The target has no service {of_sdp}."),
             declared => format!("The target does not declare the capability {declared}."),
         })

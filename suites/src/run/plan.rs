@@ -13,6 +13,8 @@ pub struct Filter {
     tier: Tier,
     /// Of these alone.
     only: Option<BTreeSet<CaseKey>>,
+    /// Of these cases alone, by id.
+    cases: Option<BTreeSet<String>>,
     /// Index from 0, and how many.
     shard: Option<(usize, usize)>,
 }
@@ -42,6 +44,11 @@ impl Filter {
     #[must_use]
     pub fn only(self, keys: impl IntoIterator<Item = CaseKey>) -> Self {
         Filter { only: Some(keys.into_iter().collect()), ..self }
+    }
+
+    /// Of what is selected, only what these cases have.
+    pub(crate) fn within<'a>(self, cases: impl Iterator<Item = &'a str>) -> Self {
+        Filter { cases: Some(cases.map(str::to_owned).collect()), ..self }
     }
 
     /// Part `index`, counted from 0, of `of` parts, into which the whole selection falls without overlap.
@@ -85,7 +92,8 @@ impl Plan {
     pub fn of(suites: &Suites, filter: &Filter, seed: u64) -> Self {
         let mut plan = Plan::default();
         let mut position = 0;
-        for case in suites.cases() {
+        let within = |case: &&CaseInfo| filter.cases.as_ref().is_none_or(|cases| cases.contains(&case.id));
+        for case in suites.cases().filter(within) {
             let before = plan.keys.len();
             let case_seed = seed::of_case(seed, &CaseKey::new(&case.id));
             let in_tier: BTreeSet<CaseKey> = suites.chosen(&case.id, filter.tier, case_seed).into_iter().collect();

@@ -34,7 +34,10 @@ const TESTER: &[Method] = &[
         table: Some("good_exchange"),
         ..method("liveness", "A good exchange behind the last expectation: the target still works")
     },
-    Method { gives: Some("weft.Connection"), ..method("connect", "A TCP connection; no MPA frame is sent") },
+    Method {
+        gives: Some("weft.Connection"),
+        ..method("connect", "A TCP connection; no MPA frame is sent. An initiator is started for it, and waited for")
+    },
     Method {
         table: Some("mpa.request"),
         gives: Some("weft.Connection, weft.Reply"),
@@ -96,6 +99,16 @@ const CONNECTION: &[Method] = &[
         table: Some("expect_reply"),
         gives: Some("weft.Reply"),
         ..method("expect_reply", "The target answers with an MPA Reply of these fields")
+    },
+    Method {
+        table: Some("expect_request"),
+        gives: Some("weft.Reply"),
+        ..method("expect_request", "The target, an initiator, sends an MPA Request of these fields")
+    },
+    Method {
+        table: Some("mpa.reply"),
+        gives: Some("weft.Message"),
+        ..method("reply", "The right Reply to the Request that came")
     },
     Method {
         table: Some("expect_fpdu"),
@@ -376,6 +389,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.good_exchange(None)?;
     reader.check(Some(table("return { expected = '', actual = '' }")?))?;
     reader.send(None, 1)?;
+    reader.expect_request(None)?;
     reader.expect_reply(None)?;
     reader.expect_fpdu(None)?;
     reader.expect_octets(Some(table("return { begins = '' }")?))?;

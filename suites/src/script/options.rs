@@ -114,7 +114,15 @@ impl Reader<'_> {
     }
 
     pub(super) fn expect_reply(&self, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
-        let mut fields = Fields::new(self.lua, "expect_reply", table);
+        self.frame("expect_reply", table)
+    }
+
+    pub(super) fn expect_request(&self, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
+        self.frame("expect_request", table)
+    }
+
+    fn frame(&self, what: &'static str, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {
+        let mut fields = Fields::new(self.lua, what, table);
         let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
         let wanted = ReplyFields {
             reject: fields.optional("reject")?,

@@ -8,9 +8,12 @@
 //! t:unimplemented("...")                 -- the target does not do this, and may: the case ends
 //! t:pause(0.5)
 //! t:note("...")                          -- a line for the transcript
-//! local conn = t:connect()               -- TCP only
-//! local conn, reply = t:start_up { ... } -- TCP, t:request { ... }, a Reply with R=0, and a pause before the first FPDU
+//! local conn = t:connect()               -- TCP only; a target that is an initiator is started, and waited for
+//! local conn, reply = t:start_up { ... } -- TCP, t:request { ... }, a Reply with R=0, and a pause before the first FPDU; with an initiator
+//!                                        -- TCP, its Request, conn:reply { ... }, its first FPDUs; gives the Request
 //! local conn, op = t:operate { ... }     -- as start_up, and the service's first exchange: FPDUs went both ways; see weft.Operation
+//! local request = conn:expect_request { requirement = "MPA-..." } -- an initiator's
+//! conn:send(conn:reply { crc = false })  -- the right Reply to it, fields as those of mpa.reply
 //! conn:send(message_or_octets, { cuts = { 3, 16 }, pause = 0.01 })
 //! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false, revision = 1, crc = true }
 //! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
@@ -34,11 +37,14 @@ use std::sync::Arc;
 use mlua::{Lua, Table, UserData, UserDataMethods, Value};
 use tokio::sync::Mutex;
 use weft_core::RequirementId;
+use weft_core::wire::mpa::StartupKind;
 
 use super::location::here;
 use super::message;
 use super::options::{self, Reader};
-use crate::stage::{ReplyFields, Stage};
+use crate::model::Role;
+use crate::script::message::Message;
+use crate::stage::{Expectation, Operation, ReplyFields, Stage, Stop};
 use crate::target::Target;
 
 /// `t`.
@@ -77,38 +83,39 @@ impl UserData for Tester {
         methods.add_async_method("start_up", |lua, tester, table: Option<Table>| {
             let (at, stage) = (here(&lua), tester.stage.clone());
             let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
-            let request = message::startup_from_lua(&lua, target.request.clone(), table);
             let read = tester.reader(&lua).expect_reply(None);
             async move {
-                let (request, (expectation, _)) = (request?, read?);
-                let wanted = ReplyFields { reject: Some(false), ..ReplyFields::default() };
-                let (number, reply) = {
+                let (expectation, _) = read?;
+                let (number, frame) = {
                     let mut stage = stage.lock().await;
-                    let number = stage.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
-                    stage.send(number, &request, at.as_ref()).await.map_err(mlua::Error::external)?;
-                    let reply =
-                        stage.expect_reply(number, &expectation, &wanted).await.map_err(mlua::Error::external)?;
-                    // Some targets lose what arrives right behind their Reply; see `settle_ms`.
-                    if !target.settle.is_zero() {
-                        stage.pause(target.settle).await;
+                    if target.role == Role::Initiator {
+                        let (number, _) = welcome(&lua, &mut stage, table, &expectation).await?;
+                        (number, stage.request_on(number, at.as_ref()).map_err(mlua::Error::external)?)
+                    } else {
+                        let request = message::startup_from_lua(&lua, target.request.clone(), table)?;
+                        let reply = started_up(&mut stage, &request, &expectation, &target).await;
+                        reply.map_err(mlua::Error::external)?
                     }
-                    (number, reply)
                 };
-                Ok((Connection { stage, target, requirements, number }, message::reply_table(&lua, &reply)?))
+                Ok((Connection { stage, target, requirements, number }, message::reply_table(&lua, &frame)?))
             }
         });
         methods.add_async_method("operate", |lua, tester, table: Option<Table>| {
             let (at, stage) = (here(&lua), tester.stage.clone());
             let (target, requirements) = (tester.target.clone(), tester.requirements.clone());
-            let request = message::startup_from_lua(&lua, target.request.clone(), table);
             let read = tester.reader(&lua).expect_reply(None);
             async move {
-                let (request, (expectation, _)) = (request?, read?);
+                let (expectation, _) = read?;
                 let (number, operation) = {
                     let mut stage = stage.lock().await;
-                    let number = stage.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
-                    let operation = stage.operate(number, &request, &expectation).await;
-                    (number, operation.map_err(mlua::Error::external)?)
+                    if target.role == Role::Initiator {
+                        welcome(&lua, &mut stage, table, &expectation).await?
+                    } else {
+                        let request = message::startup_from_lua(&lua, target.request.clone(), table)?;
+                        let number = stage.connect(at.as_ref()).await.map_err(mlua::Error::external)?;
+                        let operation = stage.operate(number, &request, &expectation).await;
+                        (number, operation.map_err(mlua::Error::external)?)
+                    }
                 };
                 let operation = message::operation_table(&lua, &operation)?;
                 Ok((Connection { stage, target, requirements, number }, operation))
@@ -151,6 +158,45 @@ impl UserData for Tester {
             }
         });
     }
+}
+
+/// TCP, the Request, a Reply with R=0, and the pause that the target needs. Gives the Reply.
+async fn started_up(
+    stage: &mut Stage,
+    request: &Message,
+    expectation: &Expectation,
+    target: &Target,
+) -> Result<(u32, Vec<u8>), Stop> {
+    let at = expectation.at.as_ref();
+    let wanted = ReplyFields { reject: Some(false), ..ReplyFields::default() };
+    let number = stage.connect(at).await?;
+    stage.send(number, request, at).await?;
+    let reply = stage.expect_frame(number, expectation, StartupKind::Reply, &wanted).await?;
+    // Some targets lose what arrives right behind their Reply; see `settle_ms`.
+    if !target.settle.is_zero() {
+        stage.pause(target.settle).await;
+    }
+    Ok((number, reply))
+}
+
+/// The same with a target that connects: its Request, a Reply as `table` overrides the right one, and what lets the tester speak.
+async fn welcome(
+    lua: &Lua,
+    stage: &mut Stage,
+    table: Option<Table>,
+    expectation: &Expectation,
+) -> mlua::Result<(u32, Operation)> {
+    let at = expectation.at.as_ref();
+    let begun = async {
+        let number = stage.connect(at).await?;
+        stage.await_request(number, at).await?;
+        let right = stage.right_reply(number, at)?;
+        Ok::<_, Stop>((number, right))
+    };
+    let (number, right) = begun.await.map_err(mlua::Error::external)?;
+    let reply = message::startup_from_lua(lua, right, table)?;
+    let operation = stage.welcomed(number, &reply, expectation).await.map_err(mlua::Error::external)?;
+    Ok((number, operation))
 }
 
 /// `conn`.
@@ -207,8 +253,25 @@ impl UserData for Connection {
             let read = conn.reader(&lua).expect_reply(table);
             async move {
                 let (expectation, wanted) = read?;
-                let reply = stage.lock().await.expect_reply(number, &expectation, &wanted).await;
+                let reply = stage.lock().await.expect_frame(number, &expectation, StartupKind::Reply, &wanted).await;
                 message::reply_table(&lua, &reply.map_err(mlua::Error::external)?)
+            }
+        });
+        methods.add_async_method("expect_request", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).expect_request(table);
+            async move {
+                let (expectation, wanted) = read?;
+                let request =
+                    stage.lock().await.expect_frame(number, &expectation, StartupKind::Request, &wanted).await;
+                message::reply_table(&lua, &request.map_err(mlua::Error::external)?)
+            }
+        });
+        methods.add_async_method("reply", |lua, conn, table: Option<Table>| {
+            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
+            async move {
+                let right = stage.lock().await.right_reply(number, at.as_ref()).map_err(mlua::Error::external)?;
+                message::startup_from_lua(&lua, right, table)
             }
         });
         methods.add_async_method("expect_fpdu", |lua, conn, table: Option<Table>| {

@@ -5,7 +5,7 @@
 
 use weft_core::RequirementId;
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::mpa::Startup;
+use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
 use super::fpdu::{crc_is_right, ulpdu};
@@ -28,8 +28,8 @@ pub(super) struct Started {
     /// CRCs are in use.
     pub(super) crc: bool,
     /// What the tester sent to show that it is ready.
-    rtr: Option<Rtr>,
-    /// IRD of an enhanced Reply.
+    pub(super) rtr: Option<Rtr>,
+    /// IRD of an enhanced Reply, or of an initiator's Request.
     pub(super) ird: Option<u16>,
 }
 
@@ -67,18 +67,21 @@ impl Stage {
         }
         let number = self.connect(at).await?;
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
-        let request = Message::new("MPA Request", correct::startup(&self.target.request));
-        let done = match self.target.service.is_sdp() {
-            true => self.sdp_work(number, &expectation).await?,
-            false => match self.start_up(number, &request, &expectation).await? {
+        let done = if self.target.service.is_sdp() {
+            self.sdp_work(number, &expectation).await?
+        } else if self.start.is_some() {
+            self.exchange_as_responder(number, &expectation).await?
+        } else {
+            let request = Message::new("MPA Request", correct::startup(&self.target.request));
+            match self.start_up(number, &request, &expectation).await? {
                 Ok(started) => self.work(number, &started, &expectation).await?,
                 Err(why) => Err(why),
-            },
+            }
         };
         let expected = match self.target.service {
-            Service::Echo => "a good exchange: Reply with R=0, and the Send's octets back",
-            Service::Rping => "a good exchange: Reply with R=0, and rping's ritual",
-            Service::None => "a good exchange: Reply with R=0",
+            Service::Echo => "a good exchange: start-up, and the Send's octets back",
+            Service::Rping => "a good exchange: start-up, and rping's ritual",
+            Service::None => "a good exchange: start-up",
             Service::PortMapper => "a good exchange: an answer to a PMReq",
             _ => "a good exchange: HelloAck, what the service does, and a graceful close",
         };
@@ -143,7 +146,7 @@ impl Stage {
         let number = self.connect(None).await?;
         let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), None);
         self.put(number, &Message::new("MPA Request", correct::startup(request)), None).await?;
-        let reply = self.reply(number, &expectation).await?;
+        let reply = self.frame(number, &expectation, StartupKind::Reply).await?;
         self.abort(number, None).await?;
         Ok(reply.map_err(|none| none.to_string()))
     }
@@ -156,7 +159,7 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Result<Started, String>, Stop> {
         self.put(number, request, expectation.at.as_ref()).await?;
-        let reply = match self.reply(number, expectation).await? {
+        let reply = match self.frame(number, expectation, StartupKind::Reply).await? {
             Ok(reply) => reply,
             Err(none) => return Ok(Err(format!("it {none} where its Reply was due"))),
         };
@@ -244,6 +247,19 @@ impl Stage {
                 Err(none) => return Ok(Err(format!("it {none} where {due} was due"))),
             }
         }
+    }
+
+    /// A Send there, and the same octets back, where the target has sent before.
+    pub(super) async fn echo_at(
+        &mut self,
+        number: u32,
+        started: &Started,
+        msn: u32,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        self.put_ulpdu(number, "Send", &correct::send(msn, PAYLOAD), started, expectation).await?;
+        let echo = self.answer(number, started, "the echo of its Send", expectation).await?;
+        Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
     }
 
     /// A Send there, and the same octets back.

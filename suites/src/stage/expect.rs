@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use weft_core::RequirementId;
-use weft_core::wire::mpa::Startup;
 use weft_core::wire::mpa::fpdu::len_without_markers;
 use weft_core::wire::mpa::startup::{FLAG_R, HEADER_LEN, REPLY_KEY};
+use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
 use super::{Arrival, Direction, Stage, StepKind, Stop, describe};
@@ -58,7 +58,7 @@ pub(crate) enum Close {
     Graceful,
 }
 
-/// What a Reply must hold.
+/// What a start-up frame must hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReplyFields {
     pub(crate) reject: Option<bool>,
@@ -143,15 +143,17 @@ impl Stage {
         Ok(took)
     }
 
-    /// The target answers with an MPA Reply of these fields.
-    pub(crate) async fn expect_reply(
+    /// The target sends a start-up frame of this kind and these fields.
+    pub(crate) async fn expect_frame(
         &mut self,
         number: u32,
         expectation: &Expectation,
+        kind: StartupKind,
         fields: &ReplyFields,
     ) -> Result<Vec<u8>, Stop> {
-        let expected = fields.to_string();
-        let actual = match self.reply(number, expectation).await? {
+        let name = if kind == StartupKind::Reply { "an MPA Reply" } else { "an MPA Request" };
+        let expected = format!("{name}{fields}");
+        let actual = match self.frame(number, expectation, kind).await? {
             Ok(reply) => {
                 let text = describe::stream(&reply);
                 if Startup::parse(&reply).is_ok_and(|frame| fields.are_those_of(&frame)) {
@@ -218,11 +220,12 @@ impl Stage {
         text
     }
 
-    /// Takes one whole Reply from the stream.
-    pub(super) async fn reply(
+    /// Takes one whole start-up frame of this kind from the stream.
+    pub(super) async fn frame(
         &mut self,
         number: u32,
         expectation: &Expectation,
+        kind: StartupKind,
     ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
         let deadline = self.link.now() + expectation.within;
         let at = expectation.at.as_ref();
@@ -235,9 +238,11 @@ impl Stage {
                 let frame = std::mem::replace(unread, rest);
                 let settled = self.link.now() + self.target.settle;
                 self.conn(number, at)?.settled = Some(settled);
-                let is_reply =
-                    Startup::parse(&frame).is_ok_and(|frame| frame.kind == weft_core::wire::mpa::StartupKind::Reply);
-                return Ok(if is_reply { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });
+                if kind == StartupKind::Request {
+                    self.conn(number, at)?.request = Some(frame.clone());
+                }
+                let is_wanted = Startup::parse(&frame).is_ok_and(|frame| frame.kind == kind);
+                return Ok(if is_wanted { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });
             }
             let partial = (!unread.is_empty()).then(|| describe::stream(unread));
             match (self.receive(number, deadline, at).await?, partial) {
@@ -263,7 +268,6 @@ impl ReplyFields {
 
 impl std::fmt::Display for ReplyFields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an MPA Reply")?;
         let bits = [("R", self.reject), ("C", self.crc), ("M", self.markers), ("S", self.enhanced)];
         for (name, bit) in bits.into_iter().filter_map(|(name, bit)| Some((name, bit?))) {
             write!(f, ", {name}={}", u8::from(bit))?;

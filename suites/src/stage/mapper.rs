@@ -162,7 +162,7 @@ impl Stage {
         let expected = format!("a TCP connection to {address}");
         match self.link.connect_to(address).await {
             Ok(end) => {
-                let number = self.connected(end);
+                let number = self.connected(end, Direction::Sent);
                 self.met(number, expectation, &expected, "it takes it");
                 Ok(number)
             }

@@ -10,6 +10,7 @@ mod expect;
 mod fpdu;
 mod log;
 mod mapper;
+mod meet;
 mod rping;
 mod sdp;
 mod terminate;
@@ -32,7 +33,7 @@ pub(crate) use terminate::TerminateFields;
 
 use crate::model::{CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
 use crate::script::message::Message;
-use crate::target::Target;
+use crate::target::{Running, Start, Target};
 
 /// The case is decided; the record says how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +55,8 @@ struct Conn {
     finished: bool,
     /// The target has sent its Reply, and is busy with the new connection until then.
     settled: Option<Instant>,
+    /// The Request of a target that is the Initiator, once it is here.
+    request: Option<Vec<u8>>,
 }
 
 /// What a receiving end came to.
@@ -69,6 +72,9 @@ enum Arrival {
 pub(crate) struct Stage {
     target: Arc<Target>,
     link: Link,
+    /// What makes an initiator connect.
+    start: Option<Start>,
+    running: Vec<Running>,
     key: CaseKey,
     sink: Arc<dyn EventSink>,
     connections: Vec<Conn>,
@@ -83,10 +89,17 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(target: Arc<Target>, link: Link, key: CaseKey, sink: Arc<dyn EventSink>) -> Self {
+    pub(crate) fn new(
+        target: Arc<Target>,
+        (link, start): (Link, Option<Start>),
+        key: CaseKey,
+        sink: Arc<dyn EventSink>,
+    ) -> Self {
         Stage {
             target,
             link,
+            start,
+            running: Vec::new(),
             key,
             sink,
             connections: Vec::new(),
@@ -103,36 +116,49 @@ impl Stage {
         (self.link.tape().events(), self.link.tape().lost() + self.log.lost)
     }
 
-    /// Connects, TCP only. Gives the number of the connection, from 1.
+    /// A TCP connection and no more: to a responder, or from an initiator, which is started for it. Gives its number, from 1.
     pub(crate) async fn connect(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
-        if self.connections.len() >= MAX_CONNECTIONS {
-            return Err(self.harness(at, &format!("a case may have {MAX_CONNECTIONS} connections")));
+        if self.start.is_some() {
+            return self.meet(at).await;
         }
+        self.check_room(at)?;
         match self.link.connect().await {
-            Ok(end) => Ok(self.connected(end)),
+            Ok(end) => Ok(self.connected(end, Direction::Sent)),
             Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
-                let text = error.to_string();
-                self.step(0, Direction::Observed, StepKind::Refused, text.clone(), None);
-                self.log.refused.get_or_insert(text.clone());
-                Err(self.decide(Decision {
-                    verdict: Verdict::Inconclusive,
-                    requirements: Vec::new(),
-                    expected: Some("a TCP connection to the target".into()),
-                    actual: Some(text),
-                    explanation: "The target was not reached.".into(),
-                    at: at.cloned(),
-                }))
+                Err(self.unreached("a TCP connection to the target", error.to_string(), at))
             }
             Err(error) => Err(self.harness(at, &error.to_string())),
         }
     }
 
-    fn connected(&mut self, end: TesterConnection) -> u32 {
-        self.connections.push(Conn { end, unread: Vec::new(), finished: false, settled: None });
+    fn check_room(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        match self.connections.len() < MAX_CONNECTIONS {
+            true => Ok(()),
+            false => Err(self.harness(at, &format!("a case may have {MAX_CONNECTIONS} connections"))),
+        }
+    }
+
+    /// A connection came about; `direction` says who opened it.
+    fn connected(&mut self, end: TesterConnection, direction: Direction) -> u32 {
+        self.connections.push(Conn { end, unread: Vec::new(), finished: false, settled: None, request: None });
         self.log.connections += 1;
         let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
-        self.step(number, Direction::Sent, StepKind::Connected, "TCP connection".into(), None);
+        self.step(number, direction, StepKind::Connected, "TCP connection".into(), None);
         number
+    }
+
+    /// No connection came about.
+    fn unreached(&mut self, expected: &str, actual: String, at: Option<&SourceLocation>) -> Stop {
+        self.step(0, Direction::Observed, StepKind::Refused, actual.clone(), None);
+        self.log.refused.get_or_insert(actual.clone());
+        self.decide(Decision {
+            verdict: Verdict::Inconclusive,
+            requirements: Vec::new(),
+            expected: Some(expected.into()),
+            actual: Some(actual),
+            explanation: "The target was not reached.".into(),
+            at: at.cloned(),
+        })
     }
 
     /// Sends octets as a script wants them.
@@ -235,6 +261,7 @@ impl Stage {
             }
         }
         self.connections.clear();
+        self.running.clear();
     }
 
     /// Notes something for people.

@@ -1,4 +1,5 @@
-//! The tester as rping's client: where its data is, the data for the target's Read, where the data shall go, the target's Write.
+//! The tester as rping's client: where its data is, the data for the target's Read, where the data shall go, the target's Write. And as
+//! its server, where the target is the client.
 //!
 //! A script that wants to see or spoil a step takes it itself; this is what is right.
 
@@ -75,7 +76,7 @@ impl Stage {
                 Ok(fpdu) => fpdu,
                 Err(why) => return Ok(Err(why)),
             };
-            let Some(last) = take_write(&fpdu, &mut written) else {
+            let Some(last) = take_tagged(&fpdu, Opcode::WRITE, SINK, &mut written) else {
                 return Ok(Err(format!("it sent {} where its Write was due", describe::stream(&fpdu))));
             };
             if last {
@@ -87,6 +88,77 @@ impl Stage {
         }
         let go_ahead = self.answer(number, started, "its go-ahead behind the Write", expectation).await?;
         Ok(go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)))
+    }
+}
+
+/// How the server calls its buffer.
+const DATA: RemoteAddress = RemoteAddress { stag: 0x7765_6603, tagged_offset: 0x3000 };
+/// What a go-ahead holds.
+const GO_AHEAD: [u8; 16] = [0; 16];
+/// The longest round that a server of `rping -s` takes.
+const MOST: u32 = 65_535;
+
+impl Stage {
+    /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client told.
+    pub(super) async fn serve_rping(
+        &mut self,
+        number: u32,
+        started: &Started,
+        source: TaggedBuffer,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        if source.length > MOST {
+            return Ok(Err(format!("it wants {} octets read, and rping has {MOST} at most", source.length)));
+        }
+        let read = ReadRequest {
+            sink_stag: DATA.stag,
+            sink_to: DATA.tagged_offset,
+            rdmardsz: source.length,
+            src_stag: source.stag,
+            src_to: source.tagged_offset,
+        };
+        self.put_ulpdu(number, "Read Request", &correct::read_request(1, &read), started, expectation).await?;
+        let mut data = Vec::new();
+        loop {
+            let fpdu = match self.answer(number, started, "its Read Response", expectation).await? {
+                Ok(fpdu) => fpdu,
+                Err(why) => return Ok(Err(why)),
+            };
+            match take_tagged(&fpdu, Opcode::READ_RESPONSE, DATA, &mut data) {
+                Some(true) => break,
+                Some(false) => {}
+                None => {
+                    return Ok(Err(format!("it sent {} where its Read Response was due", describe::stream(&fpdu))));
+                }
+            }
+        }
+        if data.len() != source.length as usize {
+            return Ok(Err(format!(
+                "its Read Response has {} octets, and {} were asked for",
+                data.len(),
+                source.length
+            )));
+        }
+        self.put_ulpdu(number, "Send, go ahead", &correct::send(1, &GO_AHEAD), started, expectation).await?;
+        let told = match self.answer(number, started, "its second Send", expectation).await? {
+            Ok(fpdu) => fpdu,
+            Err(why) => return Ok(Err(why)),
+        };
+        let sink = match Segment::parse(ulpdu(&told)) {
+            Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() => {
+                Advertisement::parse(payload)
+            }
+            _ => None,
+        };
+        let Some(sink) = sink.filter(|sink| sink.size as usize >= data.len()) else {
+            return Ok(Err(format!("it sent {} where it had to tell its sink", describe::stream(&told))));
+        };
+        let segments = correct::tagged(Opcode::WRITE, sink.address.stag, sink.address.tagged_offset, &data, SEGMENT);
+        for segment in segments {
+            self.put_ulpdu(number, "Write", &segment, started, expectation).await?;
+        }
+        self.put_ulpdu(number, "Send, go ahead", &correct::send(2, &GO_AHEAD), started, expectation).await?;
+        Ok(Ok(()))
     }
 }
 
@@ -108,14 +180,14 @@ fn is_go_ahead(fpdu: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Takes a segment of a Write to the sink, the one that goes on behind what was written; says whether it is the last.
-fn take_write(fpdu: &[u8], written: &mut Vec<u8>) -> Option<bool> {
+/// Takes a segment of a message to a buffer of the tester, the one that goes on behind what came; says whether it is the last.
+fn take_tagged(fpdu: &[u8], opcode: Opcode, to: RemoteAddress, came: &mut Vec<u8>) -> Option<bool> {
     let Ok(Segment::Tagged(header, payload)) = Segment::parse(ulpdu(fpdu)) else { return None };
-    let next = SINK.tagged_offset + written.len() as u64;
-    let goes_on = header.stag.get() == SINK.stag && (header.tagged_offset.get() == next || payload.is_empty());
-    if !goes_on || header.ulp_control.opcode() != Opcode::WRITE {
+    let next = to.tagged_offset + came.len() as u64;
+    let goes_on = header.stag.get() == to.stag && (header.tagged_offset.get() == next || payload.is_empty());
+    if !goes_on || header.ulp_control.opcode() != opcode {
         return None;
     }
-    written.extend_from_slice(payload);
+    came.extend_from_slice(payload);
     Some(header.control.last())
 }

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use weft_core::wire::mpa::Startup;
 use weft_core::wire::mpa::startup::Enhanced;
+use weft_core::wire::mpa::{Startup, StartupKind};
 
 use super::{Live, OpenError, Target};
 use crate::correct::StartupFields;
-use crate::model::{CaseKey, Event, Role};
+use crate::model::{CaseKey, EventSink, Role};
 use crate::stage::Stage;
 
 /// What one look showed.
@@ -22,22 +22,18 @@ pub struct Probe {
     pub text: String,
 }
 
-/// Looks at a target. The first probe tells whether suites can be run against it.
+/// Looks at a target; `sink` hears what is waited for. The first probe tells whether suites can be run against it.
 ///
 /// # Errors
 /// The target cannot be had at all.
-pub async fn check(target: &Target) -> Result<Vec<Probe>, OpenError> {
+pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
     let live = Live::open(target).await?;
     let described = Arc::new(target.clone());
     let stage = || {
         let key = CaseKey::new("target/check");
-        let link = live.link(described.service)?;
-        Ok::<_, OpenError>(Stage::new(described.clone(), link, key, Arc::new(|_: &Event| {})))
+        let link = live.link(&described)?;
+        Ok::<_, OpenError>(Stage::new(described.clone(), link, key, sink.clone()))
     };
-    if !target.role.plays(Role::Responder) {
-        let text = "it is an initiator: it comes by itself when a run waits for it".to_owned();
-        return Ok(vec![Probe { what: "a good exchange", works: None, text }]);
-    }
     let mut probes = Vec::new();
     for what in ["a good exchange", "a second one"] {
         let mut stage = stage()?;
@@ -52,6 +48,14 @@ pub async fn check(target: &Target) -> Result<Vec<Probe>, OpenError> {
         if done.is_err() {
             return Ok(probes);
         }
+    }
+    if target.role == Role::Initiator {
+        let mut stage = stage()?;
+        let request = stage.request_of_target().await;
+        stage.leave().await;
+        let text = request.map_or_else(|_| "did not come".to_owned(), |request| described_frame(&request));
+        probes.push(Probe { what: "its Request", works: None, text });
+        return Ok(probes);
     }
     let enhanced = Enhanced { ird: 1, ord: 1, ..Enhanced::default() };
     let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };
@@ -69,7 +73,7 @@ pub async fn check(target: &Target) -> Result<Vec<Probe>, OpenError> {
         let answer = stage.probe(&request).await;
         stage.leave().await;
         let text = match answer {
-            Ok(Ok(reply)) => described_reply(&reply),
+            Ok(Ok(reply)) => described_frame(&reply),
             Ok(Err(what)) => what,
             Err(_) => "was not reached".into(),
         };
@@ -78,11 +82,12 @@ pub async fn check(target: &Target) -> Result<Vec<Probe>, OpenError> {
     Ok(probes)
 }
 
-fn described_reply(octets: &[u8]) -> String {
-    let Ok(frame) = Startup::parse(octets) else { return "sent a Reply that makes no sense".into() };
+fn described_frame(octets: &[u8]) -> String {
+    let Ok(frame) = Startup::parse(octets) else { return "sent a start-up frame that makes no sense".into() };
     let bit = u8::from;
     let (m, c, r) = (bit(frame.markers), bit(frame.crc), bit(frame.reject));
-    let mut text = format!("Reply, revision {}, M={m} C={c} R={r}", frame.revision);
+    let kind = if frame.kind == StartupKind::Reply { "Reply" } else { "Request" };
+    let mut text = format!("{kind}, revision {}, M={m} C={c} R={r}", frame.revision);
     if let Some(words) = frame.enhanced {
         text.push_str(&format!(", IRD {}, ORD {}", words.ird, words.ord));
         if words.peer_to_peer {

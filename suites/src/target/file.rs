@@ -51,12 +51,20 @@ pub struct TargetFile {
     /// Defaults for what is known about an implementation: `siw`, `cxgb4`, `irdma`, `qedr`.
     #[serde(default)]
     pub preset: Option<String>,
-    /// `host:port`; needed by kind `tcp`, refused otherwise.
+    /// `host:port`; needed by a responder of kind `tcp`, refused otherwise.
     #[serde(default)]
     pub address: Option<String>,
-    /// The role that it plays. The builtin targets are responders.
+    /// The role that it plays: `responder` or `initiator`. Default `responder`. What plays both has a file for each.
     #[serde(default = "responder")]
     pub role: Role,
+    /// Where an initiator of kind `tcp` connects to: an address of this machine and a port, 0 for a free one.
+    #[serde(default)]
+    pub listen: Option<String>,
+    /// A command and its arguments, run here without a shell each time that an initiator shall connect; `{address}` and `{port}` in them
+    /// stand for where. It has 30 s times `time_scale` to connect, and is ended with its case. Without it, the run says each time what is
+    /// to be started, and waits 300 s times `time_scale`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub start: Vec<String>,
     /// What runs on it. Default: `echo` for the builtin targets, `none` otherwise.
     #[serde(default)]
     pub service: Option<Service>,
@@ -230,16 +238,37 @@ impl Target {
         }
         let revision = fields.startup.revision.unwrap_or(1);
         let is_tcp = fields.kind == TargetKind::Tcp;
-        if is_tcp != fields.address.is_some() {
-            return Err(wrong("kind = \"tcp\" needs address = \"host:port\", and no other kind has one".into()));
+        let initiates = fields.role == Role::Initiator;
+        if fields.role == Role::Both {
+            return Err(wrong("role = \"both\": write a file for each role".into()));
         }
+        if (is_tcp && !initiates) != fields.address.is_some() {
+            return Err(wrong(
+                "a responder of kind = \"tcp\" needs address = \"host:port\", and no other target has one".into(),
+            ));
+        }
+        if (is_tcp && initiates) != fields.listen.is_some() {
+            return Err(wrong(
+                "an initiator of kind = \"tcp\" needs listen = \"address:port\", and no other target has one".into(),
+            ));
+        }
+        if !fields.start.is_empty() && (fields.listen.is_none() || fields.start[0].is_empty()) {
+            return Err(wrong("start: expected a command, and an initiator of kind = \"tcp\"".into()));
+        }
+        let listen = match fields.listen.as_deref().map(str::parse) {
+            Some(Err(_)) => {
+                return Err(wrong(
+                    "listen: expected an address of this machine and a port, as 192.0.2.2:7174 or [2001:db8::2]:0"
+                        .into(),
+                ));
+            }
+            Some(Ok(listen)) => Some(listen),
+            None => None,
+        };
         if let Some(address) = fields.address.as_deref().filter(|address| !is_host_and_port(address)) {
             return Err(wrong(format!(
                 "address = {address:?}: expected host:port, as 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
             )));
-        }
-        if !is_tcp && fields.role != Role::Responder {
-            return Err(wrong("the builtin targets are responders".into()));
         }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
             return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
@@ -306,6 +335,8 @@ impl Target {
             mapped,
             unmapped,
             mapper_v6,
+            listen,
+            start: fields.start,
             ..Self::builtin()
         };
         let names = fields.deviations.iter().map(String::as_str);
@@ -339,6 +370,17 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "name = \"nic\"\nkind = \"tcp\"\naddress = \"192.0.2.7:7174\"\nrole = \"responder\"\n";
+
+    const INITIATOR: &str = "name = \"nic\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"192.0.2.2:0\"\n";
+
+    #[test]
+    fn an_initiator_says_where_it_comes_to_and_how() {
+        let target = Target::from_toml("t.toml", INITIATOR).unwrap();
+        assert_eq!(target.info().reached_by, "it connects to TCP 192.0.2.2:0");
+        let text = format!("{INITIATOR}start = [\"rping\", \"-c\", \"-a\", \"{{address}}\"]\nservice = \"rping\"\n");
+        let target = Target::from_toml("t.toml", &text).unwrap();
+        assert_eq!(target.info().reached_by, "it connects to TCP 192.0.2.2:0, started by: rping -c -a {address}");
+    }
 
     #[test]
     fn four_lines_are_a_target() {
@@ -418,7 +460,12 @@ mod tests {
             ("name = \"b\"\nkind = \"builtin\"\ndeviations = [\"mpa.none\"]".into(), "mpa.none"),
             (format!("{GOOD}restart = [\"\"]"), "restart"),
             ("name = \"b\"\nkind = \"builtin\"\nrestart = [\"true\"]".into(), "restart"),
-            ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"".into(), "responder"),
+            ("name = \"b\"\nkind = \"builtin\"\nlisten = \"192.0.2.2:0\"".into(), "listen"),
+            (GOOD.replace("responder", "both"), "each role"),
+            (GOOD.replace("responder", "initiator"), "address"),
+            (INITIATOR.replace("192.0.2.2:0", "nic:0"), "address of this machine"),
+            (format!("{INITIATOR}start = [\"\"]"), "start"),
+            (format!("{GOOD}start = [\"rping\"]"), "start"),
         ] {
             let error = Target::from_toml("t.toml", &bad).unwrap_err().to_string();
             assert!(error.starts_with("t.toml: ") && error.contains(word), "{error}");

@@ -9,15 +9,18 @@ use weft_peer::Settings;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::device::random_seed;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
-use weft_peer::driver::{Device, Link, TcpLink, VirtualLink};
+use weft_peer::driver::{Awaiting, Device, Link, TcpLink, VirtualLink};
 use weft_peer::memory::MemorySettings;
+use weft_peer::mpa::{EnhancedUse, Model, PrivateDataTooLong};
 use weft_peer::portmap::{Mapping, ServerSettings as PmSettings, Table, TableError, Target as PmTarget};
 use weft_peer::sdp::Role;
 use weft_peer::service::{RpingServer, SdpServer, SdpUser};
 use weft_peer::verbs::{Node, RnicError, RnicSettings};
 use weft_peer::workload::{WorkloadError, ping};
 
+use super::start::Start;
 use super::{MADE, MAPPED, Service, Target, TargetKind};
+use crate::model::Role as TargetRole;
 
 /// Seconds that a connection attempt may take.
 const CONNECT_SECONDS: f64 = 5.0;
@@ -30,6 +33,14 @@ pub enum OpenError {
     Resolve {
         /// As the target file has it.
         address: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// An initiator cannot be waited for there.
+    #[error("cannot listen on {address}: {error}: name an address of this machine and a port that is free")]
+    Listen {
+        /// As the target file has it.
+        address: SocketAddr,
         /// Why.
         error: std::io::Error,
     },
@@ -71,6 +82,16 @@ enum Reach {
         rping: SocketAddr,
     },
     Tcp(SocketAddr),
+    /// weft's own initiator: in process, or over TCP.
+    Initiator {
+        settings: Settings,
+        over_tcp: bool,
+    },
+    /// Any other that connects itself.
+    Waiting {
+        awaiting: Awaiting,
+        start: Start,
+    },
 }
 
 impl Live {
@@ -89,6 +110,20 @@ impl Live {
             mappers: Vec::new(),
         };
         match target.kind {
+            TargetKind::Builtin | TargetKind::BuiltinTcp if target.role == TargetRole::Initiator => {
+                let over_tcp = target.kind == TargetKind::BuiltinTcp;
+                drop(VirtualLink::rping_client(settings.clone())?);
+                live.reach = Reach::Initiator { settings, over_tcp };
+            }
+            TargetKind::Tcp if let Some(listen) = target.listen => {
+                let failed = |error| OpenError::Listen { address: listen, error };
+                let awaiting = Awaiting::bind(listen).map_err(failed)?;
+                let start = match target.start.is_empty() {
+                    true => Start::Person { name: target.name.clone(), awaiting: awaiting.clone() },
+                    false => Start::Command { argv: target.start.clone(), awaiting: awaiting.clone() },
+                };
+                live.reach = Reach::Waiting { awaiting, start };
+            }
             // Its RNIC is made for each link: see whether it can be.
             TargetKind::Builtin => drop(VirtualLink::rping(settings)?),
             TargetKind::BuiltinTcp => {
@@ -145,29 +180,56 @@ impl Live {
             Reach::Virtual(_) => asked.max(1),
             Reach::BuiltinTcp { .. } if asked == 0 => TCP_JOBS,
             Reach::BuiltinTcp { .. } => asked,
-            Reach::Tcp(_) => 1,
+            Reach::Initiator { over_tcp: false, .. } => asked.max(1),
+            Reach::Initiator { .. } if asked == 0 => TCP_JOBS,
+            Reach::Initiator { .. } => asked,
+            Reach::Tcp(_) | Reach::Waiting { .. } => 1,
         }
     }
 
-    /// A link of its own for one case, to this service where the target has several; its clock begins now.
+    /// A link of its own for one case, to the service that the description names where the target has several; its clock begins now.
+    /// And what makes an initiator connect to it; `None` for a responder.
     ///
     /// # Errors
-    /// The builtin target has no RNIC.
-    pub fn link(&self, service: Service) -> Result<Link, OpenError> {
+    /// The builtin target has no RNIC; no port is free.
+    pub(crate) fn link(&self, target: &Target) -> Result<(Link, Option<Start>), OpenError> {
+        let rping = target.service == Service::Rping;
         let address = match &self.reach {
-            Reach::Virtual(settings) if service == Service::Rping => {
-                return Ok(Link::Virtual(VirtualLink::rping(settings.clone())?));
+            Reach::Virtual(settings) if rping => {
+                return Ok((Link::Virtual(VirtualLink::rping(settings.clone())?), None));
             }
-            Reach::Virtual(settings) if service.is_sdp() || service == Service::PortMapper => {
-                return Ok(Link::Virtual(sdp_link(service, settings)?));
+            Reach::Virtual(settings) if target.service.is_sdp() || target.service == Service::PortMapper => {
+                return Ok((Link::Virtual(sdp_link(target.service, settings)?), None));
             }
-            Reach::Virtual(settings) => return Ok(Link::Virtual(VirtualLink::echo(settings.clone()))),
-            Reach::BuiltinTcp { rping, .. } if service == Service::Rping => *rping,
+            Reach::Virtual(settings) => return Ok((Link::Virtual(VirtualLink::echo(settings.clone())), None)),
+            Reach::Initiator { settings, over_tcp } => {
+                let mut settings = settings.clone();
+                if target.asks_enhanced {
+                    settings.mpa.enhanced = EnhancedUse::Ask;
+                    settings.mpa.enhanced_settings.model = Model::PeerToPeer;
+                }
+                let failed = |error| OpenError::Listen { address: LOOPBACK, error };
+                let no_room = |error: PrivateDataTooLong| OpenError::Builtin(std::io::Error::other(error));
+                if *over_tcp {
+                    let awaiting = Awaiting::bind(LOOPBACK).map_err(failed)?;
+                    let link = Link::Accept(awaiting.link());
+                    let (settings, service) = (Box::new(settings), target.service);
+                    return Ok((link, Some(Start::Builtin { settings, service, awaiting })));
+                }
+                let link = match rping {
+                    true => VirtualLink::rping_client(settings)?,
+                    false => VirtualLink::echo_client(settings).map_err(no_room)?,
+                };
+                return Ok((Link::Virtual(link), Some(Start::Virtual)));
+            }
+            Reach::Waiting { awaiting, start } => return Ok((Link::Accept(awaiting.link()), Some(start.clone()))),
+            Reach::BuiltinTcp { rping: address, .. } if rping => *address,
             Reach::BuiltinTcp { echo, .. } => *echo,
             Reach::Tcp(address) => *address,
         };
         let mappers = self.mappers.clone();
-        Ok(Link::Tcp(TcpLink::new(address).with_connect_timeout(self.connect_timeout).with_mappers(mappers)))
+        let link = TcpLink::new(address).with_connect_timeout(self.connect_timeout).with_mappers(mappers);
+        Ok((Link::Tcp(link), None))
     }
 }
 

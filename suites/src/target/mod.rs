@@ -8,6 +8,7 @@ mod file;
 mod live;
 mod preset;
 mod restart;
+mod start;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,19 +25,23 @@ pub use file::{EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, Targ
 pub use live::{Live, OpenError};
 pub use preset::{PRESETS, Preset};
 pub(crate) use restart::{RESTART_SECONDS, Restart};
+pub(crate) use start::{COMMAND_SECONDS, PERSON_SECONDS, Running, Start};
 
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role, TargetInfo};
 pub use crate::stage::SdpStart;
 
-/// What answers above MPA, and so what a good exchange is.
+/// What answers above MPA, and so what a good exchange is. Of a target that is the Initiator, each begins with a message of its own, for
+/// the Responder may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server -e`).
+    /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server -e`). An Initiator opens with a Send
+    /// of its own.
     Echo,
-    /// `rping -s`: its ritual is the good exchange; a Send that is not the ritual's ends the connection.
+    /// `rping -s`, or `rping -c` where the target is the Initiator: its ritual is the good exchange; a Send that is not the ritual's ends
+    /// the connection.
     Rping,
     /// Nothing is known above MPA: the start-up alone is the good exchange.
     None,
@@ -120,6 +125,12 @@ pub struct Target {
     pub(crate) unmapped: SocketAddr,
     /// The port mapper over IPv6, and a service of that family.
     pub(crate) mapper_v6: Option<(SocketAddr, SocketAddr)>,
+    /// Where an initiator is waited for.
+    pub(crate) listen: Option<SocketAddr>,
+    /// The command that starts an initiator; without one a person does.
+    pub(crate) start: Vec<String>,
+    /// A builtin initiator asks for the peer-to-peer model of RFC 6581: cases that need it say so.
+    pub(crate) asks_enhanced: bool,
 }
 
 /// Why a target is not understood.
@@ -167,7 +178,7 @@ const UNMAPPED: u16 = 5999;
 pub(crate) const MADE: u16 = 5002;
 
 /// The builtin targets.
-const BUILTIN: [&str; 2] = ["builtin", "builtin-tcp"];
+const BUILTIN: [&str; 4] = ["builtin", "builtin-tcp", "builtin-initiator", "builtin-initiator-tcp"];
 
 fn meant(name: &str) -> String {
     match weft_core::spelling::nearest(name, BUILTIN) {
@@ -194,7 +205,7 @@ impl Target {
         BUILTIN.contains(&name)
     }
 
-    /// The target that a command line names: `builtin`, `builtin-tcp`, or a TOML file.
+    /// The target that a command line names: `builtin`, `builtin-tcp`, `builtin-initiator`, `builtin-initiator-tcp`, or a TOML file.
     ///
     /// # Errors
     /// The file is not understood.
@@ -202,6 +213,10 @@ impl Target {
         match name {
             "builtin" => Ok(Self::builtin()),
             "builtin-tcp" => Ok(Self::builtin_tcp()),
+            "builtin-initiator" => Ok(Self::builtin_initiator()),
+            "builtin-initiator-tcp" => {
+                Ok(Target { kind: TargetKind::BuiltinTcp, ..Self::builtin_initiator() }.renamed(name))
+            }
             file => Self::from_file(Path::new(file)).map_err(|error| match error {
                 TargetError::Read { file, error } if error.kind() == std::io::ErrorKind::NotFound => {
                     TargetError::Unknown { name: file }
@@ -242,7 +257,20 @@ impl Target {
                 VirtualLink::mapper(true, false),
                 SocketAddr::new(VirtualLink::mapper(true, false).ip(), MAPPED),
             )),
+            listen: None,
+            start: Vec::new(),
+            asks_enhanced: false,
         }
+    }
+
+    /// weft's own initiator, in process, with a virtual clock: it opens with a Send and echoes, or is `rping -c`.
+    #[must_use]
+    pub fn builtin_initiator() -> Self {
+        Target { name: "builtin-initiator".into(), role: Role::Initiator, ..Self::builtin() }
+    }
+
+    fn renamed(self, name: &str) -> Self {
+        Target { name: name.to_owned(), ..self }
     }
 
     /// The same over real TCP, on a loopback port of its own.
@@ -293,7 +321,15 @@ impl Target {
             reached_by: match (self.kind, &self.address) {
                 (TargetKind::Builtin, _) => "in process, virtual clock".into(),
                 (TargetKind::BuiltinTcp, _) => "loopback TCP".into(),
-                (TargetKind::Tcp, address) => format!("TCP {}", address.as_deref().unwrap_or_default()),
+                (TargetKind::Tcp, Some(address)) => format!("TCP {address}"),
+                (TargetKind::Tcp, None) => match (&self.listen, self.start.join(" ")) {
+                    (Some(listen), start) if !start.is_empty() => {
+                        format!("it connects to TCP {listen}, started by: {start}")
+                    }
+                    (listen, _) => {
+                        format!("it connects to TCP {}", listen.map(|at| at.to_string()).unwrap_or_default())
+                    }
+                },
             },
             role: self.role,
             service: self.service.as_str().into(),

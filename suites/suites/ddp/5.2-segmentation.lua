@@ -69,16 +69,17 @@ case {
   version = 1,
   title = "The segments of a Send have one queue and one MSN, MO goes on from 0, the last alone has L, and all of the data is there",
   requirements = all(KIND, QUEUE, NUMBER, OFFSET, LAST, WHOLE, SEEN),
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "segment", "send" },
   parameters = { length = { 1, 2, 3, 4, 1441, 1442, 1443, 2900, 4000 }, cut = { 100, 1024 } },
 
   run = function(t, p)
-    local conn = t:start_up()
+    local conn, frame = t:start_up()
     local payload = text(p.length)
     conn:send(cut(payload, 1, p.cut))
-    expect_echo(t, conn, payload, 1)
+    -- An initiator has opened with the first message.
+    expect_echo(t, conn, payload, frame.kind == "request" and 2 or 1)
     conn:close()
 
     t:liveness()
@@ -90,7 +91,7 @@ case {
   version = 1,
   title = "A Send of no octets is one segment of no octets",
   requirements = { "DDP-5.2-8", "DDP-4.4-1", "RDMAP-3.1-5" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "segment", "send", "empty" },
 
@@ -115,18 +116,19 @@ case {
   version = 1,
   title = "Messages are numbered from 1, one more each, and go out in their order",
   requirements = { "DDP-4.3-6", "DDP-4.3-7", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "segment", "send" },
   parameters = { sends = { 2, 5, 12 }, at_once = { true, false } },
 
   run = function(t, p)
     local ALL = { "DDP-4.3-6", "DDP-4.3-7", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" }
-    local conn = t:start_up()
+    local conn, frame = t:start_up()
+    local opened = frame.kind == "request" and 1 or 0
     local waiting
     local function expect(number)
       conn:expect_fpdu {
-        requirement = ALL, opcode = 3, qn = 0, msn = number, mo = 0, payload = "number " .. number, overdue_fails = true,
+        requirement = ALL, opcode = 3, qn = 0, msn = opened + number, mo = 0, payload = "number " .. number, overdue_fails = true,
       }
     end
     for number = 1, p.sends do
@@ -155,7 +157,7 @@ case {
   version = 1,
   title = "No segment of a long Send, but for the last, has less than 128 octets",
   requirements = { "MPA-4.5-8" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "segment", "send" },
 

@@ -6,7 +6,7 @@ case {
   version = 1,
   title = "A Write to an STag that is not valid is refused",
   requirements = { "DDP-7.1-10", "DDP-7.2-3", "DDP-8.3-7", "RDMAP-3.2-6", "RDMAP-4.8-44", "RDMAP-6.2.1-1" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
   -- The key, the index, all of it, and the one that privileged consumers have for themselves.
@@ -35,7 +35,7 @@ case {
   version = 1,
   title = "A Write of which an octet lies outside of the buffer is refused",
   requirements = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-7.2-4", "RDMAP-6.2.1-1" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
   parameters = {
@@ -70,7 +70,7 @@ case {
   version = 1,
   title = "A Write that goes beyond the greatest TO is refused",
   requirements = { "DDP-7.1-14", "DDP-7.2-6", "RDMAP-6.2.1-1" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
   parameters = { before = { 1, 8, 15 } },

@@ -6,7 +6,7 @@ case {
   version = 1,
   title = "A Write to the STag of another connection is refused, and that one goes on",
   requirements = { "DDP-8.2-3", "DDP-8.2-4", "DDP-8.3.1-1", "DDP-8.3.1-2", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal", "protection" },
 
@@ -38,7 +38,7 @@ case {
   version = 1,
   title = "A Read of the STag of another connection is refused",
   requirements = { "RDMAP-7.2-5", "RDMAP-4.8-21", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "read", "refusal", "protection" },
 

@@ -5,7 +5,7 @@ case {
   version = 1,
   title = "A first FPDU with a wrong CRC is not delivered, and ends the connection",
   requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "crc", "echo" },
   tags = { "fpdu", "crc" },
 
@@ -30,7 +30,7 @@ case {
   version = 1,
   title = "An FPDU with a wrong CRC behind a good one is not delivered, nor is anything behind it",
   requirements = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "crc", "echo" },
   tags = { "fpdu", "crc" },
   parameters = { octet = { 1, 2, 14, 20, 23, 24, 27 } },
@@ -60,7 +60,7 @@ case {
   version = 1,
   title = "Where both sides have C=0 the CRC field is taken whatever it holds",
   requirements = { "MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "fpdu", "crc" },
   parameters = { crc = { "zero", "ones", "good" } },
@@ -105,6 +105,27 @@ case {
     end
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
     conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" } }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.4-crc/of-terminate",
+  version = 1,
+  title = "A Terminate has a right CRC as every FPDU has",
+  requirements = { "MPA-4.1-6", "MPA-4.4-18" },
+  roles = { "responder", "initiator" },
+  capabilities = { "crc", "operation" },
+  tags = { "fpdu", "crc", "terminate" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, op = t:operate { crc = true }
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } })
+    conn:expect_fpdu { requirement = { "MPA-4.1-6", "MPA-4.4-18" }, opcode = 7, crc = true }
+    conn:reset()
 
     t:liveness()
   end,

@@ -80,7 +80,7 @@ case {
   id = "mpa/7.1.1-flags/asks-for-crc",
   version = 1,
   title = "An endpoint that nobody told otherwise asks for CRCs, whatever the Request has",
-  requirements = { "MPA-4.4-5" },
+  requirements = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" },
   roles = { "responder" },
   tags = { "startup", "crc" },
 
@@ -89,7 +89,7 @@ case {
 
     local conn = t:connect()
     conn:send(t:request { crc = false })
-    conn:expect_reply { requirement = "MPA-4.4-5", crc = true }
+    conn:expect_reply { requirement = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" }, crc = true }
     conn:close()
 
     t:liveness()

@@ -5,7 +5,7 @@ case {
   version = 1,
   title = "Behind start-up come messages, and nothing else",
   requirements = { "RDMAP-6.1-3", "DDP-6.1-2", "RDMAP-4.1-22" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "startup", "segment" },
   parameters = { sends = { 1, 3 } },
@@ -28,7 +28,7 @@ case {
   version = 1,
   title = "STags are not numbered one behind the other",
   requirements = { "RDMAP-8.1.1-8", "RDMAP-8.1.1-9" },
-  roles = { "responder" },
+  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "protection" },
 

@@ -7,6 +7,7 @@ mod evidence;
 mod folder;
 mod formats;
 mod hostile_targets;
+mod initiator;
 mod postgres;
 mod reports;
 mod resume;

@@ -1,5 +1,8 @@
 //! What `weft target check` learns about targets.
 
+use std::sync::Arc;
+
+use weft_suites::model::Event;
 use weft_suites::target::{Probe, Target, check};
 
 fn text<'a>(probes: &'a [Probe], what: &str) -> &'a str {
@@ -9,7 +12,7 @@ fn text<'a>(probes: &'a [Probe], what: &str) -> &'a str {
 #[tokio::test]
 async fn the_builtin_responder_is_known_as_it_is() {
     for target in [Target::builtin(), Target::builtin_tcp()] {
-        let probes = check(&target).await.unwrap();
+        let probes = check(&target, Arc::new(|_: &Event| {})).await.unwrap();
         assert!(probes[..2].iter().all(|probe| probe.works == Some(true)), "{probes:?}");
         assert_eq!(text(&probes, "revision 1, C=1"), "Reply, revision 1, M=0 C=1 R=0");
         assert!(text(&probes, "revision 2, enhanced").starts_with("Reply, revision 2, M=0 C=1 R=0, IRD "));
@@ -21,7 +24,7 @@ async fn the_builtin_responder_is_known_as_it_is() {
 async fn a_target_that_is_not_there_is_told() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let file = format!("name = \"gone\"\nkind = \"tcp\"\naddress = \"{address}\"\n");
-    let probes = check(&Target::from_toml("gone.toml", &file).unwrap()).await.unwrap();
+    let probes = check(&Target::from_toml("gone.toml", &file).unwrap(), Arc::new(|_: &Event| {})).await.unwrap();
     assert_eq!((probes.len(), probes[0].works), (1, Some(false)));
     assert!(probes[0].text.contains("cannot connect"), "{probes:?}");
 }
@@ -32,7 +35,7 @@ fn the_examples_of_the_guide_are_targets() {
     let guide = include_str!("../../suites/TARGETS.md");
     let examples: Vec<&str> =
         guide.split("```toml\n").skip(1).map(|behind| behind.split("```").next().unwrap()).collect();
-    assert_eq!(examples.len(), 4);
+    assert_eq!(examples.len(), 5);
     for example in &examples {
         Target::from_toml("guide.toml", example).unwrap();
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weft_suites::Filter;
+use weft_suites::model::{CaseResult, Role};
 use weft_suites::prove::{Cell, prove};
 use weft_suites::script::Suites;
 
@@ -33,19 +34,23 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
     for (deviation, why) in &matrix.beyond {
         say!("{}: not judged: {why}", deviation.name);
     }
-    for result in &matrix.broken {
-        say!("\nnot passed by the correct twin: {}: {}: {}", result.key, result.verdict, result.explanation);
+    for (role, result) in &matrix.broken {
+        let CaseResult { key, verdict, explanation, .. } = result;
+        say!("\nnot passed by the correct {role}: {key}: {verdict}: {explanation}");
     }
-    let uncaught: Vec<&str> = matrix.uncaught().map(|row| row.deviation.name).collect();
-    let unproven: Vec<&str> = matrix.unproven().map(|case| case.id.as_str()).collect();
+    let uncaught: Vec<String> = matrix.uncaught().map(|row| row.deviation.name.to_owned()).collect();
+    let unproven: Vec<String> = matrix.unproven().map(ToString::to_string).collect();
     for (what, names) in [("deviations not caught", &uncaught), ("cases that no deviation makes fail", &unproven)] {
         if !names.is_empty() {
             say!("\n{what}:\n    {}", names.join("\n    "));
         }
     }
+    let of_role = |role| matrix.cases.iter().filter(|case| case.role == role).count();
     say!(
-        "\ncases {}, of which {} do not apply to the twin; deviations {}, of which no case is about {}; uncaught {}, unproven {}",
+        "\ncases {} ({} of responders, {} of initiators), of which {} do not apply to the twin; deviations {}, of which no case is about {}; uncaught {}, unproven {}",
         matrix.cases.len(),
+        of_role(Role::Responder),
+        of_role(Role::Initiator),
         matrix.skipped.len(),
         matrix.rows.len(),
         matrix.without_case().count(),

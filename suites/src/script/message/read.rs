@@ -2,13 +2,14 @@
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::mpa::Startup;
+use weft_core::wire::mpa::{Startup, StartupKind};
 
 use crate::stage::{Operation, crc_is_right, ulpdu};
 
 /// Fields of what [`reply_table`] makes, with their types in Lua.
-pub(crate) const REPLY_FIELDS: [(&str, &str); 13] = [
+pub(crate) const REPLY_FIELDS: [(&str, &str); 14] = [
     ("octets", "string"),
+    ("kind", "string?"),
     ("flags", "integer"),
     ("markers", "boolean"),
     ("crc", "boolean"),
@@ -86,12 +87,13 @@ pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The fields of a Reply; those of RFC 6581 where it is enhanced.
+/// The fields of a Reply, or of an initiator's Request; those of RFC 6581 where it is enhanced.
 pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("octets", lua.create_string(octets)?)?;
     table.set("flags", octets.get(16).copied())?;
     let Ok(frame) = Startup::parse(octets) else { return Ok(table) };
+    table.set("kind", if frame.kind == StartupKind::Reply { "reply" } else { "request" })?;
     table.set("markers", frame.markers)?;
     table.set("crc", frame.crc)?;
     table.set("reject", frame.reject)?;

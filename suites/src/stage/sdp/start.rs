@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use weft_core::wire::mpa::Startup;
 use weft_core::wire::mpa::startup::Enhanced;
+use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
 use super::talk::{Item, Talk};
@@ -105,7 +105,7 @@ impl Stage {
                     Message::new("Hello, MPA Request", [&hello.octets[..], &correct::startup(&request)].concat())
                 };
                 self.put(number, &sent, at).await?;
-                let reply = match self.reply(number, expectation).await? {
+                let reply = match self.frame(number, expectation, StartupKind::Reply).await? {
                     Ok(reply) => reply,
                     Err(none) => return Ok(Err(format!("it {none} where its MPA Reply was due"))),
                 };
@@ -169,7 +169,7 @@ impl Stage {
         }
         self.log.answered();
         self.put(number, &Message::new("MPA Request", correct::startup(&StartupFields::REQUEST)), at).await?;
-        match self.reply(number, expectation).await? {
+        match self.frame(number, expectation, StartupKind::Reply).await? {
             Ok(_) => {}
             Err(none) => return Err(self.unmet(expectation, "an MPA Reply behind its Hello", &format!("it {none}"))),
         }

@@ -1,0 +1,107 @@
+//! The link over real TCP to a target that connects: the tester listens.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::time::{sleep_until, timeout_at};
+
+use super::link::LinkError;
+use super::serve::is_of_one_connection;
+use super::tape::Tape;
+use super::tcp::{Clock, SEND_TIMEOUT, TcpTester, reset};
+use crate::time::Instant;
+
+/// An address where targets are waited for. Clones wait at the same one.
+#[derive(Debug, Clone)]
+pub struct Awaiting {
+    listener: Arc<TcpListener>,
+    address: SocketAddr,
+}
+
+/// Connections that TCP holds ready.
+const BACKLOG: u32 = 16;
+
+impl Awaiting {
+    /// Listens on `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        let listener = Arc::new(socket.listen(BACKLOG)?);
+        let address = listener.local_addr()?;
+        Ok(Awaiting { listener, address })
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A link of its own: its clock begins now, its tape is empty.
+    #[must_use]
+    pub fn link(&self) -> AcceptLink {
+        AcceptLink { awaiting: self.clone(), clock: Clock::start(), tape: Tape::default(), connections: 0 }
+    }
+
+    /// Resets the connections that came while nobody waited.
+    pub async fn turn_away(&self) {
+        // A deadline that has passed still gives what is there already.
+        while let Ok(Ok((stream, _))) = timeout_at(tokio::time::Instant::now(), self.listener.accept()).await {
+            // It is gone either way.
+            let _ = reset(stream);
+        }
+    }
+}
+
+/// A target that connects to the tester.
+#[derive(Debug)]
+pub struct AcceptLink {
+    awaiting: Awaiting,
+    clock: Clock,
+    tape: Tape,
+    connections: u32,
+}
+
+impl AcceptLink {
+    /// Where it is waited for.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.awaiting.address
+    }
+
+    pub(super) async fn accept(&mut self, deadline: Instant) -> Result<Option<TcpTester>, LinkError> {
+        let failed = |source| LinkError::Io { doing: "accept", source };
+        loop {
+            let accepted = timeout_at(self.clock.to_tokio(deadline), self.awaiting.listener.accept()).await;
+            let (stream, target) = match accepted {
+                Err(_) => return Ok(None),
+                Ok(Ok(accepted)) => accepted,
+                Ok(Err(error)) if is_of_one_connection(&error) => continue,
+                Ok(Err(error)) => return Err(failed(error)),
+            };
+            let number = self.connections;
+            self.connections += 1;
+            return TcpTester::new(stream, target, number, &self.tape, self.clock, SEND_TIMEOUT)
+                .map(Some)
+                .map_err(failed);
+        }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) async fn pause(&self, until: Instant) {
+        sleep_until(self.clock.to_tokio(until)).await;
+    }
+
+    pub(super) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+}

@@ -1,0 +1,183 @@
+//! What makes a target that connects do so: nothing (in process), a task, a command, or a person.
+//!
+//! A start is for one connection. When to start, and for how long the
+//! connection is waited for, is the stage's business ([`crate::stage`]).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+use weft_peer::Settings;
+use weft_peer::driver::cm::CmSettings;
+use weft_peer::driver::device::random_seed;
+use weft_peer::driver::initiate::echo_client;
+use weft_peer::driver::{Awaiting, Device};
+use weft_peer::memory::MemorySettings;
+use weft_peer::verbs::{Node, RnicSettings};
+use weft_peer::workload::ping;
+
+use super::Service;
+
+/// Seconds in which a started target has to connect.
+pub(crate) const COMMAND_SECONDS: f64 = 30.0;
+/// Seconds that a person has.
+pub(crate) const PERSON_SECONDS: f64 = 300.0;
+
+/// How a target comes to connect.
+#[derive(Debug, Clone)]
+pub(crate) enum Start {
+    /// The virtual link does it.
+    Virtual,
+    /// weft's own initiator, over TCP.
+    Builtin { settings: Box<Settings>, service: Service, awaiting: Awaiting },
+    /// A program and its arguments, in which `{address}` and `{port}` stand for where it shall connect.
+    Command { argv: Vec<String>, awaiting: Awaiting },
+    /// Somebody is told.
+    Person { name: String, awaiting: Awaiting },
+}
+
+/// What was started; it does not outlive this.
+#[derive(Debug)]
+pub(crate) enum Running {
+    /// Nothing of ours.
+    Nothing,
+    Task(AbortHandle),
+    Program(String, Child),
+}
+
+impl Start {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The command does not start; the text says why.
+    pub(crate) async fn start(&self) -> Result<Running, String> {
+        match self {
+            Start::Virtual | Start::Person { .. } => Ok(Running::Nothing),
+            Start::Builtin { settings, service, awaiting } => {
+                let (address, settings) = (awaiting.local_addr(), settings.as_ref().clone());
+                let task = match service {
+                    Service::Rping => tokio::spawn(async move {
+                        if let Err(error) = rping(address, settings).await {
+                            tracing::debug!(%error, "the builtin rping ended");
+                        }
+                    }),
+                    _ => tokio::spawn(async move {
+                        if let Err(error) = echo_client(address, settings).await {
+                            tracing::debug!(%error, "the builtin initiator ended");
+                        }
+                    }),
+                };
+                Ok(Running::Task(task.abort_handle()))
+            }
+            Start::Command { argv, awaiting } => {
+                // Who is left over from an earlier start is not this one's.
+                awaiting.turn_away().await;
+                let argv = filled(argv, awaiting.local_addr());
+                let Some((program, arguments)) = argv.split_first() else { return Err("no command".to_owned()) };
+                let mut command = Command::new(program);
+                command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+                let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
+                Ok(Running::Program(argv.join(" "), child))
+            }
+        }
+    }
+
+    /// What somebody has to do, where it takes a person.
+    pub(crate) fn person(&self) -> Option<String> {
+        match self {
+            Start::Person { name, awaiting } => {
+                let address = awaiting.local_addr();
+                let (host, port) = (address.ip(), address.port());
+                Some(format!("start {name}: it has to connect to address {host}, port {port}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Running {
+    /// How the program ended, once it has.
+    pub(crate) fn ended(&mut self) -> Option<(String, ExitStatus)> {
+        match self {
+            Running::Program(line, child) => child.try_wait().ok().flatten().map(|status| (line.clone(), status)),
+            Running::Nothing | Running::Task(_) => None,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        match self {
+            Running::Nothing => {}
+            Running::Task(task) => task.abort(),
+            Running::Program(_, child) => {
+                // Where it has ended already, both fail or do nothing.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+/// The command line with the address in it.
+fn filled(argv: &[String], address: SocketAddr) -> Vec<String> {
+    // Who listens everywhere is reached here by loopback; a target elsewhere has the address in its command.
+    let host = match address.ip() {
+        ip if !ip.is_unspecified() => ip,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    let (host, port) = (host.to_string(), address.port().to_string());
+    argv.iter().map(|word| word.replace("{address}", &host).replace("{port}", &port)).collect()
+}
+
+/// `rping -c` until its server closes.
+async fn rping(address: SocketAddr, settings: Settings) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
+    let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
+    rnic.deviate(settings.deviations.clone());
+    let device = Device::new(rnic);
+    let mut client = ping::Client::new(&device, ROUND, false)?;
+    let cm = CmSettings { mpa: settings.mpa, startup_timeout: settings.startup_timeout, ..CmSettings::default() };
+    client.connect(address, cm).await?;
+    loop {
+        client.round().await?;
+        tokio::time::sleep(BREATH).await;
+    }
+}
+
+/// Octets of each of its rounds: rping's default.
+const ROUND: u32 = 64;
+/// Between two rounds, so that an endless client is no load.
+const BREATH: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled() {
+        let argv = ["ssh", "nic", "rping -c -a {address} -p {port}"].map(str::to_owned);
+        let filled = |address: &str| filled(&argv, address.parse().unwrap()).remove(2);
+        assert_eq!(filled("192.0.2.2:7174"), "rping -c -a 192.0.2.2 -p 7174");
+        assert_eq!(filled("0.0.0.0:1"), "rping -c -a 127.0.0.1 -p 1");
+        assert_eq!(filled("[2001:db8::1]:1"), "rping -c -a 2001:db8::1 -p 1");
+    }
+
+    #[tokio::test]
+    async fn a_program_does_not_outlive_its_guard() {
+        let awaiting = Awaiting::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let start = |argv: &[&str]| Start::Command {
+            argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+            awaiting: awaiting.clone(),
+        };
+        let running = start(&["/bin/sh", "-c", "exec cat /dev/zero >/dev/null"]).start().await.unwrap();
+        let Running::Program(_, child) = &running else { panic!("no program") };
+        let id = child.id();
+        assert!(std::path::Path::new(&format!("/proc/{id}")).exists());
+        drop(running);
+        assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+        assert!(start(&["/nowhere/rping"]).start().await.unwrap_err().starts_with("/nowhere/rping: "));
+    }
+}

@@ -1,0 +1,318 @@
+-- RFC 5044 sections 7.1.1 and 7.1.2: what an Initiator makes of the Reply.
+
+--- The Request is here, which shows that the target is, and the next is the Reply.
+local function asked(t)
+  local conn = t:connect()
+  conn:expect_request()
+  return conn
+end
+
+--- The Initiator closes, and at once: start-up timers are longer.
+local function expect_refusal(t, conn, requirement, at_once)
+  local seconds = conn:expect_close { requirement = requirement }
+  t:check(seconds < 3, {
+    requirement = at_once,
+    expected = "a close at once, within 3 s",
+    actual = ("a close after %.1f s"):format(seconds),
+  })
+
+  t:liveness()
+end
+
+case {
+  id = "mpa/7.1.2-reply/accepted",
+  version = 1,
+  title = "A good Reply leads to Full Operation, in whatever pieces TCP delivers it",
+  requirements = { "MPA-7.1.2-16" },
+  roles = { "initiator" },
+  capabilities = { "operation" },
+  tags = { "startup", "segments" },
+  parameters = { every = { 1, 2, 7, 16, 19, 20 } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    local reply = conn:reply()
+    if p.every < #reply then
+      conn:send(reply, { every = p.every, pause = 0.01 })
+    else
+      conn:send(reply)
+    end
+    conn:expect_fpdu { requirement = "MPA-7.1.2-16", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/wrong-key",
+  version = 1,
+  title = "A Reply with one wrong key octet closes the connection at once",
+  requirements = { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4", "MPA-8-9" },
+  roles = { "initiator" },
+  tags = { "startup", "refusal" },
+  parameters = { octet = range(0, 15) },
+
+  run = function(t, p)
+    local conn = asked(t)
+    conn:send(conn:reply():flip(p.octet))
+    expect_refusal(t, conn, { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4" }, "MPA-8-9")
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/a-request",
+  version = 1,
+  title = "A Request that answers the Request closes the connection: both sides began as Initiator",
+  requirements = { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14", "MPA-8-9" },
+  roles = { "initiator" },
+  tags = { "startup", "refusal" },
+
+  run = function(t)
+    local conn = asked(t)
+    conn:send(conn:reply { key = "MPA ID Req Frame" })
+    expect_refusal(t, conn, { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14" }, "MPA-8-9")
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/revision",
+  version = 1,
+  title = "A Reply of a revision that the Initiator cannot work with closes the connection",
+  requirements = { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14", "MPA-8-9" },
+  roles = { "initiator" },
+  tags = { "startup", "refusal" },
+  parameters = { revision = { 3, 4, 128, 255 } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    conn:send(conn:reply { revision = p.revision })
+    expect_refusal(t, conn, { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14" }, "MPA-8-9")
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/revision-0",
+  version = 1,
+  title = "A Reply of revision 0 makes an Initiator that is not permissive close gracefully",
+  requirements = { "MPA-C.2.2-1" },
+  roles = { "initiator" },
+  tags = { "startup", "refusal" },
+
+  run = function(t)
+    local conn = asked(t)
+    conn:send(mpa.reply { revision = 0, markers = true })
+    conn:expect_close { requirement = "MPA-C.2.2-1", graceful = true }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/private-data",
+  version = 1,
+  title = "A Reply may have up to 512 octets of private data",
+  requirements = { "MPA-7.1.2-25" },
+  roles = { "initiator" },
+  capabilities = { "operation" },
+  tags = { "startup", "private-data" },
+  parameters = { length = { 1, 4, 255, 256, 257, 508 } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    conn:send(conn:reply { private_data = ("x"):rep(p.length) })
+    conn:expect_fpdu { requirement = "MPA-7.1.2-25", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/long",
+  version = 1,
+  title = "A Reply with more than 512 octets of private data closes the connection",
+  requirements = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" },
+  roles = { "initiator" },
+  tags = { "startup", "private-data", "refusal" },
+  parameters = { length = { 513, 600, 1024, 65535 } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) })
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" } }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/joined",
+  version = 1,
+  title = "Octets that come with the Reply, more than PD_Length tells, close the connection",
+  requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" },
+  roles = { "initiator" },
+  tags = { "startup", "private-data", "refusal" },
+  parameters = { what = { "octet", "words", "fpdu" } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    local behind = ({ octet = "x", words = "12345678", fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "early" } } })[p.what]
+    conn:send(conn:reply() .. behind)
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" } }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/short",
+  version = 1,
+  title = "An Initiator does not wait without end for a Reply that does not come, or not whole",
+  requirements = { "MPA-7.1.2-28" },
+  roles = { "initiator" },
+  tags = { "startup", "slow" },
+  tier = "default",
+  parameters = { octets = { 0, 1, 19, 20, 23 } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    if p.octets > 0 then
+      conn:send(conn:reply { pd_length = 8, private_data = "12345678" }:cut(p.octets))
+    end
+    conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/reserved",
+  version = 1,
+  title = "Reserved bits of a Reply are not looked at",
+  requirements = { "MPA-7.1.1-19" },
+  roles = { "initiator" },
+  capabilities = { "operation" },
+  tags = { "startup" },
+  parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x0f } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    conn:send(conn:reply():flip(16, p.bits))
+    conn:expect_fpdu { requirement = "MPA-7.1.1-19", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/rejected",
+  version = 1,
+  title = "Behind a Reply with R=1 no FPDU is sent",
+  requirements = { "MPA-7.1.2-15" },
+  roles = { "initiator" },
+  tags = { "startup", "refusal" },
+  parameters = { private_data = { "", "no" } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    conn:send(conn:reply { reject = true, private_data = p.private_data })
+    -- It may close, or leave TCP to its ULP.
+    conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/crc",
+  version = 1,
+  title = "Where either side has C=1 the CRCs of the Initiator are right",
+  requirements = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" },
+  roles = { "initiator" },
+  capabilities = { "crc", "operation" },
+  tags = { "startup", "crc" },
+  parameters = { crc = { true, false } },
+
+  run = function(t, p)
+    local conn = t:connect()
+    local request = conn:expect_request()
+    conn:send(conn:reply { crc = p.crc })
+    if not (p.crc or request.crc) then
+      t:unimplemented("The target does not ask for CRCs by itself.")
+    end
+    conn:expect_fpdu { requirement = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" }, crc = true, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/markers",
+  version = 1,
+  title = "M=1 in the Reply puts a marker in front of the first FPDU of the Initiator",
+  requirements = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" },
+  roles = { "initiator" },
+  capabilities = { "markers", "operation" },
+  tags = { "startup", "markers" },
+
+  run = function(t)
+    local conn = asked(t)
+    conn:send(conn:reply { markers = true })
+    conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", overdue_fails = true }
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/no-markers",
+  version = 1,
+  title = "M=0 in the Reply keeps markers out of what the Initiator sends",
+  requirements = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
+  roles = { "initiator" },
+  capabilities = { "operation" },
+  tags = { "startup", "markers" },
+
+  run = function(t)
+    local conn = asked(t)
+    conn:send(conn:reply { markers = false })
+    -- A marker in front of the first FPDU would be a ULPDU_Length of zero.
+    local fpdu = conn:expect_fpdu { requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" }, overdue_fails = true }
+    t:check(#fpdu.ulpdu > 0, {
+      requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
+      expected = "the stream begins with a ULPDU_Length that is not zero",
+      actual = "it begins with zeros",
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/7.1.2-reply/opens",
+  version = 1,
+  title = "The Initiator begins: its first Send has QN 0, MSN 1 and MO 0",
+  requirements = { "DDP-4.3-7", "RDMAP-5.3-16" },
+  roles = { "initiator" },
+  capabilities = { "revision-1", "operation" },
+  tags = { "startup", "send" },
+
+  run = function(t)
+    local conn = t:connect()
+    local request = conn:expect_request()
+    if request.peer_to_peer then
+      t:unimplemented("The target begins with a ready-to-receive message.")
+    end
+    conn:send(conn:reply())
+    conn:expect_fpdu { requirement = { "DDP-4.3-7", "RDMAP-5.3-16" }, opcode = 3, qn = 0, msn = 1, mo = 0, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}

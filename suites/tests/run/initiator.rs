@@ -1,0 +1,96 @@
+//! Targets that connect to the tester: weft's own, started by a command, started by a person.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use weft_peer::Settings;
+use weft_peer::driver::initiate::echo_client;
+use weft_suites::model::{Event, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+use weft_suites::{Filter, RunOptions, run};
+
+use crate::common;
+
+const REQUEST: &str = "mpa/7.1.1-request/fields";
+
+/// What a run against the target came to, but for what does not apply to it: verdicts with their explanations.
+async fn verdicts(target: Target, words: &[&str]) -> Vec<(String, Verdict, String)> {
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(words.iter().copied());
+    let (report, _) = common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    let run = report.results.into_iter().filter(|result| result.verdict != Verdict::NotApplicable);
+    run.map(|result| (result.key.to_string(), result.verdict, result.explanation)).collect()
+}
+
+#[tokio::test]
+async fn the_builtin_initiator_passes_all_that_applies() {
+    let results = verdicts(Target::builtin_initiator(), &["mpa", "mpa-p2p", "ddp", "rdmap"]).await;
+    let wrong: Vec<_> = results.iter().filter(|result| result.1 > Verdict::Pass).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(results.iter().filter(|result| result.1 == Verdict::Pass).count() > 300);
+}
+
+/// The echo service and rping, each with and without RFC 6581.
+#[tokio::test]
+async fn the_builtin_initiator_is_the_same_over_tcp() {
+    let target = Target::resolve("builtin-initiator-tcp").unwrap();
+    let cases = [REQUEST, "mpa/7.1.2-reply/accepted", "mpa-p2p/9-initiator/ready", "rdmap/5.2-read/bounds"];
+    let results = verdicts(target, &cases).await;
+    let wrong: Vec<_> = results.iter().filter(|result| result.1 != Verdict::Pass).collect();
+    assert!(wrong.is_empty() && results.len() > 10, "{wrong:?}");
+}
+
+#[tokio::test]
+async fn a_deviating_initiator_is_caught() {
+    let target = Target::builtin_initiator().with_deviations(["mpa.request-key"]).unwrap();
+    let results = verdicts(target, &[REQUEST]).await;
+    assert_eq!(results.iter().map(|result| result.1).collect::<Vec<_>>(), [Verdict::Fail]);
+}
+
+fn by_command(start: &str) -> Target {
+    let text = format!("name = \"nic\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"127.0.0.1:0\"\n{start}\n");
+    Target::from_toml("nic.toml", &text).unwrap()
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_connect_is_told() {
+    for (start, word) in [
+        ("start = [\"/nowhere/rping\"]", "its command does not start: /nowhere/rping"),
+        ("start = [\"/bin/sh\", \"-c\", \"exit 3\"]", "ended, exit status: 3"),
+    ] {
+        let results = verdicts(by_command(start), &["mpa/7.1.2-reply/wrong-key", REQUEST]).await;
+        assert!(results.iter().all(|result| result.1 == Verdict::Inconclusive), "{results:?}");
+        assert!(results.iter().any(|result| result.2.contains(word)), "{word}: {results:?}");
+    }
+}
+
+/// The run says where to connect, each time that it wants a connection.
+#[tokio::test]
+async fn a_person_is_asked_for_each_connection() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let into = asked.clone();
+    let person = move |event: &Event| {
+        let Event::TargetWaiting { what, seconds } = event else { return };
+        assert!(*seconds > 0);
+        into.lock().unwrap().push(what.clone());
+        let port = what.rsplit_once("port ").unwrap().1.parse().unwrap();
+        tokio::spawn(echo_client(([127, 0, 0, 1], port).into(), Settings::default()));
+    };
+    let out = tempfile::tempdir().unwrap();
+    let options = RunOptions {
+        target: by_command("service = \"echo\""),
+        suites: Suites::embedded().unwrap(),
+        filter: Filter::of(["mpa/7.1.2-reply/accepted[every=20]"]),
+        out: out.path().to_owned(),
+        seed: Some(7),
+        cancel: None,
+    };
+    let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
+    assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
+    let asked = asked.lock().unwrap();
+    assert!(
+        asked.len() >= 2 && asked[0].starts_with("start nic: it has to connect to address 127.0.0.1, port "),
+        "{asked:?}"
+    );
+}
