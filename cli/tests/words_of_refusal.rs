@@ -66,8 +66,7 @@ fn a_target_that_is_not_there_is_unreachable() {
 fn what_does_not_apply_is_told_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
-    let file = target(folder.path(), "127.0.0.1:1", "role = \"initiator\"\n");
-    let (code, text) = weft(&["test", &file, "mpa/7.1.1-key", "--out", &out]);
+    let (code, text) = weft(&["test", "builtin-initiator", "mpa/7.1.1-key", "--out", &out]);
     let why =
         "not-applicable, 16 cases: The target's role is initiator, and the case judges a target that is responder.";
     assert!(code == 2 && text.contains(why), "{text}");
