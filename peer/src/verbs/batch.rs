@@ -169,6 +169,7 @@ impl Batch {
         };
         if taken < self.octets {
             let mut skip = taken;
+            rest.reserve_exact(self.octets - taken);
             self.for_each_slice(memory, |slice| {
                 let skipped = skip.min(slice.len());
                 skip -= skipped;

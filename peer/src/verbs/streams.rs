@@ -198,8 +198,8 @@ impl Rnic {
             let taken = take(&[IoSlice::new(rest)]).min(rest.len());
             stream.backlog_sent += taken;
             if stream.backlog_sent == stream.backlog.len() {
-                stream.backlog.clear();
-                stream.backlog_sent = 0;
+                // A connection that goes idle keeps no batch's memory.
+                (stream.backlog, stream.backlog_sent) = (Vec::new(), 0);
             }
             return Sent::Octets(taken);
         }
