@@ -7,7 +7,8 @@
 //! where other programs want the processor (what is waited for comes late, since they have it) little of it is lost.
 //!
 //! The runtime is what looks, at all its sockets at once. A device therefore needs one task at a time that keeps it awake, or a few where
-//! it has several threads.
+//! it has several threads. Where many connections are open it does without: it hears of several at a time when it sleeps in between, and reads and
+//! writes more of each.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BusyPoll {
     /// It looks again at once where waits turn out to be short, up to 100 us, and sleeps otherwise. It always sleeps on a machine with one
-    /// processor.
+    /// processor, and where the device has more than eight connections.
     #[default]
     Adaptive,
     /// It looks again for so long before it sleeps: round trips without a wake-up, for a processor that does nothing else. Never, when this is
@@ -31,21 +32,29 @@ const SHORT: Duration = Duration::from_micros(100);
 /// After so many short waits even a stream that never gained anything tries again.
 const MOST_DOUBT: u32 = 1 << 10;
 
+/// Connections of a device with which it still looks again of its own accord.
+const FEW: usize = 8;
+
 /// Places for those of a device that look again of their own accord.
 #[derive(Debug)]
 pub(super) struct Places {
     setting: BusyPoll,
     free: AtomicUsize,
+    /// Streams of the device.
+    streams: AtomicUsize,
 }
 
 impl Places {
     /// As many as this machine's processors allow.
     pub(super) fn new(setting: BusyPoll) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Places { setting, free: AtomicUsize::new(processors / 2) }
+        Places { setting, free: AtomicUsize::new(processors / 2), streams: AtomicUsize::new(0) }
     }
 
     fn take(&self) -> Option<Place<'_>> {
+        if self.streams.load(Ordering::Relaxed) > FEW {
+            return None;
+        }
         let taken = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |free| free.checked_sub(1));
         taken.is_ok().then(|| Place(self))
     }
@@ -77,6 +86,7 @@ pub(super) struct Polling<'a> {
 
 impl<'a> Polling<'a> {
     pub(super) fn new(places: &'a Places) -> Self {
+        places.streams.fetch_add(1, Ordering::Relaxed);
         Polling { places, since: None, place: None, short: 0, doubt: 1 }
     }
 
@@ -114,6 +124,12 @@ impl<'a> Polling<'a> {
     }
 }
 
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        self.places.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +153,7 @@ mod tests {
     }
 
     fn places(setting: BusyPoll, free: usize) -> Places {
-        Places { setting, free: AtomicUsize::new(free) }
+        Places { setting, free: AtomicUsize::new(free), streams: AtomicUsize::new(0) }
     }
 
     #[test]
@@ -189,6 +205,16 @@ mod tests {
         assert!(other.0.looks_again(other.1));
         drop(other);
         assert_eq!(one.wait(50), 50);
+    }
+
+    #[test]
+    fn a_device_with_many_connections_sleeps() {
+        let places = places(BusyPoll::Adaptive, 1);
+        let mut world = World(Polling::new(&places), Instant::ORIGIN);
+        let others: Vec<Polling> = (0..FEW).map(|_| Polling::new(&places)).collect();
+        assert_eq!([10, 10].map(|micros| world.wait(micros)), [0, 0]);
+        drop(others);
+        assert_eq!(world.wait(10), 10);
     }
 
     #[test]
