@@ -85,9 +85,14 @@ impl SendQueue {
         });
         let mut due = due.into_iter();
         while due.len() > 0 {
+            let left = due.len();
             // A Queue Pair that left RTS flushes nothing that it did not take: the receives' completions tell of its end.
             let posted = device.post_send(qp, due.by_ref()).unwrap_or_else(|error| error.posted);
             self.in_queue += u32::try_from(posted).unwrap_or(u32::MAX);
+            if due.len() == left {
+                // One that is gone does not even look at them.
+                break;
+            }
         }
     }
 
@@ -120,5 +125,29 @@ impl SendQueue {
     /// Its memory, to be given back.
     pub(super) fn into_area(self) -> Option<Area> {
         self.heads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::queue_pair;
+    use super::*;
+    use crate::sdp::Settings;
+    use crate::verbs::{Node, Rnic, RnicSettings};
+
+    /// A message may end the connection while others wait that the one before it called for.
+    #[tokio::test]
+    async fn a_queue_pair_that_is_gone_keeps_nobody_waiting() {
+        let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
+        let pd = device.verbs(Rnic::allocate_pd).unwrap();
+        let (_, qp) = queue_pair(&device, pd, &Settings::default()).unwrap();
+        device.destroy_qp(qp).unwrap();
+        let mut queue = SendQueue::default();
+        for wr_id in 0..3 {
+            let payload = Payload::Inline(vec![1].into());
+            queue.push(SendWr::new(wr_id, Operation::Send { payload, solicited: false, invalidate: None }));
+        }
+        queue.post(&device, qp);
+        assert!(queue.is_empty());
     }
 }

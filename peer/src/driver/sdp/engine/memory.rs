@@ -128,6 +128,8 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        // A start-up that nobody waits for any more ends here, with its Queue Pair.
+        self.tear_down();
         self.expose_nothing();
         let private = self.private.drain().map(|(_, private)| private.area);
         let kept = private.chain(self.receives.drain().flat_map(|(_, posted)| posted.into_areas()));
