@@ -1,7 +1,7 @@
 //! From the record of a case to its verdict.
 //!
 //! A pass needs evidence for each requirement of the case and a good exchange before and after. What the monitor finds about
-//! the target counts for its own requirements, and against the case where it is about one of them.
+//! the target counts for its own requirements, and against the case where it is about one of them; not where the script asked for it.
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
@@ -39,6 +39,7 @@ pub(super) fn judge(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, see
                 }
             }
             Some(_) => {}
+            None if log.invited.contains(&seen.requirement) => {}
             None => judgement.requirements.push(RequirementVerdict {
                 requirement: seen.requirement,
                 verdict: Verdict::Fail,
@@ -195,6 +196,20 @@ mod tests {
         assert_eq!(judgement.requirements.len(), 2);
         let judged = &judgement.requirements[1];
         assert_eq!((judged.requirement, judged.verdict, judged.seen_on_the_way), (PAD, Verdict::Fail, true));
+    }
+
+    #[test]
+    fn what_the_script_asked_for_is_held_against_nobody() {
+        let asking = |invited| {
+            let mut log = good();
+            log.invited.push(invited);
+            log
+        };
+        let judgement = judge(&case(&[KEY]), &asking(PAD), None, &[seen(PAD, Severity::Error, true)], 0);
+        assert_eq!((judgement.verdict, judgement.requirements.len()), (Verdict::Pass, 1));
+        // A case that is about it asks all the same.
+        let judgement = judge(&case(&[KEY]), &asking(KEY), None, &[seen(KEY, Severity::Error, true)], 0);
+        assert_eq!(judgement.verdict, Verdict::Fail);
     }
 
     #[test]

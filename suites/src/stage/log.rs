@@ -16,6 +16,8 @@ pub(crate) struct Log {
     pub(crate) alive_before: bool,
     /// A good exchange came after the script's last octet and last expectation.
     pub(crate) alive_after: bool,
+    /// What the target breaks by doing as it was asked to: rows that no side keeps in a start-up profile which the script chose.
+    pub(crate) invited: Vec<RequirementId>,
     /// TCP connections that came about.
     pub(crate) connections: u32,
     /// Why the first one that did not come about did not.

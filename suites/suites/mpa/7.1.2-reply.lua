@@ -310,7 +310,7 @@ case {
       t:unimplemented("The target begins with a ready-to-receive message.")
     end
     conn:send(conn:reply())
-    conn:expect_fpdu { requirement = { "DDP-4.3-7", "RDMAP-5.3-16" }, opcode = 3, qn = 0, msn = 1, mo = 0, overdue_fails = true }
+    conn:expect_fpdu { requirement = { "DDP-4.3-7", "RDMAP-5.3-16" }, qn = 0, msn = 1, mo = 0, overdue_fails = true }
     conn:close()
 
     t:liveness()

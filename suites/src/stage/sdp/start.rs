@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::Enhanced;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::sdp::{FieldOrder, Mid};
+use weft_core::{RequirementId, requirement};
 
 use super::talk::{Item, Talk};
 use crate::correct::{self, StartupFields};
@@ -30,6 +31,16 @@ pub enum SdpStart {
     Enhanced,
     /// Hello and HelloAck are private data.
     PrivateData,
+}
+
+impl SdpStart {
+    /// What the Accepting Peer breaks in this profile, however well it plays it: its HelloAck is an FPDU before the first of the Initiator.
+    const fn breaks(self) -> &'static [RequirementId] {
+        match self {
+            SdpStart::Natural => &[requirement!("MPA-7.1.2-17"), requirement!("MPA-7.1.3-2")],
+            SdpStart::Swapped | SdpStart::Bare | SdpStart::Enhanced | SdpStart::PrivateData => &[],
+        }
+    }
 }
 
 const EXPECTED: &str = "HelloAck behind a good Hello";
@@ -75,6 +86,9 @@ impl Stage {
         let order = hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.target.sdp_order);
         let hello = hello.filled(counters(order));
         let told = Heard::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
+        if profile != self.target.sdp_start {
+            self.log.invited.extend(profile.breaks());
+        }
         let mut request = request(profile);
         let crc = true;
         let mut acknowledged = None;
