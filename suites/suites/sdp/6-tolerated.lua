@@ -31,7 +31,7 @@ local function data(name, title, requirements, parameters, make)
       local s = t:sdp {}
       local fields = make(p)
       fields.payload = fields.payload or "abc"
-      s:send(sdp.data(fields))
+      s:send(sdp.data(fields), { solicited = fields.oob_pres })
       -- Who reads the stream alone is not given the Out-Of-Band octet, so an echo may leave it out.
       echoed(s, fields.oob_pres and fields.payload:sub(1, -2) or fields.payload, requirements)
       t:liveness()
@@ -46,7 +46,7 @@ data("reserved-flags", "Reserved bits of Flags are not looked at", { "SDP-6.1.2-
 data("req-pipe-in-data", "REQ_PIPE in Data is no error, and changes no Mode", { "SDP-6.1.2-18", "SDP-6.1.2-19" },
   {}, function() return { req_pipe = true } end)
 data("oob-behind-octets", "An Out-Of-Band octet may stand behind others", { "SDP-6.1.2-9" },
-  { octets = { 2, 100 } }, function(p) return { oob_pres = true, payload = ("o"):rep(p.octets) } end)
+  { octets = { 2, 100 } }, function(p) return { oob_pend = true, oob_pres = true, payload = ("o"):rep(p.octets) } end)
 
 case {
   id = "sdp/6-tolerated/oob-pend-alone",
@@ -58,8 +58,8 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:send(sdp.data { oob_pend = true })
-    s:send(sdp.data { oob_pres = true, payload = "u" })
+    s:send(sdp.data { oob_pend = true }, { solicited = true })
+    s:send(sdp.data { oob_pres = true, payload = "u" }, { solicited = true })
     s:send(sdp.data { payload = "abc" })
     echoed(s, "abc", { "SDP-6.1.2-11", "SDP-9.5.3-7" })
     t:liveness()
