@@ -104,7 +104,7 @@ by_siw("send-no-receive", ["send:100", "end"], (1, 2, 0x02), weft=["--receives",
 by_siw("invalidates-stag-0", ["sendinvz:9", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
 by_siw("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
 # Revision 1 agrees on no number of Reads. More than are held have an MSN behind the last available buffer (RFC 5041 7.1, check 5).
-by_siw("reads-beyond-ird", ["burst:read:60000:16", "end"], (1, 2, 0x03), weft=["--ird", "1"], variant="mpa1")
+by_siw("reads-beyond-ird", ["burst:read:1000000:16", "end"], (1, 2, 0x03), weft=["--ird", "1"], variant="mpa1")
 
 # --- refusals by siw
 by_weft("write-bad-stag", ["writebadkey:100", "end"], (1, 1, 0x00))
