@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -38,6 +39,20 @@ KNOWN = {
     "DDP-6.2.1-6": "siw ends at the other side's FIN, in the middle of a Read Response",
     "RDMAP-6.2.1-8": "siw resets behind its Terminate when its process is killed",
 }
+
+
+# siw with itself, within the guest: a listener, both roles, data both ways. Nothing of weft has a part in it.
+ANSWERS = """rping -s -a 10.0.2.15 -p 7999 -C 1 & s=$!
+until grep -q ':1F3F .* 0A ' /proc/net/tcp; do kill -0 $s || exit 1; usleep 50000; done
+rping -c -a 10.0.2.15 -p 7999 -C 1 && wait $s"""
+# Seconds that it has. It takes less than one, on a busy machine a few.
+ANSWERS_WITHIN = 60
+# What a kernel prints when it goes down, or one of its threads does.
+LAST_WORDS = re.compile(r"kernel BUG at|BUG:|Oops|general protection|Kernel panic|stack guard|refcount_t:|blocked for more than")
+
+
+# Who is told to end stops its guest first.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 class Failed(Exception):
@@ -103,6 +118,18 @@ class Guest:
         """What a job has printed so far."""
         return call("output", self.folder, job)[1]
 
+    def answers(self):
+        """Does siw in there still connect with itself?"""
+        return self.run(ANSWERS, timeout=ANSWERS_WITHIN)[0] == 0
+
+    def last_words(self, keep):
+        """The first line on the console that tells of a death of the kernel, if there is one; the console is kept in the file `keep`."""
+        with open(os.path.join(self.folder, "console.log"), errors="replace") as log:
+            console = log.read()
+        with open(keep, "w") as log:
+            log.write(console)
+        return next((line.strip() for line in console.splitlines() if LAST_WORDS.search(line)), None)
+
     def stop(self):
         if self.folder:
             call("stop", self.folder)
@@ -136,12 +163,13 @@ class Server:
 
     @classmethod
     def end_all(cls):
-        """Ends those that nobody has ended."""
-        for process in cls.running:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+        """Ends those that nobody has ended: how many."""
+        left = [process for process in cls.running if process.poll() is None]
+        for process in left:
+            process.kill()
+            process.communicate()
         cls.running.clear()
+        return len(left)
 
 
 def records(output, kind):
