@@ -356,6 +356,12 @@ impl Connection {
         self.pool.size()
     }
 
+    /// Octets up to which a receive is not advertised: the Data Sink Bcopy Threshold (section 9.3), and no less than a Private Buffer.
+    #[must_use]
+    pub fn sink_threshold(&self) -> u64 {
+        self.settings.policy.sink_threshold.max(u64::from(self.pool.size()))
+    }
+
     /// The LLP connection is ended, or to be ended.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -292,7 +292,7 @@ impl Connection {
         }
         // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). Where that grows the new one counts at
         // once, which leaves less to be advertised: ChRcvBufAck would wait for what is.
-        let least = policy.sink_threshold.max(u64::from(self.pool.size()));
+        let least = self.sink_threshold();
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !self.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
             return false;

@@ -9,6 +9,7 @@ use std::task::Waker;
 use tokio::net::TcpStream;
 
 use self::memory::Private;
+use super::ahead::Ahead;
 use super::area;
 use super::arrived::Arrived;
 use super::failover::Ends;
@@ -66,6 +67,7 @@ pub(super) struct Engine {
     /// The Read that is under way, and where to.
     reading: Option<(OpId, ReceiveId)>,
     next_receive: u64,
+    ahead: Ahead,
     /// Memory that nothing waits in.
     pub(super) spare: Spare,
     pub(super) arrived: Arrived,
@@ -132,6 +134,7 @@ impl Engine {
             exposed: HashMap::new(),
             reading: None,
             next_receive: 0,
+            ahead: Ahead::default(),
             spare: Spare::default(),
             arrived: Arrived::default(),
             ended: false,
@@ -322,6 +325,7 @@ impl Engine {
             Event::Received { receive, octets, urgent, end } => {
                 if let Some(posted) = self.receives.remove(&receive) {
                     let octets = usize::try_from(octets).unwrap_or(usize::MAX).min(posted.len);
+                    self.ahead.ended(posted.len, octets, self.least_advertised());
                     let (device, most, spare) = (&self.device, self.settings.receives, &mut self.spare);
                     let mut parts = posted.into_parts(device, octets, spare).into_iter().peekable();
                     while let Some(part) = parts.next() {
@@ -356,6 +360,11 @@ impl Engine {
             }
             Event::PeerClosed | Event::ModeChanged { .. } | Event::Resized(_) => {}
         }
+    }
+
+    /// Octets up to which a receive is not advertised.
+    fn least_advertised(&self) -> usize {
+        usize::try_from(self.machine.sink_threshold()).unwrap_or(usize::MAX)
     }
 
     pub(super) fn wake(&mut self) {

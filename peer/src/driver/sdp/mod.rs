@@ -2,12 +2,13 @@
 //!
 //! Each connection has a Queue Pair, and a task that joins it with its [`Connection`](crate::sdp::Connection) (`engine`), on memory of
 //! the RNIC (`area`). What is written (`user`) is copied once, to where Sends, Writes and SrcAvails find it (`outgoing`, `queue`); a read
-//! copies it once, out of receives that are posted ahead so that every mechanism finds one (`posted`), or out of the Private Buffers
+//! copies it once, out of receives that are posted ahead so that every mechanism finds one (`posted`, `ahead`), or out of the Private Buffers
 //! that they took over (`arrived`). Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
 //! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection.
 //!
 //! What is not there yet: receives in the user's own memory.
 
+mod ahead;
 mod api;
 mod area;
 mod arrived;

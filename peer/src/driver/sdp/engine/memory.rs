@@ -87,7 +87,8 @@ impl Engine {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);
         while !self.ended && self.receives.len() + taken < self.settings.receives.max(1) {
-            let (id, len) = (ReceiveId(self.next_receive), self.settings.receive.max(1));
+            let id = ReceiveId(self.next_receive);
+            let len = self.ahead.len(self.settings.receive, self.least_advertised());
             self.next_receive += 1;
             self.receives.insert(id, Posted::new(len));
             if self.machine.receive(id, len as u64, false).is_err() {
