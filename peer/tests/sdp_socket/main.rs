@@ -63,7 +63,8 @@ async fn few_octets_are_not_worth_an_advertisement() {
     assert_eq!((writes(&here), there.statistics().receiving.adverts), (by_then, 0));
     let (octets, mut got) = (vec![7; 4 << 20], vec![0; 4 << 20]);
     let (wrote, read) = tokio::join!(here.write_all(&octets), there.read_exact(&mut got));
-    (wrote.unwrap(), read.unwrap());
+    wrote.unwrap();
+    read.unwrap();
     assert!(got == octets);
     assert!(writes(&here) > by_then, "large receives are back");
 }
