@@ -4,8 +4,10 @@
 //! end, a deadline of a machine) until what is waited for is there or the tester's deadline has come, so that a minute of
 //! time-outs costs microseconds and each run is like the other. Each way takes [`VirtualLink::LATENCY`].
 
+mod world;
+
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,11 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use weft_core::wire::portmap::UDP_PORT;
 
+use self::world::{Item, Machine, World};
 use super::link::{LinkError, Received};
 use super::tape::Tape;
 use super::virtual_mapper::VirtualMapper;
-use crate::connection::{Connection, Settings, Transmit};
-use crate::hostile::mangle::{Mangler, Mangling, next_transmit};
+use crate::connection::{Connection, Settings};
+use crate::hostile::mangle::Mangling;
 use crate::mpa::PrivateDataTooLong;
 use crate::portmap::{Server, ServerSettings, Table};
 use crate::service::{Echo, EchoClient, RpingClient, RpingServer, SdpServer, Served, Service, WithService};
@@ -365,186 +368,4 @@ fn tester_address(number: u32) -> SocketAddr {
 fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     // A service that panicked did so between two happenings; the world is whole.
     world.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The clock and all connections.
-struct World {
-    now: Instant,
-    machines: BTreeMap<u32, Machine>,
-    mapper: Option<VirtualMapper>,
-}
-
-/// One connection: the target's machine, and what is on the way both ways.
-struct Machine {
-    served: Box<dyn Served>,
-    mangler: Option<Mangler>,
-    to_target: VecDeque<(Instant, Item)>,
-    to_tester: VecDeque<(Instant, Item)>,
-    /// Octets in `to_target`.
-    unread: usize,
-    /// Octets in `to_tester`.
-    on_the_way: usize,
-    /// The tester dropped its end: nobody reads.
-    abandoned: bool,
-}
-
-enum Item {
-    Octets(Bytes),
-    Fin,
-    Reset,
-}
-
-impl Machine {
-    fn new(served: Box<dyn Served>, mangler: Option<Mangler>) -> Self {
-        Machine {
-            served,
-            mangler,
-            to_target: VecDeque::new(),
-            to_tester: VecDeque::new(),
-            unread: 0,
-            on_the_way: 0,
-            abandoned: false,
-        }
-    }
-
-    /// When something happens at the target's end next.
-    fn next(&self) -> Option<Instant> {
-        let arrival = if self.reads() { self.to_target.front().map(|(at, _)| *at) } else { None };
-        let mangled = self.mangler.as_ref().filter(|_| !self.is_held_back()).and_then(Mangler::poll_timeout);
-        [arrival, self.served.poll_timeout(), mangled].into_iter().flatten().min()
-    }
-
-    /// Lets all happen that is due at `now`.
-    fn handle(&mut self, now: Instant) {
-        while self.reads()
-            && let Some((_, item)) = self.to_target.pop_front_if(|(at, _)| *at <= now)
-        {
-            match item {
-                Item::Octets(octets) => {
-                    self.unread = self.unread.saturating_sub(octets.len());
-                    self.served.handle_octets(now, &octets);
-                }
-                Item::Fin => self.served.handle_fin(now),
-                Item::Reset => self.served.handle_reset(now),
-            }
-            self.serve(now);
-        }
-        if self.served.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            self.served.handle_timeout(now);
-        }
-        self.serve(now);
-    }
-
-    /// The tester does not read.
-    fn is_held_back(&self) -> bool {
-        self.on_the_way >= VirtualLink::WINDOW
-    }
-
-    fn is_over(&self) -> bool {
-        self.served.is_over() && self.mangler.as_ref().is_none_or(Mangler::is_idle)
-    }
-
-    fn reads(&self) -> bool {
-        self.served.is_ready()
-    }
-
-    fn serve(&mut self, now: Instant) {
-        loop {
-            self.served.serve(now);
-            if self.is_held_back() {
-                return;
-            }
-            let item = match next_transmit(now, || self.served.poll_transmit(now), self.mangler.as_mut()) {
-                None => return,
-                Some(Transmit::Octets(octets)) => {
-                    self.on_the_way += octets.len();
-                    Item::Octets(octets)
-                }
-                Some(Transmit::Fin) => Item::Fin,
-                Some(Transmit::Reset) => {
-                    if self.mangler.is_some() {
-                        // The machine may know nothing of it.
-                        self.served.handle_reset(now);
-                    }
-                    Item::Reset
-                }
-            };
-            if self.abandoned {
-                self.on_the_way = 0;
-            } else {
-                self.to_tester.push_back((now + VirtualLink::LATENCY, item));
-            }
-        }
-    }
-}
-
-impl World {
-    /// Runs until `deadline`, or until something reaches the tester of `wanted`, which may be at once.
-    fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
-        loop {
-            let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
-            let machines = self.machines.values().filter_map(Machine::next).chain(self.mapper_next()).min();
-            // A happening at the target comes first when both are due at the same time: it may not change what the tester gets.
-            let next = match (here, machines) {
-                (Some(here), machines) if machines.is_none_or(|at| here < at) => {
-                    if here <= deadline.max(self.now) {
-                        self.now = self.now.max(here);
-                        return;
-                    }
-                    None
-                }
-                (_, machines) => machines,
-            };
-            match next {
-                Some(at) if at <= deadline => {
-                    self.now = self.now.max(at);
-                    self.happen();
-                }
-                _ => {
-                    self.now = self.now.max(deadline);
-                    return;
-                }
-            }
-        }
-    }
-
-    fn mapper_next(&self) -> Option<Instant> {
-        self.mapper.as_ref().and_then(VirtualMapper::next)
-    }
-
-    fn happen(&mut self) {
-        let now = self.now;
-        if let Some(mapper) = &mut self.mapper {
-            mapper.handle(now);
-        }
-        for machine in self.machines.values_mut() {
-            if machine.next().is_some_and(|at| at <= now) {
-                machine.handle(now);
-            }
-        }
-        self.machines.retain(|_, machine| !(machine.abandoned && machine.is_over()));
-    }
-
-    fn serve(&mut self, number: u32) {
-        let now = self.now;
-        if let Some(machine) = self.machines.get_mut(&number) {
-            machine.serve(now);
-        }
-    }
-
-    /// What has reached the tester by now.
-    fn take(&mut self, number: u32) -> Received {
-        let now = self.now;
-        let Some(machine) = self.machines.get_mut(&number) else { return Received::Reset };
-        let Some((_, item)) = machine.to_tester.pop_front_if(|(at, _)| *at <= now) else { return Received::TimedOut };
-        match item {
-            Item::Octets(octets) => {
-                machine.on_the_way = machine.on_the_way.saturating_sub(octets.len());
-                machine.serve(now);
-                Received::Octets(octets)
-            }
-            Item::Fin => Received::Fin,
-            Item::Reset => Received::Reset,
-        }
-    }
 }
