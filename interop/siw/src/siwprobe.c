@@ -30,7 +30,7 @@
  *   sendinvz:N  Send with Invalidate of STag 0 (there is none)
  *   burst:OP:N:COUNT   post COUNT of send/write/read back to back
  *   recv   wait for one incoming Send      sleep:MS   abort (exit at once)
- *   disc   rdma_disconnect      end   wait for the peer to end the connection
+ *   disc   rdma_disconnect      end[:SECONDS]   wait for the peer to end the connection (20)
  * The payload of send/write is pattern byte (i*13+5)&255.
  * Exit status: 0 all went well, 3 connection rejected/failed, 4 a work request
  * completed in error, 1 anything else.
@@ -240,9 +240,9 @@ static int do_op(char *o)
 	if (sscanf(o, "%31[a-z]:%lu:%lu:%lu", name, &n, &a, &b) < 1) DIE("bad op %s", o);
 	printf("op %s n=%lu off=%lu\n", name, n, a);
 	fflush(stdout);
-	if (n > mrlen && strcmp(name, "sleep")) DIE("op size beyond -m");
+	if (n > mrlen && strcmp(name, "sleep") && strcmp(name, "end")) DIE("op size beyond -m");
 	if (!strcmp(name, "sleep")) { double t = now(); while ((now() - t) * 1000 < n) { poll_cq(0); pump_events(5); } return 0; }
-	if (!strcmp(name, "end")) { double t = now(); while (!closed && now() - t < 20) { poll_cq(1); pump_events(5); } poll_cq(1); return closed ? 0 : -1; }
+	if (!strcmp(name, "end")) { double t = now(); while (!closed && now() - t < (n ? n : 20)) { poll_cq(1); pump_events(5); } poll_cq(1); return closed ? 0 : -1; }
 	if (!strcmp(name, "abort")) { fflush(stdout); _exit(0); }
 	if (!strcmp(name, "disc")) { rdma_disconnect(id); return 0; }
 	if (!strcmp(name, "recv")) {

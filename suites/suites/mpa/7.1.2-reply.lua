@@ -3,13 +3,18 @@
 --- The Request is here, which shows that the target is, and the next is the Reply.
 local function asked(t)
   local conn = t:connect()
-  conn:expect_request()
-  return conn
+  return conn, conn:expect_request()
+end
+
+--- Does it ask for a connection of RFC 6581? "Any enhanced RDMA connection establishment error generates an MPA termination message"
+--- (section 8): one may come before the close then.
+local function enhanced(request)
+  return request.revision == 2 and request.flags & 0x10 ~= 0
 end
 
 --- The Initiator closes, and at once: start-up timers are longer.
-local function expect_refusal(t, conn, requirement, at_once)
-  local seconds = conn:expect_close { requirement = requirement }
+local function expect_refusal(t, conn, request, requirement, at_once)
+  local seconds = conn:expect_close { requirement = requirement, after_terminate = enhanced(request) }
   t:check(seconds < 3, {
     requirement = at_once,
     expected = "a close at once, within 3 s",
@@ -54,9 +59,9 @@ case {
   parameters = { octet = range(0, 15) },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn, request = asked(t)
     conn:send(conn:reply():flip(p.octet))
-    expect_refusal(t, conn, { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4" }, "MPA-8-9")
+    expect_refusal(t, conn, request, { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4" }, "MPA-8-9")
   end,
 }
 
@@ -69,9 +74,9 @@ case {
   tags = { "startup", "refusal" },
 
   run = function(t)
-    local conn = asked(t)
+    local conn, request = asked(t)
     conn:send(conn:reply { key = "MPA ID Req Frame" })
-    expect_refusal(t, conn, { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14" }, "MPA-8-9")
+    expect_refusal(t, conn, request, { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14" }, "MPA-8-9")
   end,
 }
 
@@ -85,9 +90,9 @@ case {
   parameters = { revision = { 3, 4, 128, 255 } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn, request = asked(t)
     conn:send(conn:reply { revision = p.revision })
-    expect_refusal(t, conn, { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14" }, "MPA-8-9")
+    expect_refusal(t, conn, request, { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14" }, "MPA-8-9")
   end,
 }
 
@@ -100,9 +105,9 @@ case {
   tags = { "startup", "refusal" },
 
   run = function(t)
-    local conn = asked(t)
+    local conn, request = asked(t)
     conn:send(mpa.reply { revision = 0, markers = true })
-    conn:expect_close { requirement = "MPA-C.2.2-1", graceful = true }
+    conn:expect_close { requirement = "MPA-C.2.2-1", graceful = true, after_terminate = enhanced(request) }
 
     t:liveness()
   end,
@@ -138,9 +143,9 @@ case {
   parameters = { length = { 513, 600, 1024, 65535 } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn, request = asked(t)
     conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) })
-    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" } }
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" }, after_terminate = enhanced(request) }
 
     t:liveness()
   end,
@@ -156,10 +161,10 @@ case {
   parameters = { what = { "octet", "words", "fpdu" } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn, request = asked(t)
     local behind = ({ octet = "x", words = "12345678", fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "early" } } })[p.what]
     conn:send(conn:reply() .. behind)
-    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" } }
+    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" }, after_terminate = enhanced(request) }
 
     t:liveness()
   end,
@@ -176,11 +181,11 @@ case {
   parameters = { octets = { 0, 1, 19, 20, 23 } },
 
   run = function(t, p)
-    local conn = asked(t)
+    local conn, request = asked(t)
     if p.octets > 0 then
       conn:send(conn:reply { pd_length = 8, private_data = "12345678" }:cut(p.octets))
     end
-    conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true }
+    conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true, after_terminate = enhanced(request) }
 
     t:liveness()
   end,
