@@ -27,9 +27,10 @@ test: setup ## Run all tests (with cargo-nextest where it is installed)
 		$(CARGO) test --workspace; \
 	fi
 
-coverage: setup ## Run the tests, count which requirements they prove, renew the table in suites/coverage
+coverage: setup ## Run the tests and the kill matrix, count which requirements they prove, renew the table in suites/coverage
 	rm -rf $(TARGET)/coverage && mkdir -p $(TARGET)/coverage
 	WEFT_COVERAGE=$(abspath $(TARGET))/coverage $(MAKE) --no-print-directory test
+	.ci/prove $(TARGET)/debug/weft $(TARGET)/coverage
 	$(TARGET)/debug/weft coverage --from $(TARGET)/coverage --write suites/coverage/proofs.csv
 
 lint: setup ## Formatting, clippy and documentation, warnings denied

@@ -106,6 +106,19 @@ fn the_matrix_of_one_case_is_whole() {
             && text.contains("uncaught 0, unproven 0"),
         "{text}"
     );
+    // What it proved is told by name, and counts where rules alone do not.
+    let proofs = std::fs::read_to_string(folder.path().join("out/prove/proofs.csv")).unwrap();
+    assert!(proofs.contains("case,MPA-7.1.1-2,mpa/7.1.1-key/wrong-octet against mpa.accepts-wrong-key\n"), "{proofs}");
+    assert!(proofs.lines().skip(1).all(|line| line.contains(",mpa/7.1.1-key/wrong-octet against ")), "{proofs}");
+    let covered = |from: &str| {
+        let (code, text) = weft(&["coverage", "--from", &path(folder.path(), from), "--json"]);
+        let mpa: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        (code, mpa["rule"].as_u64(), mpa["case"].as_u64(), mpa["covered"].as_u64())
+    };
+    std::fs::create_dir(folder.path().join("none")).unwrap();
+    assert_eq!(covered("none"), (0, Some(0), Some(0), Some(0)));
+    let rows = proofs.lines().skip(1).count() as u64;
+    assert_eq!(covered("out/prove"), (0, Some(0), Some(rows), Some(rows)));
 }
 
 #[test]

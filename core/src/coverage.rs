@@ -22,6 +22,8 @@ pub const MOST_IDS: usize = 8;
 /// What kind of thing a requirement is covered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
+    /// A case of the suites, shown by a deviation that makes it fail.
+    Case,
     /// A rule of the monitor, shown by a stream that makes it fire and one that does not.
     Rule,
     /// A test of the endpoint's interface or behaviour.
@@ -31,6 +33,7 @@ pub enum By {
 impl fmt::Display for By {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            By::Case => "case",
             By::Rule => "rule",
             By::Test => "test",
         })

@@ -1,13 +1,16 @@
 //! The kill matrix: every case against the correct twin of each role that it judges, which it must pass, and against each deviation that breaks one of its
 //! requirements, which it must fail with that requirement named.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use weft_core::RequirementId;
 use weft_peer::hostile::{self, Deviation};
 
-use crate::model::{CaseInfo, CaseResult, Event, Role, Verdict};
+use crate::coverage::Proven;
+use crate::model::{CaseInfo, CaseResult, Event, RequirementVerdict, Role, Verdict};
 use crate::script::Suites;
 use crate::target::Target;
 use crate::{Filter, RunError, RunOptions, Schedule, run_with};
@@ -63,6 +66,9 @@ pub struct Matrix {
     pub beyond: Vec<(&'static Deviation, &'static str)>,
     /// The others, in the order of their catalogue; those that no case is about are among them.
     pub rows: Vec<Row>,
+    /// For each requirement, in each role, the first deviation and case that show it: the case passes against the correct twin, and
+    /// fails for the requirement against the deviation.
+    pub proven: Vec<Proven>,
 }
 
 impl Matrix {
@@ -115,6 +121,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
         let filter = filter.clone().within(of_role);
         let correct = run(twin.clone(), filter, &format!("{folder}/correct")).await?;
         let mut about = Vec::new();
+        let mut shown: BTreeSet<RequirementId> = BTreeSet::new();
         for case in correct.cases {
             let judged = Judged { case: case.id.clone(), role };
             let mut results = correct.results.iter().filter(|result| result.key.case == case.id);
@@ -126,8 +133,8 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
             matrix.cases.push(judged);
         }
         let keys: Vec<_> = correct.results.iter().map(|result| result.key.clone()).collect();
-        let broken = correct.results.into_iter().filter(|result| result.verdict > Verdict::Pass);
-        matrix.broken.extend(broken.map(|result| (role, result)));
+        let not_passed = correct.results.into_iter().filter(|result| result.verdict > Verdict::Pass);
+        matrix.broken.extend(not_passed.map(|result| (role, result)));
         for row in &mut matrix.rows {
             let deviation = row.deviation;
             if role == Role::Responder && deviation.is_of_initiator() {
@@ -147,6 +154,15 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
                 let results = report.results.iter().filter(|result| result.key.case == case.id);
                 let best = results.map(|result| cell(result, deviation)).min_by_key(|cell| *cell as u8);
                 row.cells.push((Judged { case: case.id.clone(), role }, best.unwrap_or(Cell::Missed)));
+                if matrix.broken.iter().any(|(of, result)| *of == role && result.key.case == case.id) {
+                    continue;
+                }
+                let results = report.results.iter().filter(|result| result.key.case == case.id);
+                for judged in results.flat_map(|result| broken(result, deviation)).filter(|it| !it.seen_on_the_way) {
+                    if shown.insert(judged.requirement) {
+                        matrix.proven.push(Proven::by_case(judged.requirement, &case.id, role, deviation.name));
+                    }
+                }
             }
         }
     }
@@ -187,13 +203,18 @@ fn is_of_pm_client(name: &str) -> bool {
     name.starts_with("pm.request-") || name.starts_with("pm.ack-") || CONDUCT.contains(&name)
 }
 
-fn cell(result: &CaseResult, deviation: &Deviation) -> Cell {
-    let broken = result
+/// The requirements that the deviation breaks and the result names.
+fn broken<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = &'r RequirementVerdict> {
+    let breaks = deviation.breaks;
+    result
         .requirements
         .iter()
-        .filter(|judged| judged.verdict == Verdict::Fail && deviation.breaks.contains(&judged.requirement));
+        .filter(move |judged| judged.verdict == Verdict::Fail && breaks.contains(&judged.requirement))
+}
+
+fn cell(result: &CaseResult, deviation: &Deviation) -> Cell {
     let mut found = Cell::Missed;
-    for judged in broken {
+    for judged in broken(result, deviation) {
         match judged.seen_on_the_way {
             false => return Cell::Caught,
             true => found = Cell::OnTheWay,

@@ -4,18 +4,23 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weft_suites::Filter;
+use weft_suites::coverage::Proofs;
 use weft_suites::model::{CaseResult, Role};
 use weft_suites::prove::{Cell, prove};
 use weft_suites::script::Suites;
 
-use crate::exit::{BadInput, say};
+use crate::exit::{BadInput, say, unwritable};
 
 /// Prints the matrix; 1 when a case does not pass on the correct twin, or a deviation or a case that could be proven is not.
 pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
-    let matrix = prove(suites, filter, jobs, &out.join("prove")).await?;
+    let out = out.join("prove");
+    let matrix = prove(suites, filter, jobs, &out).await?;
     if matrix.cases.is_empty() {
         return Err(BadInput("no case is selected".to_owned()).into());
     }
+    let proofs = out.join("proofs.csv");
+    std::fs::write(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())
+        .map_err(|error| BadInput(format!("{}: {}", proofs.display(), unwritable(&error))))?;
     for row in &matrix.rows {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
         say!("{}  {}", row.deviation.name, breaks.join(" "));
@@ -57,6 +62,7 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
         uncaught.len(),
         unproven.len()
     );
+    say!("{} proofs for `weft coverage --from {}`", matrix.proven.len(), out.display());
     let whole = matrix.broken.is_empty() && uncaught.is_empty() && unproven.is_empty();
     Ok(ExitCode::from(u8::from(!whole)))
 }

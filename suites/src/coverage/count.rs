@@ -1,0 +1,187 @@
+//! The count of rows, by catalogue or by section.
+
+use std::collections::BTreeSet;
+
+use weft_core::RequirementId;
+use weft_core::coverage::By;
+use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
+
+use super::Proofs;
+
+/// The count of one catalogue, or of one section of it. Of the rows that are judgeable or unclassified each is in one of `covered`, `named`
+/// and `open`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Count {
+    /// Which.
+    pub catalogue: Catalogue,
+    /// Which section; none for all of the catalogue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<&'static str>,
+    /// Rows whose breach shows in the way that is counted.
+    pub rows: usize,
+    /// Those that can be judged.
+    pub judgeable: usize,
+    /// Those that permit or define.
+    pub permission: usize,
+    /// Those that need knowledge from outside.
+    pub outside: usize,
+    /// Those without a class.
+    pub unclassified: usize,
+    /// Those that a rule is proven to judge.
+    pub rule: usize,
+    /// Those that a case is proven to judge; rules may do so, too.
+    pub case: usize,
+    /// Those that are proven by what is counted.
+    pub covered: usize,
+    /// Those that a case is about, and no deviation shows that it can fail for them.
+    pub named: Vec<RequirementId>,
+    /// The others.
+    pub open: Vec<RequirementId>,
+}
+
+impl Count {
+    fn of(catalogue: Catalogue, section: Option<&'static str>) -> Self {
+        Count {
+            catalogue,
+            section,
+            rows: 0,
+            judgeable: 0,
+            permission: 0,
+            outside: 0,
+            unclassified: 0,
+            rule: 0,
+            case: 0,
+            covered: 0,
+            named: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Covered rows in a hundred of those that could be; unclassified rows count as judgeable.
+    #[must_use]
+    pub fn percent(&self) -> f64 {
+        let all = self.judgeable + self.unclassified;
+        if all == 0 { 0.0 } else { 100.0 * self.covered as f64 / all as f64 }
+    }
+}
+
+/// Where the breach of a row shows that `by` could cover. A rule watches, a case asks and watches. Tests have the endpoint in hand: SDP
+/// and the port mapper answer what a peer and a user do; of the layers below, the verbs are what a user meets.
+#[must_use]
+pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
+    match (by, catalogue) {
+        (By::Case, _) => &[Observe::Wire, Observe::Reaction],
+        (By::Rule, _) => &[Observe::Wire],
+        (By::Test, Catalogue::Sdp | Catalogue::SdpPm) => &[Observe::Wire, Observe::Reaction, Observe::Upper],
+        (By::Test, _) => &[Observe::Api, Observe::Wire],
+    }
+}
+
+/// The rows that `by` could cover.
+pub fn rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
+    requirement::all().filter(move |(_, row)| ways(by, row.catalogue).contains(&row.observe))
+}
+
+/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section where `sections` says so. By [`By::Case`] the proof of a
+/// rule counts as well: whatever a case asks, the monitor watches. `named` are the requirements that cases are about.
+#[must_use]
+pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
+    let mut counts: Vec<Count> = Vec::new();
+    let (rules, cases, by_kind) = (proofs.ids(By::Rule), proofs.ids(By::Case), proofs.ids(by));
+    for (id, row) in rows(by) {
+        let section = sections.then_some(row.section);
+        let known = counts.iter().position(|count| (count.catalogue, count.section) == (row.catalogue, section));
+        let index = known.unwrap_or_else(|| {
+            counts.push(Count::of(row.catalogue, section));
+            counts.len() - 1
+        });
+        let count = &mut counts[index];
+        count.rows += 1;
+        match row.classified.map(|classified| classified.class) {
+            Some(Class::Permission) => {
+                count.permission += 1;
+                continue;
+            }
+            Some(Class::Outside) => {
+                count.outside += 1;
+                continue;
+            }
+            Some(Class::Judgeable) => count.judgeable += 1,
+            None => count.unclassified += 1,
+        }
+        count.rule += usize::from(rules.contains(&id));
+        count.case += usize::from(cases.contains(&id));
+        if by_kind.contains(&id) || (by == By::Case && rules.contains(&id)) {
+            count.covered += 1;
+        } else if by == By::Case && named.contains(&id) {
+            count.named.push(id);
+        } else {
+            count.open.push(id);
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coverage::Proven;
+    use crate::model::Role;
+    use weft_core::requirement;
+
+    fn mpa(proofs: &Proofs, by: By, named: &[RequirementId]) -> Count {
+        let counts = count(proofs, by, &named.iter().copied().collect(), false);
+        counts.into_iter().find(|count| count.catalogue == Catalogue::Mpa).unwrap()
+    }
+
+    #[test]
+    fn a_proof_covers_its_row_alone_and_by_its_kind_alone() {
+        let proven = Proven { by: "rule".into(), id: requirement!("MPA-4.1-3"), test: "some::test".into() };
+        let proofs = Proofs::from_iter([proven]);
+        let (rule, test) = (mpa(&proofs, By::Rule, &[]), mpa(&proofs, By::Test, &[]));
+        assert_eq!((rule.covered, test.covered), (1, 0));
+        assert_eq!(test.open.len(), rule.open.len() + 1);
+        assert_eq!((rule.rows, test.rows), (rule.rows, rule.rows), "MPA has no row that shows at the verbs");
+    }
+
+    /// A rule that is proven counts beside the cases, and a case that no deviation makes fail does not.
+    #[test]
+    fn a_case_counts_when_a_deviation_makes_it_fail() {
+        let key = requirement!("MPA-7.1.1-2");
+        let rule = Proven { by: "rule".into(), id: requirement!("MPA-4.1-3"), test: "some::test".into() };
+        let case = Proven::by_case(key, "mpa/x/y", Role::Responder, "mpa.accepts-wrong-key");
+        let named = mpa(&Proofs::from_iter([rule.clone()]), By::Case, &[key, rule.id]);
+        assert_eq!((named.covered, named.rule, named.case), (1, 1, 0));
+        assert_eq!(named.named, [key]);
+        let proven = mpa(&Proofs::from_iter([rule, case]), By::Case, &[key]);
+        assert_eq!((proven.covered, proven.rule, proven.case), (2, 1, 1));
+        assert!(proven.named.is_empty() && !proven.open.contains(&key));
+    }
+
+    #[test]
+    fn sections_add_up_to_their_catalogue() {
+        let proofs = Proofs::built_in().unwrap();
+        let sum = |sections| {
+            let counts = count(&proofs, By::Case, &BTreeSet::new(), sections);
+            let rdmap: Vec<Count> = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap).collect();
+            (
+                rdmap.len() > 1,
+                rdmap.iter().map(|c| c.rows).sum::<usize>(),
+                rdmap.iter().map(|c| c.covered).sum::<usize>(),
+            )
+        };
+        let ((_, rows, covered), whole) = (sum(true), sum(false));
+        assert_eq!(((false, rows, covered), sum(true).0), (whole, true));
+        // As the catalogue has them: 175 rows on the wire, 125 in an answer.
+        assert_eq!(rows, 300);
+    }
+
+    #[test]
+    fn tests_of_sdp_count_what_a_peer_and_a_user_see() {
+        let of = |by, catalogue| rows(by).filter(|(_, row)| row.catalogue == catalogue).count();
+        // As the catalogues have them: 244, 316 and 93 rows of SDP, 73, 67 and 5 of the port mapper.
+        assert_eq!((of(By::Rule, Catalogue::Sdp), of(By::Test, Catalogue::Sdp)), (244, 653));
+        assert_eq!((of(By::Case, Catalogue::Sdp), of(By::Case, Catalogue::SdpPm)), (560, 140));
+        assert_eq!((of(By::Rule, Catalogue::SdpPm), of(By::Test, Catalogue::SdpPm)), (73, 145));
+    }
+}
