@@ -1106,6 +1106,11 @@ portmap = {}
 ---@return weft.Message
 function portmap.message(fields) end
 
+---The rows that the monitor judges in what the target sends, by what they are about (`sdp.shown { "hello_ack", "data" }`).
+---@param about string[]
+---@return string[]
+function sdp.shown(about) end
+
 ---Declares a case.
 ---@param fields weft.fields.case
 function case(fields) end

@@ -2,6 +2,8 @@
 //!
 //! Nothing is judged: what a script sends may be wrong, and so may what a target answers.
 
+pub(crate) mod shown;
+
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
 /// Octets of the BSDH.

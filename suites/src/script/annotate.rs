@@ -345,6 +345,9 @@ fn generate() -> mlua::Result<String> {
             let _ = writeln!(text, "---@return weft.Message\nfunction {name}(fields) end");
         }
     }
+    text.push_str("\n---The rows that the monitor judges in what the target sends, by what they are about");
+    text.push_str(" (`sdp.shown { \"hello_ack\", \"data\" }`).\n");
+    text.push_str("---@param about string[]\n---@return string[]\nfunction sdp.shown(about) end\n");
     let _ = write!(text, "\n---Declares a case.\n---@param fields {}\nfunction case(fields) end\n", class("case"));
     text.push_str("\n---The whole numbers from `first` to `last`.\n---@param first integer\n---@param last integer\n");
     text.push_str("---@return integer[]\nfunction range(first, last) end\n");

@@ -29,7 +29,7 @@ use super::message;
 use super::options::Reader;
 use super::sdp_options::SdpOpen;
 use super::surface::{Connection, Tester};
-use crate::sdp::Heard;
+use crate::sdp::{Heard, shown};
 use crate::stage::Stage;
 use crate::target::Target;
 
@@ -72,6 +72,30 @@ pub(crate) const HEARD_FIELDS: [(&str, &str); 28] = [
     ("mode", "integer?"),
     ("act_sz", "integer?"),
 ];
+
+/// Puts `sdp.shown` beside the constructors: the rows that the monitor judges in what the target sends, by what they are about
+/// (`sdp.shown { "hello_ack", "data" }`; those of every message are always among them), and rows by
+/// their ids, which the case has to bring about itself.
+pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
+    let shown = lua.create_function(|_, names: Vec<String>| {
+        let mut rows: Vec<&str> = Vec::new();
+        for name in std::iter::once(shown::EVERY).chain(names.iter().map(String::as_str)) {
+            if let Ok(row) = name.parse::<RequirementId>() {
+                rows.push(row.as_str());
+                continue;
+            }
+            let Some(subject) = shown::SUBJECTS.iter().find(|subject| subject.name == name) else {
+                let known = shown::SUBJECTS.map(|subject| subject.name).join(", ");
+                return Err(mlua::Error::runtime(format!("sdp.shown: no {name:?}; there are {known}")));
+            };
+            rows.extend(
+                subject.rows().map(RequirementId::as_str).filter(|row| !rows.contains(row)).collect::<Vec<_>>(),
+            );
+        }
+        Ok(rows)
+    })?;
+    lua.globals().get::<Table>("sdp")?.set("shown", shown)
+}
 
 /// A message that came, as a table.
 fn heard_table(lua: &Lua, heard: &Heard) -> mlua::Result<Table> {

@@ -6,14 +6,11 @@ local function tell(s, text)
 end
 
 do
-  -- What the monitor has to judge in this traffic.
-  local shown = {
-    "SDP-6.1.1-16", "SDP-6.5.2-1", "SDP-6.5.2-2", "SDP-14.2-3",
-  }
+  local shown = sdp.shown { "hello_ack", "susp_comm_ack" }
 
   case {
     id = "sdp/13.1-suspension/answered",
-    version = 1,
+    version = 2,
     title = "SuspComm is answered by SuspCommAck, and by the end of TCP",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15", table.unpack(shown) },
     roles = { "responder" },
@@ -30,14 +27,11 @@ do
 end
 
 do
-  -- What the monitor has to judge in this traffic.
-  local shown = {
-    "SDP-6.1.1-16", "SDP-6.5.2-1", "SDP-6.5.2-2", "SDP-13.1.1-13", "SDP-14.2-3",
-  }
+  local shown = sdp.shown { "hello_ack", "data", "susp_comm_ack", "SDP-13.1.1-13" }
 
   case {
     id = "sdp/13.1-suspension/with-data",
-    version = 1,
+    version = 2,
     title = "SuspCommAck comes behind what is under way, and nothing comes behind it",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", table.unpack(shown) },
     roles = { "responder" },
@@ -55,15 +49,11 @@ do
 end
 
 do
-  -- What the monitor has to judge in this traffic.
-  local shown = {
-    "SDP-6.1.1-16", "SDP-6.5.2-1", "SDP-6.5.2-2", "SDP-13-2", "SDP-13.1-2", "SDP-13.1.1-5", "SDP-13.1.1-12",
-    "SDP-14.2-3",
-  }
+  local shown = sdp.shown { "hello_ack", "rdma_rd_compl", "susp_comm_ack", "SDP-13-2", "SDP-13.1.1-12" }
 
   case {
     id = "sdp/13.1-suspension/while-read",
-    version = 1,
+    version = 2,
     title = "SuspCommAck waits for the RdmaRdCompl of a Read that is open",
     requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", table.unpack(shown) },
     roles = { "responder" },

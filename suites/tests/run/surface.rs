@@ -153,3 +153,32 @@ async fn an_end_that_tries_nothing_lets_the_target_settle() {
     let fails = "t:check(false, { requirement = 'MPA-7.1.1-2', expected = 'one', actual = 'another' })";
     assert_eq!(behind_the_reply(fails, StepKind::Reset, Verdict::Fail).await, 500_000_000);
 }
+
+/// Rows pass where their message came, and decide nothing where it did not.
+#[tokio::test]
+async fn a_row_is_shown_by_its_message_alone() {
+    let of = async |about: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let script = format!(
+            "local shown = sdp.shown {{ 'hello_ack', {about} }}\n\
+             case {{ id = 'sdp/x/one', version = 1, title = 'One', requirements = shown, roles = {{ 'responder' }},\n\
+             capabilities = {{ 'sdp-echo' }}, run = function(t)\n\
+             local s = t:sdp {{}} s:send(sdp.data {{ payload = 'hi' }}) s:collect(2) s:close {{ shows = shown }}\n\
+             t:liveness() end }}\n"
+        );
+        let suites = out.path().join("suites");
+        std::fs::create_dir_all(suites.join("sdp")).unwrap();
+        std::fs::write(suites.join("sdp/x.lua"), script).unwrap();
+        let suites = Suites::from_folder(&suites).unwrap();
+        let (mut report, _) = run(Target::builtin(), suites, Filter::everything(), out.path()).await;
+        report.results.remove(0)
+    };
+    let result = of("'data', 'dis_conn'").await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    for (about, told) in [("'src_avail'", "a SrcAvail"), ("'data', 'urgent'", "Out-Of-Band")] {
+        let result = of(about).await;
+        assert_eq!(result.verdict, Verdict::Inconclusive, "{about}: {}", result.explanation);
+        assert!(result.expected.unwrap().contains(told));
+        assert!(result.requirements.iter().all(|judged| judged.verdict == Verdict::Inconclusive), "{about}");
+    }
+}

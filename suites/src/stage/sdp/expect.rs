@@ -4,7 +4,7 @@ use weft_core::wire::rdmap::ReadRequest;
 use weft_core::wire::sdp::Mid;
 
 use super::talk::Item;
-use crate::sdp::Heard;
+use crate::sdp::{Heard, shown};
 use crate::stage::expect::NoFrame;
 use crate::stage::{Expectation, Stage, Stop};
 
@@ -258,6 +258,7 @@ impl Stage {
                     return Err(self.unmet(expectation, expected, &format!("it sent {}", other.name())));
                 }
                 Err(NoFrame::TimedOut) => {
+                    self.sdp_shown(number, expectation)?;
                     let text = format!("nothing else within {} s", expectation.within.as_secs_f64());
                     self.met(number, expectation, expected, &text);
                     return Ok(came);
@@ -265,6 +266,19 @@ impl Stage {
                 Err(none) => return Err(self.unmet(expectation, expected, &format!("it {none}"))),
             }
         }
+    }
+
+    /// What the expectation shows was there to be judged: of each row, the target sent what it is about.
+    fn sdp_shown(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+        let came = &self.talk(number, expectation.at.as_ref())?.came;
+        let missing = expectation.shows.iter().find_map(|row| {
+            let mut subjects = shown::of_row(*row).peekable();
+            let about = subjects.peek()?.about;
+            (!subjects.any(|subject| came.contains(subject.name))).then_some((*row, about))
+        });
+        let Some((row, about)) = missing else { return Ok(()) };
+        let wanted = Expectation { requirements: vec![row], shows: Vec::new(), ..expectation.clone() };
+        Err(self.undecided(&wanted, about, "the target sent none"))
     }
 
     /// The target ends the connection: AbortConn or a Terminate may come before the end of TCP, and what is under way.
@@ -299,6 +313,7 @@ impl Stage {
             }
         };
         self.finish(number, at).await?;
+        self.sdp_shown(number, expectation)?;
         let aborted = came.iter().any(|heard| heard.mid == Mid::ABORT_CONN);
         self.met(number, expectation, expected, &format!("{}{how}", if aborted { "AbortConn, " } else { "" }));
         Ok(came)

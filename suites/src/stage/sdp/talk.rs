@@ -1,16 +1,16 @@
 //! One SDP connection as the tester sees it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
-use weft_core::wire::sdp::{FieldOrder, Mid};
+use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
 use weft_peer::Instant;
 
 use crate::correct;
 use crate::model::SourceLocation;
 use crate::script::message::Message;
-use crate::sdp::{Counters, Draft, Heard};
+use crate::sdp::{Counters, Draft, Heard, shown};
 use crate::stage::expect::NoFrame;
 use crate::stage::fpdu::ulpdu;
 use crate::stage::{Stage, Stop};
@@ -74,6 +74,10 @@ pub(crate) struct Talk {
     credit: (u16, u32),
     partial: Vec<u8>,
     pub(crate) queue: VecDeque<Item>,
+    /// What came of the target that rows of the monitor are about.
+    pub(super) came: BTreeSet<&'static str>,
+    /// Of the half-connection to the tester.
+    source_mode: Mode,
 }
 
 impl Talk {
@@ -92,6 +96,8 @@ impl Talk {
             credit: (0, 0),
             partial: Vec::new(),
             queue: VecDeque::new(),
+            came: BTreeSet::new(),
+            source_mode: Mode::Combined,
         }
     }
 
@@ -105,6 +111,21 @@ impl Talk {
     pub(super) fn heard(&mut self, hello: &Heard) {
         self.heard = 0;
         self.credit = (hello.bufs, u32::MAX);
+        self.note(hello);
+    }
+
+    /// Keeps in mind what the target sent.
+    fn note(&mut self, heard: &Heard) {
+        self.came.extend(shown::of_message(heard, self.source_mode));
+        self.change(heard, 0);
+    }
+
+    /// A ModeChange of this S may be about the half-connection to the tester.
+    fn change(&mut self, message: &Heard, s: u64) {
+        let named = message.field("mode").filter(|_| message.field("s") == Some(s));
+        if let Some(mode) = named.and_then(|mode| Mode::from_value(u8::try_from(mode).ok()?)) {
+            self.source_mode = mode;
+        }
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -157,6 +178,7 @@ impl Talk {
                             heard.invalidates = header.ulp_word.get();
                             self.heard = self.heard.wrapping_add(1);
                             self.credit = (heard.bufs, heard.mseq_ack);
+                            self.note(&heard);
                             Item::Message(Box::new(heard))
                         }
                         None => Item::Other(message),
@@ -210,6 +232,7 @@ impl Stage {
         let mid = heard.as_ref().map(|heard| heard.mid);
         if let Some(heard) = &heard {
             talk.told = (heard.bufs, heard.mseq_ack);
+            talk.change(heard, 1);
         }
         talk.mseq = talk.mseq.wrapping_add(1);
         let solicited = carrier.solicited.unwrap_or(mid.is_some_and(is_solicited));

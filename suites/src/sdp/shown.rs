@@ -1,0 +1,187 @@
+//! What the monitor judges in the messages of a target: which rows, and by which message each of them is met.
+//!
+//! A case lists rows by what they are about (`sdp.shown { "hello_ack", "data" }`), and passes for them only where the target sent that. Rows that
+//! a message may keep or break by what surrounds it alone (credit, crossing) are not here: cases that bring that about list them.
+
+use weft_core::RequirementId;
+use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
+
+use super::{Heard, NAMES};
+
+/// A thing of the target that rows are about.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    /// As scripts call it.
+    pub(crate) name: &'static str,
+    /// For people.
+    pub(crate) about: &'static str,
+    /// The rows without "SDP-", each with a rule of the monitor.
+    rows: &'static str,
+}
+
+impl Subject {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = RequirementId> {
+        self.rows.split_whitespace().filter_map(|row| format!("SDP-{row}").parse().ok())
+    }
+}
+
+/// The subject of each message behind start-up, whose rows every list has.
+pub(crate) const EVERY: &str = "every";
+
+/// The subjects among which a row is; more than one where any of them will do.
+pub(crate) fn of_row(row: RequirementId) -> impl Iterator<Item = &'static Subject> {
+    SUBJECTS.iter().filter(move |subject| subject.rows().any(|other| other == row))
+}
+
+/// What a message of the target is about. `mode` is that of the half-connection to the tester, as its Data Source knows it.
+pub(crate) fn of_message(heard: &Heard, mode: Mode) -> Vec<&'static str> {
+    let mut about: Vec<&'static str> =
+        NAMES.iter().filter(|(mid, _)| *mid == heard.mid).map(|(_, name)| *name).collect();
+    let by_sink = heard.field("s") == Some(1);
+    let flag = |flags: u8| heard.flags & flags != 0;
+    let more = match (heard.mid, heard.field("mode")) {
+        (Mid::DATA, _) if flag(FLAG_OOB_PEND | FLAG_OOB_PRES) => Some("urgent"),
+        (Mid::DATA, _) if mode == Mode::Buffered && !heard.payload.is_empty() => Some("buffered"),
+        (Mid::SRC_AVAIL, _) => match mode {
+            Mode::Combined => Some("combined"),
+            Mode::Pipelined => Some("pipelined"),
+            Mode::Buffered => None,
+        },
+        (Mid::SINK_AVAIL, _) if !heard.payload.is_empty() => Some("transaction"),
+        (Mid::RDMA_RD_COMPL | Mid::RDMA_WR_COMPL, _) if flag(FLAG_REQ_PIPE) => Some("hint"),
+        (Mid::MODE_CHANGE, Some(0)) => Some("to_buffered"),
+        (Mid::MODE_CHANGE, Some(1)) => Some(if by_sink { "out_of_buffered" } else { "to_combined" }),
+        (Mid::MODE_CHANGE, Some(2)) => Some("to_pipelined"),
+        _ => None,
+    };
+    about.extend(more);
+    if !matches!(heard.mid, Mid::HELLO | Mid::HELLO_ACK) {
+        about.push(EVERY);
+    }
+    about
+}
+
+/// All subjects.
+pub(crate) const SUBJECTS: [Subject; 28] = [
+    Subject {
+        name: "every",
+        about: "an SDP message behind start-up",
+        rows: "6-1 6-4 6.1-1 6.1.1-1 6.1.1-17 6.1.1-18 6.1.1-20 6.1.2-1 6.1.2-5 6.1.2-8 6.1.2-16 6.1.2-17 \
+            6.1.3-1 6.1.4-1 6.1.5-2 6.1.6-1 10-1 10-2 10-4 10.1-1",
+    },
+    Subject {
+        name: "hello",
+        about: "a Hello",
+        rows: "6.1.1-2 6.1.5-1 6.1.6-2 6.2.1-1 6.2.1-2 6.2.1-3 6.2.1-4 6.2.1-5 6.2.1-6 6.2.1-7 6.2.1-9 \
+            6.2.1.1-1 6.2.1.2-1 6.2.1.3-1 6.2.1.4-3 6.2.1.5-1 6.2.1.6-2 6.2.1.7-2 6.2.1.8-1 8.1.1-5 8.1.1-8 \
+            8.1.1-9 10.3-1 10-7",
+    },
+    Subject {
+        name: "hello_ack",
+        about: "a HelloAck",
+        rows: "6.1.1-3 6.1.5-1 6.1.6-2 6.2.2-1 6.2.2-2 6.2.2-4 6.2.2-5 6.2.2-6 6.2.2-7 6.2.2-9 6.2.2.1-1 \
+            6.2.2.2-1 6.2.2.3-1 6.2.2.4-1 6.2.2.5-2 6.2.2.6-2 6.2.2.7-1 8.1.1-24 8.1.1-25 8.1.1-28 10-7 \
+            10.3-2 14.2-7",
+    },
+    Subject { name: "dis_conn", about: "a DisConn", rows: "6.1.1-4 6.2.3-1 6.2.3-2 8.2.1-4 8.2.1-9 14.2-12" },
+    Subject { name: "abort_conn", about: "an AbortConn", rows: "6.1.1-5 6.2.4-1 14.2-1" },
+    Subject { name: "data", about: "a Data", rows: "6.1.1-23 6.3.1-1 9.1-2 14.2-15" },
+    Subject { name: "urgent", about: "a Data with a flag of Out-Of-Band data", rows: "6.1.2-3 9.5.3-5 14.2-11" },
+    Subject {
+        name: "src_avail",
+        about: "a SrcAvail",
+        rows: "6.1.1-22 6.3.2-1 6.3.2-3 6.3.2.1-1 6.3.2.1-2 6.3.2.3-1 12-17 14.2-13",
+    },
+    Subject {
+        name: "combined",
+        about: "a SrcAvail in Combined Mode",
+        rows: "8.1.1-29 9.2-2 11-2 11-7 11-8 11-9 11-10 11-20 11.2-6 11.2-7 11.2-8 11.2-9 12-2 12-23",
+    },
+    Subject { name: "pipelined", about: "a SrcAvail in Pipelined Mode", rows: "9.2-3 11-13 11-15 11.3-7 11.3-8 12-15" },
+    Subject { name: "buffered", about: "Data in Buffered Mode", rows: "11-6 11.1-2 12-18" },
+    Subject { name: "src_avail_cancel", about: "a SrcAvailCancel", rows: "6.1.1-10 6.3.9-1 9.5.4-10 14.2-5" },
+    Subject { name: "send_sm", about: "a SendSm", rows: "6.1.1-6 6.3.5-2 9.2-18 14.2-4" },
+    Subject {
+        name: "rdma_rd_compl",
+        about: "a RdmaRdCompl",
+        rows: "6.1.1-8 6.3.2.3-2 6.3.7-2 6.3.7.1-1 6.3.7.1-2 9.2-1 9.2-13 9.2-26 9.2-27 14.2-9",
+    },
+    Subject {
+        name: "sink_avail",
+        about: "a SinkAvail",
+        rows: "6.1.1-21 6.3.3-1 6.3.3-2 6.3.3.1-2 6.3.3.1-3 6.3.3.3-1 9-1 9.3-2 9.3-5 9.5.1-1 9.5.1-2 10-9 \
+            14.2-14",
+    },
+    Subject { name: "transaction", about: "a SinkAvail with payload", rows: "9.4-3" },
+    Subject { name: "sink_avail_cancel", about: "a SinkAvailCancel", rows: "6.1.1-11 6.3.10-1 14.2-6" },
+    Subject {
+        name: "rdma_wr_compl",
+        about: "a RdmaWrCompl",
+        rows: "6.1.1-7 6.3.3.3-2 6.3.6-1 6.3.6-2 6.3.6.1-1 9.3-1 9.3-9 9.3-10 9.3-14 14.2-8",
+    },
+    Subject { name: "sink_cancel_ack", about: "a SinkCancelAck", rows: "6.1.1-12 6.3.11-2 9.5.5-10 14.2-10" },
+    Subject {
+        name: "mode_change",
+        about: "a ModeChange",
+        rows: "5-4 6-2 6.1.1-9 6.3.8-1 6.3.8-2 6.3.8.2-1 6.3.8.2-5 6.3.8.3-1 12-1 12-7 12-8 12-12 14.2-16",
+    },
+    Subject {
+        name: "to_pipelined",
+        about: "a ModeChange from Combined to Pipelined Mode",
+        rows: "6.3.8.2-4 12-5 12-10 12.3-1",
+    },
+    Subject {
+        name: "to_buffered",
+        about: "a ModeChange from Combined to Buffered Mode",
+        rows: "6.3.8.2-2 12-3 12.1-1",
+    },
+    Subject {
+        name: "to_combined",
+        about: "a ModeChange from Pipelined to Combined Mode",
+        rows: "6.3.8.2-3 12-6 12-11 12.4-1",
+    },
+    Subject { name: "out_of_buffered", about: "a ModeChange from Buffered to Combined Mode", rows: "12-4 12-9" },
+    Subject { name: "hint", about: "a completion with REQ_PIPE", rows: "6.1.2-4" },
+    Subject { name: "ch_rcv_buf", about: "a ChRcvBuf", rows: "6.1.1-13 6.4.1-1 6.4.1-2 14.2-17" },
+    Subject { name: "ch_rcv_buf_ack", about: "a ChRcvBufAck", rows: "6.1.1-14 6.4.2-3 14.2-18" },
+    Subject { name: "susp_comm_ack", about: "a SuspCommAck", rows: "6.1.1-16 6.5.2-1 6.5.2-2 14.2-3" },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// No list may claim what nothing looks at.
+    #[test]
+    fn each_row_has_a_rule_of_the_monitor() {
+        let judged: BTreeSet<RequirementId> =
+            weft_dissector::rules::rules().flat_map(|rule| rule.requirements).copied().collect();
+        for subject in &SUBJECTS {
+            assert_eq!(subject.rows().count(), subject.rows.split_whitespace().count(), "{}", subject.name);
+            for row in subject.rows() {
+                assert!(judged.contains(&row), "{} ({})", row.as_str(), subject.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_is_about_its_name_and_its_mode() {
+        let heard = |mid, payload: &[u8]| {
+            let mut draft = crate::sdp::Draft::new(mid);
+            draft.payload = payload.to_vec();
+            let order = weft_core::wire::sdp::FieldOrder::Figure;
+            let octets = draft.octets(crate::sdp::Counters { bufs: 3, mseq: 1, mseq_ack: 0, order });
+            Heard::read(&octets, order).unwrap()
+        };
+        let about = |mid, mode, payload: &[u8]| of_message(&heard(mid, payload), mode);
+        assert_eq!(about(Mid::SRC_AVAIL, Mode::Combined, b"x"), ["src_avail", "combined", EVERY]);
+        assert_eq!(about(Mid::SRC_AVAIL, Mode::Pipelined, b""), ["src_avail", "pipelined", EVERY]);
+        assert_eq!(about(Mid::DATA, Mode::Combined, b"x"), ["data", EVERY]);
+        assert_eq!(about(Mid::DATA, Mode::Buffered, b"x"), ["data", "buffered", EVERY]);
+        assert_eq!(about(Mid::SINK_AVAIL, Mode::Combined, b""), ["sink_avail", EVERY]);
+        assert_eq!(about(Mid::SINK_AVAIL, Mode::Combined, b"x"), ["sink_avail", "transaction", EVERY]);
+        assert_eq!(about(Mid::MODE_CHANGE, Mode::Combined, b""), ["mode_change", "to_pipelined", EVERY]);
+        assert_eq!(about(Mid::HELLO_ACK, Mode::Combined, b""), ["hello_ack"]);
+    }
+}
