@@ -123,6 +123,7 @@ async fn no_other_address_is_taken() {
 #[tokio::test]
 async fn postgresql_is_the_same() {
     let Some(server) = crate::postgres::Server::start() else {
+        assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL wants a server, and there is none");
         eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
         return;
     };
