@@ -3,6 +3,7 @@
 #   docker run --rm -v weft:/var/lib/weft weft test builtin --out run
 #   docker run --rm --network host -v weft:/var/lib/weft weft web --listen 127.0.0.1:8080 --out run
 # The dashboard listens on loopback only, hence the host's network.
+# It reads captures and takes none (`weft dissect -i`): for that, run weft on the host itself.
 # The steps are scripts, which .ci/image runs outside Docker too.
 
 FROM rust:1.95-bookworm AS build

@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
 
-setup: ## Look for a C compiler and Rust; install build-essential where it is missing and may be installed
+setup: ## Look for a C compiler and Rust; install build-essential and libpcap-dev where they are missing and may be installed
 	@.ci/setup
 
 build: setup ## Build the release binary

@@ -32,18 +32,22 @@ need() {
         command -v "$1" >/dev/null || missing+=("$2")
         shift 2
     done
-    [ ${#missing[@]} -gt 0 ] || return 0
+    [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+}
+
+# install_packages PACKAGE...: by apt-get, as root or through a sudo that asks nothing.
+install_packages() {
     local as=()
     if [ "$(id -u)" != 0 ]; then
-        command -v sudo >/dev/null || fail "needs ${missing[*]}: install them, or run this as root"
+        command -v sudo >/dev/null || fail "needs $*: install them, or run this as root"
         as=(sudo -n)
     fi
-    command -v apt-get >/dev/null || fail "needs ${missing[*]}, and there is no apt-get to install them with"
-    say "installing ${missing[*]} with apt-get"
+    command -v apt-get >/dev/null || fail "needs $*, and there is no apt-get to install them with"
+    say "installing $* with apt-get"
     # Package lists that are missing or old make the first try fail.
-    "${as[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
-        { "${as[@]}" apt-get update -qq && "${as[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null; } ||
-        fail "apt-get could not install ${missing[*]}"
+    "${as[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 ||
+        { "${as[@]}" apt-get update -qq && "${as[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null; } ||
+        fail "apt-get could not install $*"
 }
 
 # free_port: a TCP port of the loopback interface that nothing uses right now.

@@ -39,9 +39,7 @@ fn option(word: &str) -> Option<&'static str> {
         "-z" => {
             "`weft stats FILE` has each connection in numbers, `weft follow FILE` its messages, `weft ladder FILE` a picture of it"
         }
-        "-i" | "-D" | "-f" | "-a" | "-b" => {
-            "captures are read, not taken: tcpdump -U -w - 'tcp port 7174' | weft dissect -"
-        }
+        "-i" | "-D" | "-f" | "-a" | "-b" => "`weft dissect -i IF` captures: -f, -s, -a, -b, -w as tshark has them",
         "-d" | "-o" => "iWARP is found by what it looks like, on any port: nothing has to be set",
         "-2" | "-R" => "there is one pass; -Y filters in it",
         "-t" => "times are seconds since the first frame; for others: -T fields -e frame.number -e frame.time_epoch",

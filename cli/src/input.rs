@@ -1,5 +1,13 @@
-//! A capture named on the command line: opened with errors that say what to do, read with progress on a terminal, closed with
+//! A capture named on the command line, or an interface: opened with errors that say what to do, read with progress on a terminal, closed with
 //! a note when it was damaged.
+
+mod live;
+mod save;
+
+pub(crate) use live::{LiveArguments, refused};
+pub(crate) use save::Ring;
+
+use live::LiveInput;
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -19,16 +27,27 @@ const STEP: u64 = 4096;
 #[derive(clap::Args)]
 pub(crate) struct CaptureFile {
     /// The capture: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "read")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
     file: Option<PathBuf>,
     /// The same, as tshark spells it
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "file", id = "read")]
     read: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live: LiveArguments,
 }
 
 impl CaptureFile {
     /// Opens it.
     pub(crate) fn open(&self) -> anyhow::Result<Input> {
+        self.open_and_write(None)
+    }
+
+    /// Opens it; what comes from an interface is written meanwhile, too.
+    pub(crate) fn open_and_write(&self, write: Option<(&Path, Ring)>) -> anyhow::Result<Input> {
+        if let Some(interface) = self.live.interface() {
+            return Input::live(&self.live, interface, write);
+        }
+        self.live.none()?;
         match self.file.as_ref().or(self.read.as_ref()) {
             Some(path) => Input::open(path),
             None => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
@@ -36,9 +55,19 @@ impl CaptureFile {
     }
 }
 
+/// What [`Input::next`] gives.
+pub(crate) enum Next<'a> {
+    /// A frame.
+    Frame(Frame<'a>),
+    /// The next frame may take long: what is ready should be shown.
+    Idle,
+    /// There are no more.
+    End,
+}
+
 /// A capture that is being read.
 pub(crate) struct Input {
-    capture: Capture,
+    source: Source,
     name: String,
     progress: ProgressBar,
     /// A link type that cannot be looked into, where no frame had another.
@@ -46,7 +75,28 @@ pub(crate) struct Input {
     readable: bool,
 }
 
+enum Source {
+    File(Box<Capture>),
+    Live(Box<LiveInput>),
+}
+
 impl Input {
+    /// Captures on an interface.
+    pub(crate) fn live(
+        arguments: &LiveArguments,
+        interface: &str,
+        write: Option<(&Path, Ring)>,
+    ) -> anyhow::Result<Self> {
+        let source = Source::Live(Box::new(arguments.open(interface, write)?));
+        Ok(Input {
+            source,
+            name: interface.to_owned(),
+            progress: ProgressBar::hidden(),
+            strange: None,
+            readable: false,
+        })
+    }
+
     /// Opens the capture at `path`.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
@@ -75,7 +125,7 @@ impl Input {
         } else {
             ProgressBar::hidden()
         };
-        Ok(Input { capture, name, progress, strange: None, readable: false })
+        Ok(Input { source: Source::File(Box::new(capture)), name, progress, strange: None, readable: false })
     }
 
     /// The file's name, for people.
@@ -90,27 +140,41 @@ impl Input {
 
     /// Frames read so far.
     pub(crate) fn frames(&self) -> u64 {
-        self.capture.frames()
+        match &self.source {
+            Source::File(capture) => capture.frames(),
+            Source::Live(live) => live.frames(),
+        }
     }
 
-    /// The next frame.
-    pub(crate) fn next_frame(&mut self) -> Option<Frame<'_>> {
-        if self.capture.frames().is_multiple_of(STEP) && !self.progress.is_hidden() {
-            self.progress.set_position(self.capture.position());
-        }
-        let frame = self.capture.next_frame()?;
-        if !self.readable {
+    /// The next frame, where there is one.
+    pub(crate) fn next(&mut self) -> Next<'_> {
+        let next = match &mut self.source {
+            Source::Live(live) => live.next(),
+            Source::File(capture) => {
+                if capture.frames().is_multiple_of(STEP) && !self.progress.is_hidden() {
+                    self.progress.set_position(capture.position());
+                }
+                capture.next_frame().map_or(Next::End, Next::Frame)
+            }
+        };
+        if let Next::Frame(frame) = &next
+            && !self.readable
+        {
             self.readable = reads_link_type(frame.link_type);
             self.strange = Some(frame.link_type);
         }
-        Some(frame)
+        next
     }
 
     /// Hands all units and findings to `sink`.
     pub(crate) fn dissect(mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
         let mut dissector = Dissector::default();
-        while let Some(frame) = self.next_frame() {
-            dissector.frame(&frame, sink);
+        loop {
+            match self.next() {
+                Next::Frame(frame) => dissector.frame(&frame, sink),
+                Next::Idle => {}
+                Next::End => break,
+            }
         }
         dissector.finish(sink);
         self.close()
@@ -126,14 +190,18 @@ impl Input {
             ))
             .into());
         }
-        match self.capture.note() {
-            Some(note) if self.capture.frames() == 0 => Err(BadInput(format!("{}: {note}", self.name)).into()),
+        let capture = match self.source {
+            Source::File(capture) => capture,
+            Source::Live(live) => return live.close(&self.name),
+        };
+        match capture.note() {
+            Some(note) if capture.frames() == 0 => Err(BadInput(format!("{}: {note}", self.name)).into()),
             Some(note) => {
                 self::note(&format!("{}: {note}", self.name));
                 Ok(())
             }
             None => {
-                if self.capture.frames() == 0 {
+                if capture.frames() == 0 {
                     self::note(&format!("{}: 0 frames: it has a header and nothing behind it", self.name));
                 }
                 Ok(())

@@ -25,6 +25,39 @@ pub(crate) async fn interrupted() {
     }
 }
 
+/// Calls `done`, from a thread of its own, when somebody wants the process to end; the second time the process ends at once.
+///
+/// When this returns no signal is missed any more.
+pub(crate) fn on_interrupt(done: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    let (ready, listens) = std::sync::mpsc::channel();
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let work = async move {
+            let mut first = std::pin::pin!(interrupted());
+            // Looked at once, it listens.
+            let over = tokio::select! {
+                biased;
+                () = &mut first => true,
+                () = std::future::ready(()) => false,
+            };
+            // Nobody waits for it any more only where its caller is gone.
+            let _ = ready.send(());
+            if !over {
+                first.await;
+            }
+            done();
+            interrupted().await;
+            std::process::exit(130);
+        };
+        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(work),
+            Err(error) => tracing::warn!(%error, "signals are not heard"),
+        }
+    })?;
+    // A channel that is closed says that there is nothing to wait for.
+    let _ = listens.recv();
+    Ok(())
+}
+
 /// Runs `work` to its end on two threads: one for the run, one for its readers.
 pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(work)

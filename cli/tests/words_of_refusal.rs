@@ -104,7 +104,7 @@ fn who_knows_tshark_is_shown_the_way() {
     let capture = capture();
     for (arguments, way) in [
         (&["dissect", "-r", &capture, "-z", "conv,tcp"][..], "`weft stats FILE`"),
-        (&["dissect", "-i", "eth0"], "tcpdump"),
+        (&["explain", "-i", "eth0"], "weft dissect -i IF"),
         (&["dissect", "-r", &capture, "-d", "tcp.port==7174,mpa"], "on any port"),
         (&["-r", &capture], "weft dissect -r FILE"),
         (&[&capture], "to read a capture: weft dissect "),

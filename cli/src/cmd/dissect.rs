@@ -7,7 +7,7 @@ mod order;
 mod units;
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_dissector::filter::{Filter, Known, Slot, Wanted, known};
@@ -15,7 +15,7 @@ use weft_dissector::output::fields::Columns;
 
 use crate::colour::When;
 use crate::exit::BadInput;
-use crate::input::CaptureFile;
+use crate::input::{CaptureFile, Ring, refused};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -27,7 +27,8 @@ use crate::input::CaptureFile;
     weft dissect --json - < capture.pcap         JSON Lines\n  \
     weft dissect capture.pcap -Y 'iwarp_rdma.opcode == Send && crc_status != good'\n  \
     weft dissect capture.pcap -T fields -e frame.number -e iwarp_mpa.ulpdulength\n  \
-    weft dissect capture.pcap -Y finding -w bad.pcapng   only frames with findings, as packet comments\n\n\
+    weft dissect capture.pcap -Y finding -w bad.pcapng   only frames with findings, as packet comments\n  \
+    weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng  as it comes, and kept; Ctrl-C ends it\n\n\
     Exit codes: 0 the capture was read, whatever was found in it (`weft lint` judges: 1 for findings); 2 it cannot be \
     read, or the command line makes no sense."
 )]
@@ -62,9 +63,15 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
     _habit: u8,
     /// Write frames that pass to a pcapng with findings as packet comments, instead of printing them;
-    /// - is standard output
+    /// - is standard output. With -i: write all that is captured, and print
     #[arg(short = 'w', long = "write", value_name = "OUT")]
     write: Option<PathBuf>,
+    /// With -i and -w, another file after filesize:KB, duration:SECONDS or packets:N; files:N keeps the newest
+    #[arg(short = 'b', long = "ring-buffer", value_name = "WHEN", requires = "write", help_heading = "Live capture")]
+    ring: Vec<String>,
+    /// List the interfaces that can be captured on
+    #[arg(short = 'D', long = "list-interfaces", exclusive = true, help_heading = "Live capture")]
+    interfaces: bool,
     /// Counts at the end, on standard error: frames, connections, FPDUs, CRCs; findings, where the output can show any
     #[arg(long)]
     summary: bool,
@@ -106,6 +113,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list.is_some() {
         return list(&mut out);
     }
+    if arguments.interfaces {
+        return list_interfaces(&mut out);
+    }
     arguments.agree()?;
     let mut wanted = Wanted::default();
     let filter = match &arguments.filter {
@@ -113,8 +123,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => None,
     };
     let columns = columns(arguments, &mut wanted)?;
-    let input = arguments.file.open()?;
-    if arguments.format.is_some() || arguments.write.is_some() {
+    let ring = Ring::read(&arguments.ring)?;
+    if !arguments.ring.is_empty() && !arguments.is_live() {
+        return Err(
+            BadInput("-b goes with -i IF and -w: a capture that is read is filtered into one file".to_owned()).into()
+        );
+    }
+    let input = arguments.file.open_and_write(arguments.write.as_deref().map(|path| (path, ring)))?;
+    if arguments.format.is_some() || (arguments.write.is_some() && !arguments.is_live()) {
         frames::run(arguments, input, wanted, filter.as_ref(), columns, &mut out)?;
     } else {
         units::run(arguments, input, &wanted, filter.as_ref(), &mut out)?;
@@ -123,9 +139,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
+    /// Is it about an interface?
+    fn is_live(&self) -> bool {
+        self.file.live.interface().is_some()
+    }
+
     /// Refuses options that say two different things, and says what to use instead.
     fn agree(&self) -> Result<(), BadInput> {
-        let (json, format, write) = (self.json, self.format.is_some(), self.write.is_some());
+        let (json, format) = (self.json, self.format.is_some());
+        let write = self.write.is_some() && !self.is_live();
+        if self.is_live() && self.write.as_deref() == Some(Path::new("-")) {
+            return Err(BadInput("-w - is for captures that are read; with -i name a file".to_owned()));
+        }
         let message = match () {
             () if json && format => "--json has an object a unit, -T json one a frame; use one of them",
             () if json && self.verbose => "--json has every field already; leave -V out, or --json for text",
@@ -189,6 +214,19 @@ fn columns(arguments: &Arguments, wanted: &mut Wanted) -> Result<Chosen, BadInpu
         Ok((wanted.add(known), known))
     });
     Ok(Chosen { fields: fields.collect::<Result<_, BadInput>>()?, columns })
+}
+
+fn list_interfaces(out: &mut Out) -> anyhow::Result<ExitCode> {
+    for (index, interface) in weft_capture::interfaces().map_err(|error| refused(&error))?.iter().enumerate() {
+        write!(out, "{}. {}", index + 1, interface.name)?;
+        if let Some(description) = &interface.description {
+            write!(out, " ({description})")?;
+        }
+        let addresses: Vec<_> = interface.addresses.iter().map(ToString::to_string).collect();
+        writeln!(out, "{}{}", if interface.up { "  " } else { "  down  " }, addresses.join(" "))?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(out: &mut Out) -> anyhow::Result<ExitCode> {

@@ -11,7 +11,7 @@ use weft_dissector::{Dissector, Finding, Located, Packet, Sink, TransportKind};
 
 use crate::colour::{Colour, When};
 use crate::exit::BadInput;
-use crate::input::Input;
+use crate::input::{Input, Next};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut explain = Explain { number: arguments.frame, ..Explain::default() };
     let mut dissector = Dissector::default();
     let mut origin = None;
-    while let Some(frame) = input.next_frame() {
+    while let Next::Frame(frame) = input.next() {
         let origin = *origin.get_or_insert(frame.time);
         if frame.number == arguments.frame {
             explain.octets = frame.octets.to_vec();

@@ -8,7 +8,7 @@ use weft_dissector::Dissector;
 use weft_dissector::output::story::{Story, Subject};
 
 use crate::exit::{BadInput, unwritable};
-use crate::input::CaptureFile;
+use crate::input::{CaptureFile, Next};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -40,9 +40,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let subject = arguments.exchange.map_or(Subject::Stream(arguments.stream), Subject::Exchange);
     let mut story = Story::new(subject, arguments.rows);
     let mut dissector = Dissector::default();
-    while let Some(frame) = input.next_frame() {
-        story.at(frame.time);
-        dissector.frame(&frame, &mut story);
+    loop {
+        match input.next() {
+            Next::Frame(frame) => {
+                story.at(frame.time);
+                dissector.frame(&frame, &mut story);
+            }
+            Next::Idle => {}
+            Next::End => break,
+        }
     }
     dissector.finish(&mut story);
     input.close()?;

@@ -14,7 +14,7 @@ use weft_dissector::{Dissector, Finding, Sink};
 
 use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, note};
-use crate::input::Input;
+use crate::input::{Input, LiveArguments, Next};
 
 /// Findings of a requirement that are shown one by one, unless all are asked for.
 const SHOWN: usize = 5;
@@ -23,14 +23,16 @@ const SHOWN: usize = 5;
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes: 0 no findings at or above the level; 1 some; 2 a capture cannot be read.\n\
     Of several captures the worst counts.\n\
-    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint *.pcap")]
+    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint *.pcap\n  weft lint -i eth0 -a duration:60")]
 pub(crate) struct Arguments {
     /// The captures: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "read")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
     files: Vec<PathBuf>,
     /// One capture, as tshark spells it
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
+    #[command(flatten)]
+    live: LiveArguments,
     /// The least severity that is shown and that makes the exit code 1
     #[arg(long, value_enum, default_value_t = Level::Warning)]
     level: Level,
@@ -68,6 +70,12 @@ impl Level {
 /// Reads the captures and prints their findings.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
+    if let Some(interface) = arguments.live.interface() {
+        let code = one(arguments, Input::live(&arguments.live, interface, None)?, false, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::from(code));
+    }
+    arguments.live.none()?;
     let files: Vec<&PathBuf> = arguments.files.iter().chain(&arguments.read).collect();
     let mut worst = 0;
     for (index, file) in files.iter().enumerate() {
@@ -109,11 +117,17 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
         judged: false,
     };
     let mut dissector = Dissector::default();
-    while let Some(frame) = input.next_frame() {
-        if let Some(writer) = &mut lint.json {
-            writer.frame(frame.number, frame.time);
+    loop {
+        match input.next() {
+            Next::Frame(frame) => {
+                if let Some(writer) = &mut lint.json {
+                    writer.frame(frame.number, frame.time);
+                }
+                dissector.frame(&frame, &mut lint);
+            }
+            Next::Idle => lint.out.flush()?,
+            Next::End => break,
         }
-        dissector.frame(&frame, &mut lint);
     }
     dissector.finish(&mut lint);
     let frames = input.frames();

@@ -127,6 +127,17 @@ impl<W: Write> Writer<W> {
         self.block(ENHANCED_PACKET)
     }
 
+    /// Where it writes.
+    #[must_use]
+    pub fn get_ref(&self) -> &W {
+        &self.out
+    }
+
+    /// The same, to be flushed: between packets everything is there.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Flushes; gives the output back.
     ///
     /// # Errors

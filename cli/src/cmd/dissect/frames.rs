@@ -17,7 +17,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::Colour;
 use crate::exit::{BadInput, note, unwritable};
-use crate::input::Input;
+use crate::input::{Input, Next};
 
 use super::count::{Counted, Counts};
 use super::{Arguments, Chosen, Format, Out};
@@ -31,7 +31,9 @@ pub(crate) fn run(
     out: &mut Out,
 ) -> anyhow::Result<()> {
     let only_fields = !chosen.fields.is_empty();
-    let (mut printer, keep) = match (arguments.format, &arguments.write) {
+    // What comes from an interface is written before it is looked at.
+    let filtered = arguments.write.as_ref().filter(|_| !arguments.is_live());
+    let (mut printer, keep) = match (arguments.format, filtered) {
         (_, Some(path)) if input.is_at(path) => {
             return Err(BadInput(format!("{}: is the capture that is being read", path.display())).into());
         }
@@ -66,7 +68,14 @@ pub(crate) fn run(
     let mut gather = Gather { frames: Frames::new(wanted, keep), tally };
     let limit = arguments.count.unwrap_or(u64::MAX);
     while input.frames() < limit {
-        let Some(frame) = input.next_frame() else { break };
+        let frame = match input.next() {
+            Next::Frame(frame) => frame,
+            Next::Idle => {
+                printer.flush(out)?;
+                continue;
+            }
+            Next::End => break,
+        };
         gather.frames.begin(&frame);
         dissector.frame(&frame, &mut gather);
         gather.frames.end(!dissector.holds_back());
@@ -244,6 +253,14 @@ impl Printer {
                     comments: &comments,
                 })
             }
+        }
+    }
+
+    /// Nothing may come for long.
+    fn flush(&mut self, out: &mut Out) -> io::Result<()> {
+        match self {
+            Printer::Capture { writer, .. } => writer.get_mut().flush(),
+            _ => out.flush(),
         }
     }
 

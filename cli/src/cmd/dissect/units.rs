@@ -13,7 +13,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::Colour;
 use crate::exit::note;
-use crate::input::Input;
+use crate::input::{Input, Next};
 
 use super::count::{Counts, Nothing};
 use super::events::Events;
@@ -56,7 +56,14 @@ pub(crate) fn run(
     let mut dissector = Dissector::default();
     let limit = arguments.count.unwrap_or(u64::MAX);
     while input.frames() < limit {
-        let Some(frame) = input.next_frame() else { break };
+        let frame = match input.next() {
+            Next::Frame(frame) => frame,
+            Next::Idle => {
+                output.printer.pause()?;
+                continue;
+            }
+            Next::End => break,
+        };
         let origin = *output.printer.origin.get_or_insert(frame.time);
         if let Some(selection) = &mut output.selection {
             selection.begin(FrameFacts {
@@ -331,6 +338,11 @@ impl Printer<'_> {
 
     fn finish(&mut self) -> io::Result<()> {
         std::mem::replace(&mut self.failed, Ok(()))?;
+        self.pause()
+    }
+
+    /// Nothing may come for long: what is there is shown, although a line for an earlier frame may still follow.
+    fn pause(&mut self) -> io::Result<()> {
         if let Some(order) = &mut self.order {
             order.finish(&mut *self.out)?;
         }

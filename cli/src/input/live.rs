@@ -1,0 +1,310 @@
+//! `-i`: frames of an interface, as they come.
+//!
+//! The interface is opened first, then everything that opening needed is given up ([`weft_capture::privilege`]), and only then are files
+//! made and threads started. Ctrl-C, SIGTERM and `-a` end the capture, not the command: what the kernel had by then is read.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use weft_capture::privilege::{self, Dropped};
+use weft_capture::{Live, OpenError, SNAP_LEN, Settings};
+use weft_dissector::output::text::counted;
+use weft_dissector::source::Frame;
+
+use crate::exit::{BadInput, HARNESS, Unsuccessful, note};
+
+use super::Next;
+use super::save::{Ring, Saver};
+
+/// What comes out is flushed when so much time of the capture has passed, on a busy interface too.
+const BATCH: Duration = Duration::from_millis(100);
+/// So long after the end the kernel holds nothing back any more from before it: twice a batch of [`Settings`].
+const LAST_LOOK: Duration = Duration::from_millis(200);
+
+/// An interface, and what is captured on it. The letters are tshark's.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Live capture")]
+pub(crate) struct LiveArguments {
+    /// Capture on an interface instead of reading a file; Ctrl-C ends it. `weft dissect -D` lists them
+    #[arg(short = 'i', long = "interface", value_name = "IF", id = "interface", conflicts_with = "read")]
+    interface: Option<String>,
+    /// Capture filter, in libpcap's language: 'tcp port 7174'
+    #[arg(short = 'f', value_name = "FILTER")]
+    capture_filter: Option<String>,
+    /// Octets kept of each frame
+    #[arg(short = 's', long = "snapshot-length", value_name = "OCTETS",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(SNAP_LEN)))]
+    snap_len: Option<u32>,
+    /// Do not ask for frames that are for other stations
+    #[arg(short = 'p', long = "no-promiscuous-mode")]
+    not_promiscuous: bool,
+    /// The kernel's buffer (default 32)
+    #[arg(short = 'B', long = "buffer-size", value_name = "MIB",
+        value_parser = clap::value_parser!(u32).range(1..=2047))]
+    buffer: Option<u32>,
+    /// End the capture by itself: duration:SECONDS, packets:N, filesize:KB (of what -w wrote)
+    #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
+    stop: Vec<String>,
+}
+
+/// When a capture ends by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Stop {
+    after: Option<Duration>,
+    packets: Option<u64>,
+    octets: Option<u64>,
+}
+
+impl LiveArguments {
+    /// The interface, where there is one.
+    pub(crate) fn interface(&self) -> Option<&str> {
+        self.interface.as_deref()
+    }
+
+    /// Refuses what is about an interface where there is none. (clap does not: a file and an interface exclude each other, and then it thinks
+    /// that neither has to be there.)
+    pub(crate) fn none(&self) -> Result<(), BadInput> {
+        let letter = match () {
+            () if self.capture_filter.is_some() => "-f",
+            () if self.snap_len.is_some() => "-s",
+            () if self.not_promiscuous => "-p",
+            () if self.buffer.is_some() => "-B",
+            () if !self.stop.is_empty() => "-a",
+            () => return Ok(()),
+        };
+        Err(BadInput(format!("{letter} goes with -i IF: it says how an interface is captured on")))
+    }
+
+    /// Opens the interface, and the file that is written meanwhile.
+    pub(super) fn open(&self, interface: &str, write: Option<(&Path, Ring)>) -> anyhow::Result<LiveInput> {
+        let stop = Stop::read(&self.stop)?;
+        if stop.octets.is_some() && write.is_none() {
+            return Err(BadInput("-a filesize:KB is about the file that -w writes".to_owned()).into());
+        }
+        let mut settings = Settings::new(interface);
+        settings.filter.clone_from(&self.capture_filter);
+        settings.snap_len = self.snap_len.unwrap_or(SNAP_LEN);
+        settings.promiscuous = !self.not_promiscuous;
+        settings.buffer_mib = self.buffer.unwrap_or(settings.buffer_mib);
+        let live = Live::open(&settings).map_err(|error| refused(&error))?;
+        let dropped = privilege::drop_all()
+            .map_err(|error| anyhow::anyhow!("the privileges that capturing needed cannot be given up: {error}"))?;
+        let saver = match write {
+            Some((path, ring)) => Some(Saver::new(path, ring, live.link_type(), &settings)?),
+            None => None,
+        };
+        let end = Arc::new(AtomicU64::new(u64::MAX));
+        if let Some(after) = stop.after {
+            end.store(now().saturating_add(nanoseconds(after)), Relaxed);
+        }
+        let signalled = Arc::clone(&end);
+        crate::runtime::on_interrupt(move || {
+            signalled.fetch_min(now(), Relaxed);
+        })?;
+        let whole = match self.snap_len {
+            Some(octets) => format!(", {} of each frame", counted(octets.into(), "octet")),
+            None => String::new(),
+        };
+        note(&format!("capturing on {interface}{whole}{}", told(dropped)));
+        Ok(LiveInput {
+            link_type: live.link_type(),
+            live,
+            saver,
+            stop,
+            end,
+            frames: 0,
+            due: false,
+            flushed: 0,
+            over: None,
+            failed: None,
+        })
+    }
+}
+
+/// What became of the privileges, for people.
+fn told(dropped: Dropped) -> String {
+    match dropped {
+        Dropped::Nothing => String::new(),
+        Dropped::Root { user } => format!("; no longer root, but user {user}"),
+        Dropped::Capabilities => "; all capabilities given up".to_owned(),
+    }
+}
+
+/// Why it cannot be captured, with the code that fits: a wrong name or filter is the user's.
+pub(crate) fn refused(error: &OpenError) -> anyhow::Error {
+    match error {
+        OpenError::NoSuchInterface { .. } | OpenError::Filter { .. } => BadInput(error.to_string()).into(),
+        OpenError::NotBuilt | OpenError::NotPermitted { .. } | OpenError::Other { .. } => {
+            Unsuccessful { code: HARNESS, text: error.to_string() }.into()
+        }
+    }
+}
+
+impl Stop {
+    fn read(words: &[String]) -> Result<Self, BadInput> {
+        let mut stop = Stop::default();
+        for word in words {
+            let wrong = || BadInput(format!("-a {word}: say duration:SECONDS, packets:N or filesize:KB"));
+            let (what, value) = word.split_once(':').ok_or_else(wrong)?;
+            match what {
+                "duration" => stop.after = Some(seconds(value).ok_or_else(wrong)?),
+                "packets" => stop.packets = Some(count(value).ok_or_else(wrong)?),
+                "filesize" => stop.octets = Some(kilobytes(value).ok_or_else(wrong)?),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(stop)
+    }
+}
+
+/// A positive number of seconds, fractions too.
+pub(super) fn seconds(value: &str) -> Option<Duration> {
+    let seconds = value.parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A positive number.
+pub(super) fn count(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|count| *count > 0)
+}
+
+/// Octets of so many kB; a kB has 1000 octets, as it has for tshark.
+pub(super) fn kilobytes(value: &str) -> Option<u64> {
+    count(value)?.checked_mul(1000)
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds since 1970, the clock by which frames are stamped.
+fn now() -> u64 {
+    nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// An interface that is being read.
+pub(super) struct LiveInput {
+    live: Live,
+    link_type: u16,
+    saver: Option<Saver>,
+    stop: Stop,
+    /// Frames from then on do not count any more: nanoseconds since 1970.
+    end: Arc<AtomicU64>,
+    frames: u64,
+    /// A pause before the next frame.
+    due: bool,
+    /// Time of the frame at the last pause.
+    flushed: u64,
+    /// Why nothing more comes, where nobody asked for the end.
+    over: Option<String>,
+    /// What is written cannot be written.
+    failed: Option<anyhow::Error>,
+}
+
+impl LiveInput {
+    pub(super) fn next(&mut self) -> Next<'_> {
+        if self.over.is_some() || self.failed.is_some() || self.is_full() {
+            return Next::End;
+        }
+        if std::mem::take(&mut self.due) {
+            return pause(&mut self.saver, &mut self.failed);
+        }
+        let end = self.end.load(Relaxed);
+        match self.live.next_frame() {
+            weft_capture::Next::Packet(packet) if packet.time > end => Next::End,
+            weft_capture::Next::Packet(packet) => {
+                self.frames += 1;
+                if packet.time.abs_diff(self.flushed) >= nanoseconds(BATCH) {
+                    self.flushed = packet.time;
+                    self.due = true;
+                }
+                let frame = Frame {
+                    number: self.frames,
+                    time: packet.time,
+                    link_type: self.link_type,
+                    octets: packet.octets,
+                    wire_len: packet.wire_len,
+                };
+                if let Some(saver) = &mut self.saver
+                    && let Err(error) = saver.frame(&frame)
+                {
+                    self.failed = Some(error);
+                }
+                Next::Frame(frame)
+            }
+            weft_capture::Next::Idle => {
+                if now() >= end.saturating_add(nanoseconds(LAST_LOOK)) {
+                    Next::End
+                } else {
+                    pause(&mut self.saver, &mut self.failed)
+                }
+            }
+            weft_capture::Next::Over(why) => {
+                self.over = Some(why);
+                Next::End
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.stop.packets.is_some_and(|packets| self.frames >= packets)
+            || self.stop.octets.zip(self.saver.as_ref()).is_some_and(|(octets, saver)| saver.octets() >= octets)
+    }
+
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Closes what was written; says what was captured and lost.
+    pub(super) fn close(mut self, name: &str) -> anyhow::Result<()> {
+        let drops = self.live.drops();
+        if let Some(why) = &self.over {
+            note(&format!("{name}: the capture ended after frame {}: {why}", self.frames));
+        }
+        let mut text = format!(
+            "{name}: {} captured, {} dropped by the kernel, {} by the interface",
+            counted(self.frames, "frame"),
+            drops.kernel,
+            drops.interface
+        );
+        let closed = match (self.failed.take(), self.saver.take()) {
+            (Some(error), _) => Err(error),
+            (None, None) => Ok(()),
+            (None, Some(saver)) => saver.finish().map(|written| text.push_str(&written)),
+        };
+        note(&text);
+        closed
+    }
+}
+
+/// Nothing is there to be read right now, or enough was: what was written can be looked at.
+fn pause(saver: &mut Option<Saver>, failed: &mut Option<anyhow::Error>) -> Next<'static> {
+    if let Some(Err(error)) = saver.as_mut().map(Saver::flush) {
+        *failed = Some(error);
+    }
+    Next::Idle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(words: &[&str]) -> Result<Stop, BadInput> {
+        Stop::read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn stops_are_read() {
+        let read = stop(&["duration:1.5", "packets:7", "filesize:2"]).unwrap();
+        let wanted = Stop { after: Some(Duration::from_millis(1500)), packets: Some(7), octets: Some(2000) };
+        assert_eq!(read, wanted);
+        for wrong in
+            ["duration", "duration:", "duration:0", "duration:-1", "packets:1.5", "filesize:0", "files:2", "x:1"]
+        {
+            let error = stop(&[wrong]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("-a {wrong}: say duration:SECONDS")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! `-w` beside `-i`: everything that is captured, as pcapng, in one file or in a ring of them.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weft_capture::{SNAP_LEN, Settings};
+use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
+use weft_dissector::source::Frame;
+
+use crate::exit::{BadInput, unwritable};
+
+use super::live::{count, kilobytes, seconds};
+
+/// When a new file begins, and how many are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ring {
+    /// Octets of a file, from which on there is another.
+    octets: Option<u64>,
+    /// Time between its first and its last frame, from which on there is another.
+    duration: Option<Duration>,
+    /// Frames of a file.
+    packets: Option<u64>,
+    /// Files that are kept; the oldest goes.
+    files: Option<u64>,
+}
+
+impl Ring {
+    /// Reads the values of `-b`.
+    pub(crate) fn read(words: &[String]) -> Result<Self, BadInput> {
+        let mut ring = Ring::default();
+        for word in words {
+            let wrong = || {
+                BadInput(format!(
+                    "-b {word}: say filesize:KB, duration:SECONDS or packets:N, and files:N to keep no more"
+                ))
+            };
+            let (what, value) = word.split_once(':').ok_or_else(wrong)?;
+            match what {
+                "filesize" => ring.octets = Some(kilobytes(value).ok_or_else(wrong)?),
+                "duration" => ring.duration = Some(seconds(value).ok_or_else(wrong)?),
+                "packets" => ring.packets = Some(count(value).ok_or_else(wrong)?),
+                "files" => ring.files = Some(count(value).ok_or_else(wrong)?),
+                _ => return Err(wrong()),
+            }
+        }
+        if ring.files.is_some() && !ring.changes() {
+            return Err(BadInput("-b files:N needs one of filesize:KB, duration:SECONDS, packets:N".to_owned()));
+        }
+        Ok(ring)
+    }
+
+    /// Is there ever a second file?
+    fn changes(&self) -> bool {
+        self.octets.is_some() || self.duration.is_some() || self.packets.is_some()
+    }
+}
+
+/// Where captured frames are written.
+pub(super) struct Saver {
+    path: PathBuf,
+    ring: Ring,
+    link_type: u16,
+    snap_len: u32,
+    interface: String,
+    description: Option<String>,
+    file: Open,
+    /// Files of the ring, the oldest first.
+    kept: VecDeque<PathBuf>,
+    /// Files so far.
+    files: u64,
+    frames: u64,
+    /// Octets of the files that are closed.
+    octets: u64,
+}
+
+/// The file that grows.
+struct Open {
+    writer: Writer<BufWriter<Counted>>,
+    number: u32,
+    path: PathBuf,
+    frames: u64,
+    /// Time of its first frame.
+    begun: u64,
+}
+
+impl Saver {
+    pub(super) fn new(path: &Path, ring: Ring, link_type: u16, settings: &Settings) -> anyhow::Result<Self> {
+        let snap_len = if settings.snap_len == SNAP_LEN { 0 } else { settings.snap_len };
+        let description = settings.filter.as_ref().map(|filter| format!("capture filter: {filter}"));
+        let interface = settings.interface.clone();
+        let first = if ring.changes() { numbered(path, 1) } else { path.to_owned() };
+        let file = Open::new(first.clone(), link_type, snap_len, &interface, description.as_deref())?;
+        Ok(Saver {
+            path: path.to_owned(),
+            ring,
+            link_type,
+            snap_len,
+            interface,
+            description,
+            file,
+            kept: VecDeque::from([first]),
+            files: 1,
+            frames: 0,
+            octets: 0,
+        })
+    }
+
+    pub(super) fn frame(&mut self, frame: &Frame<'_>) -> anyhow::Result<()> {
+        if self.is_full(frame.time) {
+            self.change()?;
+        }
+        if self.file.frames == 0 {
+            self.file.begun = frame.time;
+        }
+        self.file.frames += 1;
+        self.frames += 1;
+        let block = PacketBlock {
+            interface: self.file.number,
+            time: frame.time,
+            octets: frame.octets,
+            wire_len: frame.wire_len,
+            way: None,
+            comments: &[],
+        };
+        self.file.writer.packet(&block).map_err(|error| cannot(&self.file.path, &error))
+    }
+
+    pub(super) fn flush(&mut self) -> anyhow::Result<()> {
+        self.file.writer.get_mut().flush().map_err(|error| cannot(&self.file.path, &error))
+    }
+
+    /// Octets so far, of all files.
+    pub(super) fn octets(&self) -> u64 {
+        self.octets + self.file.octets()
+    }
+
+    /// Closes the file; says what was written.
+    pub(super) fn finish(self) -> anyhow::Result<String> {
+        let Saver { file, frames, files, path, kept, .. } = self;
+        let at = file.path.clone();
+        file.writer.finish().map_err(|error| cannot(&at, &error))?;
+        Ok(match files {
+            1 => format!("; {frames} written to {}", at.display()),
+            _ => {
+                format!("; {frames} written to {files} files {}, {} kept", numbered(&path, files).display(), kept.len())
+            }
+        })
+    }
+
+    /// Does a frame of this time begin a new file?
+    fn is_full(&self, time: u64) -> bool {
+        let Ring { octets, duration, packets, .. } = self.ring;
+        self.file.frames > 0
+            && (octets.is_some_and(|octets| self.file.octets() >= octets)
+                || duration
+                    .is_some_and(|duration| u128::from(time.saturating_sub(self.file.begun)) >= duration.as_nanos())
+                || packets.is_some_and(|packets| self.file.frames >= packets))
+    }
+
+    fn change(&mut self) -> anyhow::Result<()> {
+        self.files += 1;
+        let path = numbered(&self.path, self.files);
+        let next =
+            Open::new(path.clone(), self.link_type, self.snap_len, &self.interface, self.description.as_deref())?;
+        let full = std::mem::replace(&mut self.file, next);
+        self.octets += full.octets();
+        full.writer.finish().map_err(|error| cannot(&full.path, &error))?;
+        self.kept.push_back(path);
+        if self.ring.files.is_some_and(|files| self.kept.len() as u64 > files)
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            match fs::remove_file(&oldest) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(BadInput(format!("{}: cannot be removed: {error}", oldest.display())).into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Open {
+    fn new(
+        path: PathBuf,
+        link_type: u16,
+        snap_len: u32,
+        interface: &str,
+        description: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        let failed = |error: io::Error| cannot(&path, &error);
+        let out = BufWriter::new(Counted { file: File::create(&path).map_err(failed)?, octets: 0 });
+        let mut writer = Writer::new(out, None).map_err(failed)?;
+        let interface = Interface { link_type, snap_len, name: Some(interface), description };
+        let number = writer.interface(&interface).map_err(failed)?;
+        Ok(Open { writer, number, path, frames: 0, begun: 0 })
+    }
+
+    /// Octets so far.
+    fn octets(&self) -> u64 {
+        let out = self.writer.get_ref();
+        out.get_ref().octets + out.buffer().len() as u64
+    }
+}
+
+/// A file and how long it is.
+struct Counted {
+    file: File,
+    octets: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(octets)?;
+        self.octets += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> anyhow::Error {
+    BadInput(format!("{}: {}", path.display(), unwritable(error))).into()
+}
+
+/// `x.pcapng` as file `number` of a ring: `x_00001.pcapng`.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match path.extension() {
+        Some(extension) => format!("{stem}_{number:05}.{}", extension.to_string_lossy()),
+        None => format!("{stem}_{number:05}"),
+    };
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_dissector::source::Capture;
+
+    fn ring(words: &[&str]) -> Result<Ring, BadInput> {
+        Ring::read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    /// Frames `1..=count` of 1000 octets each, a second apart, into a ring.
+    fn saved(folder: &Path, words: &[&str], count: u64) -> String {
+        let mut saver = Saver::new(&folder.join("x.pcapng"), ring(words).unwrap(), 1, &Settings::new("lo")).unwrap();
+        for number in 1..=count {
+            let (time, octets) = (number * 1_000_000_000, &[7; 1000][..]);
+            saver.frame(&Frame { number, time, link_type: 1, octets, wire_len: 1000 }).unwrap();
+        }
+        saver.finish().unwrap()
+    }
+
+    /// The files of a folder, and the times in seconds of the frames in each.
+    fn files(folder: &Path) -> Vec<(String, Vec<u64>)> {
+        let mut all: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let mut capture = Capture::open(&path).unwrap();
+                let mut times = Vec::new();
+                while let Some(frame) = capture.next_frame() {
+                    times.push(frame.time / 1_000_000_000);
+                }
+                assert_eq!(capture.note(), None);
+                (path.file_name().unwrap().to_string_lossy().into_owned(), times)
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    fn named(expected: &[(&str, &[u64])]) -> Vec<(String, Vec<u64>)> {
+        expected.iter().map(|(name, times)| ((*name).to_owned(), times.to_vec())).collect()
+    }
+
+    #[test]
+    fn without_a_ring_there_is_one_file_of_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = saved(folder.path(), &[], 3);
+        assert_eq!(files(folder.path()), named(&[("x.pcapng", &[1, 2, 3])]));
+        assert_eq!(told, format!("; 3 written to {}", folder.path().join("x.pcapng").display()));
+    }
+
+    #[test]
+    fn a_ring_keeps_the_newest_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = saved(folder.path(), &["packets:2", "files:2"], 5);
+        assert_eq!(files(folder.path()), named(&[("x_00002.pcapng", &[3, 4]), ("x_00003.pcapng", &[5])]));
+        assert!(told.starts_with("; 5 written to 3 files ") && told.ends_with("x_00003.pcapng, 2 kept"), "{told}");
+    }
+
+    #[test]
+    fn files_end_by_their_length_and_by_time() {
+        let folder = tempfile::tempdir().unwrap();
+        // The file's head and the first frame are longer than 1000 octets.
+        saved(folder.path(), &["filesize:1"], 2);
+        assert_eq!(files(folder.path()), named(&[("x_00001.pcapng", &[1]), ("x_00002.pcapng", &[2])]));
+        let folder = tempfile::tempdir().unwrap();
+        saved(folder.path(), &["duration:2"], 4);
+        assert_eq!(files(folder.path()), named(&[("x_00001.pcapng", &[1, 2]), ("x_00002.pcapng", &[3, 4])]));
+    }
+
+    #[test]
+    fn rings_that_make_no_sense_are_refused() {
+        for words in [&["files:2"][..], &["files:0", "filesize:1"], &["filesize"], &["packets:-1"], &["size:1"]] {
+            assert!(ring(words).is_err(), "{words:?}");
+        }
+        assert_eq!(
+            ring(&["files:2"]).unwrap_err().to_string(),
+            "-b files:N needs one of filesize:KB, duration:SECONDS, packets:N"
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_made_is_named() {
+        let path = Path::new("/weft-no-such-folder/x.pcapng");
+        let error = Saver::new(path, Ring::default(), 1, &Settings::new("lo")).err().unwrap();
+        assert_eq!(error.to_string(), "/weft-no-such-folder/x.pcapng: cannot be written: its folder does not exist");
+    }
+}

@@ -1,0 +1,134 @@
+//! `-i`: what a slip comes to, and a capture in a network namespace of its own. What needs libpcap or rights that a machine does not give says so
+//! and is not tried there; `.ci/checks/live` has it all, with tshark beside it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+fn weft(arguments: &[&str]) -> (i32, String) {
+    let Output { status, stdout, stderr } = Command::new(WEFT).args(arguments).stdin(Stdio::null()).output().unwrap();
+    (status.code().unwrap(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+/// Was weft built with libpcap? Without it, everything about interfaces says what to install.
+fn built_with_libpcap() -> bool {
+    let (code, text) = weft(&["dissect", "-D"]);
+    if text.contains("built without libpcap") {
+        assert!(code == 4 && text.contains("apt-get install libpcap-dev"), "{text}");
+        let (code, text) = weft(&["dissect", "-i", "lo"]);
+        assert!(code == 4 && text.contains("apt-get install libpcap-dev"), "{text}");
+        println!("built without libpcap: not tried");
+        return false;
+    }
+    assert!(code == 0 && text.contains(". lo"), "{text}");
+    true
+}
+
+#[test]
+fn slips_are_told() {
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap").display().to_string();
+    for (arguments, wanted) in [
+        (&["dissect", &capture, "-f", "tcp"][..], "-f goes with -i IF"),
+        (&["lint", &capture, "-a", "packets:1"], "-a goes with -i IF"),
+        (&["stats", &capture, "-s", "96"], "-s goes with -i IF"),
+        (&["dissect", &capture, "-w", "x", "-b", "packets:1"], "-b goes with -i IF and -w"),
+        (&["dissect", "-i", "lo", &capture], "cannot be used with"),
+        (&["dissect", "-i", "lo", "-w", "-"], "with -i name a file"),
+        (&["dissect", "-i", "lo", "-a", "packets:x"], "-a packets:x: say duration:SECONDS"),
+        (&["dissect", "-i", "lo", "-a", "filesize:1"], "about the file that -w writes"),
+        (&["dissect", "-i", "lo", "-s", "0"], "1..=262144"),
+    ] {
+        let (code, text) = weft(arguments);
+        assert!(code == 2 && text.contains(wanted), "{arguments:?}: {code} {text}");
+    }
+    if built_with_libpcap() {
+        let (code, text) = weft(&["dissect", "-i", "weft-none0"]);
+        // Without the right to capture, libpcap may say that first.
+        assert!(
+            code == 2 && text.contains("there is no such interface") || code == 4 && text.contains("setcap"),
+            "{text}"
+        );
+    }
+}
+
+/// A child that is killed when the test ends before it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A weft in a network namespace (that of `beside`, or a new one), and its standard error up to the first line that has `word`.
+fn running(
+    beside: Option<u32>,
+    arguments: &[&str],
+    word: &str,
+) -> Option<(Running, BufReader<std::process::ChildStderr>)> {
+    let mut command = match beside {
+        None => {
+            let mut command = Command::new("unshare");
+            command.args(["--user", "--map-root-user", "--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
+            command
+        }
+        Some(pid) => {
+            let mut command = Command::new("nsenter");
+            command.args(["--preserve-credentials", "--user", "--net", "--target", &pid.to_string()]);
+            command
+        }
+    };
+    command.arg(WEFT).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = Running(command.spawn().ok()?);
+    let mut said = BufReader::new(child.0.stderr.take()?);
+    let mut line = String::new();
+    while !line.contains(word) {
+        line.clear();
+        if said.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+    }
+    Some((child, said))
+}
+
+#[test]
+fn what_is_seen_live_is_what_the_file_has() {
+    if !built_with_libpcap() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lo.pcapng").display().to_string();
+    let capture = ["dissect", "-i", "lo", "-f", "tcp port 7174", "-w", &file];
+    let Some((mut capture, mut said)) = running(None, &capture, "capturing on lo") else {
+        println!("no network namespace here (unshare, ip): not tried");
+        return;
+    };
+    let beside = Some(capture.0.id());
+    let server = running(beside, &["ping", "-s", "-d", "-a", "127.0.0.1"], "listening on");
+    let Some((mut server, _said)) = server else {
+        println!("no way into the namespace (nsenter): not tried");
+        return;
+    };
+    let (mut client, _said) =
+        running(beside, &["ping", "-c", "-d", "-a", "127.0.0.1", "-C", "10"], "connected").unwrap();
+    assert!(client.0.wait().unwrap().success());
+    assert!(server.0.wait().unwrap().success());
+    let interrupted = Command::new("kill").args(["-INT", &capture.0.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let mut shown = String::new();
+    capture.0.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert!(capture.0.wait().unwrap().success());
+    assert!(rest.contains(" captured, 0 dropped by the kernel, 0 by the interface; "), "{rest}");
+    // rping's round is seven FPDUs: two Sends each way, a Read Request with its Response, and a Write.
+    let (code, counts) = weft(&["dissect", "-q", &file]);
+    assert!(code == 0 && counts.contains("2 start-up frames, 70 FPDUs: CRC 70 good, 0 bad"), "{counts}");
+    let (code, read) = weft(&["dissect", &file]);
+    assert_eq!((code, read), (0, shown));
+}
