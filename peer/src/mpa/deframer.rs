@@ -12,6 +12,9 @@ use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
 use super::FpduError;
 use crate::hostile::{self, Deviations};
 
+/// Octets that a buffer keeps while nothing of an FPDU is here: one of an Ethernet frame.
+const KEPT: usize = 2048;
+
 /// Deframer of one direction.
 #[derive(Debug)]
 pub struct Deframer {
@@ -58,6 +61,10 @@ impl Deframer {
             self.position = layout.end;
             return Some(open(fpdu, layout, self.framing, &self.deviations, &mut self.ulpdu));
         }
+        if input.is_empty() && self.partial.is_empty() {
+            self.rest();
+            return None;
+        }
         self.take(input, head_len);
         let layout = self.layout(&self.partial, head_len)?;
         self.take(input, len(&layout));
@@ -79,6 +86,15 @@ impl Deframer {
     fn layout(&self, octets: &[u8], head_len: usize) -> Option<Layout> {
         let length = octets.get(..head_len)?.last_chunk()?;
         Some(Layout::new(self.position, u16::from_be_bytes(*length), self.framing.phase()))
+    }
+
+    /// Between FPDUs nothing is kept but room for short ones: a connection may stay so for days.
+    fn rest(&mut self) {
+        for buffer in [&mut self.partial, &mut self.ulpdu] {
+            if buffer.capacity() > KEPT {
+                *buffer = Vec::new();
+            }
+        }
     }
 
     fn take(&mut self, input: &mut &[u8], wanted: usize) {
@@ -244,6 +260,23 @@ mod tests {
         assert_eq!(deframer.partial.len(), 66_063);
         // Octets 0xff are no marker that points back 508.
         assert!(matches!(deframer.next(&mut &octets[66_063..]), Some(Err(FpduError::Marker { position: 512, .. }))));
+    }
+
+    /// A connection that has carried long FPDUs in pieces keeps no more while it is idle than one that has not.
+    #[test]
+    fn between_fpdus_no_room_for_a_long_one_is_kept() {
+        for markers in [false, true] {
+            let framing = Framing { markers, crc: true };
+            let fpdu = super::super::FpduSender::new(framing).fpdu(&[&[7; 60_000]]).unwrap();
+            let mut deframer = Deframer::new(framing);
+            let (mut first, mut rest) = fpdu.split_at(1000);
+            assert!(deframer.next(&mut first).is_none());
+            assert_eq!(deframer.next(&mut rest).unwrap().unwrap(), [7; 60_000]);
+            let kept = |deframer: &Deframer| deframer.partial.capacity() + deframer.ulpdu.capacity();
+            assert!(kept(&deframer) >= 60_000, "it is still the reader's");
+            assert!(deframer.next(&mut rest).is_none());
+            assert_eq!((kept(&deframer), deframer.is_at_boundary()), (0, true), "markers: {markers}");
+        }
     }
 
     proptest! {
