@@ -11,7 +11,7 @@
 //! beginning was not captured.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::dissector::{Sink, Watch, of_segment};
 use crate::framing::{PeerView, Reader, Target};
@@ -25,6 +25,15 @@ const LINGERING: usize = 1024;
 const MOST_OPEN: usize = 8_192;
 /// Octets that they may keep together.
 const MOST_OCTETS: usize = 64 << 20;
+/// Suspended SDP connections that another one may come for.
+const MOST_SUSPENDED: usize = 64;
+
+/// An SDP connection was suspended: who connects again, and to where (section 13.1.1 of the draft).
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Suspended {
+    peer: IpAddr,
+    at: SocketAddr,
+}
 
 /// One direction of a connection.
 struct Direction {
@@ -180,6 +189,13 @@ impl Connection {
         }
     }
 
+    /// Where it goes on, if both ends have agreed to suspend it.
+    fn suspended(&self) -> Option<Suspended> {
+        let (local, port) = self.watch.as_ref()?.suspended()?;
+        let address = |direction: usize| self.directions[direction].ends.src.ip();
+        Some(Suspended { peer: address(1 - local), at: SocketAddr::new(address(local), port) })
+    }
+
     fn has_unread(&self) -> bool {
         self.directions.iter().any(|direction| direction.half.has_unread() || direction.reader.has_passed())
     }
@@ -222,6 +238,8 @@ pub(crate) struct Connections {
     holding: usize,
     /// Closed ones, oldest first: slot and number.
     closed: VecDeque<(usize, u32)>,
+    /// Those that were suspended and did not go on, oldest first.
+    suspended: VecDeque<Suspended>,
 }
 
 impl Connections {
@@ -259,9 +277,20 @@ impl Connections {
             },
             None => self.open_new(*src, *dst, sink),
         };
+        let resumes = segment.syn && !segment.ack_flag && self.take_suspended(Suspended { peer: src.ip(), at: *dst });
         let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
         sink.packet(&of_segment(segment, connection.number));
+        if let Some(watch) = connection.watch.as_mut().filter(|_| resumes) {
+            watch.resume();
+        }
         let closes = connection.segment(segment, sink);
+        // TCP ends behind the SuspCommAck.
+        if (segment.fin || segment.rst)
+            && let Some(suspended) = connection.suspended().filter(|suspended| !self.suspended.contains(suspended))
+        {
+            self.suspended.push_back(suspended);
+            self.suspended.drain(..self.suspended.len().saturating_sub(MOST_SUSPENDED));
+        }
         let memory = connection.count_memory();
         let before = std::mem::replace(&mut connection.memory, memory);
         self.memory = self.memory - before + memory;
@@ -282,6 +311,12 @@ impl Connections {
         let Some(Place::Open(slot)) = self.table.find(segment) else { return None };
         let connection = self.slots.get_mut(slot)?.as_mut()?;
         Some((connection.number, connection.watch.as_mut()?))
+    }
+
+    /// Does a connection go on by this one? It does once.
+    fn take_suspended(&mut self, by: Suspended) -> bool {
+        let at = self.suspended.iter().position(|suspended| *suspended == by);
+        at.is_some_and(|at| self.suspended.remove(at).is_some())
     }
 
     fn is_replaced(&self, slot: usize, segment: &Segment<'_>) -> bool {

@@ -99,6 +99,18 @@ impl Watch {
         self.books.join(exchange);
     }
 
+    /// The connection takes the place of one of SDP that was suspended.
+    pub(crate) fn resume(&mut self) {
+        self.books.resume();
+    }
+
+    /// The direction of the SuspComm that was acknowledged, and its port.
+    pub(crate) fn suspended(&self) -> Option<(usize, u16)> {
+        let closing = &self.books.context().sdp.as_deref()?.closing;
+        let of = |local: usize| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[1 - local].is_some());
+        (0..2).find_map(|local| of(local).map(|suspension| (local, suspension.port)))
+    }
+
     /// Octets of memory that grow with what the connection does.
     pub(crate) fn memory(&self) -> usize {
         self.books.memory()

@@ -221,6 +221,14 @@ impl Wire {
         wire
     }
 
+    /// The one who opened it opens another connection, to this port.
+    pub(crate) fn connect_to(&mut self, port: u16) {
+        (self.port, self.next) = (port, [1000, 5000]);
+        self.segment(0, etherparse::PacketBuilderStep::syn, &[], true);
+        self.segment(1, |tcp| tcp.syn().ack(1001), &[], true);
+        self.next = [1001, 5001];
+    }
+
     fn segment(
         &mut self,
         direction: usize,

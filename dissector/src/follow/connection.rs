@@ -30,6 +30,8 @@ pub(crate) struct Connection {
     pub beginning: [Option<Beginning>; 2],
     /// Was an SDP Hello seen in streaming mode? Then start-up frames may be left out.
     pub bare_sdp: bool,
+    /// Does it take the place of an SDP connection that was suspended?
+    pub resumes: bool,
     /// When its last segment was captured, in nanoseconds since 1970.
     pub last_time: u64,
     units: [u64; 2],

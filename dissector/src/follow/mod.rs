@@ -141,6 +141,11 @@ impl Books {
         self.context.exchange.get_or_insert_with(|| exchange.clone());
     }
 
+    /// The connection takes the place of one of SDP that was suspended.
+    pub(crate) fn resume(&mut self) {
+        self.connection.resumes = true;
+    }
+
     /// No unit follows.
     pub(crate) fn finish(&mut self) {
         for direction in 0..2 {

@@ -35,6 +35,7 @@ pub(super) static HELLO: Rule = Rule {
         requirement!("SDP-8.1.1-5"),
         requirement!("SDP-8.1.1-8"),
         requirement!("SDP-8.1.1-9"),
+        requirement!("SDP-13.1.1-19"),
     ],
     judge: Judge::Sdp(hello),
 };
@@ -83,6 +84,8 @@ struct Check<'a, 'f, 'u> {
     unit: &'a Unit<'u>,
     view: &'a SdpView<'u>,
     findings: &'a mut Findings<'f>,
+    /// What is broken as well by whatever is wrong.
+    also: &'static [RequirementId],
 }
 
 impl Check<'_, '_, '_> {
@@ -90,7 +93,9 @@ impl Check<'_, '_, '_> {
     fn that(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
         if !right {
             let range = self.view.place(figure);
-            self.findings.each(ids, self.unit, range, expected, &found.to_string());
+            for ids in [ids, self.also] {
+                self.findings.each(ids, self.unit, range.clone(), expected, &found.to_string());
+            }
         }
     }
 
@@ -119,11 +124,14 @@ impl Check<'_, '_, '_> {
     }
 }
 
-fn hello(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn hello(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     if view.carrier == Carrier::Send || view.direction != view.books.connecting {
         return;
     }
-    let mut check = Check { unit, view, findings };
+    // The Hello of a connection that takes the place of another follows the same rules.
+    let also: &[RequirementId] =
+        if books.connection.resumes { const { &[requirement!("SDP-13.1.1-19")] } } else { &[] };
+    let mut check = Check { unit, view, findings, also };
     let mid = view.mid();
     let ids = [requirement!("SDP-6.2.1-3"), requirement!("SDP-6.1.1-2")];
     check.that(mid == Mid::HELLO, &ids, 3..4, "MID 0: a Hello comes first", mid.0.into());
@@ -159,7 +167,7 @@ fn hello_ack(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     if !is_first && view.mid() != Mid::HELLO_ACK {
         return;
     }
-    let mut check = Check { unit, view, findings };
+    let mut check = Check { unit, view, findings, also: &[] };
     let mid = view.mid();
     check.that(mid == Mid::HELLO_ACK, &[requirement!("SDP-6.2.2-3")], 3..4, "MID 1", mid.0.into());
     check.bsdh([
@@ -229,6 +237,7 @@ mod tests {
     use weft_core::{RequirementId, requirement};
 
     use crate::rules::sdp::testing::proves_of;
+    use crate::testing::proves;
     use crate::testing::sdp::{Talk, hello_ack};
 
     type Octets = (usize, &'static [u8]);
@@ -254,6 +263,29 @@ mod tests {
     /// The same of a HelloAck.
     fn answer(ids: &[RequirementId], bad: Octets, good: Octets) {
         ids.iter().for_each(|id| proves_of(*id, |order| answered(order, bad), |order| answered(order, good)));
+    }
+
+    /// A connection that is suspended to port 5000, and the Hello of the next one, to this port and with this MSeq.
+    fn resumed(port: u16, mseq: u8) -> Talk {
+        let mut talk = Talk::bare();
+        talk.say(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
+        talk.hears(0);
+        talk.say(0, Mid::SUSP_COMM_ACK, "", 0);
+        talk.wire.fin(0);
+        talk.wire.fin(1);
+        talk.wire.connect_to(port);
+        let mut message = crate::testing::hello();
+        message[11] = mseq;
+        talk.wire.send(0, &message);
+        talk
+    }
+
+    #[test]
+    fn the_hello_of_a_connection_that_takes_the_place_of_another() {
+        proves(requirement!("SDP-13.1.1-19"), &resumed(5000, 7).wire, &resumed(5000, 0).wire);
+        let elsewhere = resumed(5001, 7).wire.findings();
+        assert!(elsewhere.iter().any(|finding| finding.requirement == requirement!("SDP-6.2.1-7")));
+        assert!(elsewhere.iter().all(|finding| finding.requirement != requirement!("SDP-13.1.1-19")));
     }
 
     #[test]
