@@ -7,10 +7,13 @@ use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weft_core::coverage::{By, Proof};
 use weft_core::requirement;
 use weft_core::wire::sdp::{FieldOrder, Mode};
+use weft_peer::driver::Device;
+use weft_peer::driver::device::{BusyPoll, DeviceSettings};
 use weft_peer::driver::sdp::SdpSettings;
 use weft_peer::sdp::{Half, Policy, Profile};
+use weft_peer::verbs::{Node, RnicSettings};
 
-use crate::{pair, settings};
+use crate::{pair, pair_of, settings};
 
 fn plain() -> SdpSettings {
     settings(Profile::Swapped, FieldOrder::Figure)
@@ -162,6 +165,32 @@ async fn each_half_ends_by_itself() {
     there.shut_down(Half::Out);
     here.closed().await;
     there.closed().await;
+}
+
+/// What arrives for nobody makes room for the next at once: no timer has to come for it.
+#[tokio::test(start_paused = true)]
+async fn octets_that_nobody_reads_hold_nobody_up() {
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let begin = tokio::time::Instant::now();
+        // Who looks again until some time has passed would do so for ever.
+        let settings = DeviceSettings { busy_poll: BusyPoll::For(Duration::ZERO), ..DeviceSettings::default() };
+        let rnic = || Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0;
+        let (mut here, there) = pair_of([(); 2].map(|()| Device::with(rnic(), settings.clone())), plain()).await;
+        if mode != Mode::Combined {
+            here.set_mode(Half::Out, mode).unwrap();
+        }
+        there.set_receive_buffer(1);
+        there.shut_down(Half::In);
+        for len in [1, 300_000, 4_000_000] {
+            here.write_all(&vec![5; len]).await.unwrap();
+            here.flush().await.unwrap();
+        }
+        here.shutdown().await.unwrap();
+        there.shut_down(Half::Out);
+        there.closed().await;
+        // Timers of the protocol are of some 10 ms; that of a connection at rest is of a second.
+        assert!(begin.elapsed() < Duration::from_millis(200), "{mode}: {:?}", begin.elapsed());
+    }
 }
 
 /// What one side sent by a mechanism, the other received by it.

@@ -26,7 +26,10 @@ fn settings(profile: Profile, order: FieldOrder) -> SdpSettings {
 }
 
 async fn pair(settings: SdpSettings) -> (SdpStream, SdpStream) {
-    let (here, there) = (device(), device());
+    pair_of([device(), device()], settings).await
+}
+
+async fn pair_of([here, there]: [Device; 2], settings: SdpSettings) -> (SdpStream, SdpStream) {
     let listener = SdpListener::bind(&there, SocketAddr::from(([127, 0, 0, 1], 0)), settings).unwrap();
     let address = listener.local_addr().unwrap();
     let (connected, accepted) = tokio::join!(SdpStream::connect(&here, address, settings), listener.accept());

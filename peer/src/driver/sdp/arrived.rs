@@ -117,12 +117,14 @@ impl Arrived {
         read
     }
 
-    /// Drops all.
-    pub(super) fn clear(&mut self, device: &Device, spare: &mut Spare) {
+    /// Drops all; gives whether there was any that a receive waits for.
+    pub(super) fn clear(&mut self, device: &Device, spare: &mut Spare) -> bool {
+        let any = self.read < self.end || !self.marks.is_empty();
         self.read = self.end;
         self.marks.clear();
         self.urgent = None;
         self.ready.drain(..).for_each(|ready| spare.give(device, ready.area));
+        any
     }
 
     fn pass(&mut self, device: &Device, octets: usize, spare: &mut Spare) {

@@ -21,8 +21,8 @@ use super::{SdpError, SdpSettings, queue};
 use crate::driver::Device;
 use crate::memory::{PdId, Stag};
 use crate::sdp::{
-    Arrival, Connection, Event, Exposed, OpId, Output, PrivateBuffer, ReceiveEnd, ReceiveId, Region, Role, Settings,
-    Start,
+    Arrival, Connection, Event, Exposed, OpId, Output, PrivateBuffer, ReceiveEnd, ReceiveId, Region, Role, SendEnd,
+    Settings, Start,
 };
 use crate::time::Instant;
 use crate::verbs::{
@@ -106,6 +106,8 @@ pub(super) struct Engine {
     pub(super) watchers: Vec<Waker>,
     /// Nobody reads any more.
     pub(super) discards: bool,
+    /// Octets that were written never got out.
+    pub(super) lost: bool,
 }
 
 impl Engine {
@@ -158,6 +160,7 @@ impl Engine {
             writer: None,
             watchers: Vec::new(),
             discards: false,
+            lost: false,
         })
     }
 
@@ -185,7 +188,7 @@ impl Engine {
             (deadline, _) => deadline.is_some(),
         };
         let unwatched = !self.is_idle() && !self.watches_sends;
-        sooner || unwatched || self.discards || self.machine.is_over() || self.machine.is_suspended()
+        sooner || unwatched || self.machine.is_over() || self.machine.is_suspended()
     }
 
     /// Takes what has completed; `false` when nothing has. What it leads to is not posted yet.
@@ -215,11 +218,14 @@ impl Engine {
 
     /// Does all that the machine wants done, but for posting to the Send Queue.
     fn settle(&mut self, now: Instant) {
-        // A receive that is posted may take what waits in Private Buffers, and leave room for the next.
-        while self.post_receives() {
+        // A receive that is posted may take what waits in Private Buffers, and leave room for the next; what nobody reads leaves it, too.
+        loop {
+            let posted = self.post_receives();
             self.drain(now);
+            if !self.discard() && !posted {
+                return;
+            }
         }
-        self.drain(now);
     }
 
     /// Does all that the machine wants done as things stand.
@@ -318,7 +324,8 @@ impl Engine {
                 self.wake();
             }
             Event::Refused(refusal) => _ = self.error.get_or_insert(refusal.into()),
-            Event::Sent { send, .. } => {
+            Event::Sent { send, end, .. } => {
+                self.lost |= end == SendEnd::Aborted;
                 self.outgoing.over(&self.device, send, &mut self.spare);
                 self.writer.take().into_iter().for_each(Waker::wake);
             }

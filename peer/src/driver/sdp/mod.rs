@@ -6,7 +6,10 @@
 //! that they took over (`arrived`). Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
 //! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection.
 //!
-//! What is not there yet: receives in the user's own memory.
+//! What is not there: receives in the user's own memory, and so MSG_WAITALL as the machine has it (`whole` of
+//! [`Connection::receive`](crate::sdp::Connection::receive)). Receives are posted ahead of reads, and none is a user's: who wants all of some
+//! octets reads until they are there. The peer sees no difference, since no buffer that has to be filled completely is ever advertised (section
+//! 9.3).
 
 mod ahead;
 mod api;

@@ -174,7 +174,10 @@ impl Drop for SdpStream {
     }
 }
 
-/// Reading and writing, for several who share it, too. Of the tasks that wait to read only the one that asked last is woken, and of those
+/// Reading and writing, for several who share it, too. A write takes octets, and says no more. A flush, and a shut-down, say that all of
+/// them are out: the peer has what it read or was written by RDMA, and the octets of messages are TCP's. Where the connection ended before
+/// that they fail.
+/// Of the tasks that wait to read only the one that asked last is woken, and of those
 /// that wait to write.
 impl SdpStream {
     pub(super) fn poll_send(
@@ -198,7 +201,7 @@ impl SdpStream {
             engine.writer = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        Poll::Ready(Ok(()))
+        Poll::Ready(if engine.lost { Err(engine.broken_pipe().into()) } else { Ok(()) })
     }
 }
 
@@ -350,7 +353,6 @@ async fn drive(shared: Arc<Shared>) {
         let (device, cqs, qp, deadline, done, idle, rests) = {
             let mut engine = shared.lock();
             let settled = engine.run_on(shared.clock.now());
-            engine.discard();
             let done = engine.machine.is_over().then_some(engine.hang_up);
             let deadline = engine.machine.poll_timeout();
             engine.watched = deadline;

@@ -18,8 +18,7 @@ impl Engine {
     /// if all are taken.
     pub(super) fn write(&mut self, octets: &[IoSlice<'_>], urgent: bool) -> Option<Result<usize, SdpError>> {
         if self.gone || self.machine.is_over() {
-            let closed = SdpError::Io(ErrorKind::BrokenPipe, "the connection is closed".to_owned());
-            return Some(Err(self.error.clone().unwrap_or(closed)));
+            return Some(Err(self.broken_pipe()));
         }
         let wanted = octets.iter().fold(0usize, |sum, octets| sum.saturating_add(octets.len()));
         if wanted == 0 {
@@ -46,6 +45,12 @@ impl Engine {
         self.outgoing.push(&self.device, octets, len);
         self.copied += len as u64;
         Some(Ok(len))
+    }
+
+    /// Why nothing can be sent any more.
+    pub(super) fn broken_pipe(&self) -> SdpError {
+        let closed = SdpError::Io(ErrorKind::BrokenPipe, "the connection is closed".to_owned());
+        self.error.clone().unwrap_or(closed)
     }
 
     /// Octets that a send may have: few enough that they are still near the processor when they go to TCP, but where each send costs
@@ -94,12 +99,9 @@ impl Engine {
         self.reader.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Drops what arrives for nobody.
-    pub(super) fn discard(&mut self) {
-        if self.discards {
-            self.arrived.clear(&self.device, &mut self.spare);
-            self.post_receives();
-        }
+    /// Drops what has arrived for nobody; gives whether there was any.
+    pub(super) fn discard(&mut self) -> bool {
+        self.discards && self.arrived.clear(&self.device, &mut self.spare)
     }
 
     /// The Out-Of-Band octet.
