@@ -5,14 +5,13 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use weft_peer::driver::Device;
 use weft_peer::driver::sdp::{SdpListener, SdpSettings};
 use weft_peer::verbs::{Node, RnicSettings};
 
-use crate::process::{Listening, WEFT, octets, open, proxies, read_error, server, through};
+use crate::process::{Listening, WEFT, fill, octets, open, proxies, read_error, server, through};
 
 /// Waits until a process has so many descriptors open again.
 fn comes_back_to(proxy: &Listening, descriptors: usize) {
@@ -22,7 +21,7 @@ fn comes_back_to(proxy: &Listening, descriptors: usize) {
 }
 
 /// A child that is stopped whatever becomes of the test.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -32,7 +31,7 @@ impl Drop for Running {
 }
 
 /// `weft sdp connect PEER`, with pipes.
-fn connect(peer: &str) -> Running {
+pub(crate) fn connect(peer: &str) -> Running {
     let mut command = Command::new(WEFT);
     command.args(["sdp", "connect", peer]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Running(command.spawn().unwrap())
@@ -192,17 +191,8 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         let (near, mut far) = proxies(&at, &["--mode", mode]);
         let idle = [near.descriptors(), far.descriptors()];
         let (client, mut served) = open(&near, &server);
-        client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
         let piece = octets(1 << 20);
-        let mut sent = 0;
-        // A write that is cut short by the time tells how far it came.
-        let full = loop {
-            match (&client).write(&piece[sent % piece.len()..]) {
-                Ok(written) => sent += written,
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(full.kind(), ErrorKind::WouldBlock, "{mode}");
+        let sent = fill(&client, &served, &piece);
         // The buffers of four kernel sockets and two proxies.
         assert!(sent < 64 << 20, "{mode}: {sent} octets went nowhere");
         for proxy in [&near, &far] {
@@ -213,7 +203,6 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         assert!(got.chunks(piece.len()).all(|got| got == &piece[..got.len()]), "{mode}");
         // It stops again, for good: closing with octets unread is a reset.
         let writing = thread::spawn(move || {
-            client.set_write_timeout(None).unwrap();
             loop {
                 if let Err(error) = (&client).write(&piece) {
                     return error.kind();

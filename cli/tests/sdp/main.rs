@@ -2,6 +2,7 @@
 //! asked and answered, and what the other roles are for.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
+mod acknowledged;
 mod faults;
 mod process;
 
@@ -9,11 +10,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use process::{Listening, WEFT, octets, open, proxies, read_error, reset, server, through};
+use process::{Listening, WEFT, fill, octets, open, proxies, read_error, reset, server, through};
 
 #[test]
 fn each_half_ends_by_itself_and_no_octet_is_lost() {
@@ -71,13 +71,7 @@ fn a_reset_passes_by_octets_that_nobody_takes() {
     let (server, at) = server();
     let (mut near, mut far) = proxies(&at, &[]);
     let (client, served) = open(&near, &server);
-    client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
-    let full = loop {
-        if let Err(error) = (&client).write(&[0; 1 << 20]) {
-            break error;
-        }
-    };
-    assert_eq!(full.kind(), ErrorKind::WouldBlock);
+    fill(&client, &served, &[0; 1 << 20]);
     reset(client);
     assert_eq!(near.told()["end"], "reset by the first side");
     assert_eq!(far.told()["end"], "reset by the first side");

@@ -72,6 +72,11 @@ impl Arena {
         Arena { slots: Vec::new(), free: Vec::new(), by_address: BTreeMap::new(), next: ALIGNMENT, left: limit }
     }
 
+    /// Octets that may still be allocated.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
     pub(super) fn allocate(&mut self, len: usize) -> Result<Buffer, MemoryError> {
         let octets = len as u64;
         let end = self.next.checked_add(octets).and_then(|end| (end + 1).checked_next_multiple_of(ALIGNMENT));

@@ -221,6 +221,22 @@ impl Memory {
     }
 }
 
+/// What is in use.
+impl Memory {
+    pub(crate) fn pds(&self) -> usize {
+        self.pds.len()
+    }
+
+    pub(crate) fn regions(&self) -> usize {
+        self.regions
+    }
+
+    /// Octets of all buffers.
+    pub(crate) fn octets(&self) -> u64 {
+        self.settings.max_octets - self.arena.left()
+    }
+}
+
 impl Memory {
     /// Numbers STags one behind the other from now on; there must be none yet.
     pub(crate) fn number_in_a_row(&mut self) {
