@@ -176,9 +176,7 @@ impl Drop for SdpStream {
 
 /// Reading and writing, for several who share it, too. A write takes octets, and says no more. A flush, and a shut-down, say that all of
 /// them are out: the peer has what it read or was written by RDMA, and the octets of messages are TCP's. Where the connection ended before
-/// that they fail.
-/// Of the tasks that wait to read only the one that asked last is woken, and of those
-/// that wait to write.
+/// that they fail. Of the tasks that wait to read only the one that asked last is woken, and of those that wait to write.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,
