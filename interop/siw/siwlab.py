@@ -41,10 +41,10 @@ KNOWN = {
 }
 
 
-# siw with itself, within the guest: a listener, both roles, data both ways. Nothing of weft has a part in it.
-ANSWERS = """rping -s -a 10.0.2.15 -p 7999 -C 1 & s=$!
+# siw with itself, within the guest: a listener, both roles, data both ways, at any revision of MPA. Nothing of weft has a part in it.
+ANSWERS = """siwprobe server -p 7999 -e -t 20 & s=$!
 until grep -q ':1F3F .* 0A ' /proc/net/tcp; do kill -0 $s || exit 1; usleep 50000; done
-rping -c -a 10.0.2.15 -p 7999 -C 1 && wait $s"""
+siwprobe client -a 10.0.2.15 -p 7999 send:16 recv && wait $s"""
 # Seconds that it has. It takes less than one, on a busy machine a few.
 ANSWERS_WITHIN = 60
 # What a kernel prints when it goes down, or one of its threads does.
