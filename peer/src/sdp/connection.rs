@@ -151,6 +151,9 @@ impl Connection {
         let conduct = hook::sdp_conduct(&deviations);
         connection.credits.conduct = conduct;
         connection.source.conduct = conduct;
+        connection.sink.conduct = conduct;
+        connection.pool.conduct = conduct;
+        connection.resize.conduct = conduct;
         connection.twin = SdpTwin::of(deviations);
         if role == Role::Connecting {
             // Private Buffers are posted before the Hello goes out (section 8.1.1, step 1c).
@@ -359,7 +362,8 @@ impl Connection {
     /// Octets up to which a receive is not advertised: the Data Sink Bcopy Threshold (section 9.3), and no less than a Private Buffer.
     #[must_use]
     pub fn sink_threshold(&self) -> u64 {
-        self.settings.policy.sink_threshold.max(u64::from(self.pool.size()))
+        let first = self.sink.conduct.sinks_by_first_size.then_some(self.settings.recv_size);
+        self.settings.policy.sink_threshold.max(u64::from(first.unwrap_or(self.pool.size())))
     }
 
     /// The LLP connection is ended, or to be ended.

@@ -141,14 +141,15 @@ impl Connection {
         if !self.credits.allow(false) {
             return false;
         }
-        if self.sink.wants_combined && self.sink.mode == Mode::Buffered {
+        if self.sink.wants_combined && self.sink.mode == Mode::Buffered && !self.sink.ended {
             self.sink.wants_combined = false;
             self.sink.mode = Mode::Combined;
             self.emit(Body::ModeChange(ModeChange { mode: Mode::Combined, s: true }), Carrier::default());
             self.tell_mode(Half::In, Mode::Combined);
             return true;
         }
-        let Some(wanted) = self.source.wanted else { return false };
+        // A half that has ended has no use for another Mode: TCP ends next (SDP-8.2.1-32).
+        let Some(wanted) = self.source.wanted.filter(|_| self.close.sent.is_none()) else { return false };
         let from = self.source.mode;
         let to = match (from, wanted) {
             (Mode::Combined, to) => to,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Output, PrivateBuffer};
+use crate::hostile::SdpConduct;
 
 /// The Private Buffers of one connection.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(super) struct Pool {
     next: u32,
     /// Those that there are above `target` while MSeqAck is held back.
     extra: u16,
+    pub(super) conduct: SdpConduct,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +30,8 @@ struct Slot {
 
 impl Pool {
     pub(super) fn new(size: u32, target: u16) -> Self {
-        Pool { size, target, posted: VecDeque::new(), kept: Vec::new(), next: 0, extra: 0 }
+        let (posted, kept, conduct) = (VecDeque::new(), Vec::new(), SdpConduct::default());
+        Pool { size, target, posted, kept, next: 0, extra: 0, conduct }
     }
 
     /// Posted buffers.
@@ -120,7 +123,7 @@ impl Pool {
     /// From now on buffers have this size. When it grows, new ones are posted at once beside the old ones: the peer's messages
     /// have to use those up (section 10.6.2). However often it grows, there are no more than twice as many as there shall be.
     pub(super) fn resize(&mut self, size: u32, out: &mut VecDeque<Output>) {
-        let grows = size > self.size;
+        let grows = size > self.size && !self.conduct.renews_late;
         self.size = size;
         let most = usize::from(self.target).saturating_mul(2).min(usize::from(u16::MAX));
         let missing = most.saturating_sub(self.posted.len() + self.kept.len());

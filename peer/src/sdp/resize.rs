@@ -2,6 +2,7 @@
 
 use super::credits::reached;
 use super::{Role, Violation};
+use crate::hostile::SdpConduct;
 
 /// The size of the peer's Private Buffers, and of this side's, as far as they may change.
 #[derive(Debug)]
@@ -20,11 +21,13 @@ pub(super) struct Resize {
     no_decrease: bool,
     /// ChRcvBufAck is due, with this size, when all smaller buffers are used up.
     pub(super) answer: Option<u32>,
+    pub(super) conduct: SdpConduct,
 }
 
 impl Resize {
     pub(super) fn new(peer: u32) -> Self {
-        Resize { limit: peer, peer, wanted: None, asked: None, no_increase: false, no_decrease: false, answer: None }
+        let (no_increase, no_decrease, conduct) = (false, false, SdpConduct::default());
+        Resize { limit: peer, peer, wanted: None, asked: None, no_increase, no_decrease, answer: None, conduct }
     }
 
     /// The connection rests: what was asked for and not answered may be asked for again.
@@ -36,7 +39,7 @@ impl Resize {
 
     /// The peer's Private Buffers on the connection that begins.
     pub(super) fn begin(&mut self, peer: u32) {
-        *self = Resize { wanted: self.wanted, ..Resize::new(peer) };
+        *self = Resize { wanted: self.wanted, conduct: self.conduct, ..Resize::new(peer) };
     }
 
     /// Octets of a message that this side may send now.
@@ -61,7 +64,9 @@ impl Resize {
     pub(super) fn requested(&mut self, size: u32, mseq: u32) {
         self.wanted = None;
         self.asked = Some((size, mseq));
-        self.limit = self.limit.min(size);
+        if !self.conduct.keeps_size {
+            self.limit = self.limit.min(size);
+        }
     }
 
     /// ChRcvBufAck; gives the size that holds now.
@@ -72,12 +77,12 @@ impl Resize {
             if size < self.peer {
                 return Err(violation("more was asked for"));
             }
-            self.no_increase |= size == self.peer;
+            self.no_increase |= size == self.peer && !self.conduct.asks_again;
         } else {
             if size > self.peer || size < asked {
                 return Err(violation("less was asked for"));
             }
-            self.no_decrease |= size == self.peer;
+            self.no_decrease |= size == self.peer && !self.conduct.asks_again;
         }
         (self.peer, self.limit) = (size, size);
         Ok(size)

@@ -62,6 +62,21 @@ pub(crate) enum Scene {
     SuspendedReading,
     SuspendedRead,
     SuspendsCrossing,
+    /// Half-connections go to Pipelined Mode because the other side asks for it.
+    Hints,
+    /// One side asks for it, and the other goes to Buffered Mode.
+    HintsCrossing,
+    /// A SinkAvail crosses a SrcAvail and the ModeChange behind it.
+    Leaving,
+    /// A SrcAvail is revoked when it has been read, a SinkAvail while it is written.
+    RevokedLate,
+    RevokedWrite,
+    /// Private Buffers that do not grow, and those that do, and get smaller, with receives between the two sizes.
+    LargerRefused,
+    LargerPipelined,
+    SmallerPipelined,
+    /// Each end serves one Read at a time.
+    OneRead,
 }
 
 /// What was to be seen.
@@ -112,6 +127,15 @@ impl Scene {
         Scene::SuspendedReading,
         Scene::SuspendedRead,
         Scene::SuspendsCrossing,
+        Scene::Hints,
+        Scene::Leaving,
+        Scene::RevokedLate,
+        Scene::LargerRefused,
+        Scene::LargerPipelined,
+        Scene::OneRead,
+        Scene::HintsCrossing,
+        Scene::SmallerPipelined,
+        Scene::RevokedWrite,
     ];
 
     fn settings(self, order: FieldOrder) -> Settings {
@@ -123,19 +147,23 @@ impl Scene {
         let max_read = if self == Scene::CombinedInParts { 700 } else { 1 << 30 };
         let bcopy = [Scene::Credit, Scene::Larger, Scene::Smaller, Scene::UrgentFar].contains(&self);
         let source_threshold = if bcopy { u64::MAX } else { 500 };
+        let hints = [Scene::Hints, Scene::HintsCrossing].contains(&self);
         let policy = Policy {
             source_threshold,
             sink_threshold: 0,
             src_avail_payload: 40,
             answer,
             max_read,
+            wants_pipelined: hints,
+            follows_hints: hints,
             ..Policy::default()
         };
         Settings {
             profile: if self == Scene::Natural { Profile::Natural } else { Profile::Swapped },
             bufs: if self == Scene::Credit { 5 } else { 16 },
             recv_size: SIZE,
-            max_recv_size: 3000,
+            max_recv_size: if self == Scene::LargerRefused { SIZE } else { 3000 },
+            ird: if self == Scene::OneRead { 1 } else { 16 },
             des_rem_rcv_sz: SIZE,
             max_adverts: if self == Scene::MaxAdverts { 2 } else { 16 },
             order,
@@ -206,7 +234,7 @@ impl Scene {
                     net.read(to);
                 }
             }
-            Scene::Combined | Scene::CombinedBySendSm | Scene::CombinedInParts => {
+            Scene::Combined | Scene::CombinedBySendSm | Scene::CombinedInParts | Scene::Hints | Scene::OneRead => {
                 for len in [2000, 3000, 2000] {
                     net.send(from, len);
                     net.read(to);
@@ -296,6 +324,84 @@ impl Scene {
                 net.ends[to].send(vec![1; 50], false);
                 net.settle();
                 net.read(from);
+            }
+            Scene::Leaving => {
+                pipelined(net, from);
+                net.ends[from].send(vec![1; 1800], false);
+                net.load();
+                let _ = net.ends[from].machine.set_mode(Half::Out, Mode::Combined);
+                net.ends[to].receive(2000, false);
+                net.load();
+                net.settle();
+                net.read(to);
+            }
+            Scene::RevokedLate => {
+                net.send(from, 2000);
+                net.ends[to].receive(2000, false);
+                net.load();
+                net.deliver(to);
+                while net.deliver(from) {}
+                net.ends[from].send(vec![1; 2000], false);
+                net.ends[from].machine.cancel_sends();
+                net.load();
+                net.settle();
+                net.send(from, 2000);
+                net.read(to);
+            }
+            Scene::RevokedWrite => {
+                pipelined(net, from);
+                net.ends[to].receive(2000, false);
+                net.settle();
+                net.ends[from].send(vec![1; 1500], false);
+                net.load();
+                net.ends[to].machine.cancel_receives();
+                net.load();
+                net.settle();
+                net.read(to);
+            }
+            Scene::HintsCrossing => {
+                pipelined(net, from);
+                net.ends[to].receive(2000, false);
+                net.settle();
+                net.ends[from].send(vec![1; 1500], false);
+                net.load();
+                let _ = net.ends[to].machine.set_mode(Half::Out, Mode::Buffered);
+                net.load();
+                net.settle();
+                net.read(to);
+                net.send(to, 300);
+                net.read(from);
+            }
+            Scene::SmallerPipelined => {
+                pipelined(net, from);
+                net.ends[from].machine.resize(500);
+                net.load();
+                net.settle();
+                net.ends[to].receive(700, false);
+                net.settle();
+                net.send(from, 650);
+                net.read(to);
+            }
+            Scene::LargerRefused => {
+                for size in [2000, 3000] {
+                    net.ends[from].machine.resize(size);
+                    net.load();
+                    net.send(from, 300);
+                    net.read(to);
+                }
+            }
+            Scene::LargerPipelined => {
+                net.ends[from].machine.resize(2000);
+                net.load();
+                for _ in 0..20 {
+                    net.send(from, 100);
+                    net.read(to);
+                }
+                pipelined(net, from);
+                net.ends[to].receive(1500, false);
+                net.settle();
+                net.send(from, 1400);
+                net.read(to);
             }
             Scene::RevokedReceive => {
                 net.send(from, 100);

@@ -74,19 +74,19 @@ deviations! {
     "sdp.ignores-ch-rcv-buf" [SdpArrived(|arrived| ignore(arrived, Mid::CH_RCV_BUF))]
         ["SDP-10.6-11", "SDP-10.6.1-2"] "A ChRcvBuf is ignored.";
     "sdp.ignores-data" [SdpArrived(|arrived| ignore(arrived, Mid::DATA))]
-        ["SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3", "SDP-11.3-3"] "Payload of Data is lost.";
+        ["SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3", "SDP-11.3-3", "SDP-9.5.5-13"] "Payload of Data is lost.";
     "sdp.ignores-dis-conn" [SdpArrived(|arrived| ignore(arrived, Mid::DIS_CONN))]
         ["SDP-8.2.1-21"] "A DisConn is ignored.";
     "sdp.ignores-mode-change" [SdpArrived(|arrived| ignore(arrived, Mid::MODE_CHANGE))]
-        ["SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-1", "SDP-6.3.8.1-2", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-12.5-21", "SDP-12.5-24", "SDP-11-5"]
+        ["SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-1", "SDP-6.3.8.1-2", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-12.5-21", "SDP-12.5-24", "SDP-11-5", "SDP-12.4-14", "SDP-12.5-10", "SDP-12.5-11"]
         "A ModeChange is ignored.";
     "sdp.ignores-rd-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_RD_COMPL))]
-        ["SDP-9.2-17"] "A RdmaRdCompl is ignored.";
+        ["SDP-9.2-17", "SDP-9.5.4-11"] "A RdmaRdCompl is ignored.";
     "sdp.ignores-send-sm" [SdpArrived(|arrived| ignore(arrived, Mid::SEND_SM))]
         ["SDP-9.2-33", "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11.3-9", "SDP-9.5.4-12", "SDP-11-4"]
         "A SendSm is ignored.";
     "sdp.ignores-sink-avail" [SdpArrived(|arrived| ignore(arrived, Mid::SINK_AVAIL))]
-        ["SDP-9.3-6", "SDP-11.3-15", "SDP-9.4-1", "SDP-9.5.1-9", "SDP-9.5.1-14", "SDP-11.3-12"] "A SinkAvail is ignored.";
+        ["SDP-9.3-6", "SDP-11.3-15", "SDP-9.4-1", "SDP-9.5.1-9", "SDP-9.5.1-14", "SDP-11.3-12", "SDP-11.3-16"] "A SinkAvail is ignored.";
     "sdp.ignores-sink-avail-cancel" [SdpArrived(|arrived| ignore(arrived, Mid::SINK_AVAIL_CANCEL))]
         ["SDP-9.5.5-2", "SDP-6.3.10-2", "SDP-6.3.11-1", "SDP-9.5.5-10"] "A SinkAvailCancel is ignored.";
     "sdp.ignores-sink-avail-payload" [SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
@@ -96,7 +96,7 @@ deviations! {
     "sdp.ignores-src-avail" [SdpArrived(|arrived| ignore(arrived, Mid::SRC_AVAIL))]
         ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8", "SDP-11.2-4", "SDP-11.3-4"] "A SrcAvail is ignored.";
     "sdp.ignores-src-avail-cancel" [SdpArrived(|arrived| ignore(arrived, Mid::SRC_AVAIL_CANCEL))]
-        ["SDP-9.5.4-2", "SDP-6.3.9-2", "SDP-9.5.4-9"] "A SrcAvailCancel is ignored.";
+        ["SDP-9.5.4-2", "SDP-6.3.9-2", "SDP-9.5.4-9", "SDP-9.5.4-3", "SDP-9.5.4-6"] "A SrcAvailCancel is ignored.";
     "sdp.ignores-wr-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_WR_COMPL))]
         ["SDP-11.3-5", "SDP-9.5.5-12"] "A RdmaWrCompl is ignored.";
     "sdp.overlooks-invalidated-stag" [SdpOverlooks(|violation| matches!(violation, Violation::Invalidated { .. }))]

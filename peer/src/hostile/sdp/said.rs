@@ -47,6 +47,8 @@ pub(crate) struct SdpKept {
     pub(super) sink: Option<RemoteAddress>,
     /// Octets that went out in a message.
     pub(super) piece: Option<Piece>,
+    /// What is to go out later.
+    pub(super) held: Option<Output>,
     /// The header of the message that went out last.
     head: Vec<u8>,
 }

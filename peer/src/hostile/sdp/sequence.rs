@@ -179,6 +179,9 @@ deviations! {
         ["SDP-11.2-7", "SDP-11-7", "SDP-12.4-10", "SDP-11.2-6"] "A second SrcAvail is sent in Combined Mode while the first is open.";
     "sdp.susp-comm-ack-unasked" [SdpOut(|out| add(out, &[(Mid::SUSP_COMM_ACK, &[])]))]
         ["SDP-8.2.2-10", "SDP-6.5.2-2"] "A SuspCommAck is sent without a SuspComm.";
+    "sdp.transaction-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &[&SINK_AH[..], &PAYLOAD].concat())]))]
+        ["SDP-9.4-6", "SDP-9.4-2", "SDP-12-20", "SDP-12-2", "SDP-11-8", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21", "SDP-12.5-16", "SDP-12.5-9"]
+        "A SinkAvail with payload is sent in Combined Mode.";
     "sdp.updates-left-out" [SdpOut(|out| {
         let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
         if !has_payload {
@@ -193,7 +196,7 @@ deviations! {
         }
     })] ["SDP-12.4-7", "SDP-12.5-2", "SDP-9.3-1", "SDP-12.5-19", "SDP-8.2.2-10"] "A RdmaWrCompl follows the ModeChange out of Pipelined Mode.";
     "sdp.wr-compl-left-out" [SdpOut(|out| out.lose(Mid::RDMA_WR_COMPL))]
-        ["SDP-9.3-8"] "No RdmaWrCompl follows a write.";
+        ["SDP-9.3-8", "SDP-9.5.5-5", "SDP-9.5.5-8"] "No RdmaWrCompl follows a write.";
     "sdp.wr-compl-twice" [SdpOut(|out| twice(out, Mid::RDMA_WR_COMPL))]
         ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10", "SDP-6.3.4-1"] "A SinkAvail gets two RdmaWrCompls.";
     "sdp.wr-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]))]

@@ -19,6 +19,7 @@ pub(super) use write_zcopy::Revoke;
 
 use super::pool::Pool;
 use super::{Event, Output, PrivateBuffer, ReceiveEnd, ReceiveId};
+use crate::hostile::SdpConduct;
 
 /// A receive of the user.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +78,7 @@ pub(super) struct Sink {
     pub(super) ended: bool,
     /// No Read is begun.
     pub(super) halted: bool,
+    pub(super) conduct: SdpConduct,
 }
 
 impl Sink {
@@ -96,6 +98,7 @@ impl Sink {
             has_revoked: false,
             ended: false,
             halted: false,
+            conduct: SdpConduct::default(),
         }
     }
 

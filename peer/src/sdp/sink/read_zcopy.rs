@@ -56,7 +56,7 @@ impl Sink {
             Mode::Pipelined if payload > 0 => return Err(Violation::Mode { mid, mode: self.mode }),
             Mode::Combined | Mode::Pipelined => {}
         }
-        if self.has_adverts() {
+        if self.has_adverts() && !self.conduct.reads_crossing {
             // Crossing: the peer will see it the same way (section 11.3, rule 2b).
             self.sources.clear();
             return Ok(());

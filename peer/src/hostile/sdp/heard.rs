@@ -1,0 +1,156 @@
+//! Deviations in what follows from messages that arrive: the wrong thing is done about them, or not the whole of it (sections 6.1.2, 6.2.1, 9 to
+//! 12). Those that make nothing of a message, or refuse it, are in `arrival`.
+
+use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
+
+use crate::hostile::sdp::{SdpArrived, SdpOut};
+use crate::sdp::{OpId, Output};
+
+/// Where Len, DesSz, or the first word of any extended header stands.
+const FIRST: usize = 16;
+/// DesRemRcvSz of a Hello; LocIRD and LocORD are the halves of its last word, and of that of a HelloAck.
+const DES_REM_RCV_SZ: usize = 20;
+const HELLO_ORD: usize = 30;
+const HELLO_ACK_ORD: usize = 26;
+/// A work request that the machine knows nothing of.
+const NOBODY: OpId = OpId(u64::MAX >> 2);
+
+/// Each read is done twice at once, into the same memory.
+fn read_twice(out: &mut SdpOut<'_>) {
+    if let Some(Output::Read { remote, receive, at, len, .. }) = out.out.first().cloned() {
+        out.out.push(Output::Read { op: NOBODY, remote, receive, at, len });
+    }
+}
+
+/// Makes a SendSm of it.
+fn make_send_sm(arrived: &mut SdpArrived<'_>) {
+    arrived.octets.truncate(16);
+    arrived.set_octet(3, Mid::SEND_SM.0);
+    arrived.set_word(4, 16);
+    arrived.invalidated = None;
+}
+
+fn has_req_pipe(arrived: &SdpArrived<'_>) -> bool {
+    (arrived.is(Mid::RDMA_RD_COMPL) || arrived.is(Mid::RDMA_WR_COMPL)) && arrived.octet(2) & FLAG_REQ_PIPE != 0
+}
+
+deviations! {
+    "sdp.ch-rcv-buf-half-met" [
+        SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first() {
+            out.kept.count = *octets;
+        }),
+        SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF) && arrived.word(FIRST) > arrived.kept.count {
+            let half = arrived.word(FIRST).midpoint(arrived.kept.count);
+            arrived.set_word(FIRST, half);
+        }),
+    ] ["SDP-10.6-7", "SDP-10.6-5"] "Of a ChRcvBuf for more half is granted, though all of it could be.";
+    "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |said| said.word(FIRST, |size| size / 4)))]
+        ["SDP-6.4.1.1-1"] "DesSz of a ChRcvBuf counts words.";
+    "sdp.does-not-wait-for-rd-compls" [
+        SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
+            out.kept.count = super::said::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
+        }),
+        SdpArrived(|arrived| if arrived.is(Mid::RDMA_RD_COMPL) && arrived.word(FIRST) < arrived.kept.count {
+            make_send_sm(arrived);
+        }),
+    ] ["SDP-9.2-22"] "A RdmaRdCompl that leaves octets over is taken for a SendSm.";
+    "sdp.forgets-credit-of-late-sink-avail" [
+        SdpOut(|out| if out.is_change_to(Mode::Combined) {
+            out.kept.count = 1;
+        }),
+        SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.kept.count == 1 {
+            arrived.set_octet(0, 0);
+            arrived.set_octet(1, 0);
+        }),
+    ] ["SDP-12.4-13"] "Bufs of a SinkAvail that comes behind one's ModeChange out of Pipelined Mode counts as 0.";
+    "sdp.heeds-req-pipe-in-buffered" [
+        SdpArrived(|arrived| if has_req_pipe(arrived) && arrived.kept.count == 1 {
+            arrived.kept.count = 2;
+        }),
+        SdpOut(|out| if out.is_change_to(Mode::Buffered) {
+            out.kept.count = 1;
+        } else if out.kept.count == 2 && matches!(out.out.first(), Some(Output::Send { .. })) {
+            out.kept.count = 3;
+            let word = out.mch(Mode::Pipelined, false);
+            let change = out.say(Mid::MODE_CHANGE, &word);
+            out.out.insert(0, change);
+        }),
+    ] ["SDP-6.1.2-15"] "REQ_PIPE leads to a ModeChange in Buffered Mode, too.";
+    "sdp.ignores-ch-rcv-buf-ack" [SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF_ACK) {
+        arrived.ignore();
+    })] ["SDP-10.6-4"] "A ChRcvBufAck is ignored: the size of messages stays as it was.";
+    "sdp.ignores-des-rem-rcv-sz" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
+        arrived.set_word(DES_REM_RCV_SZ, 300);
+    })] ["SDP-6.2.1.4-1"] "Private Buffers have 300 octets, whatever DesRemRcvSz of the Hello is.";
+    "sdp.ignores-sink-cancel-ack" [SdpArrived(|arrived| if arrived.is(Mid::SINK_CANCEL_ACK) {
+        arrived.ignore();
+    })] ["SDP-9.5.5-14"] "A SinkCancelAck is ignored.";
+    "sdp.misses-hello-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO_ACK) {
+        arrived.refuse();
+    })] ["SDP-8.1.1-10"] "The message right behind the Hello is not taken.";
+    "sdp.rd-compls-exchanged" [SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) {
+        let second = out.kept.held.take();
+        if second.is_some() {
+            out.out.extend(second);
+        } else {
+            out.kept.held = out.out.pop();
+        }
+    })] ["SDP-10.1-2"] "Of two SrcAvails the second is told to be read before the first.";
+    "sdp.reads-beyond-own-ord" [SdpOut(|out| {
+        out.of(&[Mid::HELLO], |said| said.half(HELLO_ORD, 1));
+        out.of(&[Mid::HELLO_ACK], |said| said.half(HELLO_ACK_ORD, 1));
+        read_twice(out);
+    })] ["SDP-6.2.1.7-1", "SDP-6.2.2.6-1", "SDP-8.1.1-9"] "LocORD is 1, and two Reads are outstanding.";
+    "sdp.reads-beyond-peers-ird" [SdpOut(read_twice)]
+        ["SDP-8.1.1-27", "SDP-8.1.1-38"] "Two Reads are outstanding, though LocIRD of the peer is 1.";
+    "sdp.refuses-late-src-avail-cancel" [
+        SdpOut(|out| {
+            let ends = |mid| mid == Some(Mid::SEND_SM) || mid == Some(Mid::RDMA_RD_COMPL);
+            if ends(out.mid()) {
+                out.kept.count = out.kept.count.saturating_sub(1);
+            }
+        }),
+        SdpArrived(|arrived| {
+            arrived.kept.count += u32::from(arrived.is(Mid::SRC_AVAIL));
+            if arrived.is(Mid::SRC_AVAIL_CANCEL) && arrived.kept.count == 0 {
+                arrived.refuse();
+            }
+        }),
+    ] ["SDP-9.5.4-4"] "A SrcAvailCancel that comes when all SrcAvails are Processed is refused.";
+    "sdp.req-pipe-of-other-half" [
+        SdpArrived(|arrived| if has_req_pipe(arrived) {
+            arrived.set_octet(2, 0);
+            arrived.kept.count = 1;
+        }),
+        SdpOut(|out| if out.kept.count == 1 && matches!(out.out.first(), Some(Output::Send { .. })) {
+            out.kept.count = 2;
+            let word = out.mch(Mode::Pipelined, true);
+            let change = out.say(Mid::MODE_CHANGE, &word);
+            out.out.insert(0, change);
+        }),
+    ] ["SDP-6.1.2-20", "SDP-6.1.2-21"] "REQ_PIPE leads to a ModeChange of the other half-connection.";
+    "sdp.send-sm-only-once" [SdpOut(|out| if out.mid() == Some(Mid::SEND_SM) && !out.once() {
+        out.lose(Mid::SEND_SM);
+    })] ["SDP-11.3-10"] "Behind a SendSm the other SrcAvails are forgotten.";
+    "sdp.src-avail-misread" [SdpArrived(|arrived| if arrived.is(Mid::SRC_AVAIL) {
+        let len = arrived.word(FIRST);
+        arrived.set_word(FIRST, len - 8);
+    })] ["SDP-9.2-37"] "A SrcAvail is taken to be about eight octets fewer.";
+    "sdp.src-avails-not-repeated" [
+        SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.kept.count == 1 {
+            arrived.kept.count = 2;
+        }),
+        SdpOut(|out| {
+            if out.is_change_to(Mode::Combined) {
+                out.kept.count = 1;
+            } else if out.kept.count == 2 {
+                out.lose(Mid::SRC_AVAIL);
+            }
+        }),
+    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "SrcAvails that a SinkAvail crossed behind the ModeChange out of Pipelined Mode do not come again.";
+    "sdp.src-avail-of-rest-left-out" [SdpOut(|out| match out.mid() {
+        Some(Mid::RDMA_WR_COMPL) => out.kept.count = 1,
+        Some(Mid::SRC_AVAIL) if out.kept.count == 1 => out.lose(Mid::SRC_AVAIL),
+        _ => {}
+    })] ["SDP-11.3-17"] "What is left over behind a write is not offered by a SrcAvail.";
+}

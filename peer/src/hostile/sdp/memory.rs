@@ -1,0 +1,62 @@
+//! Deviations in memory: Private Buffers that are too small, too few or not renewed (sections 5, 8.1.1, 10 and 13), and advertised memory that
+//! is not there for as long as the peer may use it (sections 9.2 and 9.3).
+
+use weft_core::wire::sdp::Mid;
+
+use super::said::word;
+use crate::hostile::sdp::SdpOut;
+use crate::sdp::{Event, Output};
+
+/// Where STag and the lower half of VA stand in SrcAH and SinkAH.
+const STAG: usize = 20;
+const VA_LOW: usize = 28;
+/// Private Buffers that are posted of all that the peer is told of.
+const FEW: u32 = 2;
+
+/// What messages of the MID `advert` advertise is withdrawn when one of the MID `when` goes out, that one included.
+fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
+    if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(advert)) {
+        let stag = word(head, STAG);
+        out.kept.stags.push(stag);
+    }
+    if out.mid() == Some(when) {
+        out.out.extend(out.kept.stags.drain(..).map(|stag| Output::Withdraw { stag }));
+    }
+}
+
+deviations! {
+    "sdp.private-buffers-few" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Receive { buffer, .. }) if buffer.0 >= FEW) {
+        out.out.clear();
+    })] ["SDP-8.1.1-7", "SDP-8.1.1-23"] "Two Private Buffers are posted, whatever the peer is told.";
+    "sdp.private-buffers-few-behind-suspension" [SdpOut(|out| match out.out.first() {
+        Some(Output::Event(Event::Suspended { .. })) => out.kept.count = 1,
+        Some(Output::Receive { .. }) if out.kept.count > FEW => out.out.clear(),
+        Some(Output::Receive { .. }) if out.kept.count > 0 => out.kept.count += 1,
+        _ => {}
+    })] ["SDP-13.1.1-18"] "On the connection that takes the place of another two Private Buffers are posted, whatever the peer is told.";
+    "sdp.private-buffers-of-before" [SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first_mut() {
+        if out.kept.count == 0 {
+            out.kept.count = *octets;
+        }
+        *octets = out.kept.count.min(*octets);
+    })] ["SDP-10.6.2-1", "SDP-10.6-5"] "A ChRcvBuf for more is granted, and the Private Buffers stay as large as they were.";
+    "sdp.private-buffers-small" [SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first_mut() {
+        *octets /= 2;
+    })] ["SDP-10-3", "SDP-5-1"] "Private Buffers are half as large as the peer is told.";
+    "sdp.sink-avail-by-size-to-come" [SdpOut(|out| match out.mid() {
+        Some(Mid::CH_RCV_BUF_ACK) => out.kept.held = out.out.pop(),
+        Some(Mid::SINK_AVAIL) => {
+            let held = out.kept.held.take();
+            out.out.extend(held);
+        }
+        _ => {}
+    })] ["SDP-10.6-15", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "What may be advertised by a SinkAvail goes by the smaller size of which the peer has no ChRcvBufAck yet.";
+    "sdp.sink-avail-va-elsewhere" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(VA_LOW, |va| va.wrapping_add(1 << 20))))]
+        ["SDP-9.3-4"] "VA of a SinkAvail lies 2^20 octets behind the buffer of its STag.";
+    "sdp.sink-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL))]
+        ["SDP-9.3-17"] "What a SinkAvail advertises can never be written.";
+    "sdp.src-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL))]
+        ["SDP-9.2-23"] "What a SrcAvail advertises can never be read.";
+    "sdp.src-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL_CANCEL))]
+        ["SDP-9.2-24"] "What a SrcAvail advertises cannot be read any more when the SrcAvailCancel goes out.";
+}
