@@ -3,6 +3,7 @@
 //! It is looked for in every scene, at both ends: first a finding that names its requirement, in both field orders; then a refusal that does. One whose first
 //! requirement does not show on the wire by itself may also be caught by what both users see and which messages are sent.
 
+mod act;
 mod clean;
 mod end;
 pub(crate) mod net;
