@@ -165,9 +165,9 @@ async fn an_abort_takes_nothing_back_that_was_read_and_tells_the_writer() {
             let mut got = vec![0; 100_000];
             there.read_exact(&mut got).await.unwrap();
             if by_writer {
-                here.abort()
+                here.abort();
             } else {
-                there.abort()
+                there.abort();
             };
             let end = there.read_to_end(&mut got).await.unwrap_err().kind();
             (got, end)
