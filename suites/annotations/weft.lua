@@ -526,7 +526,7 @@
 ---@field overdue_fails? boolean
 ---@field within? number
 
----@class weft.fields.expect_taken
+---@class weft.fields.next
 ---@field requirement? string|string[]
 ---@field shows? string|string[]
 ---@field overdue_fails? boolean
@@ -596,6 +596,7 @@
 ---@field shows? string|string[]
 ---@field overdue_fails? boolean
 ---@field within? number
+---@field or_deny? boolean
 
 ---@class weft.Reply
 ---@field octets string
@@ -850,10 +851,10 @@ function Sdp:serve(octets, options) end
 ---@param options? weft.fields.sdp_quiet
 function Sdp:close(options) end
 
----The target reads what was advertised ("read"), or refuses to ("send_sm").
----@param options? weft.fields.expect_taken
----@return string
-function Sdp:expect_taken(options) end
+---What comes next but updates: the name of a message, or "read" for an RDMA Read Request; and its fields.
+---@param options? weft.fields.next
+---@return string, table
+function Sdp:next(options) end
 
 ---The connection does not end, whatever comes.
 ---@param options? weft.fields.expect_open

@@ -254,6 +254,25 @@ impl Heard {
     }
 }
 
+/// Can a field of this name be asked of a message?
+pub(crate) fn has_field(mid: Mid, name: &str) -> bool {
+    const OF_ALL: [&str; 12] = [
+        "mid",
+        "bufs",
+        "flags",
+        "oob_pres",
+        "oob_pend",
+        "req_pipe",
+        "len",
+        "mseq",
+        "mseq_ack",
+        "opcode",
+        "invalidates",
+        "payload_length",
+    ];
+    OF_ALL.contains(&name) || extension(mid).iter().any(|field| field.name == name)
+}
+
 /// The name of a message as scripts have it.
 pub(crate) fn by_name(name: &str) -> Option<Mid> {
     NAMES.iter().find(|(_, other)| *other == name).map(|(mid, _)| *mid)

@@ -137,13 +137,18 @@ impl Link {
         Ok(connection)
     }
 
-    /// As [`connect`](Self::connect), to another address of the target: one that its port mapper gave.
+    /// As [`connect`](Self::connect), to another address of the target: one that its port mapper gave, and over TCP from a certain address of the
+    /// tester's, if any. A virtual link's connections come from [`next_address`](Self::next_address).
     ///
     /// # Errors
     /// As there.
-    pub async fn connect_to(&mut self, address: SocketAddr) -> Result<TesterConnection, LinkError> {
+    pub async fn connect_to(
+        &mut self,
+        address: SocketAddr,
+        from: Option<SocketAddr>,
+    ) -> Result<TesterConnection, LinkError> {
         let connection = match self {
-            Link::Tcp(link) => link.connect_to(address).await.map(TesterConnection::from_tcp)?,
+            Link::Tcp(link) => link.connect_to(address, from).await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect_to(address).await.map(TesterConnection::from_virtual)?,
             Link::Accept(_) => return Err(LinkError::Initiator),
         };

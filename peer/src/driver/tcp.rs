@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
 use super::link::{DatagramSocket, LinkError, Received};
@@ -118,12 +118,24 @@ impl TcpLink {
     }
 
     pub(super) async fn connect(&mut self) -> Result<TcpTester, LinkError> {
-        self.connect_to(self.target).await
+        self.connect_to(self.target, None).await
     }
 
-    pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<TcpTester, LinkError> {
+    pub(super) async fn connect_to(
+        &mut self,
+        address: SocketAddr,
+        from: Option<SocketAddr>,
+    ) -> Result<TcpTester, LinkError> {
         let failed = |source| LinkError::Connect { address, source };
-        let stream = timeout(self.connect_timeout, TcpStream::connect(address))
+        let connecting = async {
+            let Some(from) = from else { return TcpStream::connect(address).await };
+            let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+            // A connection of before from there may still be in TIME_WAIT.
+            socket.set_reuseaddr(true)?;
+            socket.bind(from)?;
+            socket.connect(address).await
+        };
+        let stream = timeout(self.connect_timeout, connecting)
             .await
             .map_err(|_| LinkError::ConnectTimeout { address, after: self.connect_timeout })?
             .map_err(failed)?;

@@ -217,9 +217,12 @@ const SDP: &[Method] = &[
     },
     Method { table: Some("sdp_quiet"), ..method("close", "DisConn from both sides, and the end of TCP") },
     Method {
-        table: Some("expect_taken"),
-        gives: Some("string"),
-        ..method("expect_taken", "The target reads what was advertised (\"read\"), or refuses to (\"send_sm\")")
+        table: Some("next"),
+        gives: Some("string, table"),
+        ..method(
+            "next",
+            "What comes next but updates: the name of a message, or \"read\" for an RDMA Read Request; and its fields",
+        )
     },
     Method { table: Some("expect_open"), ..method("expect_open", "The connection does not end, whatever comes") },
     Method {
@@ -405,7 +408,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.sdp_expect(mlua::Value::Table(table("return { 'data' }")?), None)?;
     reader.sdp_rdma(None, "expect_read")?;
     reader.sdp_rdma(None, "expect_write")?;
-    for what in ["expect_response", "expect_taken", "expect_open"] {
+    for what in ["expect_response", "next", "expect_open"] {
         reader.sdp_rdma(None, what)?;
     }
     reader.sdp_read(None)?;

@@ -9,7 +9,7 @@
 //! local s = m:connect(answer)          -- SDP to the address that it gave
 //! ```
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use mlua::{Table, UserData, UserDataMethods, Value};
@@ -44,6 +44,23 @@ pub(super) fn add_to_tester<M: UserDataMethods<Tester>>(methods: &mut M) {
             Ok(Mapper { stage, target, requirements, socket, v6 })
         }
     });
+}
+
+/// Where a message has its addresses (Figure 17).
+const CP_IP: usize = 16;
+const AP_IP: usize = 32;
+
+/// An address of a message that came, `at` an octet; of IPv4 unless its IPV is 6.
+fn address(answer: &Table, at: usize) -> mlua::Result<IpAddr> {
+    let octets: mlua::LuaString = answer.get("octets")?;
+    let octets = octets.as_bytes();
+    let field: Option<[u8; 16]> = octets.get(at..at + 16).and_then(|field| field.try_into().ok());
+    let field =
+        field.ok_or_else(|| mlua::Error::runtime("the answer is no port mapper message: it has no 48 octets"))?;
+    Ok(match answer.get::<Option<u8>>("ipv")? {
+        Some(6) => IpAddr::from(field),
+        _ => IpAddr::from([field[0], field[1], field[2], field[3]]),
+    })
 }
 
 impl Mapper {
@@ -96,9 +113,20 @@ impl UserData for Mapper {
                 Some(table) => table,
                 None => lua.create_table()?,
             };
-            for name in ["ap_ip", "ap_port", "cp_ip", "cp_port", "handle", "ipv"] {
+            for name in ["ap_port", "cp_port", "handle", "ipv"] {
                 if table.raw_get::<Value>(name)?.is_nil() {
                     table.raw_set(name, answer.raw_get::<Value>(name)?)?;
+                }
+            }
+            // By its octets: what stands behind an IPv4 address is the answer's own affair.
+            for (name, at) in [("cp_ip", CP_IP), ("ap_ip", AP_IP)] {
+                if table.raw_get::<Value>(name)?.is_nil() {
+                    let mut field = [0; 16];
+                    match address(&answer, at)? {
+                        IpAddr::V4(address) => field[..4].copy_from_slice(&address.octets()),
+                        IpAddr::V6(address) => field = address.octets(),
+                    }
+                    table.raw_set(name, lua.create_string(field)?)?;
                 }
             }
             if table.raw_get::<Value>("type")?.is_nil() {
@@ -127,18 +155,25 @@ impl UserData for Mapper {
         methods.add_async_method("expect_quiet", |lua, m, table: Option<Table>| {
             let (stage, socket) = (m.stage.clone(), m.socket);
             let read = m.reader(&lua).mapper_quiet(table);
-            async move { stage.lock().await.mapper_quiet(socket, &read?).await.map_err(mlua::Error::external) }
+            async move {
+                let (expectation, or_deny) = read?;
+                let quiet = stage.lock().await.mapper_quiet(socket, &expectation, or_deny).await;
+                quiet.map_err(mlua::Error::external)
+            }
         });
-        // m:connect(answer, { requirement = ... }): TCP to the address of a PMAccept.
+        // m:connect(answer, { requirement = ... }): TCP to the address of a PMAccept, from its CpPort.
         methods.add_async_method("connect", |lua, m, (answer, table): (Table, Option<Table>)| {
+            let socket = m.socket;
             let parts = (m.stage.clone(), m.target.clone(), m.requirements.clone());
             let read = m.reader(&lua).mapper_quiet(table);
             async move {
                 let (stage, target, requirements) = parts;
-                let expectation = read?;
-                let (ip, port): (String, u16) = (answer.get("ap_ip")?, answer.get("ap_port")?);
-                let address = SocketAddr::new(ip.parse().map_err(mlua::Error::external)?, port);
-                let connected = stage.lock().await.mapper_connect(address, &expectation).await;
+                let (expectation, _) = read?;
+                let to = SocketAddr::new(address(&answer, AP_IP)?, answer.get("ap_port")?);
+                let mut locked = stage.lock().await;
+                let from = SocketAddr::new(locked.mapper_address(socket).0.ip(), answer.get("cp_port")?);
+                let connected = locked.mapper_connect((from, to), &expectation).await;
+                drop(locked);
                 let number = connected.map_err(mlua::Error::external)?;
                 Ok(Connection { stage, target, requirements, number })
             }

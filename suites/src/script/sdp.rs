@@ -30,7 +30,7 @@ use super::options::Reader;
 use super::sdp_options::SdpOpen;
 use super::surface::{Connection, Tester};
 use crate::sdp::{Heard, shown};
-use crate::stage::Stage;
+use crate::stage::{Item, Stage};
 use crate::target::Target;
 
 /// `s`.
@@ -296,12 +296,20 @@ impl UserData for Sdp {
                 closed.map_err(mlua::Error::external)
             }
         });
-        methods.add_async_method("expect_taken", |lua, s, table: Option<Table>| {
+        methods.add_async_method("next", |lua, s, table: Option<Table>| {
             let (stage, number) = (s.stage.clone(), s.number);
-            let read = s.reader(&lua).sdp_rdma(table, "expect_taken");
+            let read = s.reader(&lua).sdp_rdma(table, "next");
             async move {
                 let (expectation, _) = read?;
-                stage.lock().await.sdp_expect_taken(number, &expectation).await.map_err(mlua::Error::external)
+                let item = stage.lock().await.sdp_next(number, &expectation).await.map_err(mlua::Error::external)?;
+                match item {
+                    Item::Read(read) => Ok(("read".to_owned(), read_table(&lua, &read)?)),
+                    Item::Message(heard) => {
+                        let table = heard_table(&lua, &heard)?;
+                        Ok((table.get("name")?, table))
+                    }
+                    other => Err(mlua::Error::runtime(format!("next: {} is neither", other.name()))),
+                }
             }
         });
         methods.add_async_method("expect_open", |lua, s, table: Option<Table>| {

@@ -96,6 +96,11 @@ impl Reader<'_> {
         if let Some(values) = fields.optional::<Table>("fields")? {
             for pair in values.pairs::<String, LuaValue>() {
                 let (name, value) = pair?;
+                let of_a_message =
+                    name == "payload" || wanted.mids.iter().any(|mid| crate::sdp::has_field(*mid, &name));
+                if !of_a_message {
+                    return Err(fields.wrong("fields", &format!("none of these messages has {name:?}")));
+                }
                 let value = match value {
                     LuaValue::Boolean(value) => Value::Number(value.into()),
                     LuaValue::Integer(value) => Value::Number(value.cast_unsigned()),
@@ -204,10 +209,12 @@ impl Reader<'_> {
         Ok((expectation, wanted))
     }
 
-    pub(super) fn mapper_quiet(&self, table: Option<Table>) -> mlua::Result<Expectation> {
+    /// `or_deny`: a PMDeny may come.
+    pub(super) fn mapper_quiet(&self, table: Option<Table>) -> mlua::Result<(Expectation, bool)> {
         let mut fields = Fields::new(self.lua, "mapper_quiet", table);
         let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;
+        let or_deny = fields.or("or_deny", false)?;
         fields.done()?;
-        Ok(expectation)
+        Ok((expectation, or_deny))
     }
 }

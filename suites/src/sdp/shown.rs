@@ -123,7 +123,7 @@ pub(crate) const SUBJECTS: [Subject; 28] = [
     Subject {
         name: "mode_change",
         about: "a ModeChange",
-        rows: "5-4 6-2 6.1.1-9 6.3.8-1 6.3.8-2 6.3.8.2-1 6.3.8.2-5 6.3.8.3-1 12-1 12-7 12-8 12-12 14.2-16",
+        rows: "5-4 6-2 6.1.1-9 6.3.8-1 6.3.8-2 6.3.8.2-1 6.3.8.2-5 6.3.8.3-1 12-1 12-8 12-12 14.2-16",
     },
     Subject {
         name: "to_pipelined",

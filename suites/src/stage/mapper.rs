@@ -90,6 +90,13 @@ impl Stage {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.log.stimulated();
+        // Who reflects the address that it was sent (section 7.3.1.9) may reflect all of its field.
+        if let Ok((sent, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&message.octets)
+            && sent.ipv() == 4
+            && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)
+        {
+            self.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
+        }
         self.mapper_put(socket, message, at).await
     }
 
@@ -157,10 +164,15 @@ impl Stage {
         }
     }
 
-    /// The address of an answer takes a TCP connection. Gives its number.
-    pub(crate) async fn mapper_connect(&mut self, address: SocketAddr, expectation: &Expectation) -> Result<u32, Stop> {
+    /// The address of an answer takes a TCP connection from the port that the Request told. Gives its number.
+    pub(crate) async fn mapper_connect(
+        &mut self,
+        (from, address): (SocketAddr, SocketAddr),
+        expectation: &Expectation,
+    ) -> Result<u32, Stop> {
+        self.check_room(expectation.at.as_ref())?;
         let expected = format!("a TCP connection to {address}");
-        match self.link.connect_to(address).await {
+        match self.link.connect_to(address, Some(from)).await {
             Ok(end) => {
                 let number = self.connected(end, Direction::Sent);
                 self.met(number, expectation, &expected, "it takes it");
@@ -170,14 +182,23 @@ impl Stage {
         }
     }
 
-    /// No datagram comes.
-    pub(crate) async fn mapper_quiet(&mut self, socket: usize, expectation: &Expectation) -> Result<(), Stop> {
-        let expected = "no datagram";
+    /// No datagram comes, or none but a PMDeny where that is allowed.
+    pub(crate) async fn mapper_quiet(
+        &mut self,
+        socket: usize,
+        expectation: &Expectation,
+        or_deny: bool,
+    ) -> Result<(), Stop> {
+        let expected = if or_deny { "no datagram, or a PMDeny" } else { "no datagram" };
         let deadline = self.link.now() + expectation.within;
         match self.mapper_next(socket, deadline, expectation.at.as_ref()).await? {
             None => {
                 let text = self.silence(0, expectation);
                 self.met(0, expectation, expected, &text);
+                Ok(())
+            }
+            Some((_, octets)) if or_deny && is_deny(&octets) => {
+                self.met(0, expectation, expected, "a PMDeny");
                 Ok(())
             }
             Some((_, octets)) => {
@@ -225,6 +246,11 @@ impl Stage {
         self.log.alive();
         Ok(())
     }
+}
+
+fn is_deny(octets: &[u8]) -> bool {
+    <RawMessage as zerocopy::FromBytes>::read_from_prefix(octets)
+        .is_ok_and(|(message, _)| message.mt() == MessageType::PM_DENY)
 }
 
 /// The field of an IPv4 address.

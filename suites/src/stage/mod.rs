@@ -28,7 +28,7 @@ pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
 pub(crate) use log::{Decision, Log, Met};
 pub(crate) use mapper::MapperFields;
 pub use sdp::SdpStart;
-pub(crate) use sdp::{Carrier, Ending, Talk, Value, Wanted, hello};
+pub(crate) use sdp::{Carrier, Ending, Item, Talk, Value, Wanted, hello};
 pub(crate) use terminate::TerminateFields;
 
 use crate::model::{CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};

@@ -79,7 +79,7 @@ tolerated("any-padding", "What stands behind an IPv4 address is not looked at", 
 
 case {
   id = "sdp-pm/7.4-exchange/other-ipv",
-  version = 1,
+  version = 2,
   title = "A Request of another IPV gets no PMAccept",
   requirements = { "PM-7.3.1.3-5" },
   roles = { "responder" },
@@ -90,7 +90,7 @@ case {
     t:good_exchange()
     local m = t:mapper {}
     m:send(m:request { ipv = p.ipv })
-    m:expect_quiet { requirement = "PM-7.3.1.3-5", within = 1 }
+    m:expect_quiet { requirement = "PM-7.3.1.3-5", within = 1, or_deny = true }
     t:liveness()
   end,
 }

@@ -138,9 +138,9 @@ case {
 
 case {
   id = "sdp-pm/7.5-repeats/denied-then-asked",
-  version = 1,
-  title = "A newer Request counts, and the PMAck of the older one does nothing",
-  requirements = { "PM-7.5.2-8", "PM-7.5.2-9" },
+  version = 2,
+  title = "A newer Request of the same connection is answered with its own handle",
+  requirements = { "PM-7.5.2-9" },
   roles = { "responder" },
   capabilities = { "port-mapper" },
 
@@ -151,7 +151,8 @@ case {
     m:send(m:request { handle = 0x802 })
     local new = m:expect { type = "accept", handle = 0x802, requirement = "PM-7.5.2-9", overdue_fails = true }
     m:send(m:ack(old))
-    m:expect_quiet { within = 0.3, requirement = "PM-7.5.2-8" }
+    -- Whether it has an effect (PM-7.5.2-8) does not show.
+    m:expect_quiet { within = 0.3 }
     m:send(m:ack(new))
     m:expect_quiet { within = 0.3 }
     t:liveness()

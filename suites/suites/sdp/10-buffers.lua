@@ -99,18 +99,27 @@ end
 
 case {
   id = "sdp/10-buffers/plain-updates",
-  version = 1,
-  title = "An update has no flags",
+  version = 2,
+  title = "OOB_PRES stands with an urgent octet at the end of the payload, and not in an update",
   requirements = {
     "SDP-6.1.2-7",
   },
   roles = { "responder" },
-  capabilities = { "sdp-sink" },
+  capabilities = { "sdp-drive" },
 
   run = function(t)
     local s, hello_ack = t:sdp {}
+    tell(s, "urgent 300")
+    local got = 0
+    while got < 300 do
+      local m = s:expect("data", { requirement = "SDP-6.1.2-7", overdue_fails = true })
+      got = got + #m.payload
+      t:check(m.oob_pres == (got == 300), {
+        requirement = "SDP-6.1.2-7", expected = "OOB_PRES with the urgent octet alone", actual = got .. " of 300 octets, OOB_PRES " .. tostring(m.oob_pres),
+      })
+    end
     for _ = 1, hello_ack.bufs - 2 do
-      s:send(sdp.data { payload = "p" })
+      s:send(sdp.data { payload = ";" })
     end
     s:send(sdp.data {})
     s:expect("data", { updates = true, requirement = "SDP-6.1.2-7", overdue_fails = true, fields = { payload_length = 0, oob_pres = false } })

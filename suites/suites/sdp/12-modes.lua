@@ -6,7 +6,7 @@ local function tell(s, text)
 end
 
 do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined", "pipelined", "buffered", "mode_change", "to_pipelined", "to_combined", "to_buffered", "out_of_buffered", "SDP-12-20", "SDP-12.1-2", "SDP-12.4-3", "SDP-12.5-8", "SDP-12.5-13" }
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined", "pipelined", "buffered", "mode_change", "to_pipelined", "to_combined", "to_buffered", "out_of_buffered", "SDP-12-7", "SDP-12-20", "SDP-12.1-2", "SDP-12.4-3", "SDP-12.5-8", "SDP-12.5-13" }
 
   case {
     id = "sdp/12-modes/all",

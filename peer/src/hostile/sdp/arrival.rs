@@ -100,7 +100,7 @@ deviations! {
     "sdp.ignores-wr-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_WR_COMPL))]
         ["SDP-11.3-5", "SDP-9.5.5-12"] "A RdmaWrCompl is ignored.";
     "sdp.overlooks-invalidated-stag" [SdpOverlooks(|violation| matches!(violation, Violation::Invalidated { .. }))]
-        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12"] "A completion that invalidates another STag ends nothing.";
+        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12", "SDP-8.2.2-8"] "A completion that invalidates another STag ends nothing.";
     "sdp.overlooks-length" [SdpOverlooks(|violation| matches!(violation, Violation::Length { .. }))]
         ["SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8"] "A completion of more octets than were advertised ends nothing.";
     "sdp.overlooks-malformed" [SdpOverlooks(|violation| matches!(violation, Violation::Malformed(_)))]
@@ -108,7 +108,7 @@ deviations! {
     "sdp.overlooks-unmatched" [SdpOverlooks(|violation| matches!(violation, Violation::Unmatched(_)))]
         ["SDP-8.2.2-10", "SDP-8.2.2-8"] "A completion without advertisement ends nothing.";
     "sdp.overlooks-mode" [SdpOverlooks(|violation| matches!(violation, Violation::Mode { .. } | Violation::Transition { .. }))]
-        ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24"]
+        ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24", "SDP-8.2.2-8"]
         "What the Mode does not allow ends nothing.";
     "sdp.refuses-data-behind-dis-conn" [
         SdpOut(|out| out.kept.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),

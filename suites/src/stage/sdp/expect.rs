@@ -184,21 +184,16 @@ impl Stage {
         }
     }
 
-    /// The target answers a SrcAvail: by an RDMA Read Request (gives `read`) or a SendSm (`send_sm`).
-    pub(crate) async fn sdp_expect_taken(
-        &mut self,
-        number: u32,
-        expectation: &Expectation,
-    ) -> Result<&'static str, Stop> {
-        let expected = "an RDMA Read Request, or SendSm";
-        let answer = match self.past_updates(number, expectation, expected).await? {
-            Item::Read(_) => "read",
-            Item::Message(heard) if heard.mid == Mid::SEND_SM => "send_sm",
-            other => return Err(self.unmet(expectation, expected, &format!("it sent {}", other.name()))),
-        };
-        self.log.answered();
-        self.met(number, expectation, expected, answer);
-        Ok(answer)
+    /// A message or an RDMA Read Request comes next, whichever; that one comes is what is expected.
+    pub(crate) async fn sdp_next(&mut self, number: u32, expectation: &Expectation) -> Result<Item, Stop> {
+        let expected = "a message, or an RDMA Read Request";
+        match self.past_updates(number, expectation, expected).await? {
+            item @ (Item::Read(_) | Item::Message(_)) => {
+                self.log.answered();
+                Ok(item)
+            }
+            other => Err(self.unmet(expectation, expected, &format!("it sent {}", other.name()))),
+        }
     }
 
     /// For so long the connection does not end, whatever comes.

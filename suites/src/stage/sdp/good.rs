@@ -1,4 +1,6 @@
-//! The good exchange with an SDP service: start-up; with an echo, a few octets there and back; a graceful close.
+//! The good exchange with an SDP service: start-up; with an echo (the target that connects is one), a few octets there and back; a graceful close.
+
+use std::time::Duration;
 
 use weft_core::wire::sdp::Mid;
 
@@ -21,14 +23,20 @@ impl Stage {
     ) -> Result<Result<(), String>, Stop> {
         let at = expectation.at.as_ref();
         if self.target.service == Service::SdpConnect {
-            return Ok(Ok(()));
-        }
-        let profile = self.target.sdp_start;
-        if let Err(why) = self.sdp_greet(number, &super::start::hello(), profile, expectation).await? {
-            return Ok(Err(why));
+            let draft = Draft::new(Mid::HELLO_ACK);
+            let hello_ack = Message { draft: Some(Box::new(draft)), ..Message::new("HelloAck", Vec::new()) };
+            let alive = self.log.alive_before;
+            self.sdp_welcome(number, &hello_ack, Duration::ZERO, expectation).await?;
+            // Only the whole exchange says so.
+            self.log.alive_before = alive;
+        } else {
+            let profile = self.target.sdp_start;
+            if let Err(why) = self.sdp_greet(number, &super::start::hello(), profile, expectation).await? {
+                return Ok(Err(why));
+            }
         }
         let asked = match self.target.service {
-            Service::SdpEcho => Some((PAYLOAD, PAYLOAD.len())),
+            Service::SdpEcho | Service::SdpConnect => Some((PAYLOAD, PAYLOAD.len())),
             Service::SdpDrive => Some((COMMAND, 5)),
             _ => None,
         };
@@ -46,7 +54,7 @@ impl Stage {
                     Err(none) => return Ok(Err(format!("it {none} where Data was due"))),
                 }
             }
-            if self.target.service == Service::SdpEcho && got != PAYLOAD {
+            if self.target.service != Service::SdpDrive && got != PAYLOAD {
                 return Ok(Err("it sent other octets back".into()));
             }
         }

@@ -17,4 +17,4 @@ mod whole;
 pub(crate) use expect::{Ending, Value, Wanted};
 pub use start::SdpStart;
 pub(crate) use start::hello;
-pub(crate) use talk::{Carrier, Talk};
+pub(crate) use talk::{Carrier, Item, Talk};

@@ -165,8 +165,20 @@ impl Stage {
         hold: Duration,
         expectation: &Expectation,
     ) -> Result<(u32, Box<Heard>), Stop> {
+        let number = self.connect(expectation.at.as_ref()).await?;
+        let hello = self.sdp_welcome(number, hello_ack, hold, expectation).await?;
+        Ok((number, hello))
+    }
+
+    /// As [`Stage::sdp_accept`], on a connection that is there.
+    pub(super) async fn sdp_welcome(
+        &mut self,
+        number: u32,
+        hello_ack: &Message,
+        hold: Duration,
+        expectation: &Expectation,
+    ) -> Result<Box<Heard>, Stop> {
         let at = expectation.at.as_ref();
-        let number = self.connect(at).await?;
         let deadline = self.link.now() + expectation.within;
         while self.conn(number, at)?.unread.len() < HELLO_LEN {
             if self.receive(number, deadline, at).await? != Arrival::Octets {
@@ -202,7 +214,7 @@ impl Stage {
         self.sdp_put(number, hello_ack, carrier, at).await?;
         self.talk(number, at)?.mseq = 1;
         self.met(number, expectation, "a Hello, and an MPA Reply behind the Request", &hello.told());
-        Ok((number, Box::new(hello)))
+        Ok(Box::new(hello))
     }
 
     /// Connects and sends a Hello, with what the profile has beside it; nothing is waited for.
