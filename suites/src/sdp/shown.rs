@@ -62,7 +62,7 @@ pub(crate) fn of_message(heard: &Heard, mode: Mode) -> Vec<&'static str> {
 }
 
 /// All subjects.
-pub(crate) const SUBJECTS: [Subject; 28] = [
+pub(crate) const SUBJECTS: [Subject; 29] = [
     Subject {
         name: "every",
         about: "an SDP message behind start-up",
@@ -144,6 +144,11 @@ pub(crate) const SUBJECTS: [Subject; 28] = [
     Subject { name: "hint", about: "a completion with REQ_PIPE", rows: "6.1.2-4" },
     Subject { name: "ch_rcv_buf", about: "a ChRcvBuf", rows: "6.1.1-13 6.4.1-1 6.4.1-2 14.2-17" },
     Subject { name: "ch_rcv_buf_ack", about: "a ChRcvBufAck", rows: "6.1.1-14 6.4.2-3 14.2-18" },
+    Subject {
+        name: "susp_comm",
+        about: "a SuspComm",
+        rows: "6.1.1-15 6.5.1-1 6.5.1-2 6.5.1.2-1 6.5.1.3-1 13.1.1-6 14.2-2",
+    },
     Subject { name: "susp_comm_ack", about: "a SuspCommAck", rows: "6.1.1-16 6.5.2-1 6.5.2-2 14.2-3" },
 ];
 

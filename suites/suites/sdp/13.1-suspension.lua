@@ -1,4 +1,4 @@
--- A connection that the tester suspends (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1), up to the end of its LLP connection.
+-- A connection that the tester or the target suspends (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1), up to the end of its LLP connection.
 
 -- What a driven socket is told to do.
 local function tell(s, text)
@@ -72,6 +72,59 @@ do
       s:expect("rdma_rd_compl", { requirement = "SDP-13.1.1-10", overdue_fails = true })
       s:expect("susp_comm_ack", { past = { "send_sm" }, requirement = "SDP-13.1.1-10", overdue_fails = true })
       s:expect_end { graceful = true, requirement = "SDP-13.1.1-13", overdue_fails = true, shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  local shown = sdp.shown { "hello_ack", "data", "susp_comm", "SDP-13.1-2", "SDP-13.1.1-8", "SDP-13.1.1-9" }
+
+  case {
+    id = "sdp/13.1-suspension/by-target",
+    version = 1,
+    title = "SuspComm comes behind what was sent, names the port, and nothing comes behind it",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "threshold 1000000; send 100; wait 20; suspend 7001")
+      s:expect "data"
+      local m = s:expect "susp_comm"
+      t:check(m.constant1 == 0 and m.port == 7001 and m.constant2 == 1, {
+        requirement = { "SDP-6.5.1-2", "SDP-13.1.1-6" }, expected = "the port that it was given, between the constants",
+        actual = ("%s, port %s, %s"):format(tostring(m.constant1), tostring(m.port), tostring(m.constant2)),
+      })
+      s:expect_quiet { within = 0.2, shows = shown }
+      s:send(sdp.susp_comm_ack {})
+      s:connection():finish()
+      t:liveness()
+    end,
+  }
+end
+
+do
+  local shown = sdp.shown { "hello_ack", "susp_comm" }
+
+  case {
+    id = "sdp/13.1-suspension/crossing",
+    version = 1,
+    title = "Where both ask at once, the Accepting Peer does not answer",
+    requirements = { "SDP-13.1.2-1", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "wait 20; suspend 7001")
+      local before = s:books()
+      s:expect "susp_comm"
+      s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
+      s:expect_quiet { within = 0.2, requirement = "SDP-13.1.2-1", shows = shown, overdue_fails = true }
+      s:send(sdp.susp_comm_ack {})
+      s:connection():finish()
       t:liveness()
     end,
   }

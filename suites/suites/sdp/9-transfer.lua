@@ -884,3 +884,94 @@ do
     end,
   }
 end
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "urgent" }
+
+  case {
+    id = "sdp/9-transfer/urgent-alone",
+    version = 1,
+    title = "An Out-Of-Band octet is announced at the latest with itself",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "threshold 1000000; urgent 300; send 100; send 100")
+      local pending, got = false, 0
+      while got < 500 do
+        local m = s:expect "data"
+        pending, got = pending or m.oob_pend, got + #m.payload
+        if m.oob_pres then
+          t:check(pending, {
+            requirement = { "SDP-9.5.3-5", "SDP-6.1.2-3" }, expected = "OOB_PEND up to the Data with OOB_PRES", actual = "none",
+          })
+        end
+      end
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "sink_cancel_ack", "SDP-9.5.5-6", "SDP-9.5.5-7" }
+
+  case {
+    id = "sdp/9-transfer/revoked-before-use",
+    version = 1,
+    title = "Nothing is written to a SinkAvail that was revoked",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "mode out pipelined; send 100")
+      s:expect "mode_change"
+      s:expect "data"
+      s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
+      s:send(sdp.sink_avail_cancel {})
+      s:expect "sink_cancel_ack"
+      tell(s, "send 200")
+      s:collect(200)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  -- What is written ends before the ModeChange, and nothing is written behind it.
+  local shown = sdp.shown {
+    "hello_ack", "dis_conn", "data", "rdma_wr_compl", "mode_change", "to_pipelined", "to_combined",
+    "SDP-12.4-6", "SDP-12.4-8", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7",
+  }
+
+  case {
+    id = "sdp/9-transfer/written-then-left",
+    version = 1,
+    title = "A SinkAvail is used in Pipelined Mode, and those that cross the way out of it are not",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, "mode out pipelined; send 100; wait 30; send 1500; wait 1; mode out combined; wait 400; send 300")
+      s:expect "mode_change"
+      s:expect "data"
+      s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
+      -- The Write, RdmaWrCompl and the ModeChange, in the order that the monitor sees.
+      s:expect_open { within = 0.2 }
+      -- They cross the ModeChange, as their MSeqAck says.
+      local before = s:books().mseq_ack - 1
+      s:send(sdp.sink_avail { length = 2000, stag = 0x902, non_discards = 1, mseq_ack = before })
+      s:send(sdp.sink_avail { length = 2000, stag = 0x903, non_discards = 1, mseq_ack = before })
+      s:collect(300)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end

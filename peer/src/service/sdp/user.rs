@@ -2,7 +2,7 @@
 //!
 //! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N` and `urgent N` send so many octets;
 //! `read N N..` posts receives, whose octets are thrown away, and no command is read before all of them have ended; `mode out|in
-//! buffered|combined|pipelined`; `resize N`; `cancel-sends`, `cancel-receives`; `shut`, `abort`; `answer read|send-sm|both`,
+//! buffered|combined|pipelined`; `resize N`; `suspend PORT`; `cancel-sends`, `cancel-receives`; `shut`, `abort`; `answer read|send-sm|both`,
 //! `threshold N`, `payload N`, `max-read N`, `hints` change the policy; `wait N` lets so many milliseconds pass before the next.
 
 use core::time::Duration;
@@ -180,6 +180,10 @@ impl Mind {
                 let _ = machine.set_mode(half, mode);
             }
             "resize" => machine.resize(size()),
+            "suspend" => {
+                // Where it cannot be suspended, it is not.
+                let _ = machine.suspend(u16::try_from(number).unwrap_or(0));
+            }
             "cancel-sends" => machine.cancel_sends(),
             "cancel-receives" => machine.cancel_receives(),
             "shut" => machine.shut_down(),
