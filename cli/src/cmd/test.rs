@@ -38,7 +38,7 @@ const EVENTS_KEPT: usize = 1024;
     folder moves the files of the one before to earlier/<run id>/; the newest 20 are kept there."
 )]
 pub(crate) struct Arguments {
-    /// builtin (in process, virtual clock), builtin-tcp (real TCP on loopback), builtin-initiator and builtin-initiator-tcp (they connect), or a TOML file that describes a target
+    /// builtin (in process, virtual clock), builtin-tcp (real TCP on loopback), builtin-plain (without CRCs and RFC 6581), builtin-initiator and builtin-initiator-tcp (they connect), or a TOML file that describes a target
     #[arg(value_name = "TARGET", required_unless_present_any = ["list", "show", "prove", "lua_annotations"])]
     target: Option<String>,
     /// Only these: a case, the beginning of its id up to a /, a requirement, a tag, or case[parameter=value]

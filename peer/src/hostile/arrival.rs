@@ -58,11 +58,11 @@ deviations! {
     "ddp.overlooks-missing-buffer" [Overlooks(|fault, _| fault == Fault::NoBuffer)]
         ["DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9"] "A Send for which no receive is posted passes without a word.";
     "ddp.overlooks-mo" [Overlooks(|fault, _| matches!(fault, Fault::Queue { error: QueueError::MessageOffset, .. }))]
-        ["DDP-7.1-7", "DDP-7.2-11", "RDMAP-7306.8.2-4"] "A segment whose MO does not continue its message passes without a word.";
+        ["DDP-7.1-7", "DDP-7.2-11", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "A segment whose MO does not continue its message passes without a word.";
     "ddp.overlooks-msn" [Overlooks(|fault, _| matches!(fault, Fault::Queue { error: QueueError::MsnGap | QueueError::MsnRange, .. }))]
-        ["DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1"] "A segment whose message is not the next one passes without a word.";
+        ["DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "A segment whose message is not the next one passes without a word.";
     "ddp.overlooks-queue-number" [Overlooks(|fault, _| fault == Fault::QueueNumber)]
-        ["DDP-7.1-1", "DDP-7.2-8"] "A segment for a queue that is not there passes without a word.";
+        ["DDP-7.1-1", "DDP-7.2-8", "RDMAP-7306.8.2-4"] "A segment for a queue that is not there passes without a word.";
     "ddp.overlooks-rights" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Rights))]
         ["DDP-7.1-11", "DDP-7.2-5"] "A Write to an STag without the right passes without a word.";
     "ddp.overlooks-stag" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::InvalidStag))]
@@ -152,7 +152,7 @@ deviations! {
     "rdmap.overlooks-read-wrap" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Wrap))]
         ["RDMAP-7.2-8", "RDMAP-4.8-22"] "A Read beyond the end of the address space passes without a word.";
     "rdmap.overlooks-request-size" [Overlooks(|fault, _| fault == Fault::RequestSize)]
-        ["RDMAP-5.2.1-5", "RDMAP-4.2-4", "RDMAP-7.2-15", "RDMAP-7306.4.2-4"]
+        ["RDMAP-5.2.1-5", "RDMAP-4.2-4", "RDMAP-7306.4.2-4"]
         "A Read Request or Atomic Request of a wrong size passes without a word.";
     "rdmap.overlooks-terminate" [Overlooks(|fault, _| {
         fault == Fault::Terminate || matches!(fault, Fault::Queue { qn: queue::TERMINATE, .. })

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -16,7 +16,10 @@ use crate::model::{
 };
 use crate::script::{ScriptFault, SuiteCase, Suites, invoke};
 use crate::stage::{Log, Stage};
-use crate::target::{Live, RESTART_SECONDS, Service, Target};
+use crate::target::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target};
+
+/// Connections that a case may want, the good exchanges among them.
+const MOST_CONNECTIONS: u32 = 10;
 
 /// What all cases of a run share.
 pub(super) struct Site {
@@ -141,9 +144,18 @@ impl Site {
 
     /// Runs a case's script on connections of its own.
     async fn play(&self, case: &SuiteCase, key: &CaseKey, target: &Arc<Target>, seed: u64) -> Result<Played, RunError> {
-        let stage = Stage::new(target.clone(), self.live.link(target)?, key.clone(), self.sink.clone());
+        let link = self.live.link(target)?;
+        let mut limits = self.suites.limits;
+        // The wait for whoever starts the target is no time of the script's.
+        let wait = match &link.1 {
+            Some(Start::Person { .. }) => target.scaled(PERSON_SECONDS),
+            Some(Start::Command { .. }) => target.scaled(COMMAND_SECONDS),
+            Some(Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
+        };
+        limits.time = limits.time.saturating_add(wait.saturating_mul(MOST_CONNECTIONS));
+        let stage = Stage::new(target.clone(), link, key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
-        let fault = invoke(case, key, stage.clone(), target.clone(), self.suites.limits, seed).await.err();
+        let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
         let mut stage = stage.lock_owned().await;
         stage.leave().await;
         Ok(Played { stage, fault })

@@ -100,7 +100,10 @@ impl Live {
     /// # Errors
     /// See [`OpenError`].
     pub async fn open(target: &Target) -> Result<Self, OpenError> {
-        let settings = Settings { deviations: target.deviations.clone(), ..Settings::default() };
+        let mut settings = Settings { deviations: target.deviations.clone(), ..Settings::default() };
+        if target.plain {
+            (settings.mpa.crc, settings.mpa.enhanced) = (false, EnhancedUse::Off);
+        }
         let connect_timeout = target.scaled(CONNECT_SECONDS);
         let mut live = Live {
             reach: Reach::Virtual(settings.clone()),

@@ -131,6 +131,8 @@ pub struct Target {
     pub(crate) start: Vec<String>,
     /// A builtin initiator asks for the peer-to-peer model of RFC 6581: cases that need it say so.
     pub(crate) asks_enhanced: bool,
+    /// A builtin target asks for no CRCs, and knows nothing of RFC 6581.
+    pub(crate) plain: bool,
 }
 
 /// Why a target is not understood.
@@ -178,7 +180,7 @@ const UNMAPPED: u16 = 5999;
 pub(crate) const MADE: u16 = 5002;
 
 /// The builtin targets.
-const BUILTIN: [&str; 4] = ["builtin", "builtin-tcp", "builtin-initiator", "builtin-initiator-tcp"];
+const BUILTIN: [&str; 5] = ["builtin", "builtin-tcp", "builtin-plain", "builtin-initiator", "builtin-initiator-tcp"];
 
 fn meant(name: &str) -> String {
     match weft_core::spelling::nearest(name, BUILTIN) {
@@ -205,7 +207,8 @@ impl Target {
         BUILTIN.contains(&name)
     }
 
-    /// The target that a command line names: `builtin`, `builtin-tcp`, `builtin-initiator`, `builtin-initiator-tcp`, or a TOML file.
+    /// The target that a command line names: `builtin`, `builtin-tcp`, `builtin-plain`, `builtin-initiator`,
+    /// `builtin-initiator-tcp`, or a TOML file.
     ///
     /// # Errors
     /// The file is not understood.
@@ -213,6 +216,7 @@ impl Target {
         match name {
             "builtin" => Ok(Self::builtin()),
             "builtin-tcp" => Ok(Self::builtin_tcp()),
+            "builtin-plain" => Ok(Self::builtin_plain()),
             "builtin-initiator" => Ok(Self::builtin_initiator()),
             "builtin-initiator-tcp" => {
                 Ok(Target { kind: TargetKind::BuiltinTcp, ..Self::builtin_initiator() }.renamed(name))
@@ -260,7 +264,18 @@ impl Target {
             listen: None,
             start: Vec::new(),
             asks_enhanced: false,
+            plain: false,
         }
+    }
+
+    /// The same without what an endpoint may do without: it asks for no CRCs, and knows nothing of RFC 6581.
+    #[must_use]
+    pub fn builtin_plain() -> Self {
+        let builtin = Self::builtin();
+        let lacks = [Capability::Crc, Capability::Revision2];
+        let capabilities =
+            builtin.capabilities.iter().copied().filter(|capability| !lacks.contains(capability)).collect();
+        Target { name: "builtin-plain".into(), capabilities, plain: true, ..builtin }
     }
 
     /// weft's own initiator, in process, with a virtual clock: it opens with a Send and echoes, or is `rping -c`.

@@ -5,7 +5,7 @@ case {
   id = "ddp/7.1-tagged/stag",
   version = 1,
   title = "A Write to an STag that is not valid is refused",
-  requirements = { "DDP-7.1-10", "DDP-7.2-3", "DDP-8.3-7", "RDMAP-3.2-6", "RDMAP-4.8-44", "RDMAP-6.2.1-1" },
+  requirements = { "DDP-7.1-10", "DDP-7.2-3", "DDP-8.3-7", "RDMAP-3.2-6", "RDMAP-4.8-44", "RDMAP-6.2.1-1", "DDP-7.1-11" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
@@ -19,7 +19,7 @@ case {
     local stag = p.change == "zero" and 0 or op.stag ~ p.change
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = op.to, payload = "weft" } })
     conn:expect_terminate {
-      requirement = { "DDP-7.1-10", "DDP-8.3-7" },
+      requirement = { "DDP-7.1-10", "DDP-7.1-11", "DDP-8.3-7" },
       told = { "RDMAP-3.2-6", "RDMAP-6.2.1-1" },
       code = { "DDP-7.2-3", "RDMAP-4.8-44" },
       error = "11 00",

@@ -5,7 +5,7 @@ case {
   id = "ddp/8.2-association/write",
   version = 1,
   title = "A Write to the STag of another connection is refused, and that one goes on",
-  requirements = { "DDP-8.2-3", "DDP-8.2-4", "DDP-8.3.1-1", "DDP-8.3.1-2", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2" },
+  requirements = { "DDP-8.2-3", "DDP-8.2-4", "DDP-8.3.1-1", "DDP-8.3.1-2", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2", "DDP-7.2-5" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal", "protection" },
@@ -20,7 +20,7 @@ case {
       t:unimplemented("Both connections were told the same STag.")
     end
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = owner.stag, tagged_offset = owner.to, payload = "weft" } })
-    conn:expect_terminate { requirement = ALL, code = ALL, error = { "11 02", "11 00" } }
+    conn:expect_terminate { requirement = ALL, told = "DDP-7.2-5", code = ALL, error = { "11 02", "11 00" } }
     conn:expect_close()
     -- It is as it was, and so is its connection.
     theirs:send(mpa.fpdu {

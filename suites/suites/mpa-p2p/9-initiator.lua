@@ -159,7 +159,7 @@ case {
   id = "mpa-p2p/9-initiator/no-kind",
   version = 1,
   title = "A Reply with A=1 and no kind that the Initiator can send is answered by Terminate 20 07, and the end of the connection",
-  requirements = { "P2P-9.2-16", "P2P-9.2-23", "P2P-8-3", "P2P-8-5" },
+  requirements = { "P2P-9.2-16", "P2P-9.2-23", "P2P-8-3", "P2P-8-5", "RDMAP-4.8-36" },
   roles = { "initiator" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced", "terminate", "refusal" },
@@ -168,7 +168,7 @@ case {
     local conn = asked_as_peer(t)
     conn:send(conn:reply { rtr_send = false, rtr_write = false, rtr_read = false })
     conn:expect_terminate {
-      requirement = "P2P-9.2-16", told = "P2P-8-5", error = "20 07", code = { "P2P-9.2-23", "P2P-8-3" },
+      requirement = "P2P-9.2-16", told = "P2P-8-5", error = "20 07", code = { "P2P-9.2-23", "P2P-8-3", "RDMAP-4.8-36" },
     }
     conn:expect_close { requirement = "P2P-9.2-16", within = 60, overdue_fails = true }
 
@@ -180,7 +180,7 @@ case {
   id = "mpa-p2p/9-initiator/too-many-reads",
   version = 1,
   title = "A Reply whose ORD is more than the Initiator can hold is answered by Terminate 20 06, and the end of the connection",
-  requirements = { "P2P-9.1-10", "P2P-9.1-24", "P2P-8-2", "P2P-8-4" },
+  requirements = { "P2P-9.1-10", "P2P-9.1-24", "P2P-8-2", "P2P-8-4", "RDMAP-4.8-36" },
   roles = { "initiator" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced", "terminate", "refusal" },
@@ -188,8 +188,14 @@ case {
   run = function(t)
     local conn = asked_as_peer(t)
     conn:send(conn:reply { ord = 0x3ffe })
+    -- One that can hold so many Reads goes on, and is right: its first FPDU (length, DDP's octet, RDMAP's) is no Terminate then.
+    local first = conn:expect_octets { requirement = "P2P-9.1-10", begins = "", keep = true }
+    if #first >= 4 and first:byte(4) & 0x0f ~= 7 then
+      conn:close()
+      t:unimplemented("The target goes on: it can hold 0x3FFE Reads.")
+    end
     local told = conn:expect_terminate {
-      requirement = "P2P-9.1-10", told = "P2P-9.1-10", error = "20 06", code = { "P2P-9.1-24", "P2P-8-2" },
+      requirement = "P2P-9.1-10", told = "P2P-9.1-10", error = "20 06", code = { "P2P-9.1-24", "P2P-8-2", "RDMAP-4.8-36" },
     } ---@cast told weft.Terminate
     t:check(not (told.m or told.d or told.r) and #told.rest == 0, {
       requirement = "P2P-8-4",
@@ -197,6 +203,38 @@ case {
       actual = ("M=%s D=%s R=%s, %d octets behind"):format(told.m, told.d, told.r, #told.rest),
     })
     conn:expect_close { requirement = "P2P-9.1-10", within = 60, overdue_fails = true }
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9-initiator/ird",
+  version = 1,
+  title = "As many Reads as the Request's IRD says are served at a time",
+  requirements = { "P2P-9.1-1" },
+  roles = { "initiator" },
+  capabilities = { "revision-2", "rping" },
+  tags = { "startup", "enhanced", "read" },
+
+  run = function(t)
+    local conn, op = t:operate { revision = 2, enhanced = true }
+    local reads = op.ird or 0
+    if reads < 1 or reads > 4096 then
+      conn:close()
+      t:unimplemented(("The target's IRD is %d."):format(reads))
+    end
+    local requests = ""
+    for msn = 1, reads do
+      requests = requests .. mpa.fpdu {
+        ulpdu = rdmap.read_request { sink_stag = 0x7700, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
+      }
+    end
+    conn:send(requests)
+    for _ = 1, reads do
+      conn:expect_fpdu { requirement = "P2P-9.1-1", opcode = 2, overdue_fails = true }
+    end
+    conn:close()
 
     t:liveness()
   end,

@@ -133,7 +133,7 @@ case {
   roles = { "responder" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced", "slow" },
-  tier = "full",
+  tier = "default",
 
   run = function(t)
     t:good_exchange()

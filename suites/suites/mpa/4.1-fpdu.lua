@@ -42,7 +42,7 @@ case {
   id = "mpa/4.1-fpdu/split",
   version = 1,
   title = "An FPDU is taken in whatever pieces TCP delivers it",
-  requirements = { "MPA-5.1-7" },
+  requirements = { "MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "fpdu", "segments" },
@@ -54,11 +54,64 @@ case {
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }, { every = p.every, pause = 0.01 })
     conn:expect_fpdu {
-      requirement = "MPA-5.1-7",
+      requirement = { "MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2" },
       opcode = 3,
       payload = "weft",
       overdue_fails = true,
     }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.1-fpdu/paused",
+  version = 1,
+  title = "An FPDU that stops in its middle for seconds is kept, and taken when it is whole",
+  requirements = { "MPA-A.4-3" },
+  roles = { "responder", "initiator" },
+  capabilities = { "echo" },
+  tags = { "fpdu", "segments" },
+  parameters = { first = { 1, 2, 10, 27 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn } }, { cuts = { p.first }, pause = 3 })
+    conn:expect_fpdu { requirement = "MPA-A.4-3", opcode = 3, payload = "weft", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/4.1-fpdu/long",
+  version = 1,
+  title = "An FPDU as long as a segment of Ethernet can be is taken from TCP segments of any size, those of others being whole",
+  requirements = { "MPA-A.5.2-1", "MPA-B.2-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "echo" },
+  tags = { "fpdu", "segments" },
+  parameters = { every = { 100, 536, 1459 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    -- 1460 octets with length, headers, PAD and CRC: in pieces, whole, and in pieces again.
+    for number = 0, 2 do
+      local payload = string.char(0x61 + number):rep(1436)
+      local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn + number } }
+      if number == 1 then
+        conn:send(fpdu)
+      else
+        conn:send(fpdu, { every = p.every, pause = 0.01 })
+      end
+      conn:expect_fpdu { requirement = { "MPA-A.5.2-1", "MPA-B.2-1" }, opcode = 3, payload = payload, overdue_fails = true }
+    end
     conn:close()
 
     t:liveness()

@@ -29,7 +29,7 @@ case {
   id = "mpa/4.4-crc/bad-later",
   version = 1,
   title = "An FPDU with a wrong CRC behind a good one is not delivered, nor is anything behind it",
-  requirements = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15" },
+  requirements = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6" },
   roles = { "responder", "initiator" },
   capabilities = { "crc", "echo" },
   tags = { "fpdu", "crc" },
@@ -46,7 +46,9 @@ case {
     bad = bad:flip(p.octet, p.octet == 1 and 0x04 or 0xff)
     conn:send(bad .. mpa.fpdu { ulpdu = rdmap.send { payload = "next", msn = 3 } })
     conn:expect_close {
-      requirement = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15" },
+      requirement = {
+        "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6",
+      },
       after_terminate = true,
       overdue_fails = true,
     }

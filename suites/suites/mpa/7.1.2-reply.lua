@@ -100,14 +100,14 @@ case {
   id = "mpa/7.1.2-reply/revision-0",
   version = 1,
   title = "A Reply of revision 0 makes an Initiator that is not permissive close gracefully",
-  requirements = { "MPA-C.2.2-1" },
+  requirements = { "MPA-C.2.2-1", "MPA-C.2-1" },
   roles = { "initiator" },
   tags = { "startup", "refusal" },
 
   run = function(t)
     local conn, request = asked(t)
     conn:send(mpa.reply { revision = 0, markers = true })
-    conn:expect_close { requirement = "MPA-C.2.2-1", graceful = true, after_terminate = enhanced(request) }
+    conn:expect_close { requirement = { "MPA-C.2.2-1", "MPA-C.2-1" }, graceful = true, after_terminate = enhanced(request) }
 
     t:liveness()
   end,

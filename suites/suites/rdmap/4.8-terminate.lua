@@ -242,7 +242,7 @@ case {
   id = "rdmap/4.8-terminate/nothing-behind",
   version = 1,
   title = "What comes behind an error has no effect",
-  requirements = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" },
+  requirements = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "terminate", "refusal" },
@@ -256,7 +256,7 @@ case {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
     }
     conn:send(bad .. good)
-    conn:expect_close { requirement = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" }, after_terminate = true, overdue_fails = true }
+    conn:expect_close { requirement = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" }, after_terminate = true, overdue_fails = true }
 
     t:liveness()
   end,

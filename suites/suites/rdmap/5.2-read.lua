@@ -30,7 +30,7 @@ end
 
 local SERVED = {
   "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
-  "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4",
+  "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
 }
 
 case {
@@ -72,7 +72,7 @@ case {
   title = "A Read of any part of a buffer gives the octets of that part, those that a Write in front of it has just put there",
   requirements = {
     "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "RDMAP-5.2.2-14",
-    "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3",
+    "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3", "RDMAP-B-6",
   },
   roles = { "responder" },
   capabilities = { "rping" },
@@ -89,13 +89,13 @@ case {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 5, rdmardsz = p.length, src_stag = op.stag, src_to = op.to + p.from },
     })
     local SEGMENTS = {
-      "RDMAP-5.2.2-14", "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6",
+      "RDMAP-5.2.2-14", "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "RDMAP-5.2.1-17",
     }
     local read = expect_response(conn, 0x7766, 5, SEGMENTS)
     local same = read == data:sub(p.from + 1)
     t:check(same, {
       requirement = {
-        "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "DDP-5.2-3",
+        "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "DDP-5.2-3", "RDMAP-B-6",
       },
       expected = ("%d octets from %d on"):format(p.length, p.from),
       actual = same and "they are" or #read .. " octets that differ",
@@ -110,7 +110,7 @@ case {
   id = "rdmap/5.2-read/no-octets",
   version = 1,
   title = "A Read of no octets is answered by a Read Response of none, and its source is not looked at",
-  requirements = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9" },
+  requirements = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9", "RDMAP-5.2.2-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "read", "empty" },
@@ -122,11 +122,17 @@ case {
     local conn, op = t:operate()
     local stag = p.stag == "own" and op.stag or p.stag
     conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, src_stag = stag, src_to = p.to } })
-    conn:expect_fpdu {
+    local fpdu = conn:expect_fpdu {
       requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" },
       shows = "DDP-5.2-9",
-      opcode = 2, payload = "", last = true, overdue_fails = true,
+      opcode = 2, last = true, overdue_fails = true,
     }
+    t:check(fpdu.stag == 0x7766, {
+      requirement = "RDMAP-5.2.2-1", expected = "a tagged header with the STag of the sink", actual = fpdu.stag and "another STag" or "an untagged header",
+    })
+    t:check(fpdu.payload == "", {
+      requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" }, expected = "no octets", actual = #fpdu.payload .. " octets",
+    })
     conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
     conn:close()
 
@@ -185,6 +191,40 @@ case {
     conn:send(requests)
     for read = 1, reads do
       expect_response(conn, 0x7700 + read, read, ALL)
+    end
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/all",
+  version = 1,
+  title = "As many Reads as the Reply's IRD says are served at a time",
+  requirements = { "RDMAP-6.1-4" },
+  roles = { "responder" },
+  capabilities = { "rping", "revision-2" },
+  tags = { "read" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = 0x3ffe }
+    local reads = op.ird or 0
+    if reads < 1 or reads > 4096 then
+      conn:close()
+      t:unimplemented(("The target's IRD is %d."):format(reads))
+    end
+    local requests = ""
+    for msn = 1, reads do
+      requests = requests .. mpa.fpdu {
+        ulpdu = rdmap.read_request { sink_stag = 0x7700, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
+      }
+    end
+    conn:send(requests)
+    for _ = 1, reads do
+      conn:expect_fpdu { requirement = "RDMAP-6.1-4", opcode = 2, overdue_fails = true }
     end
     conn:close()
 

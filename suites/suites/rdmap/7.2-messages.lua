@@ -56,7 +56,7 @@ case {
   id = "rdmap/7.2-messages/opcode",
   version = 1,
   title = "A message with an opcode that nobody has defined is refused",
-  requirements = { "RDMAP-7.2-2", "RDMAP-4.8-26", "RDMAP-6.2.1-1" },
+  requirements = { "RDMAP-7.2-2", "RDMAP-4.8-26", "RDMAP-6.2.1-1", "RDMAP-7306.8.2-5" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal" },
@@ -68,7 +68,7 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } })
-    conn:expect_terminate { requirement = "RDMAP-7.2-2", told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
+    conn:expect_terminate { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
     conn:expect_close()
 
     t:liveness()
@@ -215,16 +215,23 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "invalidate", "write" },
-  parameters = { opcode = { 4, 6 } },
+  parameters = { opcode = { 4, 6 }, segments = { 1, 2 } },
 
   run = function(t, p)
     t:good_exchange()
 
     local conn, op = t:operate()
     local told = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
-    local send = rdmap.send { payload = told, msn = op.msn, opcode = p.opcode, invalidate_stag = op.stag }
+    local function send(fields)
+      fields.msn, fields.opcode, fields.invalidate_stag = op.msn, p.opcode, op.stag
+      return mpa.fpdu { ulpdu = rdmap.send(fields) }
+    end
+    local sent = send { payload = told }
+    if p.segments == 2 then
+      sent = send { payload = told:sub(1, 8), last = false } .. send { payload = told:sub(9), mo = 8 }
+    end
     local write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft" }
-    conn:send(mpa.fpdu { ulpdu = send } .. mpa.fpdu { ulpdu = write })
+    conn:send(sent .. mpa.fpdu { ulpdu = write })
     conn:expect_terminate { requirement = { "RDMAP-5.3-8", "RDMAP-1.2-2", "DDP-4.3-4", "DDP-5.4-7" } }
 
     t:liveness()
@@ -235,14 +242,14 @@ case {
   id = "rdmap/7.2-messages/read-completes",
   version = 1,
   title = "A Read Response completes the Read, however short its segments are",
-  requirements = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23" },
+  requirements = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23", "RDMAP-3.1-10" },
   roles = { "responder" },
   capabilities = { "rping" },
   tags = { "read" },
   parameters = { segment = { 1, 2, 3, 7, 16, 64 } },
 
   run = function(t, p)
-    local ALL = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23" }
+    local ALL = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23", "RDMAP-3.1-10" }
     local data = ("weft"):rep(15) .. "end\0"
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, 0x77656601, #data) } })

@@ -47,7 +47,7 @@ case {
     "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
     "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
     "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3", "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7",
-    "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6",
+    "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6", "RDMAP-7306.5.4-8", "RDMAP-7306.7-13",
   },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -62,7 +62,7 @@ case {
     local original = answer(t, conn, 1, 0x0a0b0c0d)
     local order = original == p.value and "<" or ">"
     t:check(original == string.unpack(order .. "i8", string.pack("<i8", p.value)), {
-      requirement = "RDMAP-7306.5.1.1-1",
+      requirement = { "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.4-8", "RDMAP-7306.7-13" },
       expected = ("the value that was there, %#x"):format(p.value),
       actual = ("%#x"):format(original),
     })
@@ -250,7 +250,7 @@ case {
   id = "rdmap/7306-extensions/stag",
   version = 1,
   title = "An Atomic Operation on memory that is not the stream's is refused",
-  requirements = { "RDMAP-7306.5-8" },
+  requirements = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
   tags = { "atomic", "refusal" },
@@ -268,7 +268,7 @@ case {
       cut = { kind = FETCH_ADD, at = length },
     })[p.wrong]
     conn:send(mpa.fpdu { ulpdu = atomic(op, fields) })
-    conn:expect_terminate { requirement = "RDMAP-7306.5-8" }
+    conn:expect_terminate { requirement = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" } }
     conn:expect_close()
 
     t:liveness()
@@ -301,7 +301,7 @@ case {
   id = "rdmap/7306-extensions/immediate-size",
   version = 1,
   title = "Immediate Data of another size than eight octets is refused",
-  requirements = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3" },
+  requirements = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
   tags = { "immediate", "refusal" },
@@ -312,7 +312,126 @@ case {
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } })
-    conn:expect_terminate { told = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3" } }
+    conn:expect_terminate { told = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" } }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/add-nothing",
+  version = 1,
+  title = "FetchAdd of zero tells what is there and changes nothing",
+  requirements = { "RDMAP-7306.1.1-4" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    put(conn, op, "weftweft")
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD }) })
+    conn:expect_fpdu { opcode = 11, overdue_fails = true }
+    local now = look(conn, op, 2)
+    t:check(now == "weftweft", {
+      requirement = "RDMAP-7306.1.1-4", expected = "the octets that were there", actual = now == "weftweft" and "they are" or "others",
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/unasked",
+  version = 1,
+  title = "No Atomic Response comes that nobody asked for",
+  requirements = { "RDMAP-7306.5.2.1-21" },
+  roles = { "responder", "initiator" },
+  capabilities = { "echo", "atomics" },
+  tags = { "atomic" },
+
+  run = function(t)
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })
+    local fpdu = conn:expect_fpdu { overdue_fails = true }
+    t:check(fpdu.opcode ~= 11, {
+      requirement = "RDMAP-7306.5.2.1-21", expected = "no Atomic Response", actual = ("opcode %d"):format(fpdu.opcode),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/fields",
+  version = 1,
+  title = "An Atomic Request whose queue, number or place is wrong is refused",
+  requirements = { "RDMAP-7306.8.2-4" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic", "refusal" },
+  parameters = { wrong = { "qn", "msn", "mo" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 })
+    -- QN is octets 6 to 9, MSN 10 to 13, MO 14 to 17.
+    local made = ({ qn = ulpdu:flip(6, 0x01), msn = ulpdu:flip(11, 0x01), mo = ulpdu:flip(14, 0x01) })[p.wrong]
+    conn:send(mpa.fpdu { ulpdu = made })
+    conn:expect_terminate { requirement = "RDMAP-7306.8.2-4" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/version",
+  version = 1,
+  title = "An Atomic Request of another RDMAP version is refused",
+  requirements = { "RDMAP-7306.8.2-6" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic", "refusal" },
+  -- RV is the first two bits of octet 1, and 1 is right.
+  parameters = { flip = { 0x40, 0x80, 0xc0 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 }):flip(1, p.flip) })
+    conn:expect_terminate { requirement = "RDMAP-7306.8.2-6" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7306-extensions/request-size",
+  version = 1,
+  title = "An Atomic Request of another size than 52 octets is refused",
+  requirements = { "RDMAP-7306.4.2-4" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping", "atomics" },
+  tags = { "atomic", "refusal" },
+  parameters = { more = { -52, -4, 1, 4, 64 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local right = atomic(op, { kind = FETCH_ADD, data = 1 })
+    conn:send(mpa.fpdu { ulpdu = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more) })
+    conn:expect_terminate { requirement = "RDMAP-7306.4.2-4" }
     conn:expect_close()
 
     t:liveness()
