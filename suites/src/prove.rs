@@ -187,6 +187,7 @@ fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
     match deviation.name {
         "mpa.reject-bit-moved" | "p2p.rejects-unenhanced" => Some("the twin's services reject nobody"),
         "p2p.words-behind-private-data" => Some("the twin has no private data of its own"),
+        "mpa.crc-unused-left-out" => Some("no case looks at the field of a CRC that is unused"),
         "ddp.overlooks-rights" => Some("the twin's services register no memory without the rights of a peer"),
         "ddp.writes-to-invalidated-stag" | "rdmap.solicited-send-as-tagged" => {
             Some("the twin's services send no Send that invalidates, or solicits an event")

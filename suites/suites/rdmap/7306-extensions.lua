@@ -350,7 +350,7 @@ case {
   version = 1,
   title = "No Atomic Response comes that nobody asked for",
   requirements = { "RDMAP-7306.5.2.1-21" },
-  roles = { "responder", "initiator" },
+  roles = { "responder" },
   capabilities = { "echo", "atomics" },
   tags = { "atomic" },
 
