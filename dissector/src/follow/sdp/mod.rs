@@ -460,6 +460,12 @@ impl Books {
         self.sends[direction].latest().is_some()
     }
 
+    /// Did `direction` send a message of one of these MIDs, up to this frame, that the other end has not acknowledged? It may have it all
+    /// the same.
+    pub(crate) fn may_know_of(&self, direction: usize, mids: &[Mid], frame: u64) -> bool {
+        self.unacknowledged[direction].iter().any(|message| message.frame <= frame && mids.contains(&message.mid))
+    }
+
     /// A Data Sink does not acknowledge a SrcAvailCancel, nor what comes behind it, before it has settled it (section 9.5.4).
     fn holds_back(&self, direction: usize, message: &Message) -> bool {
         self.canceled[1 - direction].is_some_and(|cancel| !reached(message.mseq_ack, cancel))

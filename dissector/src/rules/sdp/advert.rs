@@ -109,6 +109,14 @@ fn refused_by_its_owner(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, fin
         | TerminateError::DDP_TAGGED_BASE_OR_BOUNDS => false,
         _ => return,
     };
+    // Who has heard that the other is done with a buffer takes it back.
+    let done: &[Mid] = match target.opcode() {
+        Opcode::READ_REQUEST => const { &[Mid::RDMA_RD_COMPL, Mid::SEND_SM, Mid::SINK_AVAIL] },
+        _ => const { &[Mid::RDMA_WR_COMPL, Mid::SINK_CANCEL_ACK, Mid::DATA] },
+    };
+    if sdp.may_know_of(1 - owner, done, target.frame) {
+        return;
+    }
     let end = &sdp.ends[owner];
     let (ids, advert) = match target.opcode() {
         Opcode::READ_REQUEST => {
@@ -229,6 +237,15 @@ mod tests {
             }
         };
         proves(requirement!("SDP-6.3.2-3"), read("0100", VA), read("0100", VA + 1));
+        let told_to_be_read = |talk: &mut Talk| {
+            src_avail(100)(talk);
+            talk.say(1, Mid::RDMA_RD_COMPL, &word(99), 0);
+            talk.asks(1, STAG, VA, 100);
+            let request = format!("00005101 0000000000000000 00000064 {STAG:08x} {VA:016x}");
+            let header = "002e 4141 00000000 00000001 00000001 00000000";
+            terminate(talk, 0, "0100", "e000", &format!("{header} {request}"));
+        };
+        proves(requirement!("SDP-6.3.2-3"), read("0100", VA), told_to_be_read);
         proves(requirement!("SDP-6.3.2.3-1"), read("0100", VA), read("0101", VA));
         let write = |error: &'static str, to: u64| {
             move |talk: &mut Talk| {
