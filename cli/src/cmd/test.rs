@@ -20,6 +20,7 @@ use weft_web::WebOptions;
 
 use crate::cmd::web;
 use crate::exit::{self, BadInput, say};
+use crate::input::refused;
 use crate::runtime;
 
 /// Events that a slow reader of the dashboard may be behind.
@@ -65,6 +66,9 @@ pub(crate) struct Arguments {
     /// Of the selection, only what went wrong in the last whole run of the store
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
+    /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included
+    #[arg(long, value_name = "IF")]
+    capture: Option<String>,
     /// Run it all so many times; verdicts that differ are told
     #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"], value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
@@ -178,6 +182,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let Some(name) = &arguments.target else { return Err(BadInput("name a target".to_owned()).into()) };
     let target = resolve(name, &arguments.deviate)?;
+    let target = match &arguments.capture {
+        None => target,
+        Some(interface) => target.captured_on(interface.clone()).ok_or_else(|| {
+            BadInput(
+                "--capture is for a target on the network: builtin ones are weft on both ends of the wire".to_owned(),
+            )
+        })?,
+    };
     each_selects(&suites, &arguments.select, arguments.tier)?;
     if let Some(case) = &arguments.history {
         return runtime::block_on(async { history::run(&arguments.open_store().await?, target.name(), case).await });
@@ -315,6 +327,7 @@ async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink
         weft_suites::RunError::Write { path, error } => {
             anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&error))
         }
+        weft_suites::RunError::Capture(error) => refused(&error),
         other => other.into(),
     })
 }

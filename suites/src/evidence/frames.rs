@@ -8,6 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader, ip_number};
 use weft_peer::driver::{Direction, TapeEvent, What};
 
+use super::{Frames, Source};
+
 /// Octets of payload that one frame carries at most.
 const MSS: usize = 1460;
 /// Locally administered addresses of the two ends.
@@ -54,11 +56,16 @@ enum Flag {
 }
 
 /// The frames of a tape, in its order.
-pub(crate) fn frames(tape: &[TapeEvent]) -> Vec<Frame> {
+pub(crate) fn made(tape: &[TapeEvent]) -> Frames {
     let mut framer = Framer::default();
-    let mut frames = Vec::new();
-    tape.iter().for_each(|event| framer.event(event, |frame| frames.push(frame)));
-    frames
+    let mut list: Vec<Frame> = Vec::new();
+    let anchors = tape.iter().map(|event| {
+        let first = list.len();
+        framer.event(event, |frame| list.push(frame));
+        (list.len() > first).then_some(first)
+    });
+    let anchors = anchors.collect();
+    Frames { list, anchors, source: Source::Endpoint }
 }
 
 /// Makes frames of one event of a tape after the other, in the tape's order.
@@ -229,7 +236,7 @@ mod tests {
             event(0, Direction::ToTarget, What::Reset),
         ];
         assert_eq!(
-            read(&frames(&tape)),
+            read(&made(&tape).list),
             [
                 (true, "SYN", 0, 0, 0),
                 (false, "SYN-ACK", 0, 1, 0),
@@ -254,7 +261,7 @@ mod tests {
             event(1, Direction::ToTarget, octets(30)),
             event(2, Direction::ToTarget, octets(1)),
         ];
-        let frames = frames(&tape);
+        let frames = made(&tape).list;
         let read = read(&frames);
         assert_eq!(read[6..], [(true, "PSH", 1, 1, 20), (true, "PSH", 1, 1, 30)]);
         assert_eq!(frames[7].event, 3);

@@ -5,7 +5,7 @@ use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 use weft_peer::driver::{Direction, TapeEvent, What};
 
-use super::{Frame, LINKTYPE_ETHERNET};
+use super::{Frames, LINKTYPE_ETHERNET};
 use crate::model::Seen;
 
 /// Most findings that are kept of one case.
@@ -24,10 +24,10 @@ impl Sink for Findings {
 }
 
 /// What the monitor finds in the frames of a tape.
-pub(crate) fn watch(tape: &[TapeEvent], frames: &[Frame]) -> Vec<Seen> {
+pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> Vec<Seen> {
     let mut dissector = Dissector::default();
     let mut findings = Findings(Vec::new());
-    for (number, frame) in (1..).zip(frames) {
+    for (number, frame) in (1..).zip(&frames.list) {
         let captured = Captured {
             number,
             time: frame.at_ns,

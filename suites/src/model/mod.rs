@@ -29,7 +29,7 @@ pub use event::{Event, EventSink, Fanout};
 pub use key::{CaseKey, InvalidKey, ParameterValue, Parameters};
 pub use octets::{Mark, MarkKind, Octets};
 pub use report::RunReport;
-pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, RequirementVerdict};
+pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict};
 pub use role::Role;
 pub use run::{RunInfo, TargetInfo};
 pub use seen::Seen;

@@ -81,6 +81,29 @@ pub struct Evidence {
     pub folder: String,
     /// The files in it.
     pub files: Vec<EvidenceFile>,
+    /// Where its packets come from.
+    #[serde(default, skip_serializing_if = "EvidenceSource::is_endpoint")]
+    pub source: EvidenceSource,
+    /// Why they do not come from the wire, although the run captures there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_wire: Option<String>,
+}
+
+/// Where the packets of a case come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvidenceSource {
+    /// Made from the octets of the tester's own end: headers and segment boundaries are made up.
+    #[default]
+    Endpoint,
+    /// Captured on an interface.
+    Wire,
+}
+
+impl EvidenceSource {
+    fn is_endpoint(&self) -> bool {
+        *self == EvidenceSource::Endpoint
+    }
 }
 
 impl Evidence {

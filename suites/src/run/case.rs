@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use weft_peer::driver::TapeEvent;
 
 use super::judge::{self, Judgement};
 use super::{RunError, seed};
@@ -21,11 +22,16 @@ use crate::target::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Serv
 /// Connections that a case may want, the good exchanges among them.
 const MOST_CONNECTIONS: u32 = 10;
 
+/// Seconds that a capture may be behind what the tester has seen.
+const WIRE_SECONDS: f64 = 1.0;
+
 /// What all cases of a run share.
 pub(super) struct Site {
     pub(super) run: RunInfo,
     pub(super) target: Arc<Target>,
     pub(super) live: Live,
+    /// What is captured while the run lasts.
+    pub(super) wire: Option<evidence::Wire>,
     pub(super) suites: Suites,
     pub(super) out: PathBuf,
     pub(super) sink: Arc<dyn EventSink>,
@@ -102,6 +108,9 @@ impl Site {
             let why = format!("The target is dead and does not come back: {why}.");
             return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
         }
+        if let Some(wire) = &self.wire {
+            wire.begin();
+        }
         let service = self.target.service_for(&case.info.capabilities);
         let asks_enhanced = case.info.capabilities.contains(&Capability::Revision2);
         let target = Arc::new(Target { service, asks_enhanced, ..Target::clone(&self.target) });
@@ -109,6 +118,9 @@ impl Site {
         let mut afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         if afterwards.restarted && !played.stage.log.alive_before {
             // It was dead before this case began, which says nothing about the case.
+            if let Some(wire) = &self.wire {
+                wire.begin();
+            }
             played = self.play(case, key, &target, seed).await?;
             afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         }
@@ -116,7 +128,7 @@ impl Site {
         self.remember(&stage);
 
         let (tape, lost) = stage.tape();
-        let frames = evidence::frames(&tape);
+        let (frames, without) = self.frames(&tape, began_unix_ns).await;
         let seen = evidence::watch(&tape, &frames);
         let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
             judge::judge(&case.info, &stage.log, fault.as_ref(), &seen, lost);
@@ -133,13 +145,22 @@ impl Site {
             decided_at: at,
             steps: std::mem::take(&mut stage.log.steps),
             seen,
-            evidence: evidence::place(key),
+            evidence: evidence::place(key, frames.source, without),
             seed,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         evidence::write(&self.out, &self.run, &result, &tape, &frames, began_unix_ns)
             .map_err(|error| RunError::Write { path: self.out.join(&result.evidence.folder), error })?;
         Ok(result)
+    }
+
+    /// The frames of a case: from the wire, where it is captured and they are whole; else why they are not.
+    async fn frames(&self, tape: &[TapeEvent], began_unix_ns: u64) -> (evidence::Frames, Option<String>) {
+        let Some(wire) = &self.wire else { return (evidence::made(tape), None) };
+        match wire.frames(tape, began_unix_ns, self.target.scaled(WIRE_SECONDS)).await {
+            Ok(frames) => (frames, None),
+            Err(why) => (evidence::made(tape), Some(why)),
+        }
     }
 
     /// Runs a case's script on connections of its own.

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 pub use plan::{Filter, Plan};
 
 use crate::baseline;
+use crate::evidence;
 use crate::folder::Held;
 use crate::model::{CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
@@ -48,6 +49,9 @@ pub enum RunError {
     /// The target cannot be had.
     #[error(transparent)]
     Target(#[from] OpenError),
+    /// The interface that is to be captured on cannot be had.
+    #[error(transparent)]
+    Capture(#[from] weft_capture::OpenError),
     /// The results store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -102,6 +106,7 @@ pub async fn run_with(
     let began = Instant::now();
     let RunOptions { target, suites, filter, out, seed, mut cancel } = options;
     let held = Held::take(&out)?;
+    let wire = target.capture.as_deref().map(evidence::Wire::open).transpose()?;
     let live = Live::open(&target).await?;
     let store = match &schedule.store {
         Some(url) => Store::connect(url).await?,
@@ -131,6 +136,7 @@ pub async fn run_with(
         run: run.clone(),
         target: target.clone(),
         live,
+        wire,
         suites,
         out,
         sink: sink.clone(),

@@ -133,6 +133,8 @@ pub struct Target {
     pub(crate) asks_enhanced: bool,
     /// A builtin target asks for no CRCs, and knows nothing of RFC 6581.
     pub(crate) plain: bool,
+    /// The interface that is captured on while a run lasts, for evidence from the wire.
+    pub(crate) capture: Option<String>,
 }
 
 /// Why a target is not understood.
@@ -265,6 +267,7 @@ impl Target {
             start: Vec::new(),
             asks_enhanced: false,
             plain: false,
+            capture: None,
         }
     }
 
@@ -320,6 +323,13 @@ impl Target {
     pub(crate) fn deviating(mut self, deviation: &'static Deviation) -> Self {
         self.deviations.insert(deviation);
         self
+    }
+
+    /// Captures on `interface` while a run lasts, so that its evidence is what was on the wire. `None` where there is no wire, or weft on
+    /// both ends of it.
+    #[must_use]
+    pub fn captured_on(self, interface: String) -> Option<Self> {
+        (self.kind == TargetKind::Tcp).then_some(Target { capture: Some(interface), ..self })
     }
 
     /// Outcomes that are known and expected, instead of those that its file has.

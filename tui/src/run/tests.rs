@@ -55,6 +55,8 @@ fn result(octet: i64, verdict: Verdict) -> CaseResult {
         steps: steps(),
         seen: Vec::new(),
         evidence: Evidence {
+            source: weft_suites::model::EvidenceSource::default(),
+            without_wire: None,
             files: vec![EvidenceFile { kind: EvidenceKind::Pcapng, path: format!("{folder}/evidence.pcapng") }],
             folder,
         },

@@ -1,0 +1,366 @@
+//! Evidence from the wire: the frames of an interface in the place of those that are made from the endpoint's own octets.
+//!
+//! Only they show where segments begin and which end sent which FIN or reset. They take the others' place when they are whole: every octet that the
+//! tester received is in them, and every one that it sent, or the reset that ended it. Where they are not, the case keeps what the
+//! endpoint knows, and says so.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use tokio::sync::Notify;
+use weft_capture::{Next, OpenError, Settings};
+use weft_peer::driver::{Direction, TapeEvent, What};
+
+use super::{Frame, Frames, LINKTYPE_ETHERNET, Source};
+
+/// Octets of frames that are kept of one case.
+const MOST_OCTETS: usize = 64 << 20;
+/// How long the kernel may hold a frame back.
+const BATCH: Duration = Duration::from_millis(5);
+
+/// An interface that is captured on while a run lasts.
+pub(crate) struct Wire {
+    kept: Arc<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    segments: Mutex<VecDeque<Segment>>,
+    /// Something came, or the capture is over.
+    news: Notify,
+    over: AtomicBool,
+}
+
+/// A frame with a TCP segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Segment {
+    /// Nanoseconds since 1970.
+    time: u64,
+    frame: Vec<u8>,
+    from: SocketAddr,
+    to: SocketAddr,
+    seq: u32,
+    len: u32,
+    syn: bool,
+    fin: bool,
+    rst: bool,
+}
+
+impl Kept {
+    fn segments(&self) -> MutexGuard<'_, VecDeque<Segment>> {
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wire {
+    /// Begins to capture TCP on `interface`, until it is dropped.
+    ///
+    /// # Errors
+    /// The interface cannot be had, or its frames are no Ethernet frames.
+    pub(crate) fn open(interface: &str) -> Result<Self, OpenError> {
+        let settings = Settings { filter: Some("tcp".to_owned()), batch: BATCH, ..Settings::new(interface) };
+        let mut live = weft_capture::Live::open(&settings)?;
+        let other = |why: String| OpenError::Other { interface: interface.to_owned(), why };
+        if live.link_type() != LINKTYPE_ETHERNET {
+            return Err(other(format!(
+                "its frames are of link type {}, and evidence is of Ethernet",
+                live.link_type()
+            )));
+        }
+        let kept = Arc::new(Kept::default());
+        let writer = Arc::downgrade(&kept);
+        let read = move || {
+            let mut held = 0;
+            // Whoever reads is gone: so is the run.
+            while let Some(kept) = writer.upgrade() {
+                match live.next_frame() {
+                    Next::Packet(packet) => {
+                        if let Some(segment) = segment(packet.time, packet.octets) {
+                            let mut segments = kept.segments();
+                            held = if segments.is_empty() { 0 } else { held } + segment.frame.len();
+                            segments.push_back(segment);
+                            while held > MOST_OCTETS
+                                && let Some(oldest) = segments.pop_front()
+                            {
+                                held -= oldest.frame.len();
+                            }
+                        }
+                    }
+                    Next::Idle => kept.news.notify_one(),
+                    Next::Over(why) => {
+                        tracing::warn!(why, "the capture is over");
+                        kept.over.store(true, Relaxed);
+                        kept.news.notify_one();
+                        return;
+                    }
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("capture".to_owned())
+            .spawn(read)
+            .map_err(|error| other(format!("no thread to capture in: {error}")))?;
+        Ok(Wire { kept })
+    }
+
+    /// A case begins: what was there before is none of its.
+    pub(crate) fn begin(&self) {
+        self.kept.segments().clear();
+    }
+
+    /// The frames of a case's connections, once they are whole; why they are not, when `patience` is over.
+    pub(crate) async fn frames(
+        &self,
+        tape: &[TapeEvent],
+        began_unix_ns: u64,
+        patience: Duration,
+    ) -> Result<Frames, String> {
+        let waited = tokio::time::sleep(patience);
+        let mut waited = std::pin::pin!(waited);
+        loop {
+            let why = match frames(tape, self.kept.segments().iter(), began_unix_ns) {
+                Ok(frames) => return Ok(frames),
+                Err(why) => why,
+            };
+            if self.kept.over.load(Relaxed) {
+                return Err("the capture is over".to_owned());
+            }
+            tokio::select! {
+                () = self.kept.news.notified() => {}
+                () = &mut waited => return Err(why),
+            }
+        }
+    }
+}
+
+fn segment(time: u64, frame: &[u8]) -> Option<Segment> {
+    let packet = SlicedPacket::from_ethernet(frame).ok()?;
+    let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
+    let (from, to) = match &packet.net {
+        Some(NetSlice::Ipv4(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        Some(NetSlice::Ipv6(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        _ => return None,
+    };
+    Some(Segment {
+        time,
+        frame: frame.to_vec(),
+        from: SocketAddr::new(from, tcp.source_port()),
+        to: SocketAddr::new(to, tcp.destination_port()),
+        seq: tcp.sequence_number(),
+        len: u32::try_from(tcp.payload().len()).ok()?,
+        syn: tcp.syn(),
+        fin: tcp.fin(),
+        rst: tcp.rst(),
+    })
+}
+
+/// One direction of a connection.
+#[derive(Default)]
+struct Half {
+    /// Number of its SYN.
+    first: Option<u32>,
+    /// What was seen of its octets, from 0 on: begin, end, frame.
+    runs: Vec<(u64, u64, usize)>,
+    fin: Option<usize>,
+    rst: Option<usize>,
+    /// Octets of the tape so far.
+    told: u64,
+}
+
+impl Half {
+    fn add(&mut self, segment: &Segment, frame: usize) {
+        if segment.syn {
+            self.first = Some(segment.seq);
+        }
+        if let Some(first) = self.first
+            && segment.len > 0
+        {
+            let begin = segment.seq.wrapping_sub(first.wrapping_add(1));
+            // A probe of one octet before what is next lies far off.
+            if begin < 1 << 31 {
+                self.runs.push((u64::from(begin), u64::from(begin) + u64::from(segment.len), frame));
+            }
+        }
+        if segment.fin {
+            self.fin.get_or_insert(frame);
+        }
+        if segment.rst {
+            self.rst.get_or_insert(frame);
+        }
+    }
+
+    /// Octets from the beginning on without a hole.
+    fn whole(&self) -> u64 {
+        let mut runs: Vec<(u64, u64)> = self.runs.iter().map(|(begin, end, _)| (*begin, *end)).collect();
+        runs.sort_unstable();
+        runs.into_iter().fold(0, |whole, (begin, end)| if begin <= whole { whole.max(end) } else { whole })
+    }
+
+    /// The frame that brought an octet first.
+    fn frame_of(&self, octet: u64) -> Option<usize> {
+        self.runs.iter().find(|(begin, end, _)| (*begin..*end).contains(&octet)).map(|(_, _, frame)| *frame)
+    }
+}
+
+/// The frames of the tape's connections; why they are not whole, for people.
+fn frames<'s>(
+    tape: &[TapeEvent],
+    segments: impl Iterator<Item = &'s Segment>,
+    began_unix_ns: u64,
+) -> Result<Frames, String> {
+    if tape.iter().any(|event| matches!(event.what, What::Datagram { .. })) {
+        return Err("the case has datagrams, and TCP alone is captured".to_owned());
+    }
+    let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let connected = tape.iter().filter_map(|event| match event.what {
+        What::Connected { tester, target } => Some((event.connection, plain(tester), plain(target))),
+        _ => None,
+    });
+    let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
+    let mut halves: Vec<[Half; 2]> = connections.iter().map(|_| <[Half; 2]>::default()).collect();
+    let mut list: Vec<Frame> = Vec::new();
+    let mut order: Vec<usize> = Vec::new();
+    // The first frame of each, in that order.
+    let mut begun: Vec<usize> = Vec::new();
+    for segment in segments {
+        let ends = connections.iter().position(|(_, tester, target)| {
+            (segment.from, segment.to) == (*tester, *target) || (segment.from, segment.to) == (*target, *tester)
+        });
+        let Some(index) = ends else { continue };
+        let from_tester = segment.from == connections[index].1;
+        if !order.contains(&index) {
+            order.push(index);
+            begun.push(list.len());
+        }
+        halves[index][usize::from(!from_tester)].add(segment, list.len());
+        list.push(Frame {
+            at_ns: segment.time.saturating_sub(began_unix_ns),
+            from_tester,
+            octets: segment.frame.clone(),
+            event: 0,
+        });
+    }
+    // The monitor numbers connections by their first frames, and what it finds is told apart by that.
+    if order.len() != connections.len() || !order.is_sorted() {
+        return Err("the capture does not show each connection's beginning, in their order".to_owned());
+    }
+    let mut anchors = Vec::with_capacity(tape.len());
+    for event in tape {
+        let Some(index) = connections.iter().position(|(number, ..)| *number == event.connection) else {
+            anchors.push(None);
+            continue;
+        };
+        let side = usize::from(event.direction == Direction::FromTarget);
+        let other_reset = halves[index][1 - side].rst;
+        let half = &mut halves[index][side];
+        let of_end = |frame: Option<usize>| match frame.or(other_reset) {
+            // What the tester did last may never have left it, and nobody knows; what it saw was there.
+            None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
+            frame => Ok(frame),
+        };
+        anchors.push(match &event.what {
+            What::Connected { .. } => Some(begun[index]),
+            What::Datagram { .. } => None,
+            What::Octets(octets) => {
+                let begin = half.told;
+                half.told += octets.len() as u64;
+                if half.whole() < half.told && (side == 1 || (half.rst.is_none() && other_reset.is_none())) {
+                    return Err(format!("the capture lacks octets of connection {}", event.connection + 1));
+                }
+                half.frame_of(begin)
+            }
+            What::Fin => of_end(half.fin.or(half.rst))?,
+            What::Reset => of_end(half.rst.or(half.fin))?,
+        });
+    }
+    Ok(Frames { list, anchors, source: Source::Wire })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::made;
+    use weft_peer::Instant;
+
+    fn address(last: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], port))
+    }
+
+    fn tape(whats: &[(Direction, What)]) -> Vec<TapeEvent> {
+        let connected = What::Connected { tester: address(2, 50_000), target: address(1, 7174) };
+        let whats = [(Direction::ToTarget, connected)].into_iter().chain(whats.iter().cloned());
+        whats
+            .map(|(direction, what)| TapeEvent { at: Instant::from_nanos(5), connection: 0, direction, what })
+            .collect()
+    }
+
+    fn octets(len: usize) -> What {
+        What::Octets(vec![7; len].into())
+    }
+
+    /// The segments of a tape, as a capture would have them.
+    fn captured(tape: &[TapeEvent]) -> Vec<Segment> {
+        made(tape).list.iter().map(|frame| segment(1_000 + frame.at_ns, &frame.octets).unwrap()).collect()
+    }
+
+    #[test]
+    fn frames_are_those_of_the_wire_and_events_stand_at_theirs() {
+        use Direction::{FromTarget, ToTarget};
+        // One read gave what came in two segments; two writes went out in one.
+        let known = tape(&[
+            (ToTarget, octets(20)),
+            (ToTarget, octets(10)),
+            (FromTarget, octets(2000)),
+            (FromTarget, What::Fin),
+            (ToTarget, What::Reset),
+        ]);
+        let was = tape(&[
+            (ToTarget, octets(30)),
+            (FromTarget, octets(2000)),
+            (FromTarget, What::Fin),
+            (ToTarget, What::Reset),
+        ]);
+        // Handshake 0 to 2, both writes 3, the segments 4 and 5, FIN 6 with its acknowledgement, reset 8; and a stranger.
+        let mut segments = captured(&was);
+        segments.insert(4, Segment { from: address(9, 1), ..segments[4].clone() });
+        let frames = frames(&known, segments.iter(), 1_000).unwrap();
+        assert_eq!(frames.source, Source::Wire);
+        assert_eq!(frames.list.len(), 9);
+        assert!(frames.list.iter().all(|frame| frame.at_ns == 5));
+        assert_eq!(frames.anchors, [Some(0), Some(3), Some(3), Some(4), Some(6), Some(8)]);
+        assert_eq!(frames.list[4].octets, made(&was).list[4].octets);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_refused() {
+        use Direction::{FromTarget, ToTarget};
+        let known = tape(&[(ToTarget, octets(20)), (FromTarget, octets(2000)), (FromTarget, What::Fin)]);
+        let segments = captured(&known);
+        let why = |lost: usize| {
+            let left = segments.iter().enumerate().filter(|(index, _)| *index != lost).map(|(_, segment)| segment);
+            frames(&known, left, 0).map(|_| ()).unwrap_err()
+        };
+        // The SYN of either side; the tester's octets; each segment of the target's; its FIN.
+        for lost in [0, 1, 3, 4, 5] {
+            assert_eq!(why(lost), "the capture lacks octets of connection 1", "{lost}");
+        }
+        assert_eq!(why(6), "the capture lacks the end of connection 1");
+        let nothing = frames(&known, [].iter(), 0).map(|_| ()).unwrap_err();
+        assert_eq!(nothing, "the capture does not show each connection's beginning, in their order");
+        let datagram = What::Datagram { tester: address(2, 1), target: address(1, 2), octets: vec![0].into() };
+        assert!(frames(&tape(&[(ToTarget, datagram)]), segments.iter(), 0).is_err());
+    }
+
+    #[test]
+    fn octets_that_a_reset_kept_from_leaving_are_not_waited_for() {
+        use Direction::{FromTarget, ToTarget};
+        let known = tape(&[(ToTarget, octets(20)), (FromTarget, What::Reset)]);
+        let segments: Vec<Segment> = captured(&known).into_iter().filter(|segment| segment.len == 0).collect();
+        let frames = frames(&known, segments.iter(), 0).unwrap();
+        assert_eq!(frames.anchors, [Some(0), None, Some(3)]);
+    }
+}
