@@ -48,28 +48,33 @@ async fn who_connects_and_says_nothing_holds_nobody_up() {
     assert_eq!(accepted.unwrap().peer_addr(), connected.unwrap().local_addr());
 }
 
-/// Each octet by itself costs one Data message, in Pipelined Mode too, once that is seen; a large write is written into receives again.
+/// Each octet by itself costs one Data message, in Pipelined Mode too, once that is seen; large writes are written into receives before
+/// and behind that.
 #[tokio::test]
 async fn few_octets_are_not_worth_an_advertisement() {
     let (mut here, mut there) = pair(SdpSettings::default()).await;
     here.set_mode(Half::Out, Mode::Pipelined).unwrap();
     let writes = |stream: &SdpStream| stream.statistics().sending.moved.write_zcopy.operations;
-    let mut by_then = 0;
-    for turn in 0..40 {
-        here.write_all(&[1]).await.unwrap();
-        there.read_exact(&mut [0]).await.unwrap();
-        if turn == 20 {
-            by_then = writes(&here);
+    for _ in 0..2 {
+        let before = writes(&here);
+        // The first may go before a receive is advertised, and is read then.
+        while writes(&here) == before {
+            let (octets, mut got) = (vec![7; 1 << 20], vec![0; 1 << 20]);
+            let (wrote, read) = tokio::join!(here.write_all(&octets), there.read_exact(&mut got));
+            wrote.unwrap();
+            read.unwrap();
+            assert!(got == octets);
         }
+        let mut by_then = 0;
+        for turn in 0..40 {
+            here.write_all(&[1]).await.unwrap();
+            there.read_exact(&mut [0]).await.unwrap();
+            if turn == 20 {
+                by_then = writes(&here);
+            }
+        }
+        assert_eq!((writes(&here), there.statistics().receiving.adverts), (by_then, 0));
     }
-    assert!(by_then > 0, "it began with Writes");
-    assert_eq!((writes(&here), there.statistics().receiving.adverts), (by_then, 0));
-    let (octets, mut got) = (vec![7; 4 << 20], vec![0; 4 << 20]);
-    let (wrote, read) = tokio::join!(here.write_all(&octets), there.read_exact(&mut got));
-    wrote.unwrap();
-    read.unwrap();
-    assert!(got == octets);
-    assert!(writes(&here) > by_then, "large receives are back");
 }
 
 async fn echo(mut stream: SdpStream) {
