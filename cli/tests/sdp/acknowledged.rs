@@ -218,13 +218,16 @@ async fn a_start_up_that_fails_leaves_nothing() {
             let (mut stream, _) = silent.accept().unwrap();
             // The Hello is here: start-up goes on.
             stream.read_exact(&mut [0; 32]).unwrap();
+            // Open until the other side has given up.
+            stream
         });
         tokio::select! {
             _ = connecting => panic!("nobody answers"),
             taken = taken => taken.unwrap(),
         }
     };
-    given_up.await;
+    let taken = given_up.await;
+    drop(taken);
     let refused = SdpStream::connect(&device, at, settings()).await;
     assert!(refused.is_err());
     comes_back_to(&device, before).await;
