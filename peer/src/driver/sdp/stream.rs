@@ -73,15 +73,17 @@ impl SdpStream {
         }
         let mut task = Box::pin(drive(Arc::clone(&shared)));
         // Hello and HelloAck are exchanged before anybody gets the socket.
-        tokio::select! {
-            () = &mut task => {}
-            () = opened(&shared) => {}
-        }
-        if shared.lock().gone {
+        let over = tokio::select! {
+            () = &mut task => true,
+            () = opened(&shared) => false,
+        };
+        if !over {
+            tokio::spawn(task);
+        } else if !shared.lock().opened {
             let error = shared.lock().error.clone();
             return Err(error.unwrap_or(SdpError::Closed));
         }
-        tokio::spawn(task);
+        // A connection that broke as soon as it was there is one that broke, however fast: who reads from it is told.
         Ok(SdpStream { shared, local, peer })
     }
 
