@@ -66,10 +66,12 @@ impl Count {
 }
 
 /// Where the breach of a row shows that `by` could cover. A rule watches, a case asks and watches. Tests have the endpoint in hand: SDP
-/// and the port mapper answer what a peer and a user do; of the layers below, the verbs are what a user meets.
+/// and the port mapper answer what a peer and a user do; of the layers below, the verbs are what a user meets. What of the verbs shows on the
+/// wire is a rule of the layer that sends it.
 #[must_use]
 pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
     match (by, catalogue) {
+        (By::Case | By::Rule, Catalogue::Verbs) => &[],
         (By::Case, _) => &[Observe::Wire, Observe::Reaction],
         (By::Rule, _) => &[Observe::Wire],
         (By::Test, Catalogue::Sdp | Catalogue::SdpPm) => &[Observe::Wire, Observe::Reaction, Observe::Upper],

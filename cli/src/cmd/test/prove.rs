@@ -21,7 +21,7 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
     let proofs = out.join("proofs.csv");
     std::fs::write(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())
         .map_err(|error| BadInput(format!("{}: {}", proofs.display(), unwritable(&error))))?;
-    for row in &matrix.rows {
+    for row in matrix.rows.iter().filter(|row| !row.cells.is_empty()) {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
         say!("{}  {}", row.deviation.name, breaks.join(" "));
         for (case, cell) in &row.cells {
@@ -32,12 +32,15 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
             };
             say!("    {word:<11} {case}");
         }
-        if row.cells.is_empty() {
-            say!("    no case is about it");
-        }
     }
-    for (deviation, why) in &matrix.beyond {
-        say!("{}: not judged: {why}", deviation.name);
+    let without_case: Vec<&str> = matrix.without_case().map(|row| row.deviation.name).collect();
+    // Of a few cases, nearly all deviations are none of their business.
+    if without_case.len() < matrix.rows.len() / 2 {
+        say!("\ndeviations that no case is about:\n    {}", without_case.join("\n    "));
+        say!("\ndeviations that are not judged:");
+        for (deviation, why) in &matrix.beyond {
+            say!("    {}: {why}", deviation.name);
+        }
     }
     for (role, result) in &matrix.broken {
         let CaseResult { key, verdict, explanation, .. } = result;
@@ -58,7 +61,7 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
         of_role(Role::Initiator),
         matrix.skipped.len(),
         matrix.rows.len(),
-        matrix.without_case().count(),
+        without_case.len(),
         uncaught.len(),
         unproven.len()
     );
