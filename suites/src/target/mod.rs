@@ -29,7 +29,7 @@ pub(crate) use start::{COMMAND_SECONDS, PERSON_SECONDS, Running, Start};
 
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
-use crate::model::{Capability, Role, TargetInfo};
+use crate::model::{Capability, Role, TargetInfo, Verdict};
 pub use crate::stage::SdpStart;
 
 /// What answers above MPA, and so what a good exchange is. Of a target that is the Initiator, each begins with a message of its own, for
@@ -278,7 +278,14 @@ impl Target {
         let lacks = [Capability::Crc, Capability::Revision2];
         let capabilities =
             builtin.capabilities.iter().copied().filter(|capability| !lacks.contains(capability)).collect();
-        Target { name: "builtin-plain".into(), capabilities, plain: true, ..builtin }
+        let told_so = BaselineEntry {
+            case: "mpa/7.1.1-flags/asks-for-crc".into(),
+            outcome: Verdict::Fail,
+            signature: "MPA-4.4-5".into(),
+            reason: "it was told to do without CRCs".into(),
+            link: None,
+        };
+        Target { name: "builtin-plain".into(), capabilities, plain: true, baseline: vec![told_so], ..builtin }
     }
 
     /// weft's own initiator, in process, with a virtual clock: it opens with a Send and echoes, or is `rping -c`.
