@@ -42,6 +42,7 @@ pub(super) static RULES: &[&Rule] = &[
     &version::SAME_BOTH_WAYS,
     &startup::WRONG_KEY_IS_CLOSED,
     &startup::KEY_IS_RIGHT,
+    &startup::REQUEST_IS_ANSWERED_BY_A_REPLY,
     &frame::FIELDS,
     &frame::CRC_BY_DEFAULT,
     &frame::REVISION_IS_MEANT,

@@ -69,6 +69,25 @@ fn key_is_right(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
+pub(super) static REQUEST_IS_ANSWERED_BY_A_REPLY: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1.1-3")], judge: Judge::End(request_is_answered_by_a_reply) };
+
+/// Two Requests that cross are those of two Initiators. Who sends one when the other's has arrived answers with the wrong key: an
+/// Initiator would have found that key wrong where a Reply should be, and closed.
+fn request_is_answered_by_a_reply(books: &Books, findings: &mut Findings<'_>) {
+    let requests = books.connection.startup.map(|frame| frame.filter(|frame| frame.kind == StartupKind::Request));
+    let [Some(_), Some(_)] = requests else { return };
+    let tcp = &books.mpa.tcp;
+    for (direction, other) in [(0, 1), (1, 0)] {
+        let (Some(own), Some(first)) = (requests[direction], requests[other]) else { continue };
+        if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
+            let expected = "the key \"MPA ID Rep Frame\", as a Request had come";
+            let found = format!("a Request, behind that of frame {}", first.frame);
+            findings.in_frame(requirement!("MPA-7.1.1-3"), direction, own.frame, expected, found);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
@@ -112,6 +131,15 @@ mod tests {
         proves(requirement!("MPA-7.1.2-1"), &begins(0, &wrong(testing::request())), &good);
         let good = begins(1, &testing::reply());
         proves(requirement!("MPA-7.1.1-3"), &begins(1, &wrong(testing::reply())), &good);
+    }
+
+    #[test]
+    fn a_request_is_no_answer_to_a_request() {
+        let (mut answered, mut crossing) = (Wire::connected(), Wire::connected());
+        answered.send(0, &testing::request());
+        answered.send(1, &testing::request());
+        crossing.at_once(|wire| wire.send(0, &testing::request()), |wire| wire.send(1, &testing::request()));
+        proves(requirement!("MPA-7.1.1-3"), &answered, &crossing);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(super) static FIRST_FPDU: Rule = Rule {
         requirement!("P2P-9-4"),
         requirement!("P2P-9-5"),
         requirement!("P2P-9-6"),
+        requirement!("P2P-9.2-2"),
         requirement!("P2P-9.2-9"),
         requirement!("P2P-9.2-10"),
         requirement!("P2P-9.2-11"),
@@ -76,6 +77,12 @@ fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
     ];
     for (_, id, expected) in offered.into_iter().filter(|(is, ..)| *is) {
         tell(id, expected);
+    }
+    // What the Initiator sends it supports, and had to say so.
+    if let Some(request) = pair.request.words
+        && (write && !request.rtr_write || read && !request.rtr_read || send && !request.rtr_send)
+    {
+        tell(requirement!("P2P-9.2-2"), "one of the ready-to-receive messages of the Initiator's own Request");
     }
     match opener.opcode {
         Opcode::WRITE if reply.rtr_write && !(write && opener.last) => {
@@ -226,6 +233,17 @@ mod tests {
         proves(requirement!("P2P-9-5"), &start(ONLY_READ, &[WRITE]), &start(ONLY_WRITE, &[WRITE]));
         proves(requirement!("P2P-9-6"), &start(ONLY_WRITE, &[READ]), &start(ONLY_READ, &[READ]));
         proves(requirement!("P2P-9.2-9"), &start(ONLY_WRITE, &[READ]), &start(ONLY_READ, &[READ]));
+    }
+
+    #[test]
+    fn it_is_of_a_type_in_the_request() {
+        let with = |request: &str| {
+            let request = testing::startup_frame(0x50, 2, &testing::hex(request));
+            let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(ONLY_WRITE)));
+            wire.send(0, &fpdu(&testing::hex(WRITE)));
+            wire
+        };
+        proves(requirement!("P2P-9.2-2"), &with(ONLY_READ), &with(ONLY_WRITE));
     }
 
     #[test]
