@@ -37,6 +37,7 @@ pub(super) static MODEL: Rule = Rule {
     requirements: &[
         requirement!("P2P-9.2-4"),
         requirement!("P2P-9.2-6"),
+        requirement!("P2P-9.2-7"),
         requirement!("P2P-9.2-20"),
         requirement!("P2P-9.2-22"),
         requirement!("P2P-mail.2-1"),
@@ -139,6 +140,10 @@ fn model(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(pair) = pair(books, unit).filter(Pair::accepted) else { return };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
     if !request.peer_to_peer {
+        if reply.peer_to_peer {
+            let id = requirement!("P2P-9.2-7");
+            tell(findings, unit, pair, (id, 20..22), "A = 0, as in the Request", "A = 1".to_owned());
+        }
         return;
     }
     if !reply.peer_to_peer {
@@ -221,6 +226,7 @@ mod tests {
     fn the_reply_agrees_on_the_model() {
         let good = words("8001 c001", "8001 8001");
         proves(requirement!("P2P-9.2-4"), &words("8001 c001", "0001 0001"), &good);
+        proves(requirement!("P2P-9.2-7"), &words("0001 0001", "8001 8001"), &words("0001 0001", "0001 0001"));
         let none = words("8001 c001", "8001 0001");
         proves(requirement!("P2P-9.2-6"), &none, &good);
         proves(requirement!("P2P-9.2-20"), &none, &good);
