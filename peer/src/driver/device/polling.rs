@@ -3,8 +3,9 @@
 //!
 //! Looking again pays while waits are short, and a stream finds that out by itself. It begins when a wait would have been over in time, and goes
 //! on as long as that stays so. Where a look is in vain until the time is over the task sleeps, and twice as many short waits as before have to
-//! go by until it tries again; each success takes one of them back. So a stream sleeps on which nothing happens, or whose peer takes long, and
-//! where other programs want the processor (what is waited for comes late, since they have it) little of it is lost.
+//! go by until it tries again, up to some dozens; each success takes half of them back, and a long wait between them undoes half of those that went by, so
+//! that a machine which stops for a moment now and then does not put it to sleep for good. So a stream sleeps on which nothing happens, or whose
+//! peer takes long, and where other programs want the processor (what is waited for comes late, since they have it) little of it is lost.
 //!
 //! The runtime is what looks, at all its sockets at once. A device therefore needs one task at a time that keeps it awake, or a few where
 //! it has several threads. Where many connections are open it does without: it hears of several at a time when it sleeps in between, and reads and
@@ -29,8 +30,8 @@ pub enum BusyPoll {
 
 /// A wait that is worth no sleep.
 const SHORT: Duration = Duration::from_micros(100);
-/// After so many short waits even a stream that never gained anything tries again.
-const MOST_DOUBT: u32 = 1 << 10;
+/// After so many short waits even a stream that never gained anything tries again: it loses a look of 100 us for each of these rows of waits.
+const MOST_DOUBT: u32 = 1 << 6;
 
 /// Connections of a device with which it still looks again of its own accord.
 const FEW: usize = 8;
@@ -110,10 +111,10 @@ impl<'a> Polling<'a> {
         let Some(since) = self.since.take() else { return };
         let was_short = now.saturating_duration_since(since) < SHORT;
         match (self.place.take(), was_short) {
-            (Some(_), true) => self.doubt = (self.doubt - 1).max(1),
+            (Some(_), true) => self.doubt = (self.doubt / 2).max(1),
             (Some(_), false) => self.looked_in_vain(),
             (None, true) => self.short = self.doubt.min(self.short + 1),
-            (None, false) => self.short = 0,
+            (None, false) => self.short /= 2,
         }
     }
 
@@ -185,11 +186,21 @@ mod tests {
             looked += world.wait(if asks { 200 } else { 50 });
         }
         let times = looked / 100;
-        assert!((100..120).contains(&times), "{times} times in {waits} waits");
-        // Success brings it back, step by step.
+        assert!((1_500..1_600).contains(&times), "{times} times in {waits} waits");
+        // Success brings it back.
         while world.wait(50) == 0 {}
         assert_eq!((0..MOST_DOUBT).map(|_| world.wait(50)).sum::<u64>(), u64::from(MOST_DOUBT) * 50);
         assert_eq!(world.0.doubt, 1);
+    }
+
+    /// The processor goes to others for a moment every now and then.
+    #[test]
+    fn a_long_wait_now_and_then_does_not_put_it_to_sleep_for_good() {
+        let places = places(BusyPoll::Adaptive, 1);
+        let mut world = World(Polling::new(&places), Instant::ORIGIN);
+        world.0.doubt = MOST_DOUBT;
+        let looked = (0..10_000).filter(|wait| world.wait(if wait % 50 == 0 { 300 } else { 30 }) > 0).count();
+        assert!(looked > 9_000, "{looked} of 10000 waits");
     }
 
     #[test]
