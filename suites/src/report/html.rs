@@ -1,8 +1,17 @@
-//! The HTML report: one file with everything in it, readable without a network and without scripts.
+//! The HTML report: one file with everything in it, for whoever gets nothing else.
+//!
+//! What somebody reads and searches stands as it is: requirements, verdicts, expected and actual, findings, and for the first result of
+//! a case that went wrong the diagram and the octets. The diagrams and octets of all other results are alike and many, some 50 kB each,
+//! and looked at one by one: they are packed ([`super::pack`]), and so is the capture of each result, so that both can be had from the page
+//! alone. A small script unpacks them. Without scripts all but that is there, and the links lead to the files beside the page.
+
+use std::path::Path;
+use std::{fs, io};
 
 use askama::Template;
 
 use super::hex::{self, HexRow};
+use super::pack::{Pack, Packer, Piece};
 use super::sections::{Section, sections};
 use super::{ReportError, ladder};
 use crate::clock;
@@ -10,6 +19,12 @@ use crate::model::{CaseResult, EvidenceKind, ExpectedResult, RunReport, Verdict}
 
 /// Octets of a step that the page shows.
 const SHOWN: usize = 256;
+/// Results whose diagram and octets are not packed, at most.
+const MOST_PLAIN: usize = 50;
+/// Octets of the largest capture that the page holds; a larger one stays beside it.
+const MOST_CAPTURE: u64 = 4 << 20;
+/// What unpacks.
+const SCRIPT: &str = include_str!("../../templates/report.js");
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -21,6 +36,16 @@ struct Page<'a> {
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
     groups: Vec<Group<'a>>,
+    packs: Vec<Pack>,
+    script: &'static str,
+}
+
+/// What happened, as a diagram and in octets.
+#[derive(Template)]
+#[template(path = "story.html")]
+struct Story<'a> {
+    ladder: String,
+    steps: Vec<StepView<'a>>,
 }
 
 /// A requirement with its worst verdict in this run.
@@ -46,11 +71,31 @@ struct Entry<'a> {
     anchor: String,
     took: String,
     requirements: Vec<Requirement>,
-    ladder: String,
-    steps: Vec<StepView<'a>>,
-    pcapng: Option<String>,
+    /// What happened, as HTML.
+    plain: Option<String>,
+    /// The same, packed.
+    packed: Option<Piece>,
+    capture: Option<Capture>,
     transcript: Option<String>,
     open: bool,
+}
+
+/// The capture of a result.
+struct Capture {
+    /// Where it is beside the page.
+    href: String,
+    /// Its name once it is saved.
+    name: String,
+    packed: Option<Piece>,
+}
+
+/// Fills the packs while the page is made.
+struct Maker<'a> {
+    report: &'a RunReport,
+    out: &'a Path,
+    stories: Packer,
+    captures: Packer,
+    plain: usize,
 }
 
 struct StepView<'a> {
@@ -61,12 +106,19 @@ struct StepView<'a> {
     more: u64,
 }
 
-/// The report as HTML.
+/// The report as HTML; captures are read from the run's folder `out`, and left out where they are not there.
 ///
 /// # Errors
 /// None that this model is known to have.
-pub fn html(report: &RunReport) -> Result<String, ReportError> {
+pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
+    let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));
+    let mut maker =
+        Maker { report, out, stories: Packer::new("stories"), captures: Packer::new("captures"), plain: 0 };
+    let groups: Result<Vec<_>, _> = report.cases.iter().map(|case| maker.group(case)).collect();
+    let groups = groups.map_err(|error| failed(&error))?;
+    let mut packs = maker.stories.finish().map_err(|error| failed(&error))?;
+    packs.extend(maker.captures.finish().map_err(|error| failed(&error))?);
     let page = Page {
         report,
         started: clock::rfc3339(report.run.started_unix_ms),
@@ -74,9 +126,11 @@ pub fn html(report: &RunReport) -> Result<String, ReportError> {
         counts: counts.filter(|(_, count)| *count > 0).collect(),
         requirements: ledger(report.results.iter()),
         sections: sections(report),
-        groups: report.cases.iter().map(|case| group(report, case)).collect(),
+        groups,
+        packs,
+        script: SCRIPT,
     };
-    page.render().map_err(|error| ReportError::Make { format: "HTML", error: error.to_string() })
+    page.render().map_err(|error| failed(&error))
 }
 
 /// The requirements of results with the worst verdict of each, in the order of the catalogue.
@@ -94,19 +148,59 @@ fn ledger<'a>(results: impl Iterator<Item = &'a CaseResult>) -> Vec<Requirement>
     worst.into_iter().map(requirement).collect()
 }
 
-fn group<'a>(report: &'a RunReport, case: &'a crate::model::CaseInfo) -> Group<'a> {
-    let results = report.results.iter().filter(|result| result.key.case == case.id);
-    let mut results: Vec<Entry<'_>> = results.map(|result| entry(report, result)).collect();
-    // Failures first; a stable sort keeps the plan's order among equals.
-    results.sort_by_key(|entry| std::cmp::Reverse(entry.result.verdict));
-    // The first failure is unfolded: that is what somebody opens a report for.
-    if let Some(first) = results.first_mut() {
-        first.open = first.result.verdict > Verdict::Pass;
+impl<'a> Maker<'a> {
+    fn group(&mut self, case: &'a crate::model::CaseInfo) -> io::Result<Group<'a>> {
+        let mut results: Vec<&CaseResult> =
+            self.report.results.iter().filter(|result| result.key.case == case.id).collect();
+        let breaks = |result: &CaseResult| result.failing().next().is_some();
+        // Failures first; a stable sort keeps the plan's order among equals.
+        results.sort_by_key(|result| std::cmp::Reverse((result.verdict, breaks(result))));
+        let entry = |(index, result): (usize, &'a CaseResult)| {
+            // The first that went wrong is unfolded: that is what somebody opens a report for.
+            self.entry(result, index == 0 && (result.verdict > Verdict::Pass || breaks(result)))
+        };
+        let results = results.into_iter().enumerate().map(entry).collect::<io::Result<_>>()?;
+        Ok(Group { id: &case.id, title: &case.title, source: case.source.to_string(), results })
     }
-    Group { id: &case.id, title: &case.title, source: case.source.to_string(), results }
+
+    fn entry(&mut self, result: &'a CaseResult, open: bool) -> io::Result<Entry<'a>> {
+        let (mut plain, mut packed) = (None, None);
+        if !result.steps.is_empty() {
+            let story = story(result)?;
+            if open && self.plain < MOST_PLAIN {
+                self.plain += 1;
+                plain = Some(story);
+            } else {
+                packed = Some(self.stories.put(story.as_bytes())?);
+            }
+        }
+        Ok(Entry {
+            result,
+            expected: self.report.summary.expects(result),
+            name: result.key.to_string(),
+            anchor: result.key.path(),
+            took: clock::duration(result.duration_us),
+            requirements: ledger(std::iter::once(result)),
+            plain,
+            packed,
+            capture: self.capture(result)?,
+            transcript: result.evidence.path(EvidenceKind::Transcript).map(link),
+            open,
+        })
+    }
+
+    fn capture(&mut self, result: &CaseResult) -> io::Result<Option<Capture>> {
+        let Some(path) = result.evidence.path(EvidenceKind::Pcapng) else { return Ok(None) };
+        let file = self.out.join(path);
+        let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= MOST_CAPTURE);
+        let octets = if fits { fs::read(&file).ok() } else { None };
+        let packed = octets.map(|octets| self.captures.put(&octets)).transpose()?;
+        let name = format!("{}.pcapng", result.key.path().replace('/', "_"));
+        Ok(Some(Capture { href: link(path), name, packed }))
+    }
 }
 
-fn entry<'a>(report: &'a RunReport, result: &'a CaseResult) -> Entry<'a> {
+fn story(result: &CaseResult) -> io::Result<String> {
     let with_octets = result.steps.iter().filter_map(|step| Some((step, step.octets.as_ref()?)));
     let steps = with_octets.map(|(step, octets)| StepView {
         heading: format!("{:?}, connection {}", step.direction, step.connection).to_lowercase(),
@@ -115,19 +209,8 @@ fn entry<'a>(report: &'a RunReport, result: &'a CaseResult) -> Entry<'a> {
         rows: hex::rows(octets, SHOWN),
         more: octets.len.saturating_sub(SHOWN as u64),
     });
-    Entry {
-        result,
-        expected: report.summary.expects(result),
-        name: result.key.to_string(),
-        anchor: result.key.path(),
-        took: clock::duration(result.duration_us),
-        requirements: ledger(std::iter::once(result)),
-        ladder: ladder(&result.steps).svg(),
-        steps: steps.collect(),
-        pcapng: result.evidence.path(EvidenceKind::Pcapng).map(link),
-        transcript: result.evidence.path(EvidenceKind::Transcript).map(link),
-        open: false,
-    }
+    let story = Story { ladder: ladder(&result.steps).svg(), steps: steps.collect() };
+    story.render().map_err(io::Error::other)
 }
 
 /// A path as a relative link: `%` begins an escape there.

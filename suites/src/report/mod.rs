@@ -9,6 +9,7 @@ mod json;
 mod junit;
 mod ladder;
 mod markdown;
+mod pack;
 mod sarif;
 mod sections;
 mod tap;
@@ -61,7 +62,7 @@ pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
         ("report.tap", tap(report)?),
         ("report.sarif", sarif(report)?),
         ("summary.md", markdown(report)?),
-        ("report.html", html(report)?),
+        ("report.html", html(report, out)?),
     ] {
         let path = out.join(name);
         fs::write(&path, text).map_err(|error| ReportError::Write { path, error })?;

@@ -1,5 +1,7 @@
 //! TAP, SARIF and Markdown say what the run came to; the baseline decides what is expected.
 
+use std::path::Path;
+
 use crate::common::{CASE, key_case};
 use serde_json::Value;
 use weft_suites::baseline::BaselineEntry;
@@ -97,7 +99,7 @@ async fn the_summary_names_what_does_not_hold() {
 
 #[tokio::test]
 async fn the_html_report_counts_by_section() {
-    let text = report::html(&failing(vec![entry("no/such/case", Verdict::Fail, "x")]).await).unwrap();
+    let text = report::html(&failing(vec![entry("no/such/case", Verdict::Fail, "x")]).await, Path::new("/nowhere")).unwrap();
     assert!(text.contains("<td>mpa 7.1.1</td><td class=\"pass\">0</td><td class=\"fail\">1</td>"));
     assert!(text.contains("no/such/case: there is no such case"));
 }

@@ -1,9 +1,12 @@
 //! Each report says what happened, and whoever reads its format can read it.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_suites::model::{EventSink, RunReport};
@@ -101,15 +104,28 @@ async fn junit_is_valid_and_names_the_requirement() {
     }
 }
 
+/// What the element of a page that begins with `begin` names, unpacked.
+fn unpacked(page: &str, begin: &str) -> Vec<u8> {
+    let at = page.find(begin).unwrap_or_else(|| panic!("no {begin}"));
+    let element = &page[at..at + page[at..].find('>').unwrap()];
+    let named = |name: &str| element.split_once(&format!("{name}=\"")).unwrap().1.split('"').next().unwrap();
+    let pack = page.split_once(&format!("id=\"{}\">", named("data-pack"))).unwrap().1.split('<').next().unwrap();
+    let packed = STANDARD.decode(pack).unwrap();
+    let mut octets = Vec::new();
+    flate2::read::ZlibDecoder::new(&packed[..]).read_to_end(&mut octets).unwrap();
+    let place = |name: &str| named(name).parse::<usize>().unwrap();
+    octets[place("data-from")..place("data-to")].to_vec()
+}
+
 #[tokio::test]
 async fn html_needs_nothing_but_itself() {
     let report = mixed().await;
-    let text = report::html(&report).unwrap();
-    for word in ["src=", "@import", "url(", "<script", "<link"] {
+    let text = report::html(&report, Path::new("/nowhere")).unwrap();
+    for word in ["src=", "@import", "url(", "import(", "fetch(", "<link"] {
         assert!(!text.contains(word), "{word}");
     }
     // The only addresses are names of namespaces.
-    assert_eq!(text.matches("http").count(), text.matches("xmlns=\"http://www.w3.org/2000/svg\"").count());
+    assert_eq!(text.matches("://").count(), text.matches("xmlns=\"http://www.w3.org/2000/svg\"").count());
     let statement = weft_core::requirement!("MPA-7.1.1-2").row().summary;
     for word in
         [statement, "the target closes the connection and sends no octet before", "<svg", "prefers-color-scheme: dark"]
@@ -122,13 +138,35 @@ async fn html_needs_nothing_but_itself() {
 }
 
 #[tokio::test]
+async fn html_holds_the_evidence_of_what_passed_too() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::builtin(), out.path()).await;
+    let text = report::html(&report, out.path()).unwrap();
+    for result in &report.results {
+        assert_eq!(result.verdict, weft_suites::model::Verdict::Pass);
+        let path = &result.evidence.files[0].path;
+        let capture = unpacked(&text, &format!("<a class=\"capture\" href=\"{path}\""));
+        assert_eq!(capture, std::fs::read(out.path().join(path)).unwrap());
+        let behind = text.split_once(&format!("<details id=\"{}\"", result.key.path())).unwrap().1;
+        // The element is behind its own result; the packs are at the end of the page.
+        let story = String::from_utf8(unpacked(behind, "<div class=\"story")).unwrap();
+        assert!(story.contains("<svg") && story.contains("class=\"stimulus\""), "{story}");
+        assert!(story.contains(&format!("octet {} changed", &result.key.path()[CASE.len() + "/octet=".len()..])));
+    }
+    // No more than words stands in the page itself: 4 kB a result.
+    let whole = text.len();
+    assert!(whole < 100_000, "{whole} octets");
+}
+
+#[tokio::test]
 async fn html_escapes_what_a_script_says() {
     let out = tempfile::tempdir().unwrap();
     let folder = one_case(out.path(), "t:note('<script>alert(1)</script>') error('<b>')");
     let (report, _) =
         run(Target::builtin(), Suites::from_folder(&folder).unwrap(), Filter::everything(), out.path()).await;
-    let text = report::html(&report).unwrap();
-    assert!(!text.contains("<script>") && !text.contains("<b>"), "{text}");
+    let text = report::html(&report, out.path()).unwrap();
+    assert!(!text.contains("<script>alert") && !text.contains("<b>"), "{text}");
+    assert!(text.contains("&lt;script&gt;alert") || text.contains("&#60;script&#62;alert"), "{text}");
 }
 
 #[tokio::test]
