@@ -17,6 +17,7 @@ mod result;
 mod role;
 mod run;
 mod seen;
+mod signature;
 mod status;
 mod step;
 mod summary;
@@ -33,6 +34,7 @@ pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSourc
 pub use role::Role;
 pub use run::{RunInfo, TargetInfo};
 pub use seen::Seen;
+pub(crate) use signature::stable;
 pub use status::RunStatus;
 pub use step::{Direction, Step, StepKind};
 pub use summary::{Counts, ExitCode, ExpectedResult, Summary};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
 
-use super::{CaseKey, Seen, SourceLocation, Step, Verdict};
+use super::{CaseKey, Seen, SourceLocation, Step, Verdict, stable};
 
 /// The finished case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,14 +49,14 @@ impl CaseResult {
     }
 
     /// What tells one failure of the case from another, for baselines and comparisons: which requirements do not hold, and what was
-    /// there instead. Nothing in it changes from run to run.
+    /// there instead. Nothing in it changes from run to run: `…` stands where a value of this run was (an STag, a time, a port).
     #[must_use]
     pub fn signature(&self) -> String {
         let failing: Vec<&str> = self.failing().map(weft_core::RequirementId::as_str).collect();
         let what = if failing.is_empty() { self.verdict.to_string() } else { failing.join(" ") };
         // What passed or was skipped has times in it, and needs no more words.
         match (self.verdict > Verdict::Pass).then(|| self.actual.as_ref().unwrap_or(&self.explanation)) {
-            Some(actual) => format!("{what}: {actual}"),
+            Some(actual) => format!("{what}: {}", stable(actual)),
             None => what,
         }
     }

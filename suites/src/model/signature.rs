@@ -1,0 +1,126 @@
+//! What of a text is the same in every run: the signature of a failure has nothing else in it.
+//!
+//! A failure is told with the values that were there: an STag that the target drew, a time, a port, the number of a frame. They are other
+//! ones each time, so they are left out, and `…` stands in their place. Left are the words, and the small numbers that say what it was:
+//! revisions, error codes, opcodes, counts of octets.
+
+/// What stands where a value was.
+const LEFT_OUT: &str = "…";
+/// Hexadecimal digits behind `0x` from which a value is one of its run: opcodes, flags and error codes are shorter.
+const LONG_HEX: usize = 4;
+/// Digits from which a decimal number is one of its run.
+const LONG_DECIMAL: usize = 7;
+/// Octets in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's control say what it is.
+const MANY_OCTETS: usize = 4;
+
+/// The text without what changes from run to run.
+pub(crate) fn stable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // The word in front of the current one.
+    let mut before = "";
+    while !rest.is_empty() {
+        let word = run(rest, |c| c.is_ascii_alphanumeric());
+        if word.is_empty() {
+            let len = rest.chars().next().map_or(1, char::len_utf8);
+            out.push_str(&rest[..len]);
+            rest = &rest[len..];
+            continue;
+        }
+        let taken = varying(rest, word, before, &out);
+        out.push_str(if taken > 0 { LEFT_OUT } else { word });
+        rest = &rest[taken.max(word.len())..];
+        before = word;
+    }
+    out
+}
+
+/// Octets of `rest`, which begins with `word`, that change from run to run; 0 where it says what it was.
+fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
+    let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());
+    let is_decimal = |text: &str| text.bytes().all(|c| c.is_ascii_digit());
+    if let Some(digits) = word.strip_prefix("0x") {
+        return if digits.len() >= LONG_HEX && is_hex(digits) { word.len() } else { 0 };
+    }
+    if is_decimal(word) {
+        let fraction = rest[word.len()..].strip_prefix('.').map_or("", |behind| run(behind, |c| c.is_ascii_digit()));
+        let number = word.len() + if fraction.is_empty() { 0 } else { 1 + fraction.len() };
+        let unit = rest[number..].strip_prefix(' ').map_or("", |behind| run(behind, |c| c.is_ascii_alphanumeric()));
+        if matches!(unit, "ms" | "s" | "µs") {
+            return number;
+        }
+        // An address's port; a line of a script stands behind a letter.
+        let address = out.strip_suffix(':').is_some_and(|out| out.ends_with(|c: char| c.is_ascii_digit() || c == ']'));
+        if address || matches!(before, "frame" | "frames" | "packet" | "port") || word.len() >= LONG_DECIMAL {
+            return word.len();
+        }
+    }
+    let octets = octets(rest);
+    if octets >= MANY_OCTETS {
+        return octets * 3 - 1;
+    }
+    let is_word_of_hex = matches!(word.len(), 8 | 16) && is_hex(word) && word.contains(|c: char| c.is_ascii_digit());
+    if is_word_of_hex { word.len() } else { 0 }
+}
+
+/// How many octets stand here, as two digits each with a space between.
+fn octets(text: &str) -> usize {
+    let mut count = 0;
+    let mut rest = text;
+    loop {
+        let word = run(rest, |c| c.is_ascii_alphanumeric());
+        if word.len() != 2 || !word.bytes().all(|c| c.is_ascii_hexdigit()) {
+            return count;
+        }
+        count += 1;
+        let Some(behind) = rest[2..].strip_prefix(' ') else { return count };
+        rest = behind;
+    }
+}
+
+fn run(text: &str, of: impl Fn(char) -> bool) -> &str {
+    &text[..text.find(|c| !of(c)).unwrap_or(text.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stable;
+
+    #[test]
+    fn values_of_a_run_are_left_out() {
+        for (text, left) in [
+            ("STag 0x7110e000, refused in frame 12: Invalid", "STag …, refused in frame …: Invalid"),
+            ("FIN after 12.3 ms, no octet before", "FIN after … ms, no octet before"),
+            ("none within 30 s", "none within … s"),
+            ("CRC de ad be ef, and it is 01 02 03 04.", "CRC …, and it is …."),
+            ("cannot connect to 127.0.0.1:40123: refused", "cannot connect to 127.0.0.1:…: refused"),
+            ("a TCP connection to [2001:db8::1]:40123", "a TCP connection to [2001:db8::1]:…"),
+            ("found 02 7110e000", "found 02 …"),
+            ("AssocHandle 0x600d000000000001", "AssocHandle …"),
+            ("MSeqAck 4294967295", "MSeqAck …"),
+        ] {
+            assert_eq!(stable(text), left);
+        }
+    }
+
+    #[test]
+    fn what_it_was_stays() {
+        for text in [
+            "MPA-7.1.1-2: it sent an MPA Reply, revision 1, M=0 C=1 R=0 (20 octets)",
+            "Terminate 02 05",
+            "11 05 c0",
+            "opcode 0xb, Res = 0x1f",
+            "the case has 16383 octets; mpa/x.lua:12: nil",
+            "",
+            "… ünder",
+        ] {
+            assert_eq!(stable(text), text);
+        }
+    }
+
+    #[test]
+    fn it_is_its_own_signature() {
+        let once = stable("STag 0x7110e000 after 3 ms at 10.0.0.1:5001, 01 02 03 04 05");
+        assert_eq!(stable(&once), once);
+    }
+}
