@@ -91,7 +91,7 @@ fn judge(out: &Path, deviate: &[String]) -> anyhow::Result<u8> {
     };
     let mut code = 0;
     runtime::block_on(async {
-        code = test::play(options, Arc::new(test::terminal())).await?.summary.exit_code.code();
+        code = test::play(options, Arc::new(test::terminal(false))).await?.summary.exit_code.code();
         Ok(ExitCode::SUCCESS)
     })?;
     Ok(code)

@@ -75,6 +75,9 @@ pub(crate) struct Arguments {
     /// Run it again and again until something is not as expected (at most as often as --repeat says)
     #[arg(long, conflicts_with_all = ["tui", "web", "resume"])]
     until_fail: bool,
+    /// Name each case that is not tried; else they are counted by reason
+    #[arg(long, short)]
+    verbose: bool,
     /// Cases at a time, on the builtin targets [default: 1 in process, 8 over TCP]; any other target has one
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
@@ -214,12 +217,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         };
         let schedule = arguments.schedule();
         let code = match arguments.web {
-            Some(address) => in_browser(options, schedule, address, &stop).await?.summary.exit_code,
+            Some(address) => in_browser(options, schedule, address, &stop, arguments.verbose).await?.summary.exit_code,
             None if arguments.tui => on_screen(options, schedule, stop).await?.summary.exit_code,
             None if arguments.until_fail || arguments.repeat.is_some() => {
-                repeat::run(options, schedule, arguments.repeat, arguments.until_fail).await?
+                let times = repeat::Times { most: arguments.repeat, until_fail: arguments.until_fail };
+                repeat::run(options, schedule, times, arguments.verbose).await?
             }
-            None => play_by(options, schedule, Arc::new(terminal())).await?.summary.exit_code,
+            None => play_by(options, schedule, Arc::new(terminal(arguments.verbose))).await?.summary.exit_code,
         };
         interrupted.abort();
         Ok(ExitCode::from(code.code()))
@@ -252,6 +256,7 @@ async fn in_browser(
     schedule: Schedule,
     address: SocketAddr,
     stop: &watch::Sender<bool>,
+    verbose: bool,
 ) -> anyhow::Result<RunReport> {
     if schedule.store.is_some() {
         return Err(BadInput("--web shows the store in the folder of --out: leave --store away".to_owned()).into());
@@ -274,7 +279,7 @@ async fn in_browser(
         dashboard.await?.map_err(web::explain)?;
         anyhow::bail!("the dashboard ended before the run began");
     }
-    let sink = Fanout(vec![Arc::new(terminal()), Arc::new(live)]);
+    let sink = Fanout(vec![Arc::new(terminal(verbose)), Arc::new(live)]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
     say!("the dashboard stays until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;
@@ -297,11 +302,11 @@ pub(crate) fn resolve(name: &str, deviate: &[String]) -> anyhow::Result<Target> 
         .map_err(|error| BadInput(error.to_string()).into())
 }
 
-/// The live lines of a run, coloured on a terminal.
-pub(crate) fn terminal() -> report::Terminal<io::Stdout> {
+/// The live lines of a run, coloured on a terminal; `verbose`: with those of cases that are not tried.
+pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
     let out = io::stdout();
     let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    report::Terminal::new(out, colour)
+    report::Terminal::new(out, colour).verbose(verbose)
 }
 
 /// Runs and writes every report into the run's folder.

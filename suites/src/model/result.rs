@@ -74,6 +74,14 @@ pub struct RequirementVerdict {
     pub seen_on_the_way: bool,
 }
 
+impl RequirementVerdict {
+    /// Did the monitor see it broken, in a case that is about something else?
+    #[must_use]
+    pub fn is_broken_on_the_way(&self) -> bool {
+        self.seen_on_the_way && self.verdict == Verdict::Fail
+    }
+}
+
 /// The files of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
@@ -90,7 +98,7 @@ pub struct Evidence {
 }
 
 /// Where the packets of a case come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceSource {
     /// Made from the octets of the tester's own end: headers and segment boundaries are made up.
@@ -103,6 +111,15 @@ pub enum EvidenceSource {
 impl EvidenceSource {
     fn is_endpoint(&self) -> bool {
         *self == EvidenceSource::Endpoint
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn told(self) -> &'static str {
+        match self {
+            EvidenceSource::Endpoint => "the tester's own octets, in frames that are made up",
+            EvidenceSource::Wire => "frames captured on the wire",
+        }
     }
 }
 

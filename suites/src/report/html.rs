@@ -10,8 +10,10 @@ use std::{fs, io};
 
 use askama::Template;
 
+use super::evidence::Sources;
 use super::hex::{self, HexRow};
 use super::pack::{Pack, Packer, Piece};
+use super::reasons::reasons;
 use super::sections::{Section, sections};
 use super::{ReportError, ladder};
 use crate::clock;
@@ -35,6 +37,10 @@ struct Page<'a> {
     counts: Vec<(&'static str, u64)>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
+    /// Why the exit code is not 0.
+    reasons: Vec<String>,
+    /// Where the evidence comes from.
+    evidence: Vec<String>,
     groups: Vec<Group<'a>>,
     packs: Vec<Pack>,
     script: &'static str,
@@ -75,6 +81,8 @@ struct Entry<'a> {
     plain: Option<String>,
     /// The same, packed.
     packed: Option<Piece>,
+    /// What a baseline names, of what did not go well.
+    signature: Option<String>,
     capture: Option<Capture>,
     transcript: Option<String>,
     open: bool,
@@ -126,6 +134,8 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
         counts: counts.filter(|(_, count)| *count > 0).collect(),
         requirements: ledger(report.results.iter()),
         sections: sections(report),
+        reasons: reasons(&report.summary, &report.results),
+        evidence: Sources::of(report.results.iter().map(|result| &result.evidence)).told().collect(),
         groups,
         packs,
         script: SCRIPT,
@@ -152,12 +162,11 @@ impl<'a> Maker<'a> {
     fn group(&mut self, case: &'a crate::model::CaseInfo) -> io::Result<Group<'a>> {
         let mut results: Vec<&CaseResult> =
             self.report.results.iter().filter(|result| result.key.case == case.id).collect();
-        let breaks = |result: &CaseResult| result.failing().next().is_some();
         // Failures first; a stable sort keeps the plan's order among equals.
-        results.sort_by_key(|result| std::cmp::Reverse((result.verdict, breaks(result))));
+        results.sort_by_key(|result| std::cmp::Reverse((result.verdict, went_wrong(result))));
         let entry = |(index, result): (usize, &'a CaseResult)| {
             // The first that went wrong is unfolded: that is what somebody opens a report for.
-            self.entry(result, index == 0 && (result.verdict > Verdict::Pass || breaks(result)))
+            self.entry(result, index == 0 && went_wrong(result))
         };
         let results = results.into_iter().enumerate().map(entry).collect::<io::Result<_>>()?;
         Ok(Group { id: &case.id, title: &case.title, source: case.source.to_string(), results })
@@ -183,6 +192,7 @@ impl<'a> Maker<'a> {
             requirements: ledger(std::iter::once(result)),
             plain,
             packed,
+            signature: went_wrong(result).then(|| result.signature()),
             capture: self.capture(result)?,
             transcript: result.evidence.path(EvidenceKind::Transcript).map(link),
             open,
@@ -198,6 +208,11 @@ impl<'a> Maker<'a> {
         let name = format!("{}.pcapng", result.key.path().replace('/', "_"));
         Ok(Some(Capture { href: link(path), name, packed }))
     }
+}
+
+/// No pass, or a pass in which a requirement was seen broken on the way.
+fn went_wrong(result: &CaseResult) -> bool {
+    result.verdict > Verdict::Pass || result.failing().next().is_some()
 }
 
 fn story(result: &CaseResult) -> io::Result<String> {

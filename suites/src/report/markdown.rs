@@ -1,6 +1,8 @@
 //! The Markdown summary: one page for a merge request or the summary of a CI job.
 
 use super::ReportError;
+use super::evidence::Sources;
+use super::reasons::reasons;
 use super::sections::sections;
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
@@ -36,6 +38,13 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         run.id,
         summary.exit_code.code(),
     ));
+    let reasons = reasons(summary, &report.results);
+    if !reasons.is_empty() {
+        text.push_str(&format!("\nExit code {}: {}.\n", summary.exit_code.code(), escaped(&reasons.join("; "))));
+    }
+    for line in Sources::of(report.results.iter().map(|result| &result.evidence)).told() {
+        text.push_str(&format!("\nEvidence {}.\n", escaped(&line)));
+    }
     if !summary.failing.is_empty() {
         text.push_str(
             "\n## Requirements that do not hold\n\n| requirement | level | statement |\n| --- | --- | --- |\n",

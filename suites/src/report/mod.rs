@@ -3,6 +3,7 @@
 //! [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (octets with marks) are what the HTML report is made of; pages use
 //! them too. Nothing here judges.
 
+mod evidence;
 pub mod hex;
 mod html;
 mod json;
@@ -10,6 +11,7 @@ mod junit;
 mod ladder;
 mod markdown;
 mod pack;
+mod reasons;
 mod sarif;
 mod sections;
 mod tap;
@@ -68,4 +70,9 @@ pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
         fs::write(&path, text).map_err(|error| ReportError::Write { path, error })?;
     }
     Ok(())
+}
+
+/// `1 case`, `2 cases`.
+fn cases(count: u64) -> String {
+    if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
 }

@@ -1,14 +1,20 @@
 //! The run in a terminal: a line per case as it ends, then what went wrong, then the sum.
 //!
-//! Cases of one script that went wrong in the same way are told once. Colours only where the writer is a terminal that
-//! wants them; the text is the same without.
+//! Cases of one script that went wrong in the same way are told once, and so is what was seen on the way in many cases. Cases that tried
+//! nothing are counted by reason; each has a line only where that is asked for. Colours only where the writer is a terminal that wants
+//! them; the text is the same without.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
+use super::reasons::{on_the_way, reasons};
+use super::{cases, evidence};
 use crate::clock;
 use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict};
+
+/// Cases that are named where many are told together.
+const MOST_NAMED: usize = 3;
 
 /// Writes events for people.
 pub struct Terminal<W> {
@@ -18,12 +24,13 @@ pub struct Terminal<W> {
 struct State<W> {
     writer: W,
     colour: bool,
-    /// Everything that is neither passed nor skipped, in the order it came.
+    verbose: bool,
+    /// Everything in which something went wrong, in the order it came.
     wrong: Vec<CaseResult>,
-    /// Requirements that the monitor saw broken in cases that passed.
-    on_the_way: Vec<CaseResult>,
-    /// Cases that tried nothing, by verdict and reason.
+    /// Cases that decided nothing about the target, by verdict and reason.
     untried: BTreeMap<(Verdict, String), u64>,
+    /// Where the evidence comes from.
+    evidence: evidence::Sources,
 }
 
 impl<W: Write + Send> Terminal<W> {
@@ -33,11 +40,19 @@ impl<W: Write + Send> Terminal<W> {
             state: Mutex::new(State {
                 writer,
                 colour,
+                verbose: false,
                 wrong: Vec::new(),
-                on_the_way: Vec::new(),
                 untried: BTreeMap::new(),
+                evidence: evidence::Sources::default(),
             }),
         }
+    }
+
+    /// With a line for each case that tried nothing, too.
+    #[must_use]
+    pub fn verbose(self, verbose: bool) -> Self {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).verbose = verbose;
+        self
     }
 }
 
@@ -67,7 +82,8 @@ impl<W: Write> State<W> {
             Event::CaseStarted { .. } | Event::CaseStep { .. } => Ok(()),
             Event::CaseFinished { result } => self.finished(result),
             Event::RunFinished { summary } => {
-                self.explain(summary)?;
+                let wrong = std::mem::take(&mut self.wrong);
+                self.explain(summary, &wrong)?;
                 let counts = Verdict::ALL.into_iter().rev().filter(|verdict| summary.counts.of(*verdict) > 0);
                 let counts: Vec<String> =
                     counts.map(|verdict| format!("{} {verdict}", summary.counts.of(verdict))).collect();
@@ -77,55 +93,90 @@ impl<W: Write> State<W> {
                     0 => String::new(),
                     count => format!(", {count} of them as the baseline expects"),
                 };
-                writeln!(self.writer, "\n{}: {sum}{expected}; {}, {time}", cases(summary.planned), summary.status)
+                writeln!(self.writer, "\n{}: {sum}{expected}; {}, {time}", cases(summary.planned), summary.status)?;
+                for line in std::mem::take(&mut self.evidence).told() {
+                    writeln!(self.writer, "evidence {line}")?;
+                }
+                match reasons(summary, &wrong) {
+                    reasons if reasons.is_empty() => Ok(()),
+                    reasons => writeln!(self.writer, "exit code {}: {}", summary.exit_code.code(), reasons.join("; ")),
+                }
             }
         }?;
         self.writer.flush()
     }
 
     fn finished(&mut self, result: &CaseResult) -> std::io::Result<()> {
-        let word = self.coloured(result.verdict, &format!("{:<14}", result.verdict));
-        writeln!(self.writer, "  {word} {}  {}", result.key, clock::duration(result.duration_us))?;
-        if result.steps.is_empty() && matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive) {
+        let tried = !result.steps.is_empty();
+        if tried || self.verbose || result.verdict == Verdict::Error {
+            let word = self.coloured(result.verdict, &format!("{:<14}", result.verdict));
+            writeln!(self.writer, "  {word} {}  {}", result.key, clock::duration(result.duration_us))?;
+        }
+        self.evidence.add(&result.evidence);
+        let skipped = matches!(result.verdict, Verdict::NotApplicable | Verdict::Unimplemented);
+        if skipped || !tried && result.verdict == Verdict::Inconclusive {
             *self.untried.entry((result.verdict, result.explanation.clone())).or_default() += 1;
-        } else if result.verdict > Verdict::Pass {
+        }
+        if result.verdict > Verdict::Pass || result.failing().next().is_some() {
             self.wrong.push(result.clone());
-        } else if result.requirements.iter().any(|judged| judged.verdict == Verdict::Fail) {
-            self.on_the_way.push(result.clone());
         }
         Ok(())
     }
 
     /// Failures first, then errors, then the inconclusive; then what was seen on the way.
-    fn explain(&mut self, summary: &Summary) -> std::io::Result<()> {
-        let (mut wrong, mut on_the_way) = (std::mem::take(&mut self.wrong), std::mem::take(&mut self.on_the_way));
+    fn explain(&mut self, summary: &Summary, wrong: &[CaseResult]) -> std::io::Result<()> {
         for expected in &summary.expected {
             let link = expected.link.as_ref().map_or_else(String::new, |link| format!(" ({link})"));
             writeln!(self.writer, "\nexpected {}: {}{link}", expected.key, expected.reason)?;
         }
-        wrong.retain(|result| summary.expects(result).is_none());
-        on_the_way.retain(|result| summary.expects(result).is_none());
+        let wrong: Vec<&CaseResult> = wrong.iter().filter(|result| summary.expects(result).is_none()).collect();
         for verdict in [Verdict::Fail, Verdict::Error, Verdict::Inconclusive] {
-            let mut left: Vec<&CaseResult> = wrong.iter().filter(|result| result.verdict == verdict).collect();
+            let tried = |result: &&CaseResult| result.verdict == verdict && !self.is_counted(result);
+            let mut left: Vec<&CaseResult> = wrong.iter().copied().filter(tried).collect();
             while let Some(first) = left.first().copied() {
                 let (same, others) = left.into_iter().partition::<Vec<_>, _>(|result| went_the_same_way(first, result));
                 left = others;
                 self.explain_group(&same)?;
             }
         }
-        for result in &on_the_way {
-            for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {
-                let row = judged.requirement.row();
-                writeln!(self.writer, "\nseen on the way, in {}", result.key)?;
-                writeln!(self.writer, "  {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
-            }
+        self.on_the_way(summary, &wrong)?;
+        let untried = std::mem::take(&mut self.untried);
+        if !untried.is_empty() {
+            writeln!(self.writer)?;
         }
-        for ((verdict, why), count) in std::mem::take(&mut self.untried) {
+        for ((verdict, why), count) in untried {
             let word = self.coloured(verdict, verdict.as_str());
-            writeln!(self.writer, "\n{word}, {}: {why}", cases(count))?;
+            writeln!(self.writer, "{word}, {}: {why}", cases(count))?;
         }
         for entry in &summary.stale {
             writeln!(self.writer, "\nstale entry of the baseline: {entry}")?;
+        }
+        Ok(())
+    }
+
+    /// Is it told by its reason alone?
+    fn is_counted(&self, result: &CaseResult) -> bool {
+        self.untried.contains_key(&(result.verdict, result.explanation.clone()))
+    }
+
+    /// What the monitor saw the target break, whatever the cases were about: once for each requirement.
+    fn on_the_way(&mut self, summary: &Summary, wrong: &[&CaseResult]) -> std::io::Result<()> {
+        for (id, results) in on_the_way(summary, wrong.iter().copied()) {
+            let row = id.row();
+            let word = self.coloured(Verdict::Fail, "seen on the way");
+            writeln!(self.writer, "\n{word}: {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
+            let mut named: Vec<String> = results.iter().take(MOST_NAMED).map(|result| result.key.to_string()).collect();
+            if results.len() > MOST_NAMED {
+                named.push(format!("{} more", results.len() - MOST_NAMED));
+            }
+            writeln!(self.writer, "  in        {}", named.join(", "))?;
+            let Some(first) = results.first() else { continue };
+            if let Some(seen) = first.seen.iter().find(|seen| seen.by_target && seen.requirement == id) {
+                writeln!(self.writer, "  found     {}", seen.text)?;
+            }
+            if !first.evidence.folder.is_empty() {
+                writeln!(self.writer, "  evidence  {}", first.evidence.folder)?;
+            }
         }
         Ok(())
     }
@@ -135,7 +186,9 @@ impl<W: Write> State<W> {
         let word = self.coloured(first.verdict, first.verdict.as_str());
         writeln!(self.writer, "\n{word} {}: {}", first.key, first.title)?;
         // An error is the tester's own: it says nothing about requirements.
-        let about = |judged: &&RequirementVerdict| judged.verdict == first.verdict && judged.verdict != Verdict::Error;
+        let about = |judged: &&RequirementVerdict| {
+            judged.verdict == first.verdict && judged.verdict != Verdict::Error && !judged.seen_on_the_way
+        };
         for judged in first.requirements.iter().filter(about) {
             let row = judged.requirement.row();
             writeln!(self.writer, "  {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
@@ -184,8 +237,4 @@ fn went_the_same_way(a: &CaseResult, b: &CaseResult) -> bool {
 fn parameters(result: &CaseResult) -> String {
     let key = result.key.to_string();
     key.split_once('[').map_or(key.clone(), |(_, parameters)| parameters.trim_end_matches(']').to_owned())
-}
-
-fn cases(count: u64) -> String {
-    if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
 }

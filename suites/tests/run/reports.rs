@@ -61,17 +61,21 @@ impl Write for Buffer {
 }
 
 fn terminal(report: &RunReport, colour: bool) -> String {
-    use weft_suites::model::Event;
     let buffer = Buffer::default();
-    let terminal = report::Terminal::new(buffer.clone(), colour);
+    tell(&report::Terminal::new(buffer.clone(), colour), report);
+    let octets = buffer.0.lock().unwrap().clone();
+    String::from_utf8(octets).unwrap()
+}
+
+/// The events of a run again.
+fn tell(terminal: &impl EventSink, report: &RunReport) {
+    use weft_suites::model::Event;
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
     terminal.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });
     for result in &report.results {
         terminal.event(&Event::CaseFinished { result: Box::new(result.clone()) });
     }
     terminal.event(&Event::RunFinished { summary: report.summary.clone() });
-    let octets = buffer.0.lock().unwrap().clone();
-    String::from_utf8(octets).unwrap()
 }
 
 #[tokio::test]
@@ -178,4 +182,79 @@ async fn json_is_read_back_and_all_files_are_written() {
     assert_eq!(serde_json::from_str::<RunReport>(&text).unwrap(), report);
     assert!(out.path().join("report.html").is_file() && out.path().join("junit.xml").is_file());
     assert!(report::write_all(&report, &out.path().join("nowhere")).is_err());
+}
+
+/// A target that breaks a rule which no selected case is about: the cases pass, the run does not, and each summary says why.
+#[tokio::test]
+async fn what_was_seen_on_the_way_is_the_reason_that_summaries_give() {
+    let out = tempfile::tempdir().unwrap();
+    let target = Target::builtin().with_deviations(["mpa.pad-not-zero"]).unwrap();
+    let report = key_case(target, out.path()).await;
+    assert_eq!((report.summary.counts.pass, report.summary.exit_code.code()), (16, 1));
+    let text = terminal(&report, false);
+    let row = weft_core::requirement!("MPA-4.1-3").row();
+    for line in [
+        &format!("seen on the way: MPA-4.1-3 {} ({}): {}", row.level, row.role, row.summary)[..],
+        &format!("  in        {CASE}[octet=0], {CASE}[octet=1], {CASE}[octet=2], 13 more"),
+        &format!("  evidence  cases/{CASE}/octet=0"),
+    ] {
+        assert_eq!(text.lines().filter(|other| *other == line).count(), 1, "{line}\n{text}");
+    }
+    let reason = "exit code 1: seen on the way, it breaks MPA-4.1-3 in 16 cases";
+    assert!(text.lines().any(|line| line.starts_with(reason)), "{text}");
+    let html = report::html(&report, out.path()).unwrap();
+    assert!(html.contains("exit code 1: seen on the way, it breaks MPA-4.1-3 in 16 cases"));
+    // The first of them is unfolded, and needs no script.
+    assert_eq!((html.matches(" open>").count(), html.matches("<svg class=\"ladder\"").count()), (1, 1));
+    let markdown = report::markdown(&report).unwrap();
+    assert!(markdown.contains("Exit code 1: seen on the way, it breaks MPA-4.1-3 in 16 cases"), "{markdown}");
+}
+
+#[tokio::test]
+async fn all_as_expected_needs_no_reason_and_the_evidence_has_its_source() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::builtin(), out.path()).await;
+    let text = terminal(&report, false);
+    let source = "\nevidence of 16 cases: the tester's own octets, in frames that are made up\n";
+    assert!(text.ends_with(source) && !text.contains("exit code"), "{text}");
+    let html = report::html(&report, out.path()).unwrap();
+    assert_eq!(html.matches("the tester&#39;s own octets, in frames").count(), 1 + report.results.len());
+    assert!(report::markdown(&report).unwrap().contains("Evidence of 16 cases: the tester's own octets"));
+}
+
+/// Evidence of the wire, and of the cases whose capture was not whole.
+#[tokio::test]
+async fn captured_evidence_is_told_from_what_is_made_up() {
+    use weft_suites::model::EvidenceSource;
+    let out = tempfile::tempdir().unwrap();
+    let mut report = key_case(Target::builtin(), out.path()).await;
+    for result in &mut report.results {
+        result.evidence.source = EvidenceSource::Wire;
+    }
+    report.results[0].evidence.source = EvidenceSource::Endpoint;
+    report.results[0].evidence.without_wire = Some("the capture is over".into());
+    let text = terminal(&report, false);
+    assert!(text.contains("\nevidence of 15 cases: frames captured on the wire\n"), "{text}");
+    assert!(text.contains("\nevidence of 1 case: the tester's own octets, in frames that are made up (the capture is over)\n"), "{text}");
+    let html = report::html(&report, out.path()).unwrap();
+    // Once each at the top, and once with each result.
+    assert_eq!(html.matches("captured on the wire").count(), 1 + 15);
+    assert_eq!(html.matches("the capture is over").count(), 2);
+}
+
+#[tokio::test]
+async fn untried_cases_are_counted_unless_each_is_wanted() {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::builtin_initiator(), out.path()).await;
+    let count = |text: &str| text.lines().filter(|line| line.trim_start().starts_with("not-applicable mpa")).count();
+    assert_eq!(count(&terminal(&report, false)), 0);
+    let buffer = Buffer::default();
+    let verbose = report::Terminal::new(buffer.clone(), false).verbose(true);
+    tell(&verbose, &report);
+    let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(count(&text), 16, "{text}");
+    for text in [text, terminal(&report, false)] {
+        assert!(text.contains("\nnot-applicable, 16 cases: The target's role is initiator"), "{text}");
+        assert!(text.contains("\nexit code 2: nothing was run\n"), "{text}");
+    }
 }

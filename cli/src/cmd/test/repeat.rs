@@ -24,20 +24,26 @@ pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<Vec<Ca
     Ok(keys)
 }
 
+/// How often.
+pub(super) struct Times {
+    pub(super) most: Option<u32>,
+    pub(super) until_fail: bool,
+}
+
 /// Runs again and again. Gives the worst exit code, and tells verdicts that differ from run to run.
 pub(super) async fn run(
     options: RunOptions,
     schedule: Schedule,
-    times: Option<u32>,
-    until_fail: bool,
+    times: Times,
+    verbose: bool,
 ) -> anyhow::Result<ExitCode> {
     let mut seen: BTreeMap<CaseKey, BTreeSet<Verdict>> = BTreeMap::new();
     let mut worst = ExitCode::AsExpected;
     let mut count = 0;
-    while times.is_none_or(|times| count < times) {
+    while times.most.is_none_or(|most| count < most) {
         count += 1;
         say!("-- run {count}");
-        let report = super::play_by(options.clone(), schedule.clone(), Arc::new(super::terminal())).await?;
+        let report = super::play_by(options.clone(), schedule.clone(), Arc::new(super::terminal(verbose))).await?;
         for result in &report.results {
             seen.entry(result.key.clone()).or_default().insert(result.verdict);
         }
@@ -46,7 +52,7 @@ pub(super) async fn run(
             worst = code;
         }
         let stopped = options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow());
-        if stopped || until_fail && code != ExitCode::AsExpected {
+        if stopped || times.until_fail && code != ExitCode::AsExpected {
             break;
         }
     }

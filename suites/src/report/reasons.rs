@@ -1,0 +1,71 @@
+//! Why a run's exit code is not 0, in words.
+
+use std::collections::BTreeMap;
+
+use weft_core::RequirementId;
+
+use super::cases;
+use crate::model::{CaseResult, ExitCode, RunStatus, Summary, Verdict};
+
+/// Requirements that are named one by one.
+const MOST: usize = 5;
+
+/// What led to the exit code; empty where all is as expected. `results` may leave out those in which nothing went wrong.
+pub(super) fn reasons<'a>(summary: &Summary, results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<String> {
+    if summary.exit_code == ExitCode::AsExpected {
+        return Vec::new();
+    }
+    let unexpected: Vec<&CaseResult> =
+        results.into_iter().filter(|result| summary.expects(result).is_none()).collect();
+    let mut verdicts: BTreeMap<Verdict, u64> = BTreeMap::new();
+    for result in &unexpected {
+        *verdicts.entry(result.verdict).or_default() += 1;
+    }
+    let on_the_way = on_the_way(summary, unexpected);
+    let mut reasons = Vec::new();
+    let words = [
+        (Verdict::Error, "the tester itself is at fault in"),
+        (Verdict::Fail, "the target fails"),
+        (Verdict::Inconclusive, "nothing is decided in"),
+    ];
+    for (verdict, word) in words {
+        if let Some(count) = verdicts.get(&verdict) {
+            reasons.push(format!("{word} {}", cases(*count)));
+        }
+    }
+    if !on_the_way.is_empty() {
+        let named = on_the_way.iter().take(MOST);
+        let told = |(id, results): (&RequirementId, &Vec<_>)| format!("{id} in {}", cases(results.len() as u64));
+        let mut named: Vec<String> = named.map(told).collect();
+        if on_the_way.len() > MOST {
+            named.push(format!("{} more", on_the_way.len() - MOST));
+        }
+        reasons.push(format!("seen on the way, it breaks {}", named.join(", ")));
+    }
+    match summary.stale.len() {
+        0 => {}
+        1 => reasons.push("an entry of the baseline is stale".to_owned()),
+        count => reasons.push(format!("{count} entries of the baseline are stale")),
+    }
+    if summary.status == RunStatus::Cancelled {
+        reasons.push("the run was stopped".to_owned());
+    }
+    if summary.exit_code == ExitCode::NothingRun {
+        reasons.push("nothing was run".to_owned());
+    }
+    reasons
+}
+
+/// What the monitor saw the target break in cases that are about something else, and that the baseline does not expect.
+pub(super) fn on_the_way<'a>(
+    summary: &Summary,
+    results: impl IntoIterator<Item = &'a CaseResult>,
+) -> BTreeMap<RequirementId, Vec<&'a CaseResult>> {
+    let mut broken: BTreeMap<RequirementId, Vec<&CaseResult>> = BTreeMap::new();
+    for result in results.into_iter().filter(|result| summary.expects(result).is_none()) {
+        for judged in result.requirements.iter().filter(|judged| judged.is_broken_on_the_way()) {
+            broken.entry(judged.requirement).or_default().push(result);
+        }
+    }
+    broken
+}
