@@ -22,7 +22,7 @@ use weft_core::wire::mpa::startup::{ENHANCED_LEN, Enhanced, NOT_NEGOTIATED};
 use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
-use super::{PRESETS, Preset, Restart, Service, Target, TargetError};
+use super::{PRESETS, Preset, Restart, Service, Target, TargetError, start};
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role};
@@ -255,6 +255,9 @@ impl Target {
         if !fields.start.is_empty() && (fields.listen.is_none() || fields.start[0].is_empty()) {
             return Err(wrong("start: expected a command, and an initiator of kind = \"tcp\"".into()));
         }
+        if let Some(slip) = start::wrong_placeholder(&fields.start) {
+            return Err(wrong(slip));
+        }
         let listen = match fields.listen.as_deref().map(str::parse) {
             Some(Err(_)) => {
                 return Err(wrong(
@@ -466,6 +469,7 @@ mod tests {
             (INITIATOR.replace("192.0.2.2:0", "nic:0"), "address of this machine"),
             (format!("{INITIATOR}start = [\"\"]"), "start"),
             (format!("{GOOD}start = [\"rping\"]"), "start"),
+            (format!("{INITIATOR}start = [\"rping\", \"{{adress}}\"]"), "{adress} is no placeholder"),
         ] {
             let error = Target::from_toml("t.toml", &bad).unwrap_err().to_string();
             assert!(error.starts_with("t.toml: ") && error.contains(word), "{error}");

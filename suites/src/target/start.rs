@@ -19,6 +19,9 @@ use weft_peer::workload::ping;
 
 use super::Service;
 
+/// What stands for where the target shall connect, in a command line.
+const PLACEHOLDERS: [&str; 2] = ["{address}", "{port}"];
+
 /// Seconds in which a started target has to connect.
 pub(crate) const COMMAND_SECONDS: f64 = 30.0;
 /// Seconds that a person has.
@@ -120,6 +123,29 @@ impl Drop for Running {
     }
 }
 
+/// What is wrong with the placeholders of a command line: a name in braces that nothing is put in place of, most likely a slip. `${NAME}` is
+/// the shell's business, and braces around anything but a name are another program's.
+pub(super) fn wrong_placeholder(argv: &[String]) -> Option<String> {
+    let slip = argv.iter().find_map(|word| unknown(word))?;
+    let known = PLACEHOLDERS.join(" and ");
+    Some(format!(
+        "start: {slip} is no placeholder; there are {known} (a command that needs other braces goes into a script)"
+    ))
+}
+
+fn unknown(word: &str) -> Option<&str> {
+    for (at, _) in word.match_indices('{') {
+        let Some(len) = word[at..].find('}') else { break };
+        let braced = &word[at..=at + len];
+        let is_name =
+            braced.len() > 2 && braced[1..len].chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-'));
+        if is_name && !word[..at].ends_with('$') && !PLACEHOLDERS.contains(&braced) {
+            return Some(braced);
+        }
+    }
+    None
+}
+
 /// The command line with the address in it.
 fn filled(argv: &[String], address: SocketAddr) -> Vec<String> {
     // Who listens everywhere is reached here by loopback; a target elsewhere has the address in its command.
@@ -163,6 +189,17 @@ mod tests {
         assert_eq!(filled("192.0.2.2:7174"), "rping -c -a 192.0.2.2 -p 7174");
         assert_eq!(filled("0.0.0.0:1"), "rping -c -a 127.0.0.1 -p 1");
         assert_eq!(filled("[2001:db8::1]:1"), "rping -c -a 2001:db8::1 -p 1");
+    }
+
+    #[test]
+    fn a_slip_in_a_placeholder_is_found() {
+        let told = |word: &str| wrong_placeholder(&["rping".to_owned(), word.to_owned()]);
+        for slip in ["{adress}", "-a{Address}", "{address} {prot}", "{ip-address}"] {
+            assert!(told(slip).is_some_and(|told| told.contains("{address} and {port}")), "{slip}");
+        }
+        for right in ["{address}:{port}", "${HOME}/x", "{}", "{ print $1 }", "{1,2}", "{", "}{"] {
+            assert_eq!(told(right), None, "{right}");
+        }
     }
 
     #[tokio::test]
