@@ -306,6 +306,13 @@ impl Target {
             }
             _ => (own.mapped, own.unmapped, own.mapper_v6.filter(|_| !is_tcp)),
         };
+        if initiates && let Some(service) = fields.service.filter(|service| service.is_sdp()) {
+            return Err(wrong(format!(
+                "service = \"{}\" with role = \"initiator\": SDP is judged of a socket that accepts, with role = \"responder\" and its address; an \
+                 initiator has \"echo\", \"rping\" or \"none\"",
+                service.as_str()
+            )));
+        }
         if is_tcp && matches!(fields.service, Some(Service::SdpConnect | Service::SdpDrive)) {
             return Err(wrong("service: sdp-connect and sdp-drive are the builtin targets' alone".into()));
         }
@@ -469,6 +476,8 @@ mod tests {
             (INITIATOR.replace("192.0.2.2:0", "nic:0"), "address of this machine"),
             (format!("{INITIATOR}start = [\"\"]"), "start"),
             (format!("{GOOD}start = [\"rping\"]"), "start"),
+            (format!("{INITIATOR}service = \"sdp-echo\""), "\"echo\", \"rping\" or \"none\""),
+            ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(), "accepts"),
             (format!("{INITIATOR}start = [\"rping\", \"{{adress}}\"]"), "{adress} is no placeholder"),
         ] {
             let error = Target::from_toml("t.toml", &bad).unwrap_err().to_string();
