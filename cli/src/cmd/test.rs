@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     /// Of the selection, only what went wrong in the last whole run of the store
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
-    /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included
+    /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included; `capture` in the target's file says the same
     #[arg(long, value_name = "IF")]
     capture: Option<String>,
     /// Run it all so many times; verdicts that differ are told

@@ -93,6 +93,9 @@ pub struct TargetFile {
     /// target does no good exchange any more. It has 120 s times `time_scale`; status 0 says that the target is there again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restart: Vec<String>,
+    /// An interface to capture on while a run lasts, as `--capture` says it: the evidence is what was on the wire there.
+    #[serde(default)]
+    pub capture: Option<String>,
     /// Outcomes that are known and expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,
@@ -283,6 +286,11 @@ impl Target {
             Some((program, arguments)) => Some(Restart { program: program.clone(), arguments: arguments.to_vec() }),
             None => None,
         };
+        if fields.capture.as_ref().is_some_and(|interface| !is_tcp || interface.is_empty()) {
+            return Err(wrong(
+                "capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into(),
+            ));
+        }
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
                 let words = table.words().ok_or_else(|| {
@@ -347,6 +355,7 @@ impl Target {
             mapper_v6,
             listen,
             start: fields.start,
+            capture: fields.capture,
             ..Self::builtin()
         };
         let names = fields.deviations.iter().map(String::as_str);
@@ -397,6 +406,12 @@ mod tests {
         let target = Target::from_toml("t.toml", GOOD).unwrap();
         assert_eq!((target.service, target.settle), (Service::None, Duration::from_millis(20)));
         assert_eq!(target.info().reached_by, "TCP 192.0.2.7:7174");
+    }
+
+    #[test]
+    fn an_interface_is_captured_on() {
+        let of = |more: &str| Target::from_toml("t.toml", &format!("{GOOD}{more}")).unwrap().capture;
+        assert_eq!((of("capture = \"eth1\"\n"), of("")), (Some("eth1".into()), None));
     }
 
     #[test]
@@ -476,6 +491,8 @@ mod tests {
             (INITIATOR.replace("192.0.2.2:0", "nic:0"), "address of this machine"),
             (format!("{INITIATOR}start = [\"\"]"), "start"),
             (format!("{GOOD}start = [\"rping\"]"), "start"),
+            (format!("{GOOD}capture = \"\""), "capture"),
+            ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
             (format!("{INITIATOR}service = \"sdp-echo\""), "\"echo\", \"rping\" or \"none\""),
             ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(), "accepts"),
             (format!("{INITIATOR}start = [\"rping\", \"{{adress}}\"]"), "{adress} is no placeholder"),
