@@ -44,7 +44,8 @@ pub(crate) fn unwritable(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "cannot be written: its folder does not exist".to_owned(),
         ErrorKind::PermissionDenied => "may not be written: permission denied".to_owned(),
-        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => "is no folder; name another".to_owned(),
+        ErrorKind::AlreadyExists => "is no folder; name another".to_owned(),
+        ErrorKind::NotADirectory => "is below something that is no folder; name another".to_owned(),
         ErrorKind::IsADirectory => "is a directory; name a file".to_owned(),
         ErrorKind::StorageFull => "cannot be written: the disk is full".to_owned(),
         _ => format!("cannot be written: {error}"),

@@ -31,6 +31,7 @@ pub(crate) struct Arguments {
 
 /// Dissects a real capture, then judges a correct and a deviating responder.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    test::make_folder(&arguments.out)?;
     say!("== A capture of the Linux kernel's iWARP driver (siw, rping with CRC)\n");
     dissect()?;
     say!("\n== The suites against weft's own responder\n");

@@ -181,6 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if arguments.prove {
         let filter = Filter::of(arguments.words()).tier(arguments.tier);
+        make_folder(&arguments.out)?;
         return runtime::block_on(prove::run(&suites, &filter, arguments.jobs, &arguments.out));
     }
     let Some(name) = &arguments.target else { return Err(BadInput("name a target".to_owned()).into()) };
@@ -207,6 +208,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             stopper.send_replace(true);
         });
         let filter = arguments.filter(&target).await?;
+        make_folder(&arguments.out)?;
         let options = RunOptions {
             target,
             suites,
@@ -262,7 +264,6 @@ async fn in_browser(
         return Err(BadInput("--web shows the store in the folder of --out: leave --store away".to_owned()).into());
     }
     let (live, _) = tokio::sync::broadcast::channel(EVENTS_KEPT);
-    std::fs::create_dir_all(&options.out)?;
     let web = WebOptions { listen: address, store: options.out.join(store::FILE_NAME), live: Some(live.clone()) };
     let (ready, up) = tokio::sync::oneshot::channel();
     let mut stopped = stop.subscribe();
@@ -284,6 +285,12 @@ async fn in_browser(
     say!("the dashboard stays until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;
     Ok(report)
+}
+
+/// Makes the folder that a run writes into, so that a name which can be none is told as what it is: a slip on the command line.
+pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
+    let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(&error)));
+    Ok(std::fs::create_dir_all(out).map_err(failed)?)
 }
 
 /// The suites of a folder, or those built in.
