@@ -167,13 +167,7 @@ impl Site {
     async fn play(&self, case: &SuiteCase, key: &CaseKey, target: &Arc<Target>, seed: u64) -> Result<Played, RunError> {
         let link = self.live.link(target)?;
         let mut limits = self.suites.limits;
-        // The wait for whoever starts the target is no time of the script's.
-        let wait = match &link.1 {
-            Some(Start::Person { .. }) => target.scaled(PERSON_SECONDS),
-            Some(Start::Command { .. }) => target.scaled(COMMAND_SECONDS),
-            Some(Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
-        };
-        limits.time = limits.time.saturating_add(wait.saturating_mul(MOST_CONNECTIONS));
+        limits.time = script_time(limits.time, target, link.1.as_ref());
         let stage = Stage::new(target.clone(), link, key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
@@ -258,6 +252,19 @@ impl Site {
     }
 }
 
+/// The time that a script has, of which `limit` is for a target of the usual speed that is there.
+fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Duration {
+    // The wait for whoever starts the target is no time of the script's.
+    let wait = match start {
+        Some(Start::Person { .. }) => target.scaled(PERSON_SECONDS),
+        Some(Start::Command { .. }) => target.scaled(COMMAND_SECONDS),
+        Some(Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
+    };
+    // A slow target's answers are waited for longer.
+    let own = Duration::try_from_secs_f64(limit.as_secs_f64() * target.time_scale.max(1.0)).unwrap_or(Duration::MAX);
+    own.saturating_add(wait.saturating_mul(MOST_CONNECTIONS))
+}
+
 /// A case that tried nothing, and why.
 fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanation: String) -> CaseResult {
     let judged = |requirement: &weft_core::RequirementId| RequirementVerdict {
@@ -281,5 +288,27 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
         evidence: Evidence::default(),
         seed,
         duration_us: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_peer::driver::Awaiting;
+
+    /// A case whose waits are all in vain is inconclusive, and not stopped as an endless script is.
+    #[tokio::test]
+    async fn a_script_has_time_for_all_that_it_waits_for() {
+        let limit = Duration::from_secs(300);
+        let awaiting = Awaiting::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let person = Start::Person { name: "nic".into(), awaiting: awaiting.clone() };
+        let command = Start::Command { argv: vec!["rping".into()], awaiting };
+        let time = |time_scale, start| script_time(limit, &Target { time_scale, ..Target::builtin() }, start).as_secs();
+        assert_eq!(time(1.0, None), 300);
+        assert_eq!(time(0.5, None), 300);
+        assert_eq!(time(4.0, None), 1200);
+        assert_eq!(time(1.0, Some(&person)), 300 + 10 * 300);
+        assert_eq!(time(2.0, Some(&person)), 600 + 10 * 600);
+        assert_eq!(time(1.0, Some(&command)), 300 + 10 * 30);
     }
 }
