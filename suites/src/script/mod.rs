@@ -13,6 +13,7 @@ mod load;
 mod location;
 mod mapper;
 pub(crate) mod message;
+mod methods;
 mod options;
 mod sandbox;
 mod sdp;

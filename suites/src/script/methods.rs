@@ -1,0 +1,269 @@
+//! What the objects of the surface can do, told for whoever writes a script: names, parameters and purposes of their methods.
+//!
+//! The methods themselves are where they are done; the editor's file is written from here ([`super::annotate`]).
+
+/// A method: its name, its parameters in front of the table with their types, the name of the table, what it gives, what it is for.
+pub(super) struct Method {
+    pub(super) name: &'static str,
+    pub(super) parameters: &'static [(&'static str, &'static str)],
+    pub(super) table: Option<&'static str>,
+    pub(super) gives: Option<&'static str>,
+    pub(super) about: &'static str,
+}
+
+const fn method(name: &'static str, about: &'static str) -> Method {
+    Method { name, parameters: &[], table: None, gives: None, about }
+}
+
+pub(super) const TESTER: &[Method] = &[
+    Method {
+        table: Some("good_exchange"),
+        ..method("good_exchange", "The target does its work on a connection of its own; call it before the stimulus")
+    },
+    Method {
+        table: Some("good_exchange"),
+        ..method("liveness", "A good exchange behind the last expectation: the target still works")
+    },
+    Method {
+        gives: Some("weft.Connection"),
+        ..method("connect", "A TCP connection; no MPA frame is sent. An initiator is started for it, and waited for")
+    },
+    Method {
+        table: Some("mpa.request"),
+        gives: Some("weft.Connection, weft.Reply"),
+        ..method("start_up", "A connection on which the target accepted the Request; the next is the first FPDU")
+    },
+    Method {
+        table: Some("mpa.request"),
+        gives: Some("weft.Connection, weft.Operation"),
+        ..method(
+            "operate",
+            "A connection in Full Operation: the service's first exchange is done, and FPDUs went both ways",
+        )
+    },
+    Method {
+        table: Some("mpa.request"),
+        gives: Some("weft.Message"),
+        ..method("request", "The Request that this target accepts")
+    },
+    Method {
+        parameters: &[("holds", "boolean")],
+        table: Some("check"),
+        ..method("check", "An expectation that the script made out itself")
+    },
+    Method {
+        parameters: &[("why", "string")],
+        ..method("unimplemented", "The target does not do what the case is about, and may: the case ends")
+    },
+    Method {
+        table: Some("sdp"),
+        gives: Some("weft.Sdp, weft.SdpMessage"),
+        ..method("sdp", "An SDP connection, started in the target's profile, and its HelloAck")
+    },
+    Method {
+        table: Some("accept_sdp"),
+        gives: Some("weft.Sdp, weft.SdpMessage"),
+        ..method("accept_sdp", "An SDP connection that the target opened, and its Hello")
+    },
+    Method {
+        table: Some("sdp"),
+        gives: Some("weft.Connection"),
+        ..method("greet", "A connection on which a Hello was sent, and nothing was waited for")
+    },
+    Method {
+        table: Some("mapper"),
+        gives: Some("weft.Mapper"),
+        ..method("mapper", "A socket for datagrams to the target's port mapper")
+    },
+    Method { parameters: &[("seconds", "number")], ..method("pause", "Time passes; the target goes on") },
+    Method { parameters: &[("text", "string")], ..method("note", "A line for the transcript") },
+];
+
+pub(super) const CONNECTION: &[Method] = &[
+    Method {
+        parameters: &[("message", "weft.Message|string")],
+        table: Some("send"),
+        ..method("send", "Sends a message or octets, in pieces where cuts are given")
+    },
+    Method {
+        table: Some("expect_reply"),
+        gives: Some("weft.Reply"),
+        ..method("expect_reply", "The target answers with an MPA Reply of these fields")
+    },
+    Method {
+        table: Some("expect_request"),
+        gives: Some("weft.Reply"),
+        ..method("expect_request", "The target, an initiator, sends an MPA Request of these fields")
+    },
+    Method {
+        table: Some("mpa.reply"),
+        gives: Some("weft.Message"),
+        ..method("reply", "The right Reply to the Request that came")
+    },
+    Method {
+        table: Some("expect_fpdu"),
+        gives: Some("weft.Fpdu"),
+        ..method("expect_fpdu", "The target sends an FPDU of these fields")
+    },
+    Method {
+        table: Some("expect_terminate"),
+        gives: Some("weft.Terminate?"),
+        ..method(
+            "expect_terminate",
+            "The target refuses what it was sent: a Terminate with one of these errors, or a close. `requirement` is about the refusal, `told` about the Terminate, `code` about its error",
+        )
+    },
+    Method {
+        table: Some("expect_octets"),
+        gives: Some("string"),
+        ..method("expect_octets", "The target's next octets begin so")
+    },
+    Method { table: Some("expect_silence"), ..method("expect_silence", "The target sends no octet") },
+    Method {
+        table: Some("expect_close"),
+        gives: Some("number"),
+        ..method("expect_close", "The target closes and sends no octet before; gives the seconds it took")
+    },
+    method("finish", "Closes the tester's half: FIN"),
+    method("close", "FIN, and waits a while for the target's"),
+    method("reset", "Resets the connection"),
+];
+
+pub(super) const MESSAGE: &[Method] = &[
+    Method {
+        parameters: &[("octet", "integer"), ("mask", "integer?")],
+        gives: Some("weft.Message"),
+        ..method("flip", "The message with bits of one octet, counted from 0, changed")
+    },
+    Method {
+        parameters: &[("first", "integer"), ("octets", "string")],
+        gives: Some("weft.Message"),
+        ..method("replace", "The message with other octets from `first`, counted from 0")
+    },
+    Method {
+        parameters: &[("len", "integer")],
+        gives: Some("weft.Message"),
+        ..method("cut", "The first octets alone")
+    },
+    Method { gives: Some("string"), ..method("octets", "The octets as a string") },
+];
+
+pub(super) const SDP: &[Method] = &[
+    Method {
+        parameters: &[("message", "weft.Message|string")],
+        table: Some("carrier"),
+        ..method("send", "Sends an SDP message in a Send; its counters are filled in where it leaves them open")
+    },
+    Method {
+        parameters: &[("message", "weft.Message|string")],
+        gives: Some("weft.Message"),
+        ..method("fill", "The message with its counters filled in, to be changed before it is sent")
+    },
+    Method {
+        parameters: &[("name", "string|string[]")],
+        table: Some("sdp_expect"),
+        gives: Some("weft.SdpMessage"),
+        ..method("expect", "The target's next message is of this kind; updates may come before")
+    },
+    Method {
+        table: Some("expect_read"),
+        gives: Some("weft.ReadRequest"),
+        ..method("expect_read", "The target sends an RDMA Read Request")
+    },
+    Method {
+        parameters: &[("read", "weft.ReadRequest"), ("octets", "string")],
+        ..method("answer_read", "Sends the Read Response")
+    },
+    Method {
+        table: Some("expect_write"),
+        gives: Some("weft.Write"),
+        ..method("expect_write", "The target sends RDMA Writes of so many octets")
+    },
+    Method { table: Some("read"), ..method("read", "Sends an RDMA Read Request") },
+    Method {
+        table: Some("expect_response"),
+        gives: Some("string"),
+        ..method("expect_response", "The target answers a Read Request")
+    },
+    Method { table: Some("write"), ..method("write", "Sends an RDMA Write") },
+    Method {
+        table: Some("sdp_quiet"),
+        gives: Some("weft.SdpMessage[]"),
+        ..method("expect_quiet", "The target sends nothing but updates and keeps the connection")
+    },
+    Method {
+        parameters: &[("octets", "integer")],
+        table: Some("sdp_quiet"),
+        gives: Some("string"),
+        ..method(
+            "collect",
+            "Takes so many octets as the target offers them: payload, and what SrcAvails name by RDMA Read",
+        )
+    },
+    Method {
+        parameters: &[("octets", "string")],
+        table: Some("serve"),
+        ..method("serve", "Answers the target's Reads of octets that were advertised, until all are read")
+    },
+    Method { table: Some("sdp_quiet"), ..method("close", "DisConn from both sides, and the end of TCP") },
+    Method {
+        table: Some("next"),
+        gives: Some("string, table"),
+        ..method(
+            "next",
+            "What comes next but updates: the name of a message, or \"read\" for an RDMA Read Request; and its fields",
+        )
+    },
+    Method { table: Some("expect_open"), ..method("expect_open", "The connection does not end, whatever comes") },
+    Method {
+        table: Some("sdp_end"),
+        gives: Some("weft.SdpMessage[]"),
+        ..method("expect_end", "The target ends the connection; AbortConn or a Terminate may come before")
+    },
+    Method {
+        table: Some("books"),
+        gives: Some("{ mseq: integer, mseq_ack: integer, bufs: integer }"),
+        ..method(
+            "books",
+            "What the next message has for counters; `bufs` is told from now on, `updates` go out by themselves",
+        )
+    },
+    Method { gives: Some("weft.Connection"), ..method("connection", "The TCP connection below") },
+];
+
+pub(super) const MAPPER: &[Method] = &[
+    Method {
+        table: Some("portmap.message"),
+        gives: Some("weft.Message"),
+        ..method("request", "The PMReq that is right; `service` may be \"mapped\", \"unmapped\" or \"made\"")
+    },
+    Method {
+        parameters: &[("answer", "weft.PortMapperMessage")],
+        table: Some("portmap.message"),
+        gives: Some("weft.Message"),
+        ..method("ack", "The PMAck to a PMAccept")
+    },
+    Method { parameters: &[("message", "weft.Message|string")], ..method("send", "Sends a datagram") },
+    Method {
+        table: Some("mapper_expect"),
+        gives: Some("weft.PortMapperMessage"),
+        ..method("expect", "A message of these fields comes next")
+    },
+    Method { table: Some("mapper_quiet"), ..method("expect_quiet", "No datagram comes") },
+    Method {
+        parameters: &[("answer", "weft.PortMapperMessage")],
+        table: Some("mapper_quiet"),
+        gives: Some("weft.Connection"),
+        ..method("connect", "A TCP connection to the address that a PMAccept gave")
+    },
+];
+
+/// The fields of a Read Request, and of an RDMA Write, from the target.
+pub(super) const READ_FIELDS: [(&str, &str); 5] = [
+    ("sink_stag", "integer"),
+    ("sink_to", "integer"),
+    ("length", "integer"),
+    ("src_stag", "integer"),
+    ("src_to", "integer"),
+];
+pub(super) const WRITE_FIELDS: [(&str, &str); 3] = [("stag", "integer"), ("va", "integer"), ("payload", "string")];
