@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Connect to it, try its good exchange, and see what it answers to each kind of Request; exit code 3 when it does not work
+    /// Connect to it, try its good exchange, and see what it answers, asked in the way of its service; exit code 3 when it is not as its file says
     Check {
         /// builtin, builtin-tcp, builtin-initiator, builtin-initiator-tcp, or a TOML file that describes a target
         #[arg(value_name = "TARGET")]

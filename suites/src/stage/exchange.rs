@@ -3,6 +3,8 @@
 //! With the echo service: Request, Reply with R=0, a Send, the same octets back in a Send, an orderly close. With rping, its ritual in
 //! place of the Send. Where nothing is known above MPA: Request, Reply with R=0, an orderly close.
 
+use std::time::Duration;
+
 use weft_core::RequirementId;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
@@ -142,9 +144,13 @@ impl Stage {
     }
 
     /// Sends a Request on a connection of its own. Gives the Reply, or what came instead.
-    pub(crate) async fn probe(&mut self, request: &StartupFields) -> Result<Result<Vec<u8>, String>, Stop> {
+    pub(crate) async fn probe(
+        &mut self,
+        request: &StartupFields,
+        within: Duration,
+    ) -> Result<Result<Vec<u8>, String>, Stop> {
         let number = self.connect(None).await?;
-        let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), None);
+        let expectation = Expectation::preparation(within, None);
         self.put(number, &Message::new("MPA Request", correct::startup(request)), None).await?;
         let reply = self.frame(number, &expectation, StartupKind::Reply).await?;
         self.abort(number, None).await?;

@@ -1,10 +1,10 @@
 //! Datagrams to the target's port mapper and back.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use weft_core::RequirementId;
-use weft_core::wire::portmap::{Message as PmMessage, MessageType, RawMessage};
+use weft_core::wire::portmap::{Addresses, Message as PmMessage, MessageType, PmTime, RawMessage};
 use zerocopy::IntoBytes;
 
 use super::{Direction, Expectation, Stage, StepKind, Stop};
@@ -13,6 +13,8 @@ use crate::script::message::Message;
 
 /// Sockets of one case.
 const MAX_SOCKETS: usize = 64;
+/// AssocHandles of what is merely asked begin here.
+const ASKED: u64 = 0x0a5c_ed00_0000_0000;
 
 /// What an answer must hold.
 #[derive(Debug, Clone, Default)]
@@ -206,6 +208,43 @@ impl Stage {
                 Err(self.unmet(expectation, expected, &format!("it sent one of {} octets", octets.len())))
             }
         }
+    }
+
+    /// Asks for a service from a socket of its own, and takes what is given. `None`: no answer; an error says what came in its place.
+    pub(crate) async fn mapper_ask(
+        &mut self,
+        service: SocketAddr,
+        within: Duration,
+    ) -> Result<Option<Result<PmMessage, String>>, Stop> {
+        let socket = self.mapper_socket(service.is_ipv6(), None).await?;
+        let (own, connecting) = self.mapper_address(socket);
+        let addresses = match (if service.is_ipv6() { own.ip() } else { connecting.ip() }, service.ip()) {
+            (IpAddr::V4(connecting), IpAddr::V4(accepting)) => Addresses::V4 { connecting, accepting },
+            (IpAddr::V6(connecting), IpAddr::V6(accepting)) => Addresses::V6 { connecting, accepting },
+            _ => return Err(self.harness(None, "its port mapper is of another family than the service")),
+        };
+        let asked = PmMessage {
+            message_type: MessageType::PM_REQ,
+            pm_time: PmTime::ONCE,
+            ap_port: service.port(),
+            cp_port: own.port(),
+            assoc_handle: ASKED + self.sockets.len() as u64,
+            addresses,
+            mapped: None,
+        };
+        self.mapper_put(socket, &Message::new("PMReq", asked.to_raw().as_bytes().to_vec()), None).await?;
+        let deadline = self.link.now() + within;
+        let Some((_, octets)) = self.mapper_next(socket, deadline, None).await? else { return Ok(None) };
+        let answer = match PmMessage::parse(&octets) {
+            Ok(answer) if answer.assoc_handle == asked.assoc_handle => answer,
+            Ok(answer) => return Ok(Some(Err(format!("{} with another AssocHandle", answer.message_type.name())))),
+            Err(error) => return Ok(Some(Err(format!("no port mapper message: {error}")))),
+        };
+        if answer.message_type == MessageType::PM_ACCEPT {
+            let ack = PmMessage { message_type: MessageType::PM_ACK, pm_time: PmTime::ONCE, ..answer };
+            self.mapper_put(socket, &Message::new("PMAck", ack.to_raw().as_bytes().to_vec()), None).await?;
+        }
+        Ok(Some(Ok(answer)))
     }
 
     /// A Request of a socket of its own is answered.

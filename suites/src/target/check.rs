@@ -1,13 +1,20 @@
-//! Looks at a target before the suites are run against it: is it there, does its good exchange work, and what does it answer to the
-//! kinds of Request there are. Judges nothing.
+//! Looks at a target before the suites are run against it: is it there, does its good exchange work, and what does it answer, asked in
+//! the way of its service. Judges nothing.
+//!
+//! | file | asks |
+//! | --- | --- |
+//! | `mpa` | an MPA Responder: each kind of Request |
+//! | `sdp` | an SDP socket: a Hello, and what it does with octets; where that fails, each start-up profile |
+//! | `mapper` | a port mapper: the services that its file names |
+
+mod mapper;
+mod mpa;
+mod sdp;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use weft_core::wire::mpa::startup::Enhanced;
-use weft_core::wire::mpa::{Startup, StartupKind};
-
-use super::{Live, OpenError, Target};
-use crate::correct::StartupFields;
+use super::{Live, OpenError, Service, Target};
 use crate::model::{CaseKey, EventSink, Role};
 use crate::stage::Stage;
 
@@ -28,76 +35,74 @@ pub struct Probe {
 /// The target cannot be had at all.
 pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
     let live = Live::open(target).await?;
-    let described = Arc::new(target.clone());
-    let stage = || {
-        let key = CaseKey::new("target/check");
-        let link = live.link(&described)?;
-        Ok::<_, OpenError>(Stage::new(described.clone(), link, key, sink.clone()))
-    };
-    let mut probes = Vec::new();
-    for what in ["a good exchange", "a second one"] {
-        let mut stage = stage()?;
-        let done = stage.good_exchange(Vec::new(), None).await;
-        stage.leave().await;
-        let why = stage.log.decision.as_ref().and_then(|decision| decision.actual.clone());
-        let text = match done {
-            Ok(()) => "works".to_owned(),
-            Err(_) => why.unwrap_or_else(|| "does not work".into()),
-        };
-        probes.push(Probe { what, works: Some(done.is_ok()), text });
-        if done.is_err() {
-            return Ok(probes);
-        }
+    let mut looker = Looker { live, target: Arc::new(target.clone()), sink, probes: Vec::new() };
+    let (works, there) = looker.good_exchanges().await?;
+    let service = target.service;
+    if !there {
+        return Ok(looker.probes);
     }
     if target.role == Role::Initiator {
-        let mut stage = stage()?;
-        let request = stage.request_of_target().await;
-        stage.leave().await;
-        let text = request.map_or_else(|_| "did not come".to_owned(), |request| described_frame(&request));
-        probes.push(Probe { what: "its Request", works: None, text });
-        return Ok(probes);
+        if works {
+            looker.request_of_target().await?;
+        }
+    } else if service == Service::PortMapper {
+        if works {
+            looker.mapper().await?;
+        }
+    } else if matches!(service, Service::SdpEcho | Service::SdpSink | Service::SdpSource) {
+        looker.sdp().await?;
+    } else if !service.is_sdp() {
+        looker.mpa(works).await?;
     }
-    let enhanced = Enhanced { ird: 1, ord: 1, ..Enhanced::default() };
-    let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };
-    let plain = StartupFields { private_data: target.request.private_data.clone(), ..StartupFields::REQUEST };
-    let with = |enhanced| StartupFields { revision: 2, enhanced: Some(enhanced), ..plain.clone() };
-    for (what, request) in [
-        ("revision 1, C=1", plain.clone()),
-        ("revision 1, C=0", StartupFields { crc: false, ..plain.clone() }),
-        ("revision 1, M=1", StartupFields { markers: true, ..plain.clone() }),
-        ("revision 2, S=0", StartupFields { revision: 2, ..plain.clone() }),
-        ("revision 2, enhanced", with(enhanced)),
-        ("revision 2, peer to peer", with(ready)),
-    ] {
-        let mut stage = stage()?;
-        let answer = stage.probe(&request).await;
-        stage.leave().await;
-        let text = match answer {
-            Ok(Ok(reply)) => described_frame(&reply),
-            Ok(Err(what)) => what,
-            Err(_) => "was not reached".into(),
-        };
-        probes.push(Probe { what, works: None, text });
-    }
-    Ok(probes)
+    Ok(looker.probes)
 }
 
-fn described_frame(octets: &[u8]) -> String {
-    let Ok(frame) = Startup::parse(octets) else { return "sent a start-up frame that makes no sense".into() };
-    let bit = u8::from;
-    let (m, c, r) = (bit(frame.markers), bit(frame.crc), bit(frame.reject));
-    let kind = if frame.kind == StartupKind::Reply { "Reply" } else { "Request" };
-    let mut text = format!("{kind}, revision {}, M={m} C={c} R={r}", frame.revision);
-    if let Some(words) = frame.enhanced {
-        text.push_str(&format!(", IRD {}, ORD {}", words.ird, words.ord));
-        if words.peer_to_peer {
-            let kinds = [("Send", words.rtr_send), ("Write", words.rtr_write), ("Read", words.rtr_read)];
-            let kinds: Vec<&str> = kinds.into_iter().filter_map(|(name, set)| set.then_some(name)).collect();
-            text.push_str(&format!(", ready to receive by {}", kinds.join(" or ")));
+/// Seconds for an answer; shorter where many things are tried that cannot all work.
+const ANSWER_SECONDS: f64 = 5.0;
+const TRY_SECONDS: f64 = 2.0;
+
+/// Looks, and keeps what was seen.
+struct Looker {
+    live: Live,
+    target: Arc<Target>,
+    sink: Arc<dyn EventSink>,
+    probes: Vec<Probe>,
+}
+
+impl Looker {
+    fn stage(&self) -> Result<Stage, OpenError> {
+        let link = self.live.link(&self.target)?;
+        Ok(Stage::new(self.target.clone(), link, CaseKey::new("target/check"), self.sink.clone()))
+    }
+
+    fn add(&mut self, what: &'static str, works: Option<bool>, text: impl Into<String>) {
+        self.probes.push(Probe { what, works, text: text.into() });
+    }
+
+    fn answer_time(&self) -> Duration {
+        self.target.scaled(ANSWER_SECONDS)
+    }
+
+    fn try_time(&self) -> Duration {
+        self.target.scaled(TRY_SECONDS)
+    }
+
+    /// Two, for one may break what the next needs. Do they work, and is there anybody?
+    async fn good_exchanges(&mut self) -> Result<(bool, bool), OpenError> {
+        for what in ["a good exchange", "a second one"] {
+            let mut stage = self.stage()?;
+            let done = stage.good_exchange(Vec::new(), None).await;
+            stage.leave().await;
+            let why = stage.log.decision.as_ref().and_then(|decision| decision.actual.clone());
+            let text = match done {
+                Ok(()) => "works".to_owned(),
+                Err(_) => why.unwrap_or_else(|| "does not work".into()),
+            };
+            self.add(what, Some(done.is_ok()), text);
+            if done.is_err() {
+                return Ok((false, stage.log.connections > 0));
+            }
         }
+        Ok((true, true))
     }
-    if !frame.private_data.is_empty() {
-        text.push_str(&format!(", {} octets of private data", frame.private_data.len()));
-    }
-    text
 }

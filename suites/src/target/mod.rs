@@ -353,6 +353,7 @@ impl Target {
             reached_by: match (self.kind, &self.address) {
                 (TargetKind::Builtin, _) => "in process, virtual clock".into(),
                 (TargetKind::BuiltinTcp, _) => "loopback TCP".into(),
+                (TargetKind::Tcp, Some(address)) if self.service == Service::PortMapper => format!("UDP {address}"),
                 (TargetKind::Tcp, Some(address)) => format!("TCP {address}"),
                 (TargetKind::Tcp, None) => match (&self.listen, self.start.join(" ")) {
                     (Some(listen), start) if !start.is_empty() => {

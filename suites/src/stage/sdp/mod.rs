@@ -5,11 +5,13 @@
 //! | `talk` | what is known of one connection, and what comes from the target |
 //! | `expect` | what a case can expect of it |
 //! | `good` | the good exchange with an SDP service |
+//! | `look` | what a socket does, whatever it is |
 //! | `start` | Hello and HelloAck, and MPA's frames around them |
 //! | `whole` | whole exchanges in one step |
 
 mod expect;
 mod good;
+mod look;
 mod start;
 mod talk;
 mod whole;

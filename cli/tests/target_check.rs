@@ -1,0 +1,105 @@
+//! `weft target check` asks each target in the way of its service, and says what it found where the target's file says something else.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+/// A weft that listens.
+struct Server {
+    process: Child,
+    address: String,
+    // Its pipe stays open.
+    _lines: BufReader<ChildStdout>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn server(arguments: &[&str]) -> Server {
+    let mut process = Command::new(WEFT)
+        .args(arguments)
+        .args(["--listen", "127.0.0.1:0", "--quiet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap());
+    let mut first = String::new();
+    lines.read_line(&mut first).unwrap();
+    let address = first.trim().rsplit(' ').next().unwrap().to_owned();
+    Server { process, address, _lines: lines }
+}
+
+/// What the check of a target with this address and these further lines says, and its exit code.
+fn checked(address: &str, more: &str) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.toml");
+    std::fs::write(&file, format!("name = \"t\"\nkind = \"tcp\"\naddress = \"{address}\"\n{more}\n")).unwrap();
+    let output = Command::new(WEFT).args(["target", "check"]).arg(&file).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), text)
+}
+
+#[test]
+fn the_service_of_an_sdp_socket_is_found_out() {
+    for (kind, does) in [
+        (&["echo"][..], "sends back what it gets: sdp-echo"),
+        (&["sink"], "takes what it gets, and says nothing: sdp-sink"),
+        (&["source", "--octets", "3000"], "sends of its own accord: sdp-source"),
+    ] {
+        let server = server(&[&["sdp", "serve"], kind].concat());
+        for service in ["sdp-echo", "sdp-sink", "sdp-source"] {
+            let (code, text) = checked(&server.address, &format!("service = \"{service}\""));
+            let right = does.ends_with(service);
+            let told = if right { does.to_owned() } else { format!("{does}, not {service}") };
+            assert!(text.contains(&told) && text.contains("HelloAck (MSeq"), "{kind:?}: {text}");
+            assert_eq!(code, if right { 0 } else { 3 }, "{kind:?}: {text}");
+            assert!(!text.contains("revision 1"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_start_that_is_another_is_found_out() {
+    let server = server(&["sdp", "serve", "--profile", "bare"]);
+    let (code, text) = checked(&server.address, "service = \"sdp-echo\"\n[sdp]\nstart = \"bare\"");
+    assert!(code == 0 && text.contains("HelloAck (MSeq"), "{text}");
+    let (code, text) = checked(&server.address, "service = \"sdp-echo\"\n[sdp]\nstart = \"swapped\"");
+    assert!(code == 3 && text.contains("start = \"bare\"") && text.contains("is answered: HelloAck"), "{text}");
+}
+
+#[test]
+fn who_speaks_another_protocol_is_named() {
+    let responder = server(&["serve"]);
+    let (code, text) = checked(&responder.address, "service = \"sdp-echo\"");
+    assert!(code == 3 && text.contains("it speaks MPA without SDP (Reply, revision 1"), "{text}");
+    let sdp = server(&["sdp", "serve"]);
+    let (code, text) = checked(&sdp.address, "service = \"echo\"");
+    assert!(code == 3 && text.contains("it speaks SDP: service = \"sdp-echo\""), "{text}");
+}
+
+#[test]
+fn a_port_mapper_is_asked_by_udp_for_what_its_file_names() {
+    let server = server(&["pm", "serve", "--map", "127.0.0.1:80=127.0.0.9:7080"]);
+    let service = "service = \"port-mapper\"\n[portmap]\n";
+    let (code, text) = checked(&server.address, &format!("{service}service = \"127.0.0.1:80\""));
+    assert_eq!(code, 0, "{text}");
+    for part in [
+        &format!("t: UDP {}", server.address)[..],
+        "PMAccept: 127.0.0.1:80 is at 127.0.0.9:7080",
+        "PMDeny of 127.0.0.1:9",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("revision") && !text.contains("TCP"), "{text}");
+    let wrong = format!("{service}service = \"127.0.0.1:81\"\nunmapped = \"127.0.0.1:80\"");
+    let (code, text) = checked(&server.address, &wrong);
+    assert!(code == 3 && text.contains("PMDeny of 127.0.0.1:81: name one that it maps"), "{text}");
+    assert!(text.contains("PMAccept: 127.0.0.1:80 is at 127.0.0.9:7080: name another"), "{text}");
+}

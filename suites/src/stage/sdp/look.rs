@@ -1,0 +1,113 @@
+//! A look at an SDP socket that accepts: what it answers, and what it does with what it gets. Judges nothing.
+
+use std::time::Duration;
+
+use weft_core::wire::sdp::{FieldOrder, Mid};
+use weft_peer::Instant;
+
+use super::start::{HelloAck, SdpStart};
+use super::talk::{Carrier, Item};
+use crate::script::message::Message;
+use crate::sdp::Draft;
+use crate::stage::{Arrival, Expectation, Stage, Stop};
+use crate::target::Service;
+
+/// What it gets.
+const PAYLOAD: &[u8] = b"weft target check";
+
+/// What a socket did.
+#[derive(Debug)]
+pub(crate) struct Behaviour {
+    pub(crate) hello_ack: HelloAck,
+    /// Octets that it sent.
+    pub(crate) sent: Vec<u8>,
+    /// It offered octets in its memory.
+    pub(crate) advertised: bool,
+    /// It closed behind the tester.
+    pub(crate) closed: bool,
+}
+
+impl Behaviour {
+    /// Which service does that; `None`: none that is known.
+    pub(crate) fn service(&self) -> Option<Service> {
+        match () {
+            () if self.sent == PAYLOAD => Some(Service::SdpEcho),
+            () if self.advertised || !self.sent.is_empty() => Some(Service::SdpSource),
+            () if self.closed => Some(Service::SdpSink),
+            () => None,
+        }
+    }
+}
+
+impl Stage {
+    /// Connects, and starts SDP as a profile has it. Gives the HelloAck, or what came in its place.
+    pub(crate) async fn sdp_hello(
+        &mut self,
+        profile: SdpStart,
+        order: FieldOrder,
+        within: Duration,
+    ) -> Result<(u32, Result<HelloAck, String>), Stop> {
+        let number = self.connect(None).await?;
+        let mut hello = super::start::hello();
+        if let Some(draft) = &mut hello.draft {
+            draft.order = Some(order);
+        }
+        let expectation = Expectation::preparation(within, None);
+        Ok((number, self.sdp_greet(number, &hello, profile, &expectation).await?))
+    }
+
+    /// The same; then a few octets go there, and the connection is closed. What came until then, within `within`; a socket that says
+    /// something of its own accord does so within `quiet`.
+    pub(crate) async fn sdp_look(
+        &mut self,
+        profile: SdpStart,
+        order: FieldOrder,
+        (quiet, within): (Duration, Duration),
+    ) -> Result<Result<Behaviour, String>, Stop> {
+        let (number, opened) = self.sdp_hello(profile, order, within).await?;
+        let hello_ack = match opened {
+            Ok(hello_ack) => hello_ack,
+            Err(why) => return Ok(Err(why)),
+        };
+        let mut seen = Behaviour { hello_ack, sent: Vec::new(), advertised: false, closed: false };
+        let mut data = Draft::new(Mid::DATA);
+        data.payload = PAYLOAD.to_vec();
+        self.sdp_put(number, &message("Data", data), Carrier::default(), None).await?;
+        self.gather(number, self.link.now() + quiet, &mut seen, true).await?;
+        self.sdp_put(number, &message("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None).await?;
+        let deadline = self.link.now() + within;
+        self.gather(number, deadline, &mut seen, false).await?;
+        if seen.closed {
+            // The side whose DisConn was the last ends TCP.
+            while self.receive(number, deadline, None).await? == Arrival::Octets {}
+        }
+        Ok(Ok(seen))
+    }
+
+    /// Notes what comes, until the end; `briefly`: until there is something.
+    async fn gather(
+        &mut self,
+        number: u32,
+        deadline: Instant,
+        seen: &mut Behaviour,
+        briefly: bool,
+    ) -> Result<(), Stop> {
+        while !seen.closed && !(briefly && (seen.advertised || !seen.sent.is_empty())) {
+            match self.next_item(number, deadline, None).await? {
+                Ok(Item::Message(heard)) => match heard.mid {
+                    Mid::DATA => seen.sent.extend(heard.payload),
+                    Mid::SRC_AVAIL => seen.advertised = true,
+                    Mid::DIS_CONN => seen.closed = true,
+                    _ => {}
+                },
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn message(name: &str, draft: Draft) -> Message {
+    Message { draft: Some(Box::new(draft)), ..Message::new(name, Vec::new()) }
+}

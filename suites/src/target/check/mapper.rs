@@ -1,0 +1,51 @@
+//! A port mapper, over UDP: is the service mapped that its file says is, and is the other one not?
+
+use std::net::SocketAddr;
+
+use weft_core::wire::portmap::{Message, MessageType};
+
+use super::Looker;
+use crate::target::OpenError;
+
+impl Looker {
+    /// What it answers for each service that the target's file names.
+    pub(super) async fn mapper(&mut self) -> Result<(), OpenError> {
+        let (mapped, unmapped) = (self.target.mapped, self.target.unmapped);
+        self.asked("a service that it maps", mapped, true).await?;
+        self.asked("one that it does not map", unmapped, false).await?;
+        if let Some((_, service)) = self.target.mapper_v6 {
+            self.asked("one over IPv6", service, true).await?;
+        }
+        Ok(())
+    }
+
+    async fn asked(&mut self, what: &'static str, service: SocketAddr, maps: bool) -> Result<(), OpenError> {
+        let within = self.answer_time();
+        let mut stage = self.stage()?;
+        let answer = stage.mapper_ask(service, within).await;
+        stage.leave().await;
+        let (works, text) = match answer {
+            Err(_) => (false, "was not reached".to_owned()),
+            Ok(None) => (false, format!("no answer for {service} within {} s", within.as_secs_f64())),
+            Ok(Some(Err(other))) => (false, other),
+            Ok(Some(Ok(message))) => told(&message, service, maps),
+        };
+        self.add(what, Some(works), text);
+        Ok(())
+    }
+}
+
+fn told(answer: &Message, service: SocketAddr, maps: bool) -> (bool, String) {
+    match answer.message_type {
+        MessageType::PM_ACCEPT => {
+            let address = SocketAddr::new(answer.addresses.accepting(), answer.ap_port);
+            let slip = if maps { "" } else { ": name another as portmap.unmapped" };
+            (maps, format!("PMAccept: {service} is at {address}{slip}"))
+        }
+        MessageType::PM_DENY => {
+            let slip = if maps { ": name one that it maps in [portmap]" } else { "" };
+            (!maps, format!("PMDeny of {service}{slip}"))
+        }
+        other => (false, format!("{} for {service}", other.name())),
+    }
+}

@@ -1,0 +1,94 @@
+//! What speaks MPA: a Responder is sent each kind of Request, an Initiator's own is shown.
+
+use weft_core::wire::mpa::startup::Enhanced;
+use weft_core::wire::mpa::{Startup, StartupKind};
+
+use super::Looker;
+use crate::correct::StartupFields;
+use crate::target::OpenError;
+
+impl Looker {
+    /// What a Responder answers. Where its good exchange does not work, and it answers no Request either, it may be another's.
+    pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
+        let enhanced = Enhanced { ird: 1, ord: 1, ..Enhanced::default() };
+        let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };
+        let plain = self.plain();
+        let with = |enhanced| StartupFields { revision: 2, enhanced: Some(enhanced), ..plain.clone() };
+        let mut speaks_mpa = works;
+        for (what, request) in [
+            ("revision 1, C=1", plain.clone()),
+            ("revision 1, C=0", StartupFields { crc: false, ..plain.clone() }),
+            ("revision 1, M=1", StartupFields { markers: true, ..plain.clone() }),
+            ("revision 2, S=0", StartupFields { revision: 2, ..plain.clone() }),
+            ("revision 2, enhanced", with(enhanced)),
+            ("revision 2, peer to peer", with(ready)),
+        ] {
+            let answer = self.answer_to(&request, works).await?;
+            speaks_mpa |= answer.is_ok();
+            self.add(what, None, answer.unwrap_or_else(|none| none));
+        }
+        if !speaks_mpa && self.profiles().await? {
+            let text = "it speaks SDP: service = \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and its start in [sdp]";
+            self.add("its service", Some(false), text);
+        }
+        Ok(())
+    }
+
+    /// The Request that asks for least.
+    fn plain(&self) -> StartupFields {
+        StartupFields { private_data: self.target.request.private_data.clone(), ..StartupFields::REQUEST }
+    }
+
+    /// Is it one that answers MPA Requests? Gives the Reply in words.
+    pub(super) async fn mpa_reply(&mut self) -> Result<Option<String>, OpenError> {
+        let request = self.plain();
+        Ok(self.answer_to(&request, false).await?.ok())
+    }
+
+    /// The Reply to a Request in words, or what came in its place; `patiently`: there should be one.
+    async fn answer_to(
+        &mut self,
+        request: &StartupFields,
+        patiently: bool,
+    ) -> Result<Result<String, String>, OpenError> {
+        let within = if patiently { self.answer_time() } else { self.try_time() };
+        let mut stage = self.stage()?;
+        let answer = stage.probe(request, within).await;
+        stage.leave().await;
+        Ok(match answer {
+            Ok(Ok(reply)) => Ok(described_frame(&reply)),
+            Ok(Err(what)) => Err(what),
+            Err(_) => Err("was not reached".into()),
+        })
+    }
+
+    /// The Request of an Initiator.
+    pub(super) async fn request_of_target(&mut self) -> Result<(), OpenError> {
+        let mut stage = self.stage()?;
+        let request = stage.request_of_target().await;
+        stage.leave().await;
+        let text = request.map_or_else(|_| "did not come".to_owned(), |request| described_frame(&request));
+        self.add("its Request", None, text);
+        Ok(())
+    }
+}
+
+fn described_frame(octets: &[u8]) -> String {
+    let Ok(frame) = Startup::parse(octets) else { return "sent a start-up frame that makes no sense".into() };
+    let bit = u8::from;
+    let (m, c, r) = (bit(frame.markers), bit(frame.crc), bit(frame.reject));
+    let kind = if frame.kind == StartupKind::Reply { "Reply" } else { "Request" };
+    let mut text = format!("{kind}, revision {}, M={m} C={c} R={r}", frame.revision);
+    if let Some(words) = frame.enhanced {
+        text.push_str(&format!(", IRD {}, ORD {}", words.ird, words.ord));
+        if words.peer_to_peer {
+            let kinds = [("Send", words.rtr_send), ("Write", words.rtr_write), ("Read", words.rtr_read)];
+            let kinds: Vec<&str> = kinds.into_iter().filter_map(|(name, set)| set.then_some(name)).collect();
+            text.push_str(&format!(", ready to receive by {}", kinds.join(" or ")));
+        }
+    }
+    if !frame.private_data.is_empty() {
+        text.push_str(&format!(", {} octets of private data", frame.private_data.len()));
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! What speaks SDP: its HelloAck, and what it does with octets. Where there is no HelloAck: which start-up profile would have had one.
+
+use weft_core::wire::sdp::FieldOrder;
+
+use super::Looker;
+use crate::stage::SdpStart;
+use crate::target::{OpenError, Service};
+
+/// Seconds in which a socket that has something to say begins.
+const QUIET_SECONDS: f64 = 1.0;
+
+/// Each way to begin, as a target file says it.
+const STARTS: [(SdpStart, FieldOrder, &str); 10] = [
+    (SdpStart::Swapped, FieldOrder::Figure, "start = \"swapped\""),
+    (SdpStart::Bare, FieldOrder::Figure, "start = \"bare\""),
+    (SdpStart::Natural, FieldOrder::Figure, "start = \"natural\""),
+    (SdpStart::Enhanced, FieldOrder::Figure, "start = \"enhanced\""),
+    (SdpStart::PrivateData, FieldOrder::Figure, "start = \"private-data\""),
+    (SdpStart::Swapped, FieldOrder::Mirrored, "\"swapped\", mirrored"),
+    (SdpStart::Bare, FieldOrder::Mirrored, "\"bare\", mirrored"),
+    (SdpStart::Natural, FieldOrder::Mirrored, "\"natural\", mirrored"),
+    (SdpStart::Enhanced, FieldOrder::Mirrored, "\"enhanced\", mirrored"),
+    (SdpStart::PrivateData, FieldOrder::Mirrored, "\"private-data\", mirrored"),
+];
+
+impl Looker {
+    /// What an SDP socket does.
+    pub(super) async fn sdp(&mut self) -> Result<(), OpenError> {
+        let (start, order) = (self.target.sdp_start, self.target.sdp_order);
+        let times = (self.target.scaled(QUIET_SECONDS), self.answer_time());
+        let mut stage = self.stage()?;
+        let seen = stage.sdp_look(start, order, times).await;
+        stage.leave().await;
+        let seen = match seen {
+            Ok(Ok(seen)) => seen,
+            Ok(Err(why)) => {
+                self.add("its HelloAck", Some(false), why);
+                return self.other_start().await;
+            }
+            Err(_) => {
+                self.add("its HelloAck", Some(false), "was not reached");
+                return Ok(());
+            }
+        };
+        self.add("its HelloAck", None, seen.hello_ack.told());
+        let declared = self.target.service;
+        let (what, service) = match seen.service() {
+            Some(service) => (does(service), service.as_str()),
+            None => ("says nothing, and does not close", "no service that weft knows"),
+        };
+        let works = seen.service() == Some(declared);
+        let not = if works { String::new() } else { format!(", not {}", declared.as_str()) };
+        self.add("its service", Some(works), format!("{what}: {service}{not}"));
+        Ok(())
+    }
+
+    /// There is no SDP as its file says: some other way, or none.
+    async fn other_start(&mut self) -> Result<(), OpenError> {
+        if self.profiles().await? {
+            return Ok(());
+        }
+        let text = match self.mpa_reply().await? {
+            Some(reply) => {
+                format!("it speaks MPA without SDP ({reply}): service = \"none\", \"echo\" or \"rping\"")
+            }
+            None => "it answers neither Hello nor MPA Request".to_owned(),
+        };
+        self.add("its service", Some(false), text);
+        Ok(())
+    }
+
+    /// Tries each way to begin SDP, and tells those that are answered by HelloAck; is there one?
+    pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
+        let mut found = false;
+        for (start, order, what) in STARTS {
+            if found && order == FieldOrder::Mirrored {
+                break;
+            }
+            let mut stage = self.stage()?;
+            let answer = stage.sdp_hello(start, order, self.try_time()).await;
+            stage.leave().await;
+            if let Ok((_, Ok(hello_ack))) = answer {
+                found = true;
+                self.add(what, None, format!("is answered: {}", hello_ack.told()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn does(service: Service) -> &'static str {
+    match service {
+        Service::SdpEcho => "sends back what it gets",
+        Service::SdpSource => "sends of its own accord",
+        _ => "takes what it gets, and says nothing",
+    }
+}
