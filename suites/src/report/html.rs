@@ -121,8 +121,7 @@ struct StepView<'a> {
 pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));
-    let mut maker =
-        Maker { report, out, stories: Packer::new("stories"), captures: Packer::new("captures"), plain: 0 };
+    let mut maker = Maker { report, out, stories: Packer::new("stories"), captures: Packer::new("captures"), plain: 0 };
     let groups: Result<Vec<_>, _> = report.cases.iter().map(|case| maker.group(case)).collect();
     let groups = groups.map_err(|error| failed(&error))?;
     let mut packs = maker.stories.finish().map_err(|error| failed(&error))?;

@@ -1,13 +1,16 @@
 //! The JUnit report, for CI systems: a suite per case, a test per choice of parameters.
 //!
 //! JUnit knows failures (the target's), errors (all else that is no pass) and skips. An inconclusive case is an error of type
-//! `inconclusive`, so that nobody takes it for a pass; not applicable and unimplemented cases are skipped.
+//! `inconclusive`, so that nobody takes it for a pass; not applicable and unimplemented cases are skipped, and so is what the baseline
+//! expects, as others do with expected failures. What makes a run fail beside its cases (seen on the way, stale) has a suite of its own:
+//! a CI system that looks at this file alone sees what the exit code says.
 
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
+use super::reasons::on_the_way;
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
@@ -19,11 +22,7 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     let mut document = Report::new(format!("weft: {}", report.run.target.name));
     document.set_time(Duration::from_micros(report.summary.duration_us));
     for case in &report.cases {
-        let mut suite = TestSuite::new(case.id.as_str());
-        let time = clock::rfc3339(report.run.started_unix_ms);
-        // The schema's timestamps have neither fraction nor zone.
-        let time = time.split('.').next().unwrap_or_default();
-        suite.extra.insert("timestamp".into(), time.into());
+        let mut suite = suite(report, &case.id);
         for (name, value) in [
             ("title", case.title.clone()),
             ("requirements", case.requirements.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(" ")),
@@ -35,11 +34,46 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
         }
         let results: Vec<&CaseResult> = report.results.iter().filter(|result| result.key.case == case.id).collect();
         suite.set_time(Duration::from_micros(results.iter().map(|result| result.duration_us).sum()));
-        suite.add_test_cases(results.into_iter().map(test));
+        suite.add_test_cases(results.into_iter().map(|result| test(report, result)));
+        document.add_test_suite(suite);
+    }
+    let beside = beside(report);
+    if !beside.is_empty() {
+        let mut suite = suite(report, "beside the cases");
+        suite.add_test_cases(beside);
         document.add_test_suite(suite);
     }
     let text = document.to_string().map_err(|error| ReportError::Make { format: "JUnit", error: error.to_string() })?;
     Ok(without_skipped_sum(&text))
+}
+
+fn suite(report: &RunReport, name: &str) -> TestSuite {
+    let mut suite = TestSuite::new(name);
+    let time = clock::rfc3339(report.run.started_unix_ms);
+    // The schema's timestamps have neither fraction nor zone.
+    let time = time.split('.').next().unwrap_or_default();
+    suite.extra.insert("timestamp".into(), time.into());
+    suite
+}
+
+/// What makes the run fail, and no case of it.
+fn beside(report: &RunReport) -> Vec<TestCase> {
+    let failure = |class: &str, name: &str, message: &str, text: String| {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type(class).set_message(message).set_description(text);
+        let mut test = TestCase::new(name, status);
+        test.set_classname(class);
+        test.set_time(Duration::ZERO);
+        test
+    };
+    let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
+        let row = id.row();
+        let cases: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
+        let text = format!("{} {} ({}): {}\nin: {}\n", row.id, row.level, row.role, row.summary, cases.join(" "));
+        failure("seen-on-the-way", row.id, "The monitor saw it broken in cases that are about something else.", text)
+    });
+    let stale = report.summary.stale.iter().map(|entry| failure("stale-baseline", entry, entry, String::new()));
+    broken.chain(stale).collect()
 }
 
 /// The schema of Jenkins' xUnit plugin counts the skipped in each suite, but has no place for their sum.
@@ -50,8 +84,16 @@ fn without_skipped_sum(text: &str) -> String {
     format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
 }
 
-fn test(result: &CaseResult) -> TestCase {
+fn test(report: &RunReport, result: &CaseResult) -> TestCase {
     let status = match result.verdict {
+        verdict
+            if verdict > Verdict::Pass
+                && let Some(expected) = report.summary.expects(result) =>
+        {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(format!("expected {verdict}: {}: {}", expected.reason, result.explanation));
+            status
+        }
         Verdict::Pass => TestCaseStatus::success(),
         Verdict::Fail => failed(NonSuccessKind::Failure, result),
         Verdict::Inconclusive | Verdict::Error => failed(NonSuccessKind::Error, result),

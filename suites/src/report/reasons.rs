@@ -15,8 +15,7 @@ pub(super) fn reasons<'a>(summary: &Summary, results: impl IntoIterator<Item = &
     if summary.exit_code == ExitCode::AsExpected {
         return Vec::new();
     }
-    let unexpected: Vec<&CaseResult> =
-        results.into_iter().filter(|result| summary.expects(result).is_none()).collect();
+    let unexpected: Vec<&CaseResult> = results.into_iter().filter(|result| summary.expects(result).is_none()).collect();
     let mut verdicts: BTreeMap<Verdict, u64> = BTreeMap::new();
     for result in &unexpected {
         *verdicts.entry(result.verdict).or_default() += 1;

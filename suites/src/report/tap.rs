@@ -1,9 +1,10 @@
 //! The TAP report (version 14): a test point a result, with a YAML block where one is not ok.
 //!
 //! Not applicable and unimplemented cases are skipped; what the baseline expects is marked TODO, which TAP's readers do not count
-//! as a failure.
+//! as a failure. What makes a run fail beside its cases (seen on the way, stale) has points behind theirs.
 
-use super::ReportError;
+use super::reasons::on_the_way;
+use super::{ReportError, cases};
 use crate::model::{CaseResult, RunReport, Verdict};
 
 /// The report as TAP.
@@ -11,7 +12,8 @@ use crate::model::{CaseResult, RunReport, Verdict};
 /// # Errors
 /// None that this model is known to have.
 pub fn tap(report: &RunReport) -> Result<String, ReportError> {
-    let mut text = format!("TAP version 14\n1..{}\n", report.results.len());
+    let beside = beside(report);
+    let mut text = format!("TAP version 14\n1..{}\n", report.results.len() + beside.len());
     for (number, result) in (1..).zip(&report.results) {
         let expected = report.summary.expects(result);
         let ok = matches!(result.verdict, Verdict::Pass | Verdict::NotApplicable | Verdict::Unimplemented);
@@ -28,10 +30,22 @@ pub fn tap(report: &RunReport) -> Result<String, ReportError> {
             text.push_str(&block(result));
         }
     }
+    for (number, what) in (report.results.len() + 1..).zip(beside) {
+        text.push_str(&format!("not ok {number} - {}\n", line(&what)));
+    }
     if report.results.is_empty() {
         text.push_str("# nothing was run\n");
     }
     Ok(text)
+}
+
+/// What makes the run fail, and no case of it.
+fn beside(report: &RunReport) -> Vec<String> {
+    let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
+        format!("seen on the way: {id} is broken in {}: {}", cases(results.len() as u64), id.row().summary)
+    });
+    let stale = report.summary.stale.iter().map(|entry| format!("stale entry of the baseline: {entry}"));
+    broken.chain(stale).collect()
 }
 
 fn block(result: &CaseResult) -> String {

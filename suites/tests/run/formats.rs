@@ -59,6 +59,36 @@ async fn tap_has_a_point_a_result() {
     assert!(passed.iter().all(|(ok, _)| *ok));
 }
 
+/// Whoever looks at the file alone sees what the exit code says.
+#[tokio::test]
+async fn what_fails_beside_the_cases_is_in_the_files_of_ci_systems() {
+    let out = tempfile::tempdir().unwrap();
+    let target = Target::builtin().with_deviations(["mpa.pad-not-zero"]).unwrap();
+    let target = target.with_baseline(vec![entry("no/such/case", Verdict::Fail, "x")]);
+    let report = key_case(target, out.path()).await;
+    let found = points(&report::tap(&report).unwrap());
+    let wrong: Vec<&str> = found.iter().filter(|(ok, _)| !ok).map(|(_, text)| text.as_str()).collect();
+    assert_eq!((found.len(), wrong.len()), (19, 3), "{wrong:?}");
+    assert!(wrong[0].starts_with("seen on the way: MPA-2-5 is broken in 16 cases"), "{wrong:?}");
+    assert!(wrong[1].starts_with("seen on the way: MPA-4.1-3 is broken in 16 cases"), "{wrong:?}");
+    assert!(wrong[2].starts_with("stale entry of the baseline: no/such/case"), "{wrong:?}");
+    let junit = report::junit(&report).unwrap();
+    assert!(junit.contains("tests=\"19\" failures=\"3\""), "{junit}");
+    assert!(junit.contains("name=\"MPA-4.1-3\" classname=\"seen-on-the-way\""), "{junit}");
+    crate::reports::is_valid(&junit);
+}
+
+#[tokio::test]
+async fn junit_skips_what_the_baseline_expects() {
+    let report = failing(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "")]).await;
+    let junit = report::junit(&report).unwrap();
+    assert_eq!((junit.matches("<failure ").count(), junit.matches("<skipped ").count()), (15, 1));
+    assert!(
+        junit.contains("<skipped message=\"expected fail: known # since spring: MPA-7.1.1-2 does not hold"),
+        "{junit}"
+    );
+}
+
 #[tokio::test]
 async fn sarif_has_a_rule_a_requirement() {
     let of = |report: &RunReport| serde_json::from_str::<Value>(&report::sarif(report).unwrap()).unwrap();
@@ -99,7 +129,8 @@ async fn the_summary_names_what_does_not_hold() {
 
 #[tokio::test]
 async fn the_html_report_counts_by_section() {
-    let text = report::html(&failing(vec![entry("no/such/case", Verdict::Fail, "x")]).await, Path::new("/nowhere")).unwrap();
+    let text =
+        report::html(&failing(vec![entry("no/such/case", Verdict::Fail, "x")]).await, Path::new("/nowhere")).unwrap();
     assert!(text.contains("<td>mpa 7.1.1</td><td class=\"pass\">0</td><td class=\"fail\">1</td>"));
     assert!(text.contains("no/such/case: there is no such case"));
 }
