@@ -18,7 +18,7 @@
 //! | `violation` | what a peer can do wrong | 8.2.2 |
 //! | `profile`, `startup` | streaming octets until iWARP begins, in each profile | 8.1.1 |
 //! | `hello` | Hello and HelloAck: refusals, versions, IRD and ORD | 6.2, 8.1.1 |
-//! | `connection`, `arrive` | the machine's surface: commands, what comes out, what arrives | |
+//! | `connection`, `command`, `arrive` | the machine's surface: what comes out, commands, what arrives | |
 //! | `moved` | what has moved, by mechanism | 9 |
 //! | `inbound` | what each message does | 6 |
 //! | `next` | which message goes out next, and its header | 10.1 |
@@ -37,6 +37,7 @@
 
 mod arrive;
 mod close;
+mod command;
 mod connection;
 mod credits;
 mod hello;
@@ -57,7 +58,8 @@ mod suspend;
 mod urgent;
 mod violation;
 
-pub use connection::{Arrival, Connection, Refused, Role};
+pub use command::Refused;
+pub use connection::{Arrival, Connection, Role};
 pub use hello::{Agreed, Refusal};
 pub use moved::{Count, Moved};
 pub(crate) use next::is_solicited;

@@ -15,7 +15,8 @@
 
 use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
-use super::connection::{Connection, Op, Phase, Refused, Role};
+use super::command::Refused;
+use super::connection::{Connection, Op, Phase, Role};
 use super::credits::Credits;
 use super::next::{Carrier, Control};
 use super::nudge::Nudge;
