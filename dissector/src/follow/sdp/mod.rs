@@ -18,6 +18,7 @@ mod credits;
 mod end;
 mod message;
 mod moved;
+mod profile;
 mod resize;
 mod sends;
 mod strays;
@@ -28,7 +29,6 @@ mod urgent;
 use std::collections::VecDeque;
 
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
 
@@ -41,6 +41,7 @@ pub use credits::Credits;
 pub(crate) use credits::reached;
 pub use end::{End, Sink, Source, Subject};
 pub(crate) use message::Setup;
+pub use profile::Profile;
 pub(crate) use sends::Sent;
 use strays::{Ahead, StepBack, StrayRdma, Strays};
 
@@ -55,35 +56,6 @@ use sends::Sends;
 const MOST_UNACKNOWLEDGED: usize = 4096;
 /// Changes of Mode of each half-connection that are listed.
 pub const MOST_CHANGES: usize = 32;
-
-/// The sequence that started iWARP: which of the two texts' rules it follows is for rules to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// Hello in streaming mode; its receiver sends the MPA Request.
-    Swapped,
-    /// Hello in streaming mode, and no start-up frames.
-    Bare,
-    /// Hello in streaming mode, then the MPA Request of the same end.
-    Natural,
-    /// The same with MPA revision 2.
-    Enhanced,
-    /// Hello in the private data of the MPA Request.
-    PrivateData,
-}
-
-impl Profile {
-    /// The name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Profile::Swapped => "swapped",
-            Profile::Bare => "bare",
-            Profile::Natural => "natural",
-            Profile::Enhanced => "enhanced",
-            Profile::PrivateData => "private-data",
-        }
-    }
-}
 
 /// A change of the Mode of a half-connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -308,22 +280,6 @@ impl Books {
                 self.ends[direction].receive_size = Some(size);
             }
             _ => {}
-        }
-    }
-
-    fn profile_by(&self, connection: &Connection) -> Option<Profile> {
-        if self.carrier == Carrier::PrivateData {
-            return Some(Profile::PrivateData);
-        }
-        let of = |direction: usize| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
-        if of(1 - self.connecting).is_some() {
-            return Some(Profile::Swapped);
-        }
-        match of(self.connecting) {
-            Some(request) if request.revision >= 2 => Some(Profile::Enhanced),
-            Some(_) => Some(Profile::Natural),
-            None if self.closing.hello_ack.is_some() && connection.startup == [None; 2] => Some(Profile::Bare),
-            None => None,
         }
     }
 

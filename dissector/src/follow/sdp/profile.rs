@@ -1,0 +1,55 @@
+//! The sequence that started iWARP under an SDP connection, told from what carried the Hello and from the start-up frames.
+
+use weft_core::wire::mpa::StartupKind;
+
+use super::Books;
+use crate::follow::connection::Connection;
+use crate::unit::Carrier;
+
+/// The sequence that started iWARP: which of the two texts' rules it follows is for rules to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Hello in streaming mode; its receiver sends the MPA Request.
+    Swapped,
+    /// Hello in streaming mode, and no start-up frames.
+    Bare,
+    /// Hello in streaming mode, then the MPA Request of the same end.
+    Natural,
+    /// The same with MPA revision 2.
+    Enhanced,
+    /// Hello in the private data of the MPA Request.
+    PrivateData,
+}
+
+impl Profile {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Swapped => "swapped",
+            Profile::Bare => "bare",
+            Profile::Natural => "natural",
+            Profile::Enhanced => "enhanced",
+            Profile::PrivateData => "private-data",
+        }
+    }
+}
+
+impl Books {
+    /// The profile, once something tells it.
+    pub(super) fn profile_by(&self, connection: &Connection) -> Option<Profile> {
+        if self.carrier == Carrier::PrivateData {
+            return Some(Profile::PrivateData);
+        }
+        let of = |direction: usize| connection.startup[direction].filter(|seen| seen.kind == StartupKind::Request);
+        if of(1 - self.connecting).is_some() {
+            return Some(Profile::Swapped);
+        }
+        match of(self.connecting) {
+            Some(request) if request.revision >= 2 => Some(Profile::Enhanced),
+            Some(_) => Some(Profile::Natural),
+            None if self.closing.hello_ack.is_some() && connection.startup == [None; 2] => Some(Profile::Bare),
+            None => None,
+        }
+    }
+}
