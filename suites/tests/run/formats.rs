@@ -192,6 +192,39 @@ async fn a_difference_stands_in_its_list() {
     assert_eq!(Diff::of(&bad, &otherwise).failing_otherwise.len(), 1);
 }
 
+/// The STags that the target gives out are others in each run, and so is what its failure shows; the signature is not.
+#[tokio::test]
+async fn a_signature_is_the_same_in_each_run() {
+    let failure = async |seed| {
+        let out = tempfile::tempdir().unwrap();
+        let options = RunOptions {
+            target: Target::builtin_tcp().with_deviations(["rdmap.numbers-stags"]).unwrap(),
+            suites: Suites::embedded().unwrap(),
+            filter: Filter::of(["rdmap/6.1-mode/stags"]),
+            out: out.path().to_owned(),
+            seed: Some(seed),
+            cancel: None,
+        };
+        let report = weft_suites::run(options, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await.unwrap();
+        assert_eq!((report.results.len(), report.results[0].verdict), (1, Verdict::Fail));
+        report
+    };
+    let (one, other) = (failure(1).await, failure(2).await);
+    let signature = one.results[0].signature();
+    assert_eq!(signature, other.results[0].signature());
+    assert!(signature.ends_with(": … … … … … … … …"), "{signature}");
+    assert_eq!(Diff::of(&one, &other).same, 1);
+    // Whoever takes the words of one run into a baseline is understood in the next.
+    let words = one.results[0].actual.clone().unwrap();
+    assert!(words.contains("00"), "{words}");
+    let out = tempfile::tempdir().unwrap();
+    let target = Target::builtin_tcp().with_deviations(["rdmap.numbers-stags"]).unwrap();
+    let target = target.with_baseline(vec![entry("rdmap/6.1-mode/stags", Verdict::Fail, &words)]);
+    let filter = Filter::of(["rdmap/6.1-mode/stags"]);
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    assert_eq!(report.summary.exit_code, ExitCode::AsExpected, "{:?}", report.summary.stale);
+}
+
 /// Cases at a time change nothing but the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jobs_give_the_same_results_in_the_same_order() {
