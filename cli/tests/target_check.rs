@@ -103,3 +103,15 @@ fn a_port_mapper_is_asked_by_udp_for_what_its_file_names() {
     assert!(code == 3 && text.contains("PMDeny of 127.0.0.1:81: name one that it maps"), "{text}");
     assert!(text.contains("PMAccept: 127.0.0.1:80 is at 127.0.0.9:7080: name another"), "{text}");
 }
+
+/// It takes connections, and that is all. A tenth of each wait is enough: nothing comes.
+#[test]
+fn who_says_nothing_is_not_asked_everything() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    for service in ["echo", "sdp-echo"] {
+        let (code, text) = checked(&address, &format!("service = \"{service}\"\ntime_scale = 0.1"));
+        assert!(code == 3 && text.contains("its service"), "{text}");
+        assert!(text.lines().count() <= 5 && text.contains("answers neither"), "{text}");
+    }
+}

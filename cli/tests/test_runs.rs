@@ -55,6 +55,13 @@ fn what_failed_is_run_again_and_two_runs_are_compared() {
     let diff: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, diff["fixed"].as_array().unwrap().len()), (0, 16));
     assert_eq!(weft(&["diff", &bad, "nothing"]).0, 2);
+    // What only one of them has is told in short.
+    let more = path(folder.path(), "more");
+    assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--out", &more]).0, 0);
+    let (code, text) = weft(&["diff", &good, &more]);
+    let added: usize = text.lines().find_map(|line| line.strip_prefix("added: ")).unwrap().parse().unwrap();
+    assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json names all", added - 20)), "{text}");
+    assert_eq!(text.matches("  mpa/7.1.1-pd-length/").count(), 20, "{text}");
     // The same target, mended: all sixteen are run again, and nothing more.
     let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
     assert!(code == 0 && text.contains("16 cases: 16 pass"), "{text}");

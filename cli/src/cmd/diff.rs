@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Cases that are named of those that were run, or applied, in one of the runs alone.
+const MOST_NAMED: usize = 20;
+
 /// Prints each difference.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::block_on(async {
@@ -49,8 +52,14 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff) {
     say!("before {}\nafter  {}", name(before), name(after));
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
         say!("\n{what}: {}", changes.len());
-        for change in changes {
+        // What fails, and what is mended, is told whole; of what was run in one of them alone, enough to know what it is.
+        let is_short = matches!(what, "not run" | "newly not applicable" | "added");
+        let most = if is_short { MOST_NAMED } else { changes.len() };
+        for change in changes.iter().take(most) {
             say!("  {}  {}", change.key, change.text);
+        }
+        if changes.len() > most {
+            say!("  and {} more; --json names all", changes.len() - most);
         }
     }
     say!("\nthe same: {}", diff.same);

@@ -7,6 +7,14 @@ use super::Looker;
 use crate::correct::StartupFields;
 use crate::target::OpenError;
 
+/// What came for a Request, in words.
+enum Answer {
+    Reply(String),
+    /// A close, or other octets.
+    Other(String),
+    Silence,
+}
+
 impl Looker {
     /// What a Responder answers. Where its good exchange does not work, and it answers no Request either, it may be another's.
     pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
@@ -15,6 +23,7 @@ impl Looker {
         let plain = self.plain();
         let with = |enhanced| StartupFields { revision: 2, enhanced: Some(enhanced), ..plain.clone() };
         let mut speaks_mpa = works;
+        let mut silent = 0;
         for (what, request) in [
             ("revision 1, C=1", plain.clone()),
             ("revision 1, C=0", StartupFields { crc: false, ..plain.clone() }),
@@ -24,13 +33,26 @@ impl Looker {
             ("revision 2, peer to peer", with(ready)),
         ] {
             let answer = self.answer_to(&request, works).await?;
-            speaks_mpa |= answer.is_ok();
-            self.add(what, None, answer.unwrap_or_else(|none| none));
+            speaks_mpa |= matches!(answer, Answer::Reply(_));
+            silent += usize::from(matches!(answer, Answer::Silence));
+            let text = match answer {
+                Answer::Reply(text) | Answer::Other(text) => text,
+                Answer::Silence => "did not answer".to_owned(),
+            };
+            self.add(what, None, text);
+            // Who says nothing to two of them says nothing to the others, and each costs time.
+            if !speaks_mpa && silent == 2 {
+                break;
+            }
         }
-        if !speaks_mpa && self.profiles().await? {
-            let text = "it speaks SDP: service = \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and its start in [sdp]";
-            self.add("its service", Some(false), text);
+        if speaks_mpa {
+            return Ok(());
         }
+        let text = match self.profiles().await? {
+            true => "it speaks SDP: service = \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and its start in [sdp]",
+            false => "it takes connections, and answers neither MPA Request nor Hello",
+        };
+        self.add("its service", Some(false), text);
         Ok(())
     }
 
@@ -42,23 +64,23 @@ impl Looker {
     /// Is it one that answers MPA Requests? Gives the Reply in words.
     pub(super) async fn mpa_reply(&mut self) -> Result<Option<String>, OpenError> {
         let request = self.plain();
-        Ok(self.answer_to(&request, false).await?.ok())
+        Ok(match self.answer_to(&request, false).await? {
+            Answer::Reply(text) => Some(text),
+            Answer::Other(_) | Answer::Silence => None,
+        })
     }
 
-    /// The Reply to a Request in words, or what came in its place; `patiently`: there should be one.
-    async fn answer_to(
-        &mut self,
-        request: &StartupFields,
-        patiently: bool,
-    ) -> Result<Result<String, String>, OpenError> {
+    /// What a Request is answered by; `patiently`: there should be a Reply.
+    async fn answer_to(&mut self, request: &StartupFields, patiently: bool) -> Result<Answer, OpenError> {
         let within = if patiently { self.answer_time() } else { self.try_time() };
         let mut stage = self.stage()?;
         let answer = stage.probe(request, within).await;
         stage.leave().await;
         Ok(match answer {
-            Ok(Ok(reply)) => Ok(described_frame(&reply)),
-            Ok(Err(what)) => Err(what),
-            Err(_) => Err("was not reached".into()),
+            Ok(Ok(reply)) => Answer::Reply(described_frame(&reply)),
+            Ok(Err(_)) if !stage.heard => Answer::Silence,
+            Ok(Err(what)) => Answer::Other(what),
+            Err(_) => Answer::Other("was not reached".into()),
         })
     }
 

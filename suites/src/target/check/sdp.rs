@@ -71,14 +71,16 @@ impl Looker {
 
     /// Tries each way to begin SDP, and tells those that are answered by HelloAck; is there one?
     pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
-        let mut found = false;
+        let (mut found, mut heard) = (false, false);
         for (start, order, what) in STARTS {
-            if found && order == FieldOrder::Mirrored {
+            // What looks like nothing in one order may be a HelloAck in the other; silence is silence.
+            if order == FieldOrder::Mirrored && (found || !heard) {
                 break;
             }
             let mut stage = self.stage()?;
             let answer = stage.sdp_hello(start, order, self.try_time()).await;
             stage.leave().await;
+            heard |= stage.heard;
             if let Ok((_, Ok(hello_ack))) = answer {
                 found = true;
                 self.add(what, None, format!("is answered: {}", hello_ack.told()));
