@@ -74,14 +74,6 @@ pub struct RequirementVerdict {
     pub seen_on_the_way: bool,
 }
 
-impl RequirementVerdict {
-    /// Did the monitor see it broken, in a case that is about something else?
-    #[must_use]
-    pub fn is_broken_on_the_way(&self) -> bool {
-        self.seen_on_the_way && self.verdict == Verdict::Fail
-    }
-}
-
 /// The files of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {

@@ -10,6 +10,8 @@ const LEFT_OUT: &str = "…";
 const LONG_HEX: usize = 4;
 /// Digits from which a decimal number is one of its run.
 const LONG_DECIMAL: usize = 7;
+/// Words in front of a number that depends on what went before, and on how fast.
+const COUNTERS: [&str; 6] = ["frame", "frames", "packet", "port", "MSeq", "MSeqAck"];
 /// Octets in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's control say what it is.
 const MANY_OCTETS: usize = 4;
 
@@ -51,7 +53,7 @@ fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
         }
         // An address's port; a line of a script stands behind a letter.
         let address = out.strip_suffix(':').is_some_and(|out| out.ends_with(|c: char| c.is_ascii_digit() || c == ']'));
-        if address || matches!(before, "frame" | "frames" | "packet" | "port") || word.len() >= LONG_DECIMAL {
+        if address || COUNTERS.contains(&before) || word.len() >= LONG_DECIMAL {
             return word.len();
         }
     }
@@ -97,7 +99,8 @@ mod tests {
             ("a TCP connection to [2001:db8::1]:40123", "a TCP connection to [2001:db8::1]:…"),
             ("found 02 7110e000", "found 02 …"),
             ("AssocHandle 0x600d000000000001", "AssocHandle …"),
-            ("MSeqAck 4294967295", "MSeqAck …"),
+            ("it sent Data (MSeq 14, MSeqAck 25, Bufs 16)", "it sent Data (MSeq …, MSeqAck …, Bufs 16)"),
+            ("a value of 4294967295", "a value of …"),
         ] {
             assert_eq!(stable(text), left);
         }

@@ -1,6 +1,6 @@
 //! Why a run's exit code is not 0, in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weft_core::RequirementId;
 
@@ -55,16 +55,23 @@ pub(super) fn reasons<'a>(summary: &Summary, results: impl IntoIterator<Item = &
     reasons
 }
 
-/// What the monitor saw the target break in cases that are about something else, and that the baseline does not expect.
+/// What the monitor saw the target break in cases that are about something else, and that neither the baseline expects nor a failing case
+/// is about.
 pub(super) fn on_the_way<'a>(
     summary: &Summary,
     results: impl IntoIterator<Item = &'a CaseResult>,
 ) -> BTreeMap<RequirementId, Vec<&'a CaseResult>> {
     let mut broken: BTreeMap<RequirementId, Vec<&CaseResult>> = BTreeMap::new();
+    let mut told = BTreeSet::new();
     for result in results.into_iter().filter(|result| summary.expects(result).is_none()) {
-        for judged in result.requirements.iter().filter(|judged| judged.is_broken_on_the_way()) {
-            broken.entry(judged.requirement).or_default().push(result);
+        for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {
+            if judged.seen_on_the_way {
+                broken.entry(judged.requirement).or_default().push(result);
+            } else {
+                told.insert(judged.requirement);
+            }
         }
     }
+    broken.retain(|id, _| !told.contains(id));
     broken
 }

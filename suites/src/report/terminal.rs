@@ -172,7 +172,7 @@ impl<W: Write> State<W> {
             writeln!(self.writer, "  in        {}", named.join(", "))?;
             let Some(first) = results.first() else { continue };
             if let Some(seen) = first.seen.iter().find(|seen| seen.by_target && seen.requirement == id) {
-                writeln!(self.writer, "  found     {}", seen.text)?;
+                writeln!(self.writer, "  finding   {}", seen.text)?;
             }
             if !first.evidence.folder.is_empty() {
                 writeln!(self.writer, "  evidence  {}", first.evidence.folder)?;

@@ -219,6 +219,19 @@ async fn what_was_seen_on_the_way_is_the_reason_that_summaries_give() {
     );
 }
 
+/// Of a requirement that cases fail by themselves, more need not be said.
+#[tokio::test]
+async fn what_a_failing_case_is_about_is_not_told_again() {
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(["mpa/7.1.1-key", "mpa/7.1.3-other-protocol"]);
+    let (report, _) = run(deviating(), Suites::embedded().unwrap(), filter, out.path()).await;
+    let on_the_way =
+        report.results.iter().flat_map(|result| &result.requirements).filter(|judged| judged.seen_on_the_way);
+    assert!(on_the_way.count() > 0);
+    let text = terminal(&report, false);
+    assert!(text.contains("exit code 1: the target fails ") && !text.contains("seen on the way"), "{text}");
+}
+
 #[tokio::test]
 async fn all_as_expected_needs_no_reason_and_the_evidence_has_its_source() {
     let out = tempfile::tempdir().unwrap();
