@@ -42,8 +42,10 @@ use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
 use super::accept::AcceptLink;
+use super::asked::{AskedCall, AskedLink};
 use super::tape::{Direction, Tape, What};
 use super::tcp::{TcpLink, TcpTester};
+use super::virtual_asker::{VirtualAsker, VirtualCall};
 use super::virtual_link::{VirtualLink, VirtualTester};
 use crate::time::Instant;
 
@@ -54,6 +56,8 @@ pub enum Link {
     Tcp(TcpLink),
     /// Real TCP, and the target connects.
     Accept(AcceptLink),
+    /// Real UDP and TCP, and the target asks a port mapper where to connect to.
+    Asked(AskedLink),
     /// In process, with a virtual clock.
     Virtual(VirtualLink),
 }
@@ -69,6 +73,27 @@ pub enum Received {
     Reset,
     /// The deadline came first.
     TimedOut,
+}
+
+/// What came from a target that asks a port mapper.
+#[derive(Debug)]
+pub enum Call {
+    /// A datagram.
+    Datagram {
+        /// The socket of the tester's that it came to.
+        to: SocketAddr,
+        /// The target's.
+        from: SocketAddr,
+        /// What it carries.
+        octets: Bytes,
+    },
+    /// A connection.
+    Connection {
+        /// The place that it was opened to; see [`Link::place`].
+        to: SocketAddr,
+        /// It.
+        connection: Box<TesterConnection>,
+    },
 }
 
 /// Why the tester could not do what it was told. What a target does to a connection is [`Received`], not an error; only a
@@ -131,7 +156,7 @@ impl Link {
         let connection = match self {
             Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect().await.map(TesterConnection::from_virtual)?,
-            Link::Accept(_) => return Err(LinkError::Initiator),
+            Link::Accept(_) | Link::Asked(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
         Ok(connection)
@@ -150,7 +175,7 @@ impl Link {
         let connection = match self {
             Link::Tcp(link) => link.connect_to(address, from).await.map(TesterConnection::from_tcp)?,
             Link::Virtual(link) => link.connect_to(address).await.map(TesterConnection::from_virtual)?,
-            Link::Accept(_) => return Err(LinkError::Initiator),
+            Link::Accept(_) | Link::Asked(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
         Ok(connection)
@@ -172,7 +197,7 @@ impl Link {
             Link::Virtual(link) => {
                 Ok(DatagramSocket::in_process(link.datagram_address(v6), VirtualLink::mapper(v6, false)))
             }
-            Link::Accept(_) => Err(LinkError::Initiator),
+            Link::Accept(_) | Link::Asked(_) => Err(LinkError::Initiator),
         }
     }
 
@@ -190,7 +215,7 @@ impl Link {
                 let failed = |source| LinkError::Io { doing: "sending a datagram", source };
                 udp.send_to(octets, socket.target).await.map_err(failed)?;
             }
-            (Link::Tcp(_) | Link::Accept(_), _) => {}
+            (Link::Tcp(_) | Link::Accept(_) | Link::Asked(_), _) => {}
         }
         Ok(())
     }
@@ -207,7 +232,7 @@ impl Link {
         let received = match (&mut *self, &socket.udp) {
             (Link::Virtual(link), _) => link.receive_datagram(socket.tester, deadline).await,
             (Link::Tcp(link), Some(udp)) => link.receive_datagram(udp, deadline).await?,
-            (Link::Tcp(_) | Link::Accept(_), _) => None,
+            (Link::Tcp(_) | Link::Accept(_) | Link::Asked(_), _) => None,
         };
         if let Some((from, octets)) = &received {
             let what = What::Datagram { tester: socket.tester, target: socket.named(*from), octets: octets.clone() };
@@ -220,7 +245,7 @@ impl Link {
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
         match self {
-            Link::Tcp(_) | Link::Accept(_) => None,
+            Link::Tcp(_) | Link::Accept(_) | Link::Asked(_) => None,
             Link::Virtual(link) => Some(link.next_address()),
         }
     }
@@ -235,6 +260,11 @@ impl Link {
             Link::Tcp(link) => return Err(LinkError::Responder { address: link.target() }),
             Link::Virtual(link) => link.accept().await.map(TesterConnection::from_virtual).map(Some)?,
             Link::Accept(link) => link.accept(deadline).await?.map(TesterConnection::from_tcp),
+            // It connects where it was told to: [`Link::next_call`].
+            Link::Asked(link) => {
+                link.pause(deadline).await;
+                None
+            }
         };
         if let Some(connection) = &connection {
             let what = What::Connected { tester: connection.tester, target: connection.target };
@@ -243,12 +273,118 @@ impl Link {
         Ok(connection)
     }
 
+    /// Where a target that asks a port mapper shall ask; of IPv6 where `v6` says so and the link has both.
+    #[must_use]
+    pub fn desk(&self, v6: bool) -> SocketAddr {
+        match self {
+            Link::Virtual(_) => VirtualAsker::desk(v6, false),
+            other => other.target(),
+        }
+    }
+
+    /// A new TCP address of the tester's, for a target that asks a port mapper to be sent to: connections to it come as
+    /// [calls](Self::next_call), or are refused unless it `listens`. On the virtual link of this family, and of
+    /// another host where `other` says so.
+    ///
+    /// # Errors
+    /// No port is free; the target does not ask.
+    pub fn place(&mut self, v6: bool, other: bool, listens: bool) -> Result<SocketAddr, LinkError> {
+        match self {
+            Link::Asked(link) => link.place(listens),
+            Link::Virtual(link) => {
+                let address = VirtualLink::TARGET;
+                link.place(v6, other, listens).ok_or(LinkError::Responder { address })
+            }
+            Link::Tcp(_) | Link::Accept(_) => Err(LinkError::Responder { address: self.target() }),
+        }
+    }
+
+    /// Has the virtual target ask for `service`, and connect; what other targets do is not the link's. What came before is forgotten.
+    ///
+    /// # Errors
+    /// Its PM Client does not ask that.
+    pub fn ask(&mut self, service: SocketAddr) -> Result<(), LinkError> {
+        match self {
+            Link::Virtual(link) => {
+                let failed = |error| LinkError::Io { doing: "asking", source: io::Error::other(error) };
+                link.ask(service).map_err(failed)
+            }
+            Link::Asked(link) => {
+                link.forget();
+                Ok(())
+            }
+            Link::Tcp(_) | Link::Accept(_) => Ok(()),
+        }
+    }
+
+    /// Sends a datagram of the tester's port mapper, from another port of it when `aside`.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<(), LinkError> {
+        let from = match self {
+            Link::Virtual(link) => {
+                let from = VirtualAsker::desk(to.is_ipv6(), aside);
+                link.answer(from, to, octets);
+                from
+            }
+            Link::Asked(link) => link.answer(aside, to, octets).await?,
+            Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
+        };
+        let what = What::Datagram { tester: self.named(from), target: to, octets: Bytes::copy_from_slice(octets) };
+        self.tape().record(self.now(), 0, Direction::ToTarget, what);
+        Ok(())
+    }
+
+    /// What comes from a target that asks next, until `deadline` at most.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn next_call(&mut self, deadline: Instant) -> Result<Option<Call>, LinkError> {
+        let call = match self {
+            Link::Virtual(link) => match link.next_call(deadline).await {
+                Some(VirtualCall::Datagram { to, from, octets }) => Call::Datagram { to, from, octets },
+                Some(VirtualCall::Connection { number, from, to }) => {
+                    let connection = TesterConnection::from_virtual(link.taken(number, from, to));
+                    Call::Connection { to, connection: Box::new(connection) }
+                }
+                None => return Ok(None),
+            },
+            Link::Asked(link) => match link.next_call(deadline).await? {
+                Some(AskedCall::Datagram { to, from, octets }) => Call::Datagram { to, from, octets },
+                Some(AskedCall::Connection { to, end }) => {
+                    Call::Connection { to, connection: Box::new(TesterConnection::from_tcp(end)) }
+                }
+                None => return Ok(None),
+            },
+            Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
+        };
+        match &call {
+            Call::Datagram { to, from, octets } => {
+                let what = What::Datagram { tester: self.named(*to), target: *from, octets: octets.clone() };
+                self.tape().record(self.now(), 0, Direction::FromTarget, what);
+            }
+            Call::Connection { connection, .. } => {
+                let what = What::Connected { tester: connection.tester, target: connection.target };
+                connection.record(Direction::FromTarget, what);
+            }
+        }
+        Ok(Some(call))
+    }
+
+    /// Whatever port the tester's port mapper has, the record names that of the specification, by which readers know it.
+    fn named(&self, address: SocketAddr) -> SocketAddr {
+        let is_desk = address == self.desk(address.is_ipv6());
+        SocketAddr::new(address.ip(), if is_desk { UDP_PORT } else { address.port() })
+    }
+
     /// The time on this link's clock.
     #[must_use]
     pub fn now(&self) -> Instant {
         match self {
             Link::Tcp(link) => link.now(),
             Link::Accept(link) => link.now(),
+            Link::Asked(link) => link.now(),
             Link::Virtual(link) => link.now(),
         }
     }
@@ -258,6 +394,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.pause(until).await,
             Link::Accept(link) => link.pause(until).await,
+            Link::Asked(link) => link.pause(until).await,
             Link::Virtual(link) => link.pause(until).await,
         }
     }
@@ -268,6 +405,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.target(),
             Link::Accept(link) => link.local_addr(),
+            Link::Asked(link) => link.desk(),
             Link::Virtual(_) => VirtualLink::TARGET,
         }
     }
@@ -278,6 +416,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.tape(),
             Link::Accept(link) => link.tape(),
+            Link::Asked(link) => link.tape(),
             Link::Virtual(link) => link.tape(),
         }
     }

@@ -1,7 +1,7 @@
 //! Where the machines meet a wire: the only folder with sockets, clocks and tokio.
 //!
 //! - [`Link`]: the tester's hands. Suites send raw octets through it and see what comes back, over [TCP](TcpLink), from a
-//!   target that [connects](AcceptLink) itself, or over the [virtual link](VirtualLink);
+//!   target that [connects](AcceptLink) itself or [asks](AskedLink) a port mapper first, or over the [virtual link](VirtualLink);
 //! - [`Tape`]: all that passed on a link, for the monitor and the evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
@@ -10,6 +10,7 @@
 //! - [`soak`]: mangled connections between two RNICs, one behind the other.
 
 mod accept;
+mod asked;
 pub mod cm;
 pub mod device;
 pub mod initiate;
@@ -22,13 +23,15 @@ pub mod soak;
 mod stream;
 mod tape;
 mod tcp;
+mod virtual_asker;
 mod virtual_link;
 mod virtual_mapper;
 
 pub use accept::{AcceptLink, Awaiting};
+pub use asked::{AskedLink, Desk};
 pub use device::Device;
 pub use initiate::initiate;
-pub use link::{DatagramSocket, Link, LinkError, Received, TesterConnection};
+pub use link::{Call, DatagramSocket, Link, LinkError, Received, TesterConnection};
 pub use tape::{Direction, Tape, TapeEvent, What};
 pub use tcp::TcpLink;
 pub use virtual_link::VirtualLink;

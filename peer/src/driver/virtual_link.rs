@@ -19,11 +19,13 @@ use weft_core::wire::portmap::UDP_PORT;
 use self::world::{Item, Machine, World};
 use super::link::{LinkError, Received};
 use super::tape::Tape;
+use super::virtual_asker::{VirtualAsker, VirtualCall};
 use super::virtual_mapper::VirtualMapper;
 use crate::connection::{Connection, Settings};
+use crate::hostile::Deviations;
 use crate::hostile::mangle::Mangling;
 use crate::mpa::PrivateDataTooLong;
-use crate::portmap::{Server, ServerSettings, Table};
+use crate::portmap::{AskError, Server, ServerSettings, Table};
 use crate::service::{Echo, EchoClient, RpingClient, RpingServer, SdpServer, Served, Service, WithService};
 use crate::time::Instant;
 use crate::verbs::RnicError;
@@ -57,6 +59,16 @@ impl VirtualLink {
         SocketAddr::new(ip, if aside { 40_404 } else { UDP_PORT })
     }
 
+    /// The tester's addresses, of each family.
+    pub(super) fn tester_ip(v6: bool) -> IpAddr {
+        if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).into() } else { Ipv4Addr::new(192, 0, 2, 2).into() }
+    }
+
+    /// Another one of each.
+    pub(super) fn other_ip(v6: bool) -> IpAddr {
+        if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 3).into() } else { Ipv4Addr::new(192, 0, 2, 3).into() }
+    }
+
     /// Most connections that are open at a time.
     pub const MAX_CONNECTIONS: usize = 1024;
     /// Octets on the way to an end that does not read, before the other is held back, as TCP's window would.
@@ -73,7 +85,8 @@ impl VirtualLink {
     }
 
     fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
-        let world = Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new(), mapper: None }));
+        let world =
+            Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new(), mapper: None, asker: None }));
         VirtualLink {
             world,
             tape: Tape::default(),
@@ -128,6 +141,66 @@ impl VirtualLink {
         self
     }
 
+    /// A PM Client, which asks the tester's port mapper when the tester wants it to ([`Link::ask`](super::Link::ask)), and connects where
+    /// that leads: with SDP, or by plain TCP.
+    ///
+    /// # Errors
+    /// There is no RNIC for its SDP socket.
+    pub fn asking(deviations: Deviations) -> Result<Self, WorkloadError> {
+        let link = Self::serving(|_| None);
+        lock(&link.world).asker = Some(VirtualAsker::new(deviations)?);
+        Ok(VirtualLink { target_opens: true, ..link })
+    }
+
+    fn asker<R>(&self, look: impl FnOnce(Instant, &mut VirtualAsker) -> R) -> Option<R> {
+        let mut world = lock(&self.world);
+        let now = world.now;
+        world.asker.as_mut().map(|asker| look(now, asker))
+    }
+
+    /// See [`VirtualAsker::place`]; `None` where the target does not ask.
+    pub(super) fn place(&self, v6: bool, other: bool, listens: bool) -> Option<SocketAddr> {
+        self.asker(|_, asker| asker.place(v6, other, listens))
+    }
+
+    /// Has the target ask for `service`.
+    pub(super) fn ask(&self, service: SocketAddr) -> Result<(), AskError> {
+        self.asker(|now, asker| asker.ask(now, service)).unwrap_or(Ok(()))
+    }
+
+    /// A datagram of the tester's port mapper.
+    pub(super) fn answer(&self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
+        self.asker(|now, asker| asker.send(now + Self::LATENCY, from, to, octets));
+    }
+
+    /// What comes from a target that asks next.
+    pub(super) async fn next_call(&self, deadline: Instant) -> Option<VirtualCall> {
+        tokio::task::yield_now().await;
+        let mut world = lock(&self.world);
+        loop {
+            let due = world.asker.as_ref().and_then(VirtualAsker::due);
+            match (due, world.next()) {
+                (Some(at), next) if at <= deadline.max(world.now) && next.is_none_or(|next| at < next) => {
+                    world.now = world.now.max(at);
+                    return world.asker.as_mut().and_then(VirtualAsker::take);
+                }
+                (_, Some(next)) if next <= deadline => {
+                    world.now = world.now.max(next);
+                    world.happen();
+                }
+                _ => {
+                    world.now = world.now.max(deadline);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The tester's end of a connection that a target opened which asks.
+    pub(super) fn taken(&self, number: u32, from: SocketAddr, to: SocketAddr) -> VirtualTester {
+        VirtualTester { number, ends: (to, from), tape: self.tape.clone(), world: Arc::clone(&self.world) }
+    }
+
     /// Connects to another address of the target: one that its port mapper gave.
     pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<VirtualTester, LinkError> {
         let from = tester_address(self.connections);
@@ -150,11 +223,7 @@ impl VirtualLink {
     /// The address of a new socket for datagrams.
     pub(super) fn datagram_address(&mut self, v6: bool) -> SocketAddr {
         self.sockets = self.sockets.wrapping_add(1);
-        let ip: IpAddr = match v6 {
-            true => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).into(),
-            false => Ipv4Addr::new(192, 0, 2, 2).into(),
-        };
-        SocketAddr::new(ip, FIRST_SOCKET.saturating_add(self.sockets))
+        SocketAddr::new(Self::tester_ip(v6), FIRST_SOCKET.saturating_add(self.sockets))
     }
 
     /// A datagram of the tester's, to the port mapper of that family.
@@ -172,8 +241,7 @@ impl VirtualLink {
         let mut world = lock(&self.world);
         loop {
             let due = world.mapper.as_ref().and_then(|mapper| mapper.due(to));
-            let happens = world.machines.values().filter_map(Machine::next).chain(world.mapper_next()).min();
-            match (due, happens) {
+            match (due, world.next()) {
                 (Some(at), next) if at <= deadline && next.is_none_or(|next| at < next) => {
                     world.now = world.now.max(at);
                     return world.mapper.as_mut().and_then(|mapper| mapper.take(to));
@@ -243,7 +311,12 @@ impl VirtualLink {
         world.run_until(back, None);
         drop(world);
         self.connections += 1;
-        Ok(VirtualTester { number, accepted, tape: self.tape.clone(), world: Arc::clone(&self.world) })
+        let (from, at) = (tester_address(number), Self::TARGET);
+        let ends = match accepted {
+            false => (from, at),
+            true => (SocketAddr::new(from.ip(), at.port()), SocketAddr::new(at.ip(), from.port())),
+        };
+        Ok(VirtualTester { number, ends, tape: self.tape.clone(), world: Arc::clone(&self.world) })
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -269,8 +342,8 @@ impl fmt::Debug for VirtualLink {
 /// The tester's end of a virtual connection.
 pub(super) struct VirtualTester {
     pub(super) number: u32,
-    /// The target connected.
-    accepted: bool,
+    /// Addresses of the tester and of the target.
+    ends: (SocketAddr, SocketAddr),
     pub(super) tape: Tape,
     world: Arc<Mutex<World>>,
 }
@@ -278,11 +351,7 @@ pub(super) struct VirtualTester {
 impl VirtualTester {
     /// Of the tester and of the target.
     pub(super) fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        let (from, at) = (tester_address(self.number), VirtualLink::TARGET);
-        match self.accepted {
-            false => (from, at),
-            true => (SocketAddr::new(from.ip(), at.port()), SocketAddr::new(at.ip(), from.port())),
-        }
+        self.ends
     }
 
     /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.
@@ -362,7 +431,7 @@ const FIRST_SOCKET: u16 = 33_332;
 fn tester_address(number: u32) -> SocketAddr {
     // Dynamic ports (RFC 6335), one a connection; they come round after 16,384.
     let port = 49_152 + u16::try_from(number % 16_384).unwrap_or(0);
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), port)
+    SocketAddr::new(VirtualLink::tester_ip(false), port)
 }
 
 fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {

@@ -8,6 +8,7 @@
 mod echo;
 mod echo_client;
 mod exchange;
+mod plain;
 mod rping;
 mod sdp;
 mod served;
@@ -15,6 +16,7 @@ mod served;
 pub use echo::Echo;
 pub use echo_client::EchoClient;
 pub use exchange::{Exchange, Outcome};
+pub(crate) use plain::PlainEnd;
 pub(crate) use rping::RpingClient;
 pub use rping::RpingServer;
 pub use sdp::{SdpServer, SdpUser};

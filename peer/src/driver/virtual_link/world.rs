@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::VirtualLink;
 use crate::connection::Transmit;
 use crate::driver::link::Received;
+use crate::driver::virtual_asker::VirtualAsker;
 use crate::driver::virtual_mapper::VirtualMapper;
 use crate::hostile::mangle::{Mangler, next_transmit};
 use crate::service::Served;
@@ -18,6 +19,7 @@ pub(super) struct World {
     pub(super) now: Instant,
     pub(super) machines: BTreeMap<u32, Machine>,
     pub(super) mapper: Option<VirtualMapper>,
+    pub(super) asker: Option<VirtualAsker>,
 }
 
 /// One connection: the target's machine, and what is on the way both ways.
@@ -129,7 +131,7 @@ impl World {
     pub(super) fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
         loop {
             let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
-            let machines = self.machines.values().filter_map(Machine::next).chain(self.mapper_next()).min();
+            let machines = self.next();
             // A happening at the target comes first when both are due at the same time: it may not change what the tester gets.
             let next = match (here, machines) {
                 (Some(here), machines) if machines.is_none_or(|at| here < at) => {
@@ -154,14 +156,22 @@ impl World {
         }
     }
 
-    pub(super) fn mapper_next(&self) -> Option<Instant> {
-        self.mapper.as_ref().and_then(VirtualMapper::next)
+    /// When something happens at the target next.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let mapper = self.mapper.as_ref().and_then(VirtualMapper::next);
+        let asker = self.asker.as_ref().and_then(VirtualAsker::next);
+        self.machines.values().filter_map(Machine::next).chain(mapper).chain(asker).min()
     }
 
     pub(super) fn happen(&mut self) {
         let now = self.now;
         if let Some(mapper) = &mut self.mapper {
             mapper.handle(now);
+        }
+        for (number, served) in self.asker.as_mut().map(|asker| asker.handle(now)).unwrap_or_default() {
+            let mut machine = Machine::new(served, None);
+            machine.serve(now);
+            self.machines.insert(number, machine);
         }
         for machine in self.machines.values_mut() {
             if machine.next().is_some_and(|at| at <= now) {

@@ -1,0 +1,209 @@
+//! The link to a target that asks a port mapper, which the tester plays, and then connects: one UDP socket for all cases, and for each
+//! case the TCP ports that it tells of.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use tokio::io::ReadBuf;
+use tokio::net::{TcpListener, TcpSocket, UdpSocket};
+use tokio::time::{sleep_until, timeout_at};
+
+use super::link::LinkError;
+use super::serve::is_of_one_connection;
+use super::tape::Tape;
+use super::tcp::{Clock, SEND_TIMEOUT, TcpTester};
+use crate::time::Instant;
+
+/// Connections that TCP holds ready for each place.
+const BACKLOG: u32 = 16;
+/// Longer than any message.
+const LONGEST: usize = 2048;
+
+/// Where targets ask. Clones are the same socket.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    udp: Arc<UdpSocket>,
+    address: SocketAddr,
+}
+
+impl Desk {
+    /// Waits for datagrams at `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let udp = Arc::new(udp_at(address)?);
+        let address = udp.local_addr()?;
+        Ok(Desk { udp, address })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A link of its own: its clock begins now, its tape is empty.
+    #[must_use]
+    pub fn link(&self) -> AskedLink {
+        AskedLink {
+            desk: self.clone(),
+            aside: None,
+            listening: Vec::new(),
+            closed: Vec::new(),
+            clock: Clock::start(),
+            tape: Tape::default(),
+            connections: 0,
+        }
+    }
+
+    /// Forgets what came while nobody waited.
+    pub fn forget(&self) {
+        let mut buffer = [0; LONGEST];
+        while self.udp.try_recv_from(&mut buffer).is_ok() {}
+    }
+}
+
+/// A target that asks and then connects.
+#[derive(Debug)]
+pub struct AskedLink {
+    desk: Desk,
+    /// Another port of the tester's.
+    aside: Option<UdpSocket>,
+    listening: Vec<(TcpListener, SocketAddr)>,
+    /// Ports that are taken and refuse.
+    closed: Vec<TcpSocket>,
+    clock: Clock,
+    tape: Tape,
+    connections: u32,
+}
+
+/// What came to it.
+#[derive(Debug)]
+pub(super) enum AskedCall {
+    Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
+    Connection { to: SocketAddr, end: TcpTester },
+}
+
+impl AskedLink {
+    /// Where it is asked.
+    #[must_use]
+    pub fn desk(&self) -> SocketAddr {
+        self.desk.address
+    }
+
+    pub(super) fn forget(&self) {
+        self.desk.forget();
+    }
+
+    /// A new address of the tester's, on the one that it is asked at; connections to it are taken, or refused.
+    pub(super) fn place(&mut self, listens: bool) -> Result<SocketAddr, LinkError> {
+        let failed = |source| LinkError::Io { doing: "taking a port", source };
+        let at = SocketAddr::new(self.desk.address.ip(), 0);
+        let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(failed)?;
+        socket.bind(at).map_err(failed)?;
+        let place = socket.local_addr().map_err(failed)?;
+        if listens {
+            self.listening.push((socket.listen(BACKLOG).map_err(failed)?, place));
+        } else {
+            self.closed.push(socket);
+        }
+        Ok(place)
+    }
+
+    /// Sends a datagram, from another port when `aside`. Gives where it came from.
+    pub(super) async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<SocketAddr, LinkError> {
+        let failed = |source| LinkError::Io { doing: "sending a datagram", source };
+        if aside && self.aside.is_none() {
+            self.aside = Some(udp_at(SocketAddr::new(self.desk.address.ip(), 0)).map_err(failed)?);
+        }
+        let udp = self.aside.as_ref().filter(|_| aside).unwrap_or(&self.desk.udp);
+        match udp.send_to(octets, to).await {
+            // Nobody is there any more, as an ICMP message told.
+            Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(failed(error)),
+            _ => udp.local_addr().map_err(failed),
+        }
+    }
+
+    pub(super) async fn next_call(&mut self, deadline: Instant) -> Result<Option<AskedCall>, LinkError> {
+        loop {
+            let mut buffer = [0; LONGEST];
+            let (desk, aside, listening) = (&self.desk, self.aside.as_ref(), &self.listening);
+            let next = poll_fn(|cx| {
+                let sockets =
+                    [Some((&*desk.udp, desk.address)), aside.and_then(|udp| Some((udp, udp.local_addr().ok()?)))];
+                for (udp, to) in sockets.into_iter().flatten() {
+                    let mut read = ReadBuf::new(&mut buffer);
+                    match udp.poll_recv_from(cx, &mut read) {
+                        Poll::Ready(Ok(from)) => {
+                            let octets = Bytes::copy_from_slice(read.filled());
+                            return Poll::Ready(Ok(Came::Datagram { to, from, octets }));
+                        }
+                        // What an ICMP message brings says nothing about the next datagram.
+                        Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                            return Poll::Ready(Ok(Came::Nothing));
+                        }
+                        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                        Poll::Pending => {}
+                    }
+                }
+                for (listener, to) in listening {
+                    match listener.poll_accept(cx) {
+                        Poll::Ready(Ok((stream, from))) => {
+                            return Poll::Ready(Ok(Came::Connection { to: *to, stream, from }));
+                        }
+                        Poll::Ready(Err(error)) if is_of_one_connection(&error) => {
+                            return Poll::Ready(Ok(Came::Nothing));
+                        }
+                        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                        Poll::Pending => {}
+                    }
+                }
+                Poll::Pending
+            });
+            let failed = |source| LinkError::Io { doing: "waiting for the target", source };
+            let came = match timeout_at(self.clock.to_tokio(deadline), next).await {
+                Err(_) => return Ok(None),
+                Ok(came) => came.map_err(failed)?,
+            };
+            match came {
+                Came::Nothing => {}
+                Came::Datagram { to, from, octets } => return Ok(Some(AskedCall::Datagram { to, from, octets })),
+                Came::Connection { to, stream, from } => {
+                    let number = self.connections;
+                    self.connections += 1;
+                    let end = TcpTester::new(stream, from, number, &self.tape, self.clock, SEND_TIMEOUT);
+                    return Ok(Some(AskedCall::Connection { to, end: end.map_err(failed)? }));
+                }
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) async fn pause(&self, until: Instant) {
+        sleep_until(self.clock.to_tokio(until)).await;
+    }
+
+    pub(super) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+}
+
+enum Came {
+    Nothing,
+    Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
+    Connection { to: SocketAddr, stream: tokio::net::TcpStream, from: SocketAddr },
+}
+
+fn udp_at(address: SocketAddr) -> io::Result<UdpSocket> {
+    let udp = std::net::UdpSocket::bind(address)?;
+    udp.set_nonblocking(true)?;
+    UdpSocket::from_std(udp)
+}

@@ -1,0 +1,147 @@
+//! The tester as port mapper and service: the same exchanges with the client in process and with one over UDP and TCP on the loopback.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
+use weft_peer::Deviations;
+use weft_peer::driver::portmap::{PmClient, connect};
+use weft_peer::driver::{Call, Desk, Direction, Link, Received, TesterConnection, VirtualLink, What};
+use weft_peer::portmap::ClientSettings;
+
+/// A target that asks.
+enum Target {
+    Virtual,
+    Real(PmClient),
+}
+
+impl Target {
+    fn open(over_udp: bool) -> (Link, Self) {
+        if !over_udp {
+            return (Link::Virtual(VirtualLink::asking(Deviations::NONE).unwrap()), Target::Virtual);
+        }
+        let link = Link::Asked(Desk::bind("127.0.0.1:0".parse().unwrap()).unwrap().link());
+        (link, Target::Real(PmClient::bind(ClientSettings::default(), None).unwrap()))
+    }
+
+    /// Has it connect to a service.
+    fn start(&self, link: &mut Link, service: SocketAddr) {
+        link.ask(service).unwrap();
+        if let Target::Real(client) = self {
+            let (client, desk) = (client.clone(), link.desk(false));
+            tokio::spawn(async move {
+                let mapped = connect(&client, desk, service).await.unwrap();
+                // Until the tester closes.
+                mapped.stream.readable().await.unwrap();
+            });
+        }
+    }
+}
+
+async fn call(link: &mut Link) -> Call {
+    let deadline = link.now() + Duration::from_secs(20);
+    link.next_call(deadline).await.unwrap().unwrap()
+}
+
+async fn datagram(link: &mut Link) -> (SocketAddr, Message) {
+    match call(link).await {
+        Call::Datagram { to, from, octets } => {
+            assert_eq!((to, octets.len()), (link.desk(false), 48));
+            (from, Message::parse(&octets).unwrap())
+        }
+        Call::Connection { to, .. } => panic!("a connection to {to}"),
+    }
+}
+
+async fn connection(link: &mut Link) -> (SocketAddr, TesterConnection) {
+    match call(link).await {
+        Call::Connection { to, connection } => (to, *connection),
+        Call::Datagram { octets, .. } => panic!("{octets:?}"),
+    }
+}
+
+async fn answer(link: &mut Link, (to, request): (SocketAddr, Message), kind: MessageType, place: SocketAddr) {
+    let addresses = request.addresses.with_accepting(place.ip());
+    let answer = Message {
+        message_type: kind,
+        pm_time: PmTime::ONCE,
+        ap_port: place.port(),
+        addresses,
+        mapped: None,
+        ..request
+    };
+    let mut octets = Vec::new();
+    answer.emit(&mut octets);
+    link.answer(false, to, &octets).await.unwrap();
+}
+
+/// PMReq, PMAccept, PMAck, and a connection from where the PMReq told to where the PMAccept sent it.
+#[tokio::test]
+async fn a_client_is_sent_where_the_tester_wants_it() {
+    for over_udp in [false, true] {
+        let (mut link, target) = Target::open(over_udp);
+        let service = link.place(false, false, true).unwrap();
+        let place = link.place(false, false, true).unwrap();
+        target.start(&mut link, service);
+        let asked = datagram(&mut link).await;
+        let Addresses::V4 { connecting, accepting } = asked.1.addresses else { panic!("of IPv6") };
+        assert_eq!((asked.1.message_type, asked.1.ap_port), (MessageType::PM_REQ, service.port()));
+        assert_eq!(SocketAddr::from((accepting, asked.1.ap_port)), service);
+        let from = SocketAddr::from((connecting, asked.1.cp_port));
+        answer(&mut link, asked, MessageType::PM_ACCEPT, place).await;
+        let (_, ack) = datagram(&mut link).await;
+        assert_eq!((ack.message_type, ack.ap_port), (MessageType::PM_ACK, place.port()));
+        let (to, connection) = connection(&mut link).await;
+        assert_eq!((to, connection.addresses()), (place, (place, from)));
+
+        let tape = link.tape().events();
+        let directions: Vec<Direction> = tape.iter().map(|event| event.direction).take(4).collect();
+        use Direction::{FromTarget, ToTarget};
+        assert_eq!(directions, [FromTarget, ToTarget, FromTarget, FromTarget]);
+        // Whatever its port is.
+        assert!(matches!(tape[0].what, What::Datagram { tester, .. } if tester.port() == 3935), "{:?}", tape[0]);
+    }
+}
+
+/// Nobody listens at the SDP Address; then the service itself is connected to, and plain words come.
+#[tokio::test]
+async fn a_client_that_is_refused_goes_to_the_service() {
+    for over_udp in [false, true] {
+        let (mut link, target) = Target::open(over_udp);
+        let service = link.place(false, false, true).unwrap();
+        let nowhere = link.place(false, false, false).unwrap();
+        target.start(&mut link, service);
+        let asked = datagram(&mut link).await;
+        answer(&mut link, asked, MessageType::PM_ACCEPT, nowhere).await;
+        assert_eq!(datagram(&mut link).await.1.message_type, MessageType::PM_ACK);
+        let (to, mut connection) = connection(&mut link).await;
+        assert_eq!(to, service);
+        if !over_udp {
+            let deadline = link.now() + Duration::from_secs(1);
+            let Received::Octets(words) = connection.receive(deadline).await.unwrap() else { panic!("no words") };
+            assert_eq!(&words[..], b"plain words\n");
+            connection.finish().await.unwrap();
+            assert_eq!(connection.receive(deadline).await.unwrap(), Received::Fin);
+        }
+    }
+}
+
+/// An answer that nobody gives: the virtual client asks five times, and connects to the service.
+#[tokio::test]
+async fn a_client_without_an_answer_gives_up() {
+    let (mut link, target) = Target::open(false);
+    let service = link.place(true, false, true).unwrap();
+    target.start(&mut link, service);
+    let mut asked = 0;
+    let to = loop {
+        match call(&mut link).await {
+            Call::Datagram { to, octets, .. } => {
+                assert_eq!((to, octets[0]), (link.desk(true), 0x06));
+                asked += 1;
+            }
+            Call::Connection { to, .. } => break to,
+        }
+    };
+    assert_eq!((asked, to), (5, service));
+}
