@@ -28,6 +28,30 @@ impl Deviation {
     pub fn is_of_initiator(&self) -> bool {
         self.hooks.iter().all(|hook| matches!(hook, Hook::Request(_) | Hook::Opening(_)))
     }
+
+    /// It is in what a PM Client sends or does, so a PM Server never commits it.
+    #[must_use]
+    pub fn is_of_pm_client(&self) -> bool {
+        const CONDUCT: [&str; 16] = [
+            "pm.acknowledges-again",
+            "pm.acknowledges-deny",
+            "pm.connects-after-deny",
+            "pm.heeds-deny-port",
+            "pm.ignores-deny",
+            "pm.ignores-reset",
+            "pm.keeps-asked-address",
+            "pm.keeps-denials",
+            "pm.keeps-for-ever",
+            "pm.keeps-once",
+            "pm.never-falls-back",
+            "pm.never-repeats",
+            "pm.never-stops",
+            "pm.repeats-otherwise",
+            "pm.takes-later-reply",
+            "pm.takes-unasked",
+        ];
+        self.name.starts_with("pm.request-") || self.name.starts_with("pm.ack-") || CONDUCT.contains(&self.name)
+    }
 }
 
 /// The layer that a name begins with.

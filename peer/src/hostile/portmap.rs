@@ -140,6 +140,16 @@ fn lose(octets: &mut Vec<u8>, message_type: MessageType, heeds: impl FnOnce(&Raw
     }
 }
 
+/// A PMReq of a reserved IPV becomes one of IPv4.
+fn as_ipv4(octets: &mut [u8]) {
+    if let Ok((raw, _)) = RawMessage::mut_from_prefix(octets)
+        && raw.mt() == REQ
+        && ![4, 6].contains(&raw.ipv())
+    {
+        raw.ver_mt_ipv = RawMessage::first_octet(raw.ver(), REQ, 4);
+    }
+}
+
 fn has_padding(raw: &RawMessage) -> bool {
     raw.ipv() == 4 && [raw.cp_ip_addr, raw.ap_ip_addr].iter().any(|field| field[4..].iter().any(|octet| *octet != 0))
 }
@@ -259,7 +269,8 @@ deviations! {
     "pm.keeps-denials" [PmConduct(|conduct| conduct.keeps_denials = true)]
         ["PM-7.4-56"] "PmTime of a PMDeny lets a client take the service for mapped.";
     "pm.keeps-for-ever" [PmConduct(|conduct| conduct.keeps_for_ever = true)]
-        ["PM-7.3.1.4-2", "PM-7.3.1.4-1", "PM-7.3.1.4-3"] "An answer is kept longer than its PmTime.";
+        ["PM-7.3.1.4-2", "PM-7.3.1.4-1", "PM-7.3.1.4-3", "PM-7.3.1.4-7", "PM-7.3.1.4-8"]
+        "An answer is kept longer than its PmTime.";
     "pm.keeps-old-handle" [PmConduct(|conduct| conduct.keeps_old_handle = true)]
         ["PM-7.5.2-8", "PM-7.5.2-9", "PM-7.2-7"] "A PMReq with a known four-tuple and a new AssocHandle is answered with the old one.";
     "pm.keeps-once" [PmConduct(|conduct| conduct.keeps_once = true)]
@@ -318,6 +329,8 @@ deviations! {
         ["PM-7.4-7", "PM-7.3.1.2-2", "PM-7.4-2", "PM-7.3.1.2-1", "PM-7.4-4"] "A PMReq has the MT of a PMAccept.";
     "pm.request-version" [PmSent(|sent| sent.change(REQ, version))]
         ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "A PMReq has Ver 1.";
+    "pm.takes-any-ipv" [PmArrived(|side, octets| if side == PmSide::Server { as_ipv4(octets); })]
+        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "A PMReq of a reserved IPV is answered as one of IPv4.";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
         ["PM-7.5.1-10", "PM-7.5-4"] "A later reply takes the place of the first.";
     "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]

@@ -49,6 +49,7 @@ pub(crate) enum Scene {
     Reset,
     RequestOdd,
     RequestPadded,
+    RequestReserved,
     RequestTimed,
     AckTimed,
     AcceptOdd,
@@ -103,6 +104,7 @@ impl Scene {
         Scene::Reset,
         Scene::RequestOdd,
         Scene::RequestPadded,
+        Scene::RequestReserved,
         Scene::RequestTimed,
         Scene::AckTimed,
         Scene::AcceptOdd,
@@ -112,10 +114,12 @@ impl Scene {
     /// Does it have datagrams that no correct end sends?
     pub(crate) fn is_tampered_with(self) -> bool {
         use Scene::{
-            AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestTimed,
+            AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestReserved,
+            RequestTimed,
         };
-        [AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestTimed]
-            .contains(&self)
+        let tampered =
+            [AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestTimed];
+        tampered.contains(&self) || self == RequestReserved
     }
 
     fn way(self) -> Way {
@@ -131,6 +135,10 @@ impl Scene {
             Scene::DeniedTwice => |_, _, octets| changes(octets, 0x34, &[1]),
             Scene::RequestOdd => |_, _, octets| changes(octets, 0x04, &[2, 3]),
             Scene::RequestPadded => |_, _, octets| changes(octets, 0x04, &[20, 47]),
+            Scene::RequestReserved => |side, _, octets| {
+                octets[0] |= u8::from(side == 0 && octets[0] & 0x30 == 0);
+                Fate::Passes
+            },
             Scene::RequestTimed => |_, _, octets| changes(octets, 0x04, &[1]),
             Scene::AckTimed => |_, _, octets| changes(octets, 0x24, &[1]),
             Scene::AcceptOdd => |_, _, octets| changes(octets, 0x14, &[2, 3]),
