@@ -598,6 +598,70 @@
 ---@field within? number
 ---@field or_deny? boolean
 
+---@class weft.fields.asked_service
+---@field service? integer
+
+---@class weft.fields.asked_place
+---@field other? boolean
+---@field refuses? boolean
+
+---@class weft.fields.asked_send
+---@field aside? boolean
+
+---@class weft.fields.asked_expect
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field type? string
+---@field pm_time? integer
+---@field ap_port? integer
+---@field cp_port? integer
+---@field handle? integer
+---@field aside? boolean
+---@field no_connection? boolean
+---@field past? string
+
+---@class weft.fields.asked_repeats
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field most? integer
+
+---@class weft.fields.expect_from
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field ip? string
+---@field port? integer
+
+---@class weft.fields.asked_quiet
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.expect_sdp
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.expect_plain
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+
+---@class weft.fields.asked_connection
+---@field requirement? string|string[]
+---@field shows? string|string[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field at table
+
 ---@class weft.Reply
 ---@field octets string
 ---@field kind string?
@@ -702,6 +766,10 @@
 ---@field cp_ip string?
 ---@field ap_ip string?
 
+---@class weft.Place
+---@field ip string
+---@field port integer
+
 ---@class weft.Message
 ---@operator concat(weft.Message|string): weft.Message
 ---@operator len: integer
@@ -774,6 +842,18 @@ function Connection:expect_silence(options) end
 ---@param options? weft.fields.expect_close
 ---@return number
 function Connection:expect_close(options) end
+
+---The target begins SDP: a Hello comes first.
+---@param options? weft.fields.expect_sdp
+function Connection:expect_sdp(options) end
+
+---The connection came from this address, or port.
+---@param options? weft.fields.expect_from
+function Connection:expect_from(options) end
+
+---What comes first is no Hello, and no start-up frame of MPA; nothing may come.
+---@param options? weft.fields.expect_plain
+function Connection:expect_plain(options) end
 
 ---Closes the tester's half: FIN.
 function Connection:finish() end
@@ -907,6 +987,74 @@ function Mapper:expect_quiet(options) end
 ---@return weft.Connection
 function Mapper:connect(answer, options) end
 
+---@class weft.PortMapper
+local PortMapper = {}
+
+---The Conventional Address of a service.
+---@param options? weft.fields.asked_service
+---@return weft.Place
+function PortMapper:service(options) end
+
+---A TCP address of the tester's of its own.
+---@param options? weft.fields.asked_place
+---@return weft.Place
+function PortMapper:place(options) end
+
+---Has the target connect to a service, and waits until something comes of it.
+---@param options? weft.fields.asked_service
+function PortMapper:start(options) end
+
+---A datagram of these fields comes next; connections are kept.
+---@param options? weft.fields.asked_expect
+---@return weft.PortMapperMessage
+function PortMapper:expect(options) end
+
+---The right PMAccept to a PMReq, with the address of a place, `at`, for SDP Address.
+---@param request weft.PortMapperMessage
+---@param options? weft.fields.portmap_message
+---@return weft.Message
+function PortMapper:accept(request, options) end
+
+---The right PMDeny to a PMReq.
+---@param request weft.PortMapperMessage
+---@param options? weft.fields.portmap_message
+---@return weft.Message
+function PortMapper:deny(request, options) end
+
+---Answers a PMReq, and its repetitions.
+---@param request weft.PortMapperMessage
+---@param message weft.Message|string
+---@param options? weft.fields.asked_send
+function PortMapper:answer(request, message, options) end
+
+---Sends a datagram to where a PMReq came from.
+---@param message weft.Message|string
+---@param request weft.PortMapperMessage
+---@param options? weft.fields.asked_send
+function PortMapper:send(message, request, options) end
+
+---What the next expectation will see, as far as it is here.
+---@return "connection"|"datagram"|nil
+function PortMapper:waiting() end
+
+---Counts datagrams until the target connects, there are enough, or none comes.
+---@param options? weft.fields.asked_repeats
+---@return integer, "connection"|"most"|"quiet"
+function PortMapper:count_repeats(options) end
+
+---No datagram comes but PMReqs that were answered.
+---@param options? weft.fields.asked_quiet
+function PortMapper:expect_quiet(options) end
+
+---No connection comes.
+---@param options? weft.fields.asked_quiet
+function PortMapper:expect_no_connection(options) end
+
+---The next connection goes to this place.
+---@param options? weft.fields.asked_connection
+---@return weft.Connection
+function PortMapper:expect_connection(options) end
+
 ---@class weft.Tester
 local Tester = {}
 
@@ -965,6 +1113,11 @@ function Tester:greet(options) end
 ---@param options? weft.fields.mapper
 ---@return weft.Mapper
 function Tester:mapper(options) end
+
+---The port mapper that a target asks, and where it is sent.
+---@param options? weft.fields.mapper
+---@return weft.PortMapper
+function Tester:port_mapper(options) end
 
 ---Time passes; the target goes on.
 ---@param seconds number

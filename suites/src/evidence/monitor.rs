@@ -1,5 +1,6 @@
 //! Shows the frames of a case to the monitor and keeps what it finds.
 
+use weft_core::wire::portmap::UDP_PORT;
 use weft_dissector::source::Frame as Captured;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
@@ -47,8 +48,10 @@ fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
         let mut connected = tape.iter().filter(|event| matches!(event.what, What::Connected { .. }));
         connected.nth(usize::try_from(stream).ok()?).map(|event| event.direction)
     });
+    // Of datagrams it is the client's, who has no connection; the target is that one where the tester is the port mapper.
+    let asks = finding.stream.is_none() && tape.iter().any(|event| is_from_client(&event.what));
     let by_opener = finding.direction == 0;
-    let by_target = by_opener == (opener == Some(Direction::FromTarget));
+    let by_target = by_opener == (asks || opener == Some(Direction::FromTarget));
     Seen {
         requirement: finding.requirement,
         severity: finding.severity,
@@ -56,4 +59,9 @@ fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
         packet: Some(finding.frame),
         by_target,
     }
+}
+
+/// Is the tester a port mapper, and the target its client?
+fn is_from_client(what: &What) -> bool {
+    matches!(what, What::Datagram { tester, .. } if tester.port() == UDP_PORT)
 }

@@ -25,9 +25,11 @@ pub enum Capability {
     /// Answers an MPA Request of revision 2 (RFC 6581).
     #[serde(rename = "revision-2")]
     Revision2,
-    /// An SDP port mapper answers. Follows from the target's service; nobody declares it.
+    /// What asks a port mapper connects then where it was sent: to the SDP Address, or to the Conventional Address.
+    PmConnect,
+    /// The target is an SDP port mapper, or asks one. Follows from the target's service; nobody declares it.
     PortMapper,
-    /// The port mapper answers over IPv6 as well. Follows from the target's `[portmap]`; nobody declares it.
+    /// It does so over IPv6 as well. Follows from the target's `[portmap]`, or from where it asks; nobody declares it.
     PortMapperV6,
     /// `rping -s` runs on it. Follows from the target's service; nobody declares it.
     Rping,
@@ -55,6 +57,7 @@ impl fmt::Display for Capability {
             Capability::Operation => "operation",
             Capability::Revision1 => "revision-1",
             Capability::Revision2 => "revision-2",
+            Capability::PmConnect => "pm-connect",
             Capability::PortMapper => "port-mapper",
             Capability::PortMapperV6 => "port-mapper-v6",
             Capability::Rping => "rping",

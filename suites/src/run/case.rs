@@ -204,8 +204,8 @@ impl Site {
     /// What the next cases need not find out.
     fn remember(&self, stage: &Stage) {
         match &stage.log.refused {
-            Some(why) if stage.log.connections == 0 => drop(self.absent.set(Some(why.clone()))),
-            _ if stage.log.connections > 0 => {
+            Some(why) if stage.log.connections == 0 && !stage.heard => drop(self.absent.set(Some(why.clone()))),
+            _ if stage.log.connections > 0 || stage.heard => {
                 // The first to look says so; it stays.
                 let _ = self.absent.set(None);
                 self.silence.note(stage.heard);
@@ -230,7 +230,8 @@ impl Site {
         let has = |capability: &Capability| match capability {
             Capability::Echo => self.target.offers(Service::Echo),
             Capability::PortMapper => self.target.offers(Service::PortMapper),
-            Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.mapper_v6.is_some(),
+            Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.maps_v6(),
+            Capability::PmConnect => self.target.connects(),
             Capability::Sdp => self.target.service.accepts_sdp() || self.target.offers(Service::SdpEcho),
             Capability::SdpConnect => self.target.offers(Service::SdpConnect),
             Capability::SdpDrive => self.target.offers(Service::SdpDrive),
@@ -258,7 +259,7 @@ fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Durat
     let wait = match start {
         Some(Start::Person { .. }) => target.scaled(PERSON_SECONDS),
         Some(Start::Command { .. }) => target.scaled(COMMAND_SECONDS),
-        Some(Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
+        Some(Start::Asker { .. } | Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
     };
     // A slow target's answers are waited for longer.
     let own = Duration::try_from_secs_f64(limit.as_secs_f64() * target.time_scale.max(1.0)).unwrap_or(Duration::MAX);
@@ -301,8 +302,8 @@ mod tests {
     async fn a_script_has_time_for_all_that_it_waits_for() {
         let limit = Duration::from_secs(300);
         let awaiting = Awaiting::bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let person = Start::Person { name: "nic".into(), awaiting: awaiting.clone() };
-        let command = Start::Command { argv: vec!["rping".into()], awaiting };
+        let person = Start::Person { name: "nic".into() };
+        let command = Start::Command { argv: vec!["rping".into()], awaiting: Some(awaiting) };
         let time = |time_scale, start| script_time(limit, &Target { time_scale, ..Target::builtin() }, start).as_secs();
         assert_eq!(time(1.0, None), 300);
         assert_eq!(time(0.5, None), 300);

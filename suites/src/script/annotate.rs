@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use mlua::{Lua, Table};
 
 use super::fields::{Asked, AskedField};
-use super::methods::{CONNECTION, MAPPER, MESSAGE, Method, READ_FIELDS, SDP, TESTER, WRITE_FIELDS};
+use super::methods::{CONNECTION, MAPPER, MESSAGE, Method, PORT_MAPPER, READ_FIELDS, SDP, TESTER, WRITE_FIELDS};
 use super::options::Reader;
 use super::{declare, message};
 use crate::target::Target;
@@ -52,6 +52,7 @@ fn generate() -> mlua::Result<String> {
         ("weft.ReadRequest", &READ_FIELDS[..]),
         ("weft.Write", &WRITE_FIELDS[..]),
         ("weft.PortMapperMessage", &message::PORTMAP_FIELDS[..]),
+        ("weft.Place", &super::asked::PLACE_FIELDS[..]),
     ] {
         let _ = writeln!(text, "\n---@class {class}");
         for (name, is) in fields {
@@ -63,6 +64,7 @@ fn generate() -> mlua::Result<String> {
         ("weft.Connection", CONNECTION),
         ("weft.Sdp", SDP),
         ("weft.Mapper", MAPPER),
+        ("weft.PortMapper", PORT_MAPPER),
         ("weft.Tester", TESTER),
     ] {
         let local = class.trim_start_matches("weft.");
@@ -155,6 +157,16 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.mapper(None)?;
     reader.mapper_expect(None)?;
     reader.mapper_quiet(None)?;
+    reader.asked_service(None)?;
+    reader.asked_place(None)?;
+    reader.asked_send(None)?;
+    reader.asked_expect(None)?;
+    reader.asked_repeats(None)?;
+    reader.asked_from(None)?;
+    for what in ["asked_quiet", "expect_sdp", "expect_plain"] {
+        reader.asked_quiet(None, what)?;
+    }
+    reader.asked_connection(Some(table("return { at = { ip = '192.0.2.2', port = 1 } }")?))?;
     Ok(lua.remove_app_data::<Asked>().map(|asked| asked.0).unwrap_or_default())
 }
 
@@ -187,11 +199,12 @@ fn probe() -> String {
     format!(
         "local function has(object, names) for _, name in ipairs(names) do\n\
          if not object[name] then error('no ' .. name) end end end\n\
-         has(t, {{ {} }}) has(t:connect(), {{ {} }}) has(t:request(), {{ {} }}) has(t:mapper(), {{ {} }}) has(t:sdp(), {{ {} }})",
+         has(t, {{ {} }}) has(t:connect(), {{ {} }}) has(t:request(), {{ {} }}) has(t:mapper(), {{ {} }}) has(t:port_mapper(), {{ {} }}) has(t:sdp(), {{ {} }})",
         names(TESTER),
         names(CONNECTION),
         names(MESSAGE),
         names(MAPPER),
+        names(PORT_MAPPER),
         names(SDP)
     )
 }

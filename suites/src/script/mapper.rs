@@ -47,11 +47,11 @@ pub(super) fn add_to_tester<M: UserDataMethods<Tester>>(methods: &mut M) {
 }
 
 /// Where a message has its addresses (Figure 17).
-const CP_IP: usize = 16;
-const AP_IP: usize = 32;
+pub(super) const CP_IP: usize = 16;
+pub(super) const AP_IP: usize = 32;
 
 /// An address of a message that came, `at` an octet; of IPv4 unless its IPV is 6.
-fn address(answer: &Table, at: usize) -> mlua::Result<IpAddr> {
+pub(super) fn address(answer: &Table, at: usize) -> mlua::Result<IpAddr> {
     let octets: mlua::LuaString = answer.get("octets")?;
     let octets = octets.as_bytes();
     let field: Option<[u8; 16]> = octets.get(at..at + 16).and_then(|field| field.try_into().ok());

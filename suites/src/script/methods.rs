@@ -75,6 +75,11 @@ pub(super) const TESTER: &[Method] = &[
         gives: Some("weft.Mapper"),
         ..method("mapper", "A socket for datagrams to the target's port mapper")
     },
+    Method {
+        table: Some("mapper"),
+        gives: Some("weft.PortMapper"),
+        ..method("port_mapper", "The port mapper that a target asks, and where it is sent")
+    },
     Method { parameters: &[("seconds", "number")], ..method("pause", "Time passes; the target goes on") },
     Method { parameters: &[("text", "string")], ..method("note", "A line for the transcript") },
 ];
@@ -123,6 +128,12 @@ pub(super) const CONNECTION: &[Method] = &[
         table: Some("expect_close"),
         gives: Some("number"),
         ..method("expect_close", "The target closes and sends no octet before; gives the seconds it took")
+    },
+    Method { table: Some("expect_sdp"), ..method("expect_sdp", "The target begins SDP: a Hello comes first") },
+    Method { table: Some("expect_from"), ..method("expect_from", "The connection came from this address, or port") },
+    Method {
+        table: Some("expect_plain"),
+        ..method("expect_plain", "What comes first is no Hello, and no start-up frame of MPA; nothing may come")
     },
     method("finish", "Closes the tester's half: FIN"),
     method("close", "FIN, and waits a while for the target's"),
@@ -255,6 +266,66 @@ pub(super) const MAPPER: &[Method] = &[
         table: Some("mapper_quiet"),
         gives: Some("weft.Connection"),
         ..method("connect", "A TCP connection to the address that a PMAccept gave")
+    },
+];
+
+pub(super) const PORT_MAPPER: &[Method] = &[
+    Method {
+        table: Some("asked_service"),
+        gives: Some("weft.Place"),
+        ..method("service", "The Conventional Address of a service")
+    },
+    Method {
+        table: Some("asked_place"),
+        gives: Some("weft.Place"),
+        ..method("place", "A TCP address of the tester's of its own")
+    },
+    Method {
+        table: Some("asked_service"),
+        ..method("start", "Has the target connect to a service, and waits until something comes of it")
+    },
+    Method {
+        table: Some("asked_expect"),
+        gives: Some("weft.PortMapperMessage"),
+        ..method("expect", "A datagram of these fields comes next; connections are kept")
+    },
+    Method {
+        parameters: &[("request", "weft.PortMapperMessage")],
+        table: Some("portmap.message"),
+        gives: Some("weft.Message"),
+        ..method("accept", "The right PMAccept to a PMReq, with the address of a place, `at`, for SDP Address")
+    },
+    Method {
+        parameters: &[("request", "weft.PortMapperMessage")],
+        table: Some("portmap.message"),
+        gives: Some("weft.Message"),
+        ..method("deny", "The right PMDeny to a PMReq")
+    },
+    Method {
+        parameters: &[("request", "weft.PortMapperMessage"), ("message", "weft.Message|string")],
+        table: Some("asked_send"),
+        ..method("answer", "Answers a PMReq, and its repetitions")
+    },
+    Method {
+        parameters: &[("message", "weft.Message|string"), ("request", "weft.PortMapperMessage")],
+        table: Some("asked_send"),
+        ..method("send", "Sends a datagram to where a PMReq came from")
+    },
+    Method {
+        gives: Some("\"connection\"|\"datagram\"|nil"),
+        ..method("waiting", "What the next expectation will see, as far as it is here")
+    },
+    Method {
+        table: Some("asked_repeats"),
+        gives: Some("integer, \"connection\"|\"most\"|\"quiet\""),
+        ..method("count_repeats", "Counts datagrams until the target connects, there are enough, or none comes")
+    },
+    Method { table: Some("asked_quiet"), ..method("expect_quiet", "No datagram comes but PMReqs that were answered") },
+    Method { table: Some("asked_quiet"), ..method("expect_no_connection", "No connection comes") },
+    Method {
+        table: Some("asked_connection"),
+        gives: Some("weft.Connection"),
+        ..method("expect_connection", "The next connection goes to this place")
     },
 ];
 

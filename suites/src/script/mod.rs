@@ -5,6 +5,8 @@
 //! are recorded, and [`crate::run`] judges the record.
 
 mod annotate;
+mod asked;
+mod asked_options;
 mod combine;
 mod declare;
 mod fields;

@@ -190,21 +190,8 @@ impl Reader<'_> {
     pub(super) fn mapper_expect(&self, table: Option<Table>) -> mlua::Result<(Expectation, MapperFields)> {
         let mut fields = Fields::new(self.lua, "mapper_expect", table);
         let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
-        let wanted = MapperFields {
-            message_type: match fields.optional::<String>("type")?.as_deref() {
-                None => None,
-                Some("req") => Some(MessageType::PM_REQ),
-                Some("accept") => Some(MessageType::PM_ACCEPT),
-                Some("ack") => Some(MessageType::PM_ACK),
-                Some("deny") => Some(MessageType::PM_DENY),
-                Some(_) => return Err(fields.wrong("type", "expected req, accept, ack or deny")),
-            },
-            pm_time: fields.optional("pm_time")?,
-            ap_port: fields.optional("ap_port")?,
-            cp_port: fields.optional("cp_port")?,
-            handle: fields.optional::<i64>("handle")?.map(i64::cast_unsigned),
-            from_there: fields.or("from_there", false)?,
-        };
+        let mut wanted = mapper_fields(&mut fields)?;
+        wanted.from_there = fields.or("from_there", false)?;
         fields.done()?;
         Ok((expectation, wanted))
     }
@@ -217,4 +204,28 @@ impl Reader<'_> {
         fields.done()?;
         Ok((expectation, or_deny))
     }
+}
+
+/// A type of port mapper messages, by its word.
+pub(super) fn message_type(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<MessageType>> {
+    Ok(match fields.optional::<String>(name)?.as_deref() {
+        None => None,
+        Some("req") => Some(MessageType::PM_REQ),
+        Some("accept") => Some(MessageType::PM_ACCEPT),
+        Some("ack") => Some(MessageType::PM_ACK),
+        Some("deny") => Some(MessageType::PM_DENY),
+        Some(_) => return Err(fields.wrong(name, "expected req, accept, ack or deny")),
+    })
+}
+
+/// The fields of a port mapper message that is waited for.
+pub(super) fn mapper_fields(fields: &mut Fields<'_>) -> mlua::Result<MapperFields> {
+    Ok(MapperFields {
+        message_type: message_type(fields, "type")?,
+        pm_time: fields.optional("pm_time")?,
+        ap_port: fields.optional("ap_port")?,
+        cp_port: fields.optional("cp_port")?,
+        handle: fields.optional::<i64>("handle")?.map(i64::cast_unsigned),
+        from_there: false,
+    })
 }

@@ -123,6 +123,7 @@ impl UserData for Tester {
         });
         super::sdp::add_to_tester(methods);
         super::mapper::add_to_tester(methods);
+        super::asked::add_to_tester(methods);
         methods.add_method("request", |lua, tester, table: Option<Table>| {
             message::startup_from_lua(lua, tester.target.request.clone(), table)
         });
@@ -246,6 +247,31 @@ impl UserData for Connection {
             async move {
                 let (expectation, open) = read?;
                 stage.lock().await.expect_silence(number, &expectation, open).await.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("expect_sdp", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).asked_quiet(table, "expect_sdp");
+            async move {
+                let begun = stage.lock().await.expect_sdp(number, &read?).await;
+                begun.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("expect_from", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).asked_from(table);
+            async move {
+                let (expectation, ip, port) = read?;
+                let came = stage.lock().await.asked_from(number, &expectation, ip, port);
+                came.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("expect_plain", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).asked_quiet(table, "expect_plain");
+            async move {
+                let begun = stage.lock().await.expect_plain(number, &read?).await;
+                begun.map_err(mlua::Error::external)
             }
         });
         methods.add_async_method("expect_reply", |lua, conn, table: Option<Table>| {

@@ -64,6 +64,9 @@ impl Stage {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         let within = self.target.scaled(ANSWER_SECONDS);
+        if self.target.service == Service::PortMapper && self.start.is_some() {
+            return self.asked_good_exchange(shows, within, at).await;
+        }
         if self.target.service == Service::PortMapper {
             return self.mapper_good_exchange(shows, within, at).await;
         }

@@ -30,7 +30,7 @@ pub(crate) struct MapperFields {
 }
 
 impl MapperFields {
-    fn miss(&self, message: &RawMessage, from_there: bool) -> Option<String> {
+    pub(super) fn miss(&self, message: &RawMessage, from_there: bool) -> Option<String> {
         let fields = [
             ("PmTime", self.pm_time.map(u64::from), u64::from(message.pm_time)),
             ("ApPort", self.ap_port.map(u64::from), message.ap_port.get().into()),
@@ -293,7 +293,7 @@ fn is_deny(octets: &[u8]) -> bool {
 }
 
 /// The field of an IPv4 address.
-fn padded(address: SocketAddr) -> [u8; 16] {
+pub(super) fn padded(address: SocketAddr) -> [u8; 16] {
     let mut field = [0; 16];
     if let std::net::IpAddr::V4(address) = address.ip() {
         field[..4].copy_from_slice(&address.octets());

@@ -16,11 +16,11 @@ use crate::script::message::Message;
 use crate::target::{COMMAND_SECONDS, PERSON_SECONDS, Running, Service};
 
 /// How often the end of a command is looked for while its connection is waited for.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// How long a command that has ended may still have a connection under way: ssh ends before what it started has.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// Between two lines of a countdown.
-const COUNTDOWN: Duration = Duration::from_secs(10);
+pub(super) const COUNTDOWN: Duration = Duration::from_secs(10);
 /// Seconds for the Request and for each FPDU that a right start-up leads to.
 const ANSWER_SECONDS: f64 = 5.0;
 
@@ -38,14 +38,15 @@ impl Stage {
         let Some(start) = self.start.clone() else {
             return Err(self.harness(at, "the target is a responder, and does not connect"));
         };
-        match start.start().await {
+        let there = self.link.target();
+        match start.start(there, None).await {
             Ok(running) => self.running.push(running),
             Err(why) => {
                 let actual = format!("its command does not start: {why}");
                 return Err(self.unreached("a TCP connection from the target", actual, at));
             }
         }
-        let person = start.person();
+        let person = start.person(there, None);
         let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
         self.await_target(self.target.scaled(seconds), person.as_deref(), at).await
     }

@@ -3,6 +3,7 @@
 //! Scripts act through a [`Stage`]. An expectation that is not met ends the case: it decides the record and returns [`Stop`],
 //! which no script can catch. Which verdict the whole record deserves is judged elsewhere ([`crate::run`]).
 
+mod asked;
 mod decide;
 mod describe;
 mod exchange;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use weft_peer::Instant;
 use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection};
 
+pub(crate) use asked::{AskedFields, Ended};
 pub(crate) use exchange::Operation;
 pub(crate) use expect::{Before, Close, Expectation, ReplyFields};
 pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
@@ -82,6 +84,8 @@ pub(crate) struct Stage {
     talks: BTreeMap<u32, Talk>,
     /// For datagrams to a port mapper.
     sockets: Vec<DatagramSocket>,
+    /// Of a target that asks one.
+    asked: asked::Asked,
     received: usize,
     /// The target sent something, or closed: it is not merely a port.
     pub(crate) heard: bool,
@@ -105,6 +109,7 @@ impl Stage {
             connections: Vec::new(),
             talks: BTreeMap::new(),
             sockets: Vec::new(),
+            asked: asked::Asked::default(),
             received: 0,
             heard: false,
             log: Log::default(),

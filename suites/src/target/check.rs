@@ -42,7 +42,8 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
         return Ok(looker.probes);
     }
     if target.role == Role::Initiator {
-        if works {
+        // What asks a port mapper has no Request.
+        if works && service != Service::PortMapper {
             looker.request_of_target().await?;
         }
     } else if service == Service::PortMapper {

@@ -57,11 +57,12 @@ pub struct TargetFile {
     /// The role that it plays: `responder` or `initiator`. Default `responder`. What plays both has a file for each.
     #[serde(default = "responder")]
     pub role: Role,
-    /// Where an initiator of kind `tcp` connects to: an address of this machine and a port, 0 for a free one.
+    /// Where an initiator of kind `tcp` connects to: an address of this machine and a port, 0 for a free one. With the service
+    /// `port-mapper` the UDP port where it asks; what it connects to then are TCP ports of the same address.
     #[serde(default)]
     pub listen: Option<String>,
     /// A command and its arguments, run here without a shell each time that an initiator shall connect; `{address}` and `{port}` in them
-    /// stand for where. It has 30 s times `time_scale` to connect, and is ended with its case. Without it, the run says each time what is
+    /// stand for where, `{mapper_address}` and `{mapper_port}` for the port mapper that it asks. It has 30 s times `time_scale` to connect, and is ended with its case. Without it, the run says each time what is
     /// to be started, and waits 300 s times `time_scale`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub start: Vec<String>,
@@ -258,7 +259,7 @@ impl Target {
         if !fields.start.is_empty() && (fields.listen.is_none() || fields.start[0].is_empty()) {
             return Err(wrong("start: expected a command, and an initiator of kind = \"tcp\"".into()));
         }
-        if let Some(slip) = start::wrong_placeholder(&fields.start) {
+        if let Some(slip) = start::wrong_placeholder(&fields.start, fields.service == Some(Service::PortMapper)) {
             return Err(wrong(slip));
         }
         let listen = match fields.listen.as_deref().map(str::parse) {
@@ -309,7 +310,7 @@ impl Target {
                 let unmapped = fields.portmap.unmapped.unwrap_or(SocketAddr::new(service.ip(), 9));
                 (service, unmapped, fields.portmap.v6.map(|[mapper, service]| (mapper, service)))
             }
-            (TargetKind::Tcp, None) if fields.service == Some(Service::PortMapper) => {
+            (TargetKind::Tcp, None) if fields.service == Some(Service::PortMapper) && !initiates => {
                 return Err(wrong("portmap.service: expected address and port of a service that it maps".into()));
             }
             _ => (own.mapped, own.unmapped, own.mapper_v6.filter(|_| !is_tcp)),
@@ -317,9 +318,16 @@ impl Target {
         if initiates && let Some(service) = fields.service.filter(|service| service.is_sdp()) {
             return Err(wrong(format!(
                 "service = \"{}\" with role = \"initiator\": SDP is judged of a socket that accepts, with role = \"responder\" and its address; an \
-                 initiator has \"echo\", \"rping\" or \"none\"",
+                 initiator has \"echo\", \"rping\", \"port-mapper\" or \"none\"",
                 service.as_str()
             )));
+        }
+        if initiates && fields.portmap != MapperTable::default() {
+            return Err(wrong("portmap: an initiator asks for services of the tester's".into()));
+        }
+        let asks = initiates && fields.service == Some(Service::PortMapper);
+        if asks && listen.is_some_and(|listen: SocketAddr| listen.ip().is_unspecified()) {
+            return Err(wrong("listen: expected the address that port mapper and services have for the target".into()));
         }
         if is_tcp && matches!(fields.service, Some(Service::SdpConnect | Service::SdpDrive)) {
             return Err(wrong("service: sdp-connect and sdp-drive are the builtin targets' alone".into()));
@@ -490,10 +498,12 @@ mod tests {
             (GOOD.replace("responder", "initiator"), "address"),
             (INITIATOR.replace("192.0.2.2:0", "nic:0"), "address of this machine"),
             (format!("{INITIATOR}start = [\"\"]"), "start"),
+            (format!("{INITIATOR}[portmap]\nservice = \"192.0.2.2:1\""), "portmap"),
+            (format!("{INITIATOR}service = \"port-mapper\"").replace("192.0.2.2:0", "0.0.0.0:0"), "listen"),
             (format!("{GOOD}start = [\"rping\"]"), "start"),
             (format!("{GOOD}capture = \"\""), "capture"),
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
-            (format!("{INITIATOR}service = \"sdp-echo\""), "\"echo\", \"rping\" or \"none\""),
+            (format!("{INITIATOR}service = \"sdp-echo\""), "\"echo\", \"rping\", \"port-mapper\" or \"none\""),
             ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(), "accepts"),
             (format!("{INITIATOR}start = [\"rping\", \"{{adress}}\"]"), "{adress} is no placeholder"),
         ] {

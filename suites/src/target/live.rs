@@ -8,11 +8,14 @@ use weft_core::wire::portmap::PmTime;
 use weft_peer::Settings;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::device::random_seed;
+use weft_peer::driver::portmap::PmClient;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
-use weft_peer::driver::{Awaiting, Device, Link, TcpLink, VirtualLink};
+use weft_peer::driver::{Awaiting, Desk, Device, Link, TcpLink, VirtualLink};
 use weft_peer::memory::MemorySettings;
 use weft_peer::mpa::{EnhancedUse, Model, PrivateDataTooLong};
-use weft_peer::portmap::{Mapping, ServerSettings as PmSettings, Table, TableError, Target as PmTarget};
+use weft_peer::portmap::{
+    ClientSettings, Mapping, ServerSettings as PmSettings, Table, TableError, Target as PmTarget,
+};
 use weft_peer::sdp::Role;
 use weft_peer::service::{RpingServer, SdpServer, SdpUser};
 use weft_peer::verbs::{Node, RnicError, RnicSettings};
@@ -92,6 +95,11 @@ enum Reach {
         awaiting: Awaiting,
         start: Start,
     },
+    /// Any other that asks a port mapper first.
+    Asking {
+        desk: Desk,
+        start: Start,
+    },
 }
 
 impl Live {
@@ -120,12 +128,16 @@ impl Live {
             }
             TargetKind::Tcp if let Some(listen) = target.listen => {
                 let failed = |error| OpenError::Listen { address: listen, error };
-                let awaiting = Awaiting::bind(listen).map_err(failed)?;
-                let start = match target.start.is_empty() {
-                    true => Start::Person { name: target.name.clone(), awaiting: awaiting.clone() },
-                    false => Start::Command { argv: target.start.clone(), awaiting: awaiting.clone() },
+                let start = |awaiting| match target.start.is_empty() {
+                    true => Start::Person { name: target.name.clone() },
+                    false => Start::Command { argv: target.start.clone(), awaiting },
                 };
-                live.reach = Reach::Waiting { awaiting, start };
+                live.reach = if target.service == Service::PortMapper {
+                    Reach::Asking { desk: Desk::bind(listen).map_err(failed)?, start: start(None) }
+                } else {
+                    let awaiting = Awaiting::bind(listen).map_err(failed)?;
+                    Reach::Waiting { start: start(Some(awaiting.clone())), awaiting }
+                };
             }
             // Its RNIC is made for each link: see whether it can be.
             TargetKind::Builtin => drop(VirtualLink::rping(settings)?),
@@ -186,7 +198,7 @@ impl Live {
             Reach::Initiator { over_tcp: false, .. } => asked.max(1),
             Reach::Initiator { .. } if asked == 0 => TCP_JOBS,
             Reach::Initiator { .. } => asked,
-            Reach::Tcp(_) | Reach::Waiting { .. } => 1,
+            Reach::Tcp(_) | Reach::Waiting { .. } | Reach::Asking { .. } => 1,
         }
     }
 
@@ -205,6 +217,17 @@ impl Live {
                 return Ok((Link::Virtual(sdp_link(target.service, settings)?), None));
             }
             Reach::Virtual(settings) => return Ok((Link::Virtual(VirtualLink::echo(settings.clone())), None)),
+            Reach::Initiator { settings, over_tcp: true } if target.service == Service::PortMapper => {
+                let desk = Desk::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
+                let deviations = settings.deviations.clone();
+                let settings = ClientSettings { deviations: deviations.clone(), ..ClientSettings::default() };
+                let client = PmClient::bind(settings, None).map_err(OpenError::Builtin)?;
+                return Ok((Link::Asked(desk.link()), Some(Start::Asker { client, deviations })));
+            }
+            Reach::Initiator { settings, .. } if target.service == Service::PortMapper => {
+                let link = VirtualLink::asking(settings.deviations.clone()).map_err(OpenError::Sdp)?;
+                return Ok((Link::Virtual(link), Some(Start::Virtual)));
+            }
             Reach::Initiator { settings, over_tcp } => {
                 let mut settings = settings.clone();
                 if target.asks_enhanced {
@@ -226,6 +249,7 @@ impl Live {
                 return Ok((Link::Virtual(link), Some(Start::Virtual)));
             }
             Reach::Waiting { awaiting, start } => return Ok((Link::Accept(awaiting.link()), Some(start.clone()))),
+            Reach::Asking { desk, start } => return Ok((Link::Asked(desk.link()), Some(start.clone()))),
             Reach::BuiltinTcp { rping: address, .. } if rping => *address,
             Reach::BuiltinTcp { echo, .. } => *echo,
             Reach::Tcp(address) => *address,

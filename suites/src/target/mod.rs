@@ -45,7 +45,7 @@ pub enum Service {
     Rping,
     /// Nothing is known above MPA: the start-up alone is the good exchange.
     None,
-    /// An SDP port mapper, over UDP; a PMReq and its answer are the good exchange.
+    /// An SDP port mapper, over UDP; a PMReq and its answer are the good exchange. An Initiator asks one, and connects where it is sent.
     PortMapper,
     /// An SDP socket that connects. Builtin targets alone have it.
     SdpConnect,
@@ -92,8 +92,8 @@ impl Service {
 impl Capability {
     /// Is it about a service that speaks no MPA at once?
     pub(crate) fn is_of_sdp(self) -> bool {
-        use Capability::{PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource};
-        let of_sdp = [PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource];
+        use Capability::{PmConnect, PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource};
+        let of_sdp = [PmConnect, PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource];
         of_sdp.contains(&self)
     }
 }
@@ -355,14 +355,14 @@ impl Target {
                 (TargetKind::BuiltinTcp, _) => "loopback TCP".into(),
                 (TargetKind::Tcp, Some(address)) if self.service == Service::PortMapper => format!("UDP {address}"),
                 (TargetKind::Tcp, Some(address)) => format!("TCP {address}"),
-                (TargetKind::Tcp, None) => match (&self.listen, self.start.join(" ")) {
-                    (Some(listen), start) if !start.is_empty() => {
-                        format!("it connects to TCP {listen}, started by: {start}")
+                (TargetKind::Tcp, None) => {
+                    let does = if self.service == Service::PortMapper { "asks at UDP" } else { "connects to TCP" };
+                    let listen = self.listen.map(|at| at.to_string()).unwrap_or_default();
+                    match self.start.join(" ") {
+                        start if start.is_empty() => format!("it {does} {listen}"),
+                        start => format!("it {does} {listen}, started by: {start}"),
                     }
-                    (listen, _) => {
-                        format!("it connects to TCP {}", listen.map(|at| at.to_string()).unwrap_or_default())
-                    }
-                },
+                }
             },
             role: self.role,
             service: self.service.as_str().into(),
@@ -380,7 +380,10 @@ impl Target {
     pub(crate) fn offers(&self, service: Service) -> bool {
         let builtin = match self.kind {
             TargetKind::Builtin => service != Service::None,
-            TargetKind::BuiltinTcp => matches!(service, Service::Echo | Service::Rping),
+            TargetKind::BuiltinTcp => match service {
+                Service::PortMapper => self.role == Role::Initiator,
+                other => matches!(other, Service::Echo | Service::Rping),
+            },
             TargetKind::Tcp => false,
         };
         self.service == service || builtin
@@ -400,6 +403,20 @@ impl Target {
             () if capabilities.contains(&Capability::Sdp) && !self.service.is_sdp() => Service::SdpEcho,
             () if wanted(Capability::PortMapper, Service::PortMapper) => Service::PortMapper,
             () => self.service,
+        }
+    }
+
+    /// Does a target that asks a port mapper connect then where it was sent?
+    pub(crate) fn connects(&self) -> bool {
+        self.kind != TargetKind::Tcp || self.capabilities.contains(&Capability::PmConnect)
+    }
+
+    /// Does it map over IPv6, or ask?
+    pub(crate) fn maps_v6(&self) -> bool {
+        match self.listen {
+            Some(listen) => listen.is_ipv6(),
+            // Over the loopback interface it asks by IPv4.
+            None => self.mapper_v6.is_some() && self.kind != TargetKind::BuiltinTcp,
         }
     }
 

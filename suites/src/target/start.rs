@@ -7,20 +7,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::AbortHandle;
-use weft_peer::Settings;
 use weft_peer::driver::cm::CmSettings;
 use weft_peer::driver::device::random_seed;
 use weft_peer::driver::initiate::echo_client;
+use weft_peer::driver::portmap::{Mapped, PmClient, connect};
+use weft_peer::driver::sdp::{SdpSettings, SdpStream};
 use weft_peer::driver::{Awaiting, Device};
 use weft_peer::memory::MemorySettings;
+use weft_peer::portmap::Resolution;
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::ping;
+use weft_peer::{Deviations, Settings};
 
 use super::Service;
 
-/// What stands for where the target shall connect, in a command line.
-const PLACEHOLDERS: [&str; 2] = ["{address}", "{port}"];
+/// What stands for where the target shall connect, in a command line; and for the port mapper that it shall ask, where it does.
+const PLACEHOLDERS: [&str; 4] = ["{address}", "{port}", "{mapper_address}", "{mapper_port}"];
+const WHERE_TO_CONNECT: usize = 2;
 
 /// Seconds in which a started target has to connect.
 pub(crate) const COMMAND_SECONDS: f64 = 30.0;
@@ -32,12 +37,15 @@ pub(crate) const PERSON_SECONDS: f64 = 300.0;
 pub(crate) enum Start {
     /// The virtual link does it.
     Virtual,
+    /// weft's own PM Client, over UDP, which connects where it is sent.
+    Asker { client: PmClient, deviations: Deviations },
     /// weft's own initiator, over TCP.
     Builtin { settings: Box<Settings>, service: Service, awaiting: Awaiting },
-    /// A program and its arguments, in which `{address}` and `{port}` stand for where it shall connect.
-    Command { argv: Vec<String>, awaiting: Awaiting },
+    /// A program and its arguments, in which `{address}` and `{port}` stand for where it shall connect, `{mapper_address}` and
+    /// `{mapper_port}` for the port mapper that it shall ask.
+    Command { argv: Vec<String>, awaiting: Option<Awaiting> },
     /// Somebody is told.
-    Person { name: String, awaiting: Awaiting },
+    Person { name: String },
 }
 
 /// What was started; it does not outlive this.
@@ -50,13 +58,23 @@ pub(crate) enum Running {
 }
 
 impl Start {
-    /// Starts it.
+    /// Starts it: it shall connect to `there`, and where there is a `mapper` ask that one how.
     ///
     /// # Errors
     /// The command does not start; the text says why.
-    pub(crate) async fn start(&self) -> Result<Running, String> {
+    pub(crate) async fn start(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Result<Running, String> {
         match self {
             Start::Virtual | Start::Person { .. } => Ok(Running::Nothing),
+            Start::Asker { client, deviations } => {
+                let Some(mapper) = mapper else { return Err("there is no port mapper to ask".to_owned()) };
+                let (client, deviations) = (client.clone(), deviations.clone());
+                let task = tokio::spawn(async move {
+                    if let Err(error) = ask(&client, deviations, mapper, there).await {
+                        tracing::debug!(%error, "the builtin client of a port mapper ended");
+                    }
+                });
+                Ok(Running::Task(task.abort_handle()))
+            }
             Start::Builtin { settings, service, awaiting } => {
                 let (address, settings) = (awaiting.local_addr(), settings.as_ref().clone());
                 let task = match service {
@@ -75,8 +93,10 @@ impl Start {
             }
             Start::Command { argv, awaiting } => {
                 // Who is left over from an earlier start is not this one's.
-                awaiting.turn_away().await;
-                let argv = filled(argv, awaiting.local_addr());
+                if let Some(awaiting) = awaiting {
+                    awaiting.turn_away().await;
+                }
+                let argv = filled(argv, there, mapper);
                 let Some((program, arguments)) = argv.split_first() else { return Err("no command".to_owned()) };
                 let mut command = Command::new(program);
                 command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
@@ -87,12 +107,14 @@ impl Start {
     }
 
     /// What somebody has to do, where it takes a person.
-    pub(crate) fn person(&self) -> Option<String> {
+    pub(crate) fn person(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Option<String> {
         match self {
-            Start::Person { name, awaiting } => {
-                let address = awaiting.local_addr();
-                let (host, port) = (address.ip(), address.port());
-                Some(format!("start {name}: it has to connect to address {host}, port {port}"))
+            Start::Person { name } => {
+                let (host, port) = (there.ip(), there.port());
+                let asks = mapper.map_or(String::new(), |mapper| {
+                    format!(", and to ask the port mapper at address {}, port {}", mapper.ip(), mapper.port())
+                });
+                Some(format!("start {name}: it has to connect to address {host}, port {port}{asks}"))
             }
             _ => None,
         }
@@ -125,38 +147,75 @@ impl Drop for Running {
 
 /// What is wrong with the placeholders of a command line: a name in braces that nothing is put in place of, most likely a slip. `${NAME}` is
 /// the shell's business, and braces around anything but a name are another program's.
-pub(super) fn wrong_placeholder(argv: &[String]) -> Option<String> {
-    let slip = argv.iter().find_map(|word| unknown(word))?;
-    let known = PLACEHOLDERS.join(" and ");
+pub(super) fn wrong_placeholder(argv: &[String], asks: bool) -> Option<String> {
+    let known = if asks { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
+    let slip = argv.iter().find_map(|word| unknown(word, known))?;
+    let known = known.join(" and ");
     Some(format!(
         "start: {slip} is no placeholder; there are {known} (a command that needs other braces goes into a script)"
     ))
 }
 
-fn unknown(word: &str) -> Option<&str> {
+fn unknown<'w>(word: &'w str, known: &[&str]) -> Option<&'w str> {
     for (at, _) in word.match_indices('{') {
         let Some(len) = word[at..].find('}') else { break };
         let braced = &word[at..=at + len];
         let is_name =
             braced.len() > 2 && braced[1..len].chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-'));
-        if is_name && !word[..at].ends_with('$') && !PLACEHOLDERS.contains(&braced) {
+        if is_name && !word[..at].ends_with('$') && !known.contains(&braced) {
             return Some(braced);
         }
     }
     None
 }
 
-/// The command line with the address in it.
-fn filled(argv: &[String], address: SocketAddr) -> Vec<String> {
+/// The command line with the addresses in it.
+fn filled(argv: &[String], there: SocketAddr, mapper: Option<SocketAddr>) -> Vec<String> {
     // Who listens everywhere is reached here by loopback; a target elsewhere has the address in its command.
-    let host = match address.ip() {
-        ip if !ip.is_unspecified() => ip,
-        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    let host = |address: SocketAddr| match address.ip() {
+        ip if !ip.is_unspecified() => ip.to_string(),
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.to_string(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.to_string(),
     };
-    let (host, port) = (host.to_string(), address.port().to_string());
-    argv.iter().map(|word| word.replace("{address}", &host).replace("{port}", &port)).collect()
+    let fill = |word: &String| {
+        let word = word.replace("{address}", &host(there)).replace("{port}", &there.port().to_string());
+        match mapper {
+            Some(mapper) => {
+                let word = word.replace("{mapper_address}", &host(mapper));
+                word.replace("{mapper_port}", &mapper.port().to_string())
+            }
+            None => word,
+        }
+    };
+    argv.iter().map(fill).collect()
 }
+
+/// Asks for a service, connects where that leads, and speaks SDP there or says a few plain words, until the other side closes.
+async fn ask(
+    client: &PmClient,
+    deviations: Deviations,
+    mapper: SocketAddr,
+    service: SocketAddr,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let Mapped { mut stream, resolution } = connect(client, mapper, service).await?;
+    let mut buffer = [0; 64];
+    match resolution {
+        Resolution::Sdp { .. } => {
+            let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default())?;
+            rnic.deviate(deviations);
+            let mut stream = SdpStream::over(&Device::new(rnic), stream, SdpSettings::default()).await?;
+            while stream.read(&mut buffer).await? > 0 {}
+        }
+        Resolution::Conventional { .. } => {
+            stream.write_all(WORDS).await?;
+            while stream.read(&mut buffer).await? > 0 {}
+        }
+    }
+    Ok(())
+}
+
+/// What it says where there is no SDP.
+const WORDS: &[u8] = b"plain words\n";
 
 /// `rping -c` until its server closes.
 async fn rping(address: SocketAddr, settings: Settings) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -185,21 +244,26 @@ mod tests {
     #[test]
     fn placeholders_are_filled() {
         let argv = ["ssh", "nic", "rping -c -a {address} -p {port}"].map(str::to_owned);
-        let filled = |address: &str| filled(&argv, address.parse().unwrap()).remove(2);
+        let filled = |address: &str| filled(&argv, address.parse().unwrap(), None).remove(2);
         assert_eq!(filled("192.0.2.2:7174"), "rping -c -a 192.0.2.2 -p 7174");
         assert_eq!(filled("0.0.0.0:1"), "rping -c -a 127.0.0.1 -p 1");
         assert_eq!(filled("[2001:db8::1]:1"), "rping -c -a 2001:db8::1 -p 1");
+        let asks = ["{mapper_address} {mapper_port} {port}".to_owned()];
+        let (there, mapper) = ("192.0.2.2:7174".parse().unwrap(), "192.0.2.3:3935".parse().unwrap());
+        assert_eq!(super::filled(&asks, there, Some(mapper)), ["192.0.2.3 3935 7174"]);
     }
 
     #[test]
     fn a_slip_in_a_placeholder_is_found() {
-        let told = |word: &str| wrong_placeholder(&["rping".to_owned(), word.to_owned()]);
+        let told = |word: &str| wrong_placeholder(&["rping".to_owned(), word.to_owned()], false);
         for slip in ["{adress}", "-a{Address}", "{address} {prot}", "{ip-address}"] {
             assert!(told(slip).is_some_and(|told| told.contains("{address} and {port}")), "{slip}");
         }
         for right in ["{address}:{port}", "${HOME}/x", "{}", "{ print $1 }", "{1,2}", "{", "}{"] {
             assert_eq!(told(right), None, "{right}");
         }
+        let asks = ["{mapper_address}:{mapper_port}".to_owned()];
+        assert!(wrong_placeholder(&asks, true).is_none() && wrong_placeholder(&asks, false).is_some());
     }
 
     #[tokio::test]
@@ -207,14 +271,15 @@ mod tests {
         let awaiting = Awaiting::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let start = |argv: &[&str]| Start::Command {
             argv: argv.iter().map(|word| (*word).to_owned()).collect(),
-            awaiting: awaiting.clone(),
+            awaiting: Some(awaiting.clone()),
         };
-        let running = start(&["/bin/sh", "-c", "exec cat /dev/zero >/dev/null"]).start().await.unwrap();
+        let there = awaiting.local_addr();
+        let running = start(&["/bin/sh", "-c", "exec cat /dev/zero >/dev/null"]).start(there, None).await.unwrap();
         let Running::Program(_, child) = &running else { panic!("no program") };
         let id = child.id();
         assert!(std::path::Path::new(&format!("/proc/{id}")).exists());
         drop(running);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
-        assert!(start(&["/nowhere/rping"]).start().await.unwrap_err().starts_with("/nowhere/rping: "));
+        assert!(start(&["/nowhere/rping"]).start(there, None).await.unwrap_err().starts_with("/nowhere/rping: "));
     }
 }

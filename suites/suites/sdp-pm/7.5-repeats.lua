@@ -83,9 +83,9 @@ case {
 
 case {
   id = "sdp-pm/7.5-repeats/ports-come-back",
-  version = 1,
+  version = 2,
   title = "Ports that were given to nobody who came are given again",
-  requirements = { "PM-15.2.2.1-1", "PM-7.5.2-2", "PM-7.5.2-10" },
+  requirements = { "PM-15.2.2.1-1", "PM-7.5-2", "PM-7.5.2-2", "PM-7.5.2-10" },
   roles = { "responder" },
   capabilities = { "port-mapper", "sdp-drive" },
 
@@ -98,7 +98,7 @@ case {
     m:send(m:request { handle = 0x700, service = "made", cp_port = 42000 })
     m:expect { type = "deny" }
     t:pause(30)
-    local rows = { "PM-15.2.2.1-1", "PM-7.5.2-2", "PM-7.5.2-10" }
+    local rows = { "PM-15.2.2.1-1", "PM-7.5-2", "PM-7.5.2-2", "PM-7.5.2-10" }
     m:send(m:request { handle = 0x701, service = "made", cp_port = 43001 })
     m:expect { type = "accept", requirement = rows, overdue_fails = true }
     m:send(m:request { handle = 0x601, service = "made", cp_port = 41001 })
@@ -151,10 +151,60 @@ case {
     m:send(m:request { handle = 0x802 })
     local new = m:expect { type = "accept", handle = 0x802, requirement = "PM-7.5.2-9", overdue_fails = true }
     m:send(m:ack(old))
-    -- Whether it has an effect (PM-7.5.2-8) does not show.
+    -- Whether it has an effect (PM-7.5.2-8) shows where ports are made: `old-ack`.
     m:expect_quiet { within = 0.3 }
     m:send(m:ack(new))
     m:expect_quiet { within = 0.3 }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/after-a-crash",
+  version = 1,
+  title = "A host that has forgotten all asks anew from the same port, and is answered",
+  requirements = { "PM-7.2-7" },
+  roles = { "responder" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:mapper {}
+    m:send(m:request { handle = 0xa01, cp_port = 46000 })
+    m:send(m:ack(m:expect { type = "accept", handle = 0xa01 }))
+    local n = t:mapper {}
+    n:send(n:request { handle = 0xa02, cp_port = 46000 })
+    local answer = n:expect { type = "accept", handle = 0xa02, requirement = "PM-7.2-7", overdue_fails = true }
+    n:send(n:ack(answer))
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-repeats/old-ack",
+  version = 1,
+  title = "A PMAck with the handle of an older Request of the same connection does not keep the newer one's port",
+  requirements = { "PM-7.5.2-8" },
+  roles = { "responder" },
+  capabilities = { "port-mapper", "sdp-drive" },
+
+  run = function(t)
+    t:good_exchange()
+    local m = t:mapper {}
+    m:send(m:request { handle = 0xb01, service = "made", cp_port = 45000 })
+    local old = m:expect { type = "accept" }
+    m:send(m:request { handle = 0xb02, service = "made", cp_port = 45000 })
+    local new = m:expect { type = "accept" }
+    t:pause(8)
+    -- The newer Request's port, if it is another one, and the older one's handle.
+    m:send(m:ack(old, { ap_port = new.ap_port, handle = 0xb01 }))
+    for n = 1, 9 do
+      m:send(m:request { handle = 0xb10 + n, service = "made", cp_port = 45000 + n })
+      m:expect { type = "accept" }
+    end
+    t:pause(6)
+    -- By now only the nine are held: had the PMAck counted, all ten were.
+    m:send(m:request { handle = 0xb20, service = "made", cp_port = 45020 })
+    m:expect { type = "accept", requirement = "PM-7.5.2-8", overdue_fails = true }
     t:liveness()
   end,
 }

@@ -1,10 +1,13 @@
 //! Targets that connect to the tester: weft's own, started by a command, started by a person.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weft_peer::Settings;
 use weft_peer::driver::initiate::echo_client;
+use weft_peer::driver::portmap::PmClient;
+use weft_peer::portmap::{Ask, ClientSettings};
 use weft_suites::model::{Event, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::target::Target;
@@ -46,6 +49,90 @@ async fn a_deviating_initiator_is_caught() {
     let target = Target::builtin_initiator().with_deviations(["mpa.request-key"]).unwrap();
     let results = verdicts(target, &[REQUEST]).await;
     assert_eq!(results.iter().map(|result| result.1).collect::<Vec<_>>(), [Verdict::Fail]);
+}
+
+#[tokio::test]
+async fn the_builtin_client_of_a_port_mapper_passes_all_that_applies() {
+    let results = verdicts(Target::builtin_initiator(), &["sdp-pm"]).await;
+    let wrong: Vec<_> = results.iter().filter(|result| result.1 != Verdict::Pass).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(results.len() > 20, "{}", results.len());
+}
+
+/// Real time: what waits long is left to the virtual clock.
+#[tokio::test]
+async fn the_builtin_client_of_a_port_mapper_is_the_same_over_udp() {
+    let target = Target::resolve("builtin-initiator-tcp").unwrap();
+    let (connects, asks, repeats) = ("sdp-pm/7.1-client/", "sdp-pm/7.4-client/", "sdp-pm/7.5-client/");
+    let cases = [
+        (connects, "sdp-address"),
+        (connects, "denied"),
+        (connects, "reset"),
+        (connects, "not-kept"),
+        (connects, "kept-1-s"),
+        (asks, "asks"),
+        (asks, "acknowledges"),
+        (asks, "two-at-once"),
+        (repeats, "unanswered"),
+        (repeats, "accept-then-deny"),
+    ];
+    let cases: Vec<String> = cases.iter().map(|(file, name)| format!("{file}{name}")).collect();
+    let results = verdicts(target, &cases.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let wrong: Vec<_> = results.iter().filter(|result| result.1 != Verdict::Pass).collect();
+    assert!(wrong.is_empty() && results.len() == 12, "{wrong:?} of {}", results.len());
+}
+
+/// Each of a few rows is blamed on who breaks it, by the case that is about it.
+#[tokio::test]
+async fn a_deviating_client_of_a_port_mapper_is_caught() {
+    for (deviation, case, row) in [
+        ("pm.request-time", "sdp-pm/7.4-client/asks", "PM-7.4-8"),
+        ("pm.ack-left-out", "sdp-pm/7.4-client/acknowledges", "PM-7.4-30"),
+        ("pm.connects-after-deny", "sdp-pm/7.1-client/denied", "PM-7.1-2"),
+        ("pm.keeps-for-ever", "sdp-pm/7.1-client/kept-1-s", "PM-7.3.1.4-2"),
+        ("pm.never-stops", "sdp-pm/7.5-client/gives-up", "PM-7.5.1-4"),
+    ] {
+        let target = Target::builtin_initiator().with_deviations([deviation]).unwrap();
+        let results = verdicts(target, &[case]).await;
+        assert!(results.iter().any(|result| result.1 == Verdict::Fail && result.2.contains(row)), "{results:?}");
+    }
+}
+
+/// A target that asks and does not connect: a person is told where both are, and what needs a connection does not apply.
+#[tokio::test]
+async fn a_client_that_a_person_starts_is_told_where_to_ask() {
+    let text =
+        "name = \"nic\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"127.0.0.1:0\"\nservice = \"port-mapper\"\n";
+    let target = Target::from_toml("nic.toml", text).unwrap();
+    assert_eq!(target.info().reached_by, "it asks at UDP 127.0.0.1:0");
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let into = asked.clone();
+    let client = PmClient::bind(ClientSettings::default(), None).unwrap();
+    let person = move |event: &Event| {
+        let Event::TargetWaiting { what, .. } = event else { return };
+        into.lock().unwrap().push(what.clone());
+        let ports: Vec<u16> =
+            what.split("port ").skip(1).filter_map(|rest| rest.split(',').next()?.parse().ok()).collect();
+        let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let ask = Ask { mapper: at(*ports.last().unwrap()), service: at(ports[0]), connecting: at(40_001) };
+        let client = client.clone();
+        tokio::spawn(async move { client.resolve(ask).await.unwrap() });
+    };
+    let out = tempfile::tempdir().unwrap();
+    let options = RunOptions {
+        target,
+        suites: Suites::embedded().unwrap(),
+        filter: Filter::of(["sdp-pm/7.4-client/asks", "sdp-pm/7.1-client/denied"]),
+        out: out.path().to_owned(),
+        seed: Some(7),
+        cancel: None,
+    };
+    let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
+    let verdicts: Vec<Verdict> = report.results.iter().map(|result| result.verdict).collect();
+    assert_eq!(verdicts, [Verdict::NotApplicable, Verdict::Pass], "{:?}", report.results[1].explanation);
+    let asked = asked.lock().unwrap();
+    let told = "start nic: it has to connect to address 127.0.0.1, port ";
+    assert!(asked.iter().all(|what| what.starts_with(told)) && asked[0].contains(", and to ask the port mapper at "));
 }
 
 fn by_command(start: &str) -> Target {

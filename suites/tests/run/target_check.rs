@@ -35,7 +35,7 @@ fn the_examples_of_the_guide_are_targets() {
     let guide = include_str!("../../suites/TARGETS.md");
     let examples: Vec<&str> =
         guide.split("```toml\n").skip(1).map(|behind| behind.split("```").next().unwrap()).collect();
-    assert_eq!(examples.len(), 5);
+    assert_eq!(examples.len(), 6);
     for example in &examples {
         Target::from_toml("guide.toml", example).unwrap();
     }

@@ -1,0 +1,196 @@
+-- What a PM Client asks, and what it makes of the first answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
+
+local function all(...)
+  local list = {}
+  for _, part in ipairs { ... } do
+    for _, id in ipairs(part) do
+      list[#list + 1] = id
+    end
+  end
+  return list
+end
+
+-- What the monitor judges in a PMReq, and in a PMAck.
+local REQUEST = {
+  "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-2", "PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.3.1.3-4",
+  "PM-7.3.1.3-5", "PM-7.3.1.5-1", "PM-7.4-2", "PM-7.4-4", "PM-7.4-5", "PM-7.4-6", "PM-7.4-7", "PM-7.4-8",
+}
+local ACK = {
+  "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-4", "PM-7.3.1.3-2", "PM-7.3.1.5-1", "PM-7.3.1.6-3",
+  "PM-7.3.1.7-3", "PM-7.3.1.8-2", "PM-7.3.1.9-2", "PM-7.3.1.10-3", "PM-7.4-31", "PM-7.4-32", "PM-7.4-33",
+  "PM-7.4-34", "PM-7.4-35", "PM-7.4-36", "PM-7.4-38", "PM-7.4-39", "PM-7.4-40", "PM-7.4-41", "PM-7.4-43",
+  "PM-7.4-45",
+}
+
+-- What was asked for is known: the tester says to what service the target shall connect.
+local function asks(name, title, v6, capabilities)
+  local wanted = { "PM-7.3.1.6-1", "PM-7.3.1.10-1", "PM-7.4-10", "PM-7.4-14" }
+  case {
+    id = "sdp-pm/7.4-client/" .. name,
+    version = 1,
+    title = title,
+    requirements = all(REQUEST, wanted),
+    roles = { "initiator" },
+    capabilities = capabilities,
+
+    run = function(t)
+      local m = t:port_mapper { v6 = v6 }
+      m:start { service = 1 }
+      local request = m:expect { shows = REQUEST }
+      local service = m:service { service = 1 }
+      t:check(request.ap_port == service.port, {
+        requirement = { "PM-7.3.1.6-1", "PM-7.4-10" },
+        expected = "ApPort " .. service.port, actual = "ApPort " .. request.ap_port,
+      })
+      t:check(request.ap_ip == service.ip, {
+        requirement = { "PM-7.3.1.10-1", "PM-7.4-14" },
+        expected = "ApIPAddr " .. service.ip, actual = "ApIPAddr " .. request.ap_ip,
+      })
+      m:answer(request, m:deny(request))
+      t:liveness()
+    end,
+  }
+end
+
+asks("asks", "A PMReq has the format of the draft, and asks for the service that is wanted", false, { "port-mapper" })
+asks("asks-v6", "The same over IPv6", true, { "port-mapper", "port-mapper-v6" })
+
+case {
+  id = "sdp-pm/7.4-client/acknowledges",
+  version = 1,
+  title = "A PMAccept gets a PMAck, which goes where it came from and repeats what it says",
+  requirements = all({ "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, ACK),
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+  -- Another address than was asked for is the PM Server's right.
+  parameters = { other = { false, true } },
+
+  run = function(t, p)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    m:answer(request, m:accept(request, { at = m:place { other = p.other }, pm_time = 4 }))
+    m:expect { type = "ack", requirement = { "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, shows = ACK, overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.4-client/accepts-deny",
+  version = 1,
+  title = "A PMDeny ends the exchange: neither a PMAck nor a repetition comes, whatever its ApPort is",
+  requirements = { "PM-7.4-63", "PM-7.4-64", "PM-7.4-65", "PM-7.3.1.6-5" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+  parameters = { port = { "zero", "asked", "other" } },
+
+  run = function(t, p)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    local ports = { zero = 0, asked = request.ap_port, other = request.ap_port ~ 1 }
+    local rows = { "PM-7.4-63", "PM-7.4-64", "PM-7.4-65" }
+    if p.port ~= "zero" then
+      rows[#rows + 1] = "PM-7.3.1.6-5"
+    end
+    m:answer(request, m:deny(request, { ap_port = ports[p.port] }))
+    -- A PMDeny may be lost: the third repetition is one too many.
+    m:expect_quiet { requirement = rows, within = 10 }
+    if p.port == "zero" then
+      -- Of the port the other choices tell.
+      t:check(true, { requirement = "PM-7.3.1.6-5", expected = "ApPort 0", actual = "ApPort 0" })
+    end
+    t:liveness()
+  end,
+}
+
+local function tolerated(name, title, requirement, fields)
+  case {
+    id = "sdp-pm/7.4-client/" .. name,
+    version = 1,
+    title = title,
+    requirements = { requirement },
+    roles = { "initiator" },
+    capabilities = { "port-mapper" },
+
+    run = function(t)
+      local m = t:port_mapper {}
+      m:start { service = 1 }
+      local request = m:expect { type = "req" }
+      local answer = { at = m:place {} }
+      for name, value in pairs(fields(request)) do
+        answer[name] = value
+      end
+      m:answer(request, m:accept(request, answer))
+      m:expect { type = "ack", requirement = requirement, overdue_fails = true }
+      t:liveness()
+    end,
+  }
+end
+
+tolerated("any-reserved", "Reserved of a PMAccept is not looked at", "PM-7.3.1.5-2", function()
+  return { reserved = 0xffff }
+end)
+tolerated("any-padding", "What stands behind an IPv4 address is not looked at", "PM-7.3.1.3-3", function(request)
+  local field = request.octets:sub(17, 20)
+  return { cp_ip = field .. "garbagegarba" }
+end)
+
+case {
+  id = "sdp-pm/7.4-client/deny-with-time",
+  version = 1,
+  title = "PmTime of a PMDeny does not make a service one that is mapped",
+  requirements = { "PM-7.4-56" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper", "pm-connect" },
+
+  run = function(t)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    m:answer(request, m:deny(request, { pm_time = 0xff }))
+    local service = m:service { service = 1 }
+    local conn = m:expect_connection { at = service }
+    conn:expect_plain { requirement = "PM-7.4-56", within = 1 }
+    conn:reset()
+    m:start { service = 1 }
+    if m:waiting() == "connection" then
+      -- It may remember the refusal; it may not take the service for mapped.
+      m:expect_connection({ at = service }):expect_plain { requirement = "PM-7.4-56", within = 1 }
+    else
+      local again = m:expect { type = "req" }
+      m:answer(again, m:deny(again))
+      m:expect_connection({ at = service }):expect_plain { requirement = "PM-7.4-56", within = 1 }
+    end
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.4-client/two-at-once",
+  version = 1,
+  title = "Two PMReqs at once have a handle each, and each answer gets the PMAck that is its own",
+  requirements = { "PM-7.3.1.8-1", "PM-7.3.1.8-3", "PM-7.4-12" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local first = m:expect { type = "req" }
+    m:start { service = 2 }
+    local second = m:expect { type = "req" }
+    while second.handle == first.handle and second.cp_port == first.cp_port do
+      second = m:expect { type = "req" }
+    end
+    t:check(first.handle ~= second.handle, {
+      requirement = { "PM-7.3.1.8-1", "PM-7.4-12" },
+      expected = "another AssocHandle", actual = "the same",
+    })
+    m:answer(second, m:accept(second, { at = m:place {} }))
+    m:expect { type = "ack", handle = second.handle, past = "req", requirement = "PM-7.3.1.8-3", overdue_fails = true }
+    m:answer(first, m:accept(first, { at = m:place {} }))
+    m:expect { type = "ack", handle = first.handle, past = "req", requirement = "PM-7.3.1.8-3", overdue_fails = true }
+    t:liveness()
+  end,
+}

@@ -1,0 +1,161 @@
+-- A PM Client whose PMReqs get no answer, or several (draft-pinkerton-iwarp-sdp-01 section 7.5.1). Timers and counts are the client's own.
+
+case {
+  id = "sdp-pm/7.5-client/unanswered",
+  version = 1,
+  title = "A PMReq without answer is sent again, and is the same",
+  requirements = { "PM-7.5-1", "PM-7.5.1-2", "PM-7.5.1-3", "PM-7.5.1-5" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local rows = { "PM-7.5-1", "PM-7.5.1-2", "PM-7.5.1-3" }
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    local repeats, ended = m:count_repeats { most = 3, within = 60 }
+    -- Silence alone may be a timer that is longer than the wait; who connects has given up.
+    local decided = repeats > 0 or ended == "connection"
+    t:check(repeats > 0, {
+      requirement = decided and rows or nil,
+      shows = { "PM-7.5.1-5" },
+      expected = "the PMReq again", actual = repeats .. " repetitions",
+    })
+    m:answer(request, m:deny(request))
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-client/gives-up",
+  version = 1,
+  title = "Repetitions of a PMReq come to an end",
+  requirements = { "PM-7.5.1-4" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    m:expect { type = "req" }
+    -- Which number is the greatest is not said; a thousand is beyond every sense.
+    local repeats, ended = m:count_repeats { most = 1000, within = 10 }
+    t:check(ended ~= "most", {
+      requirement = "PM-7.5.1-4", expected = "an end of the repetitions", actual = repeats .. " of them",
+    })
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-client/falls-back",
+  version = 1,
+  title = "Without an answer the Conventional Address is connected to, without SDP",
+  requirements = { "PM-7.5.1-8" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper", "pm-connect" },
+
+  run = function(t)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    m:expect { type = "req" }
+    m:count_repeats { most = 1000, within = 10 }
+    local conn = m:expect_connection {
+      at = m:service { service = 1 }, requirement = "PM-7.5.1-8", within = 10, overdue_fails = true,
+    }
+    conn:expect_plain { requirement = "PM-7.5.1-8", within = 1 }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-client/accept-again",
+  version = 1,
+  title = "A PMAccept that comes again gets no second PMAck",
+  requirements = { "PM-7.5-4", "PM-7.5.1-10" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    local accept = m:accept(request, { at = m:place {} })
+    m:answer(request, accept)
+    m:expect { type = "ack" }
+    m:send(accept, request)
+    m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-client/accept-then-deny",
+  version = 1,
+  title = "A PMDeny behind a PMAccept changes nothing",
+  requirements = { "PM-7.5-4", "PM-7.5.1-10" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper", "pm-connect" },
+
+  run = function(t)
+    local rows = { "PM-7.5-4", "PM-7.5.1-10" }
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    local place = m:place {}
+    m:answer(request, m:accept(request, { at = place }))
+    m:expect { type = "ack" }
+    m:expect_connection { at = place }
+    m:send(m:deny(request), request)
+    m:expect_quiet { requirement = rows }
+    m:expect_no_connection { requirement = rows, within = 1 }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-client/deny-then-accept",
+  version = 1,
+  title = "A PMAccept behind a PMDeny is not acknowledged",
+  requirements = { "PM-7.5-4", "PM-7.5.1-10" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+
+  run = function(t)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    m:answer(request, m:deny(request))
+    -- The PMDeny is there before.
+    m:expect_quiet { within = 1 }
+    m:send(m:accept(request, { at = m:place {} }), request)
+    m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp-pm/7.5-client/unasked",
+  version = 1,
+  title = "An answer that nobody asked for is discarded",
+  requirements = { "PM-7.5.1-11" },
+  roles = { "initiator" },
+  capabilities = { "port-mapper" },
+  parameters = { kind = { "accept", "deny" } },
+
+  run = function(t, p)
+    local m = t:port_mapper {}
+    m:start { service = 1 }
+    local request = m:expect { type = "req" }
+    local unasked = { handle = request.handle ~ 0x5a5a }
+    if p.kind == "accept" then
+      unasked.at = m:place {}
+    end
+    local make = p.kind == "accept" and m.accept or m.deny
+    m:answer(request, m:accept(request, { at = m:place {} }))
+    m:expect { type = "ack" }
+    m:send(make(m, request, unasked), request)
+    m:expect_quiet { requirement = "PM-7.5.1-11" }
+    t:liveness()
+  end,
+}
