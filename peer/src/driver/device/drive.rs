@@ -113,7 +113,7 @@ impl Drive<'_> {
     fn read(&mut self, task: &Waker) -> bool {
         BUFFER.with_borrow_mut(|buffer| {
             let Unfinished { here, missing } = self.unfinished;
-            let most = missing.filter(|missing| *missing >= LONG).map_or(READ_LEN, |missing| missing + HEAD);
+            let most = missing.filter(|missing| here + missing >= LONG).map_or(READ_LEN, |missing| missing + HEAD);
             let read = self.stream.read(&mut buffer[here..here + most]);
             let llp = self.llp;
             if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
