@@ -104,6 +104,16 @@ fn a_port_mapper_is_asked_by_udp_for_what_its_file_names() {
     assert!(text.contains("PMAccept: 127.0.0.1:80 is at 127.0.0.9:7080: name another"), "{text}");
 }
 
+#[test]
+fn what_is_seen_and_not_declared_is_named() {
+    let responder = server(&["serve"]);
+    let (code, text) = checked(&responder.address, "service = \"echo\"\ncapabilities = [\"revision-1\"]");
+    assert!(code == 0 && text.contains("its capabilities") && text.contains("crc, revision-2 is seen"), "{text}");
+    let declared = "service = \"echo\"\ncapabilities = [\"crc\", \"revision-1\", \"revision-2\"]";
+    let (code, text) = checked(&responder.address, declared);
+    assert!(code == 0 && !text.contains("its capabilities"), "{text}");
+}
+
 /// It takes connections, and that is all. A tenth of each wait is enough: nothing comes.
 #[test]
 fn who_says_nothing_is_not_asked_everything() {

@@ -277,6 +277,11 @@ impl Target {
                 "address = {address:?}: expected host:port, as 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
             )));
         }
+        if let Some(other) = fields.capabilities.iter().flatten().find(|capability| !capability.is_declared()) {
+            return Err(wrong(format!(
+                "capabilities: {other} follows from the service; declared are atomics, crc, markers, revision-1 and revision-2"
+            )));
+        }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
             return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
         }
@@ -500,6 +505,7 @@ mod tests {
             (format!("{INITIATOR}start = [\"\"]"), "start"),
             (format!("{INITIATOR}[portmap]\nservice = \"192.0.2.2:1\""), "portmap"),
             (format!("{INITIATOR}service = \"port-mapper\"").replace("192.0.2.2:0", "0.0.0.0:0"), "listen"),
+            (format!("{GOOD}capabilities = [\"crc\", \"echo\"]"), "echo follows from the service"),
             (format!("{GOOD}start = [\"rping\"]"), "start"),
             (format!("{GOOD}capture = \"\""), "capture"),
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),

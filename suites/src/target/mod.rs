@@ -90,6 +90,12 @@ impl Service {
 }
 
 impl Capability {
+    /// Is it one that a target's file declares? The others follow from its service.
+    pub(crate) fn is_declared(self) -> bool {
+        use Capability::{Atomics, Crc, Markers, Revision1, Revision2};
+        matches!(self, Atomics | Crc | Markers | Revision1 | Revision2)
+    }
+
     /// Is it about a service that speaks no MPA at once?
     pub(crate) fn is_of_sdp(self) -> bool {
         use Capability::{PmConnect, PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource};

@@ -1,15 +1,18 @@
 //! What speaks MPA: a Responder is sent each kind of Request, an Initiator's own is shown.
 
+use std::collections::BTreeSet;
+
 use weft_core::wire::mpa::startup::Enhanced;
 use weft_core::wire::mpa::{Startup, StartupKind};
 
 use super::Looker;
 use crate::correct::StartupFields;
-use crate::target::OpenError;
+use crate::model::Capability;
+use crate::target::{OpenError, Service};
 
 /// What came for a Request, in words.
 enum Answer {
-    Reply(String),
+    Reply(Vec<u8>),
     /// A close, or other octets.
     Other(String),
     Silence,
@@ -24,6 +27,11 @@ impl Looker {
         let with = |enhanced| StartupFields { revision: 2, enhanced: Some(enhanced), ..plain.clone() };
         let mut speaks_mpa = works;
         let mut silent = 0;
+        let mut shown = BTreeSet::new();
+        // Its good exchange has FPDUs then, whose CRCs were looked at.
+        if works && self.target.request.crc && matches!(self.target.service, Service::Echo | Service::Rping) {
+            shown.insert(Capability::Crc);
+        }
         for (what, request) in [
             ("revision 1, C=1", plain.clone()),
             ("revision 1, C=0", StartupFields { crc: false, ..plain.clone() }),
@@ -32,12 +40,17 @@ impl Looker {
             ("revision 2, enhanced", with(enhanced)),
             ("revision 2, peer to peer", with(ready)),
         ] {
-            let answer = self.answer_to(&request, works).await?;
-            speaks_mpa |= matches!(answer, Answer::Reply(_));
-            silent += usize::from(matches!(answer, Answer::Silence));
-            let text = match answer {
-                Answer::Reply(text) | Answer::Other(text) => text,
-                Answer::Silence => "did not answer".to_owned(),
+            let text = match self.answer_to(&request, works).await? {
+                Answer::Reply(reply) => {
+                    speaks_mpa = true;
+                    shown.extend(shown_by(&reply));
+                    described_frame(&reply)
+                }
+                Answer::Other(text) => text,
+                Answer::Silence => {
+                    silent += 1;
+                    "did not answer".to_owned()
+                }
             };
             self.add(what, None, text);
             // Who says nothing to two of them says nothing to the others, and each costs time.
@@ -46,6 +59,7 @@ impl Looker {
             }
         }
         if speaks_mpa {
+            self.undeclared(shown);
             return Ok(());
         }
         let text = match self.profiles().await? {
@@ -54,6 +68,17 @@ impl Looker {
         };
         self.add("its service", Some(false), text);
         Ok(())
+    }
+
+    /// Tells what it can do, as was seen, that its file says nothing of.
+    fn undeclared(&mut self, mut shown: BTreeSet<Capability>) {
+        shown.retain(|capability| !self.target.capabilities.contains(capability));
+        if !shown.is_empty() {
+            let names: Vec<String> = shown.iter().map(ToString::to_string).collect();
+            let names = names.join(", ");
+            let text = format!("{names} is seen and not declared: cases that need it would not apply");
+            self.add("its capabilities", None, text);
+        }
     }
 
     /// The Request that asks for least.
@@ -65,7 +90,7 @@ impl Looker {
     pub(super) async fn mpa_reply(&mut self) -> Result<Option<String>, OpenError> {
         let request = self.plain();
         Ok(match self.answer_to(&request, false).await? {
-            Answer::Reply(text) => Some(text),
+            Answer::Reply(reply) => Some(described_frame(&reply)),
             Answer::Other(_) | Answer::Silence => None,
         })
     }
@@ -77,7 +102,7 @@ impl Looker {
         let answer = stage.probe(request, within).await;
         stage.leave().await;
         Ok(match answer {
-            Ok(Ok(reply)) => Answer::Reply(described_frame(&reply)),
+            Ok(Ok(reply)) => Answer::Reply(reply),
             Ok(Err(_)) if !stage.heard => Answer::Silence,
             Ok(Err(what)) => Answer::Other(what),
             Err(_) => Answer::Other("was not reached".into()),
@@ -92,6 +117,16 @@ impl Looker {
         let text = request.map_or_else(|_| "did not come".to_owned(), |request| described_frame(&request));
         self.add("its Request", None, text);
         Ok(())
+    }
+}
+
+/// The revision that a Reply takes part in.
+fn shown_by(reply: &[u8]) -> Option<Capability> {
+    let frame = Startup::parse(reply).ok().filter(|frame| !frame.reject)?;
+    match (frame.revision, frame.enhanced) {
+        (1, _) => Some(Capability::Revision1),
+        (2, Some(_)) => Some(Capability::Revision2),
+        _ => None,
     }
 }
 
