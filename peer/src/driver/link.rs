@@ -378,6 +378,29 @@ impl Link {
         SocketAddr::new(address.ip(), if is_desk { UDP_PORT } else { address.port() })
     }
 
+    /// The connection by which the target goes on with one that was suspended, to this port of the tester's; TCP only. `None` when none came until
+    /// `deadline`. On the virtual link alone.
+    ///
+    /// # Errors
+    /// The link is another one.
+    pub async fn await_reconnection(
+        &mut self,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<Option<TesterConnection>, LinkError> {
+        let connection = match self {
+            Link::Virtual(link) => link.await_reconnection(port, deadline).await.map(TesterConnection::from_virtual),
+            Link::Tcp(_) | Link::Accept(_) | Link::Asked(_) => {
+                return Err(LinkError::Responder { address: self.target() });
+            }
+        };
+        if let Some(connection) = &connection {
+            let what = What::Connected { tester: connection.tester, target: connection.target };
+            connection.record(Direction::FromTarget, what);
+        }
+        Ok(connection)
+    }
+
     /// The time on this link's clock.
     #[must_use]
     pub fn now(&self) -> Instant {

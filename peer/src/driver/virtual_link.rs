@@ -292,7 +292,6 @@ impl VirtualLink {
     async fn open(&mut self, accepted: bool) -> Result<VirtualTester, LinkError> {
         // Each wait gives the runtime its turn, so that a caller can be cancelled although time is virtual.
         tokio::task::yield_now().await;
-        let number = self.connections;
         let mut world = lock(&self.world);
         if world.machines.len() >= Self::MAX_CONNECTIONS {
             let source = io::Error::new(io::ErrorKind::ConnectionRefused, "too many connections are open");
@@ -304,19 +303,39 @@ impl VirtualLink {
             let source = io::Error::other("the target has no memory for a connection");
             return Err(LinkError::Connect { address: Self::TARGET, source });
         };
+        drop(world);
+        let port = accepted.then(|| Self::TARGET.port());
+        Ok(self.begin(served, port))
+    }
+
+    /// Waits until the target connects anew to this port of the tester's, because a connection of theirs was suspended.
+    pub(super) async fn await_reconnection(&mut self, port: u16, deadline: Instant) -> Option<VirtualTester> {
+        tokio::task::yield_now().await;
+        let mut world = lock(&self.world);
+        let mut served = world.reconnecting(port, deadline)?;
+        let now = world.now;
+        served.handle_reconnected(now);
+        drop(world);
+        Some(self.begin(served, Some(port)))
+    }
+
+    /// A connection begins; the target's to this port of the tester's, if any.
+    fn begin(&mut self, served: Box<dyn Served>, port: Option<u16>) -> VirtualTester {
+        let number = self.connections;
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
+        let mut world = lock(&self.world);
         world.machines.insert(number, Machine::new(served, mangler));
         world.serve(number);
-        let back = arrival + Self::LATENCY;
+        let back = world.now + Self::LATENCY;
         world.run_until(back, None);
         drop(world);
         self.connections += 1;
         let (from, at) = (tester_address(number), Self::TARGET);
-        let ends = match accepted {
-            false => (from, at),
-            true => (SocketAddr::new(from.ip(), at.port()), SocketAddr::new(at.ip(), from.port())),
+        let ends = match port {
+            None => (from, at),
+            Some(port) => (SocketAddr::new(from.ip(), port), SocketAddr::new(at.ip(), from.port())),
         };
-        Ok(VirtualTester { number, ends, tape: self.tape.clone(), world: Arc::clone(&self.world) })
+        VirtualTester { number, ends, tape: self.tape.clone(), world: Arc::clone(&self.world) }
     }
 
     pub(super) fn now(&self) -> Instant {

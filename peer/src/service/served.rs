@@ -34,6 +34,14 @@ pub(crate) trait Served: Send {
 
     /// Nothing more happens.
     fn is_over(&self) -> bool;
+
+    /// Its stream has ended, and it wants to connect anew to this port of the peer's address: told once.
+    fn poll_reconnect(&mut self) -> Option<u16> {
+        None
+    }
+
+    /// It is connected there. What happens from now on is about the new stream.
+    fn handle_reconnected(&mut self, _now: Instant) {}
 }
 
 /// A connection with a service for user.

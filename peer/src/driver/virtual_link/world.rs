@@ -126,6 +126,33 @@ impl Machine {
     }
 }
 
+/// In the place of a machine that has another connection by now.
+struct Gone;
+
+impl Served for Gone {
+    fn handle_octets(&mut self, _: Instant, _: &[u8]) {}
+
+    fn handle_fin(&mut self, _: Instant) {}
+
+    fn handle_reset(&mut self, _: Instant) {}
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn serve(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self, _: Instant) -> Option<Transmit> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn is_over(&self) -> bool {
+        true
+    }
+}
+
 impl World {
     /// Runs until `deadline`, or until something reaches the tester of `wanted`, which may be at once.
     pub(super) fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
@@ -161,6 +188,28 @@ impl World {
         let mapper = self.mapper.as_ref().and_then(VirtualMapper::next);
         let asker = self.asker.as_ref().and_then(VirtualAsker::next);
         self.machines.values().filter_map(Machine::next).chain(mapper).chain(asker).min()
+    }
+
+    /// Runs until a machine wants to connect anew to this port, `deadline` at most; takes it from the connection that has ended.
+    pub(super) fn reconnecting(&mut self, port: u16, deadline: Instant) -> Option<Box<dyn Served>> {
+        loop {
+            for machine in self.machines.values_mut() {
+                // One that connects elsewhere finds nobody.
+                if machine.served.poll_reconnect() == Some(port) {
+                    return Some(std::mem::replace(&mut machine.served, Box::new(Gone)));
+                }
+            }
+            match self.next().filter(|at| *at <= deadline) {
+                Some(at) => {
+                    self.now = self.now.max(at);
+                    self.happen();
+                }
+                None => {
+                    self.now = self.now.max(deadline);
+                    return None;
+                }
+            }
+        }
     }
 
     pub(super) fn happen(&mut self) {

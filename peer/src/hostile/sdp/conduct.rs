@@ -1,6 +1,6 @@
 //! What an SDP machine does and leaves out: the correct one's is the default.
 
-/// Each is looked at in one place of [`crate::sdp`].
+/// Each is looked at in one place of [`crate::sdp`], or of who serves its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SdpConduct {
     /// ChRcvBufAck does not wait for the smaller Private Buffers to be used up.
@@ -21,6 +21,10 @@ pub(crate) struct SdpConduct {
     pub(crate) sinks_by_first_size: bool,
     /// MSeqAck is not held back behind a SrcAvailCancel.
     pub(crate) never_holds_back: bool,
+    /// SrcAvails are answered by SendSm, whatever the policy.
+    pub(crate) never_reads: bool,
+    /// Receives keep their memory when they have ended: looked at by who has it.
+    pub(crate) keeps_memory: bool,
 }
 
 deviations! {
@@ -43,6 +47,8 @@ deviations! {
         ["SDP-10.5-8", "SDP-10.5-3", "SDP-10.5-1", "SDP-10.5-5"] "Payload is sent when two credits are left.";
     "sdp.trusts-stale-sink-avail" [SdpConduct(|conduct| conduct.trusts_sink_avails = true)]
         ["SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-9.5.1-8", "SDP-9.5.1-11", "SDP-9.5.2.2-2", "SDP-11.3-14"] "A SinkAvail is used although Data sent before has made it stale.";
+    "sdp.never-reads" [SdpConduct(|conduct| conduct.never_reads = true)]
+        ["SDP-9-7"] "No SrcAvail is ever read: each gets a SendSm.";
     "sdp.never-holds-back-mseq-ack" [SdpConduct(|conduct| conduct.never_holds_back = true)]
         ["SDP-9.5.4-5", "SDP-6.1.6-3"] "MSeqAck acknowledges a SrcAvailCancel that is not through.";
 }

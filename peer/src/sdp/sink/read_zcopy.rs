@@ -105,7 +105,7 @@ impl Sink {
             return answers;
         };
         let by_data = match policy.answer {
-            SrcAvailAnswer::Read => false,
+            SrcAvailAnswer::Read => self.conduct.never_reads,
             SrcAvailAnswer::SendSm => true,
             SrcAvailAnswer::ReadThenSendSm => oldest.touched,
         };

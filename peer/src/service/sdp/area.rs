@@ -10,6 +10,13 @@ const SHIFT: usize = 3;
 pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
 const PAGE: u32 = 4096;
 
+/// The keys of STags, one behind the other: an index that is used again does not make an STag valid that a peer was told a moment ago.
+#[derive(Debug, Default)]
+pub(super) struct Keys(u8);
+
+/// Keys that there are: few, since STags of one index lie close together (RDMAP-8.1.1-9).
+const KEYS: u8 = 7;
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Area {
     buffer: Buffer,
@@ -18,9 +25,15 @@ pub(super) struct Area {
 }
 
 impl Area {
-    pub(super) fn new(rnic: &mut Rnic, pd: PdId, len: usize, access: Access) -> Result<Self, WorkloadError> {
+    pub(super) fn new(
+        rnic: &mut Rnic,
+        keys: &mut Keys,
+        pd: PdId,
+        len: usize,
+        access: Access,
+    ) -> Result<Self, WorkloadError> {
         let buffer = rnic.allocate_buffer(len + SHIFT)?;
-        match register(rnic, pd, buffer, access) {
+        match register(rnic, keys, pd, buffer, access) {
             Ok(stag) => Ok(Area { buffer, stag, len }),
             Err(error) => {
                 rnic.free_buffer(buffer)?;
@@ -54,9 +67,15 @@ impl Area {
     }
 
     /// The peer's STag of it ends; this side goes on with another one.
-    pub(super) fn withdraw(&mut self, rnic: &mut Rnic, pd: PdId, access: Access) -> Result<(), WorkloadError> {
+    pub(super) fn withdraw(
+        &mut self,
+        rnic: &mut Rnic,
+        keys: &mut Keys,
+        pd: PdId,
+        access: Access,
+    ) -> Result<(), WorkloadError> {
         rnic.deallocate_stag(self.stag.index)?;
-        self.stag = register(rnic, pd, self.buffer, access)?;
+        self.stag = register(rnic, keys, pd, self.buffer, access)?;
         Ok(())
     }
 
@@ -67,9 +86,10 @@ impl Area {
     }
 }
 
-fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access) -> Result<Stag, WorkloadError> {
+fn register(rnic: &mut Rnic, keys: &mut Keys, pd: PdId, buffer: Buffer, access: Access) -> Result<Stag, WorkloadError> {
+    keys.0 = (keys.0 + 1) % KEYS;
     let list = PhysicalBufferList::of(buffer, SHIFT as u64, (buffer.len() - SHIFT) as u64, PAGE);
     let base = ToBase::VaBased(VA);
-    let registration = Registration { pd, key: StagKey(0x11), list, base, remote: access.is_remote(), access };
+    let registration = Registration { pd, key: StagKey(keys.0), list, base, remote: access.is_remote(), access };
     Ok(rnic.register(&registration)?.stag)
 }

@@ -5,9 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use bytes::Bytes;
 
 use super::SdpServer;
-use super::area::{Area, VA};
+use super::area::{Area, Keys, VA};
 use super::user::{Mind, Wish};
 use crate::connection::Transmit;
+use crate::hostile::hook;
 use crate::memory::{Access, PdId};
 use crate::sdp::{
     Arrival, Connection, Event, Exposed, OpId, Output, Piece, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendId,
@@ -41,9 +42,12 @@ pub(crate) struct SdpEnd {
     machine: Connection,
     mind: Mind,
     rnic: Rnic,
+    keys: Keys,
     pd: PdId,
     cq: CqHandle,
     qp: QpHandle,
+    /// ORD and IRD.
+    depths: (u32, u32),
     llp: Option<LlpHandle>,
     /// What goes out in streaming mode.
     streaming: VecDeque<Transmit>,
@@ -59,6 +63,10 @@ pub(crate) struct SdpEnd {
     closing: bool,
     ended: bool,
     over: bool,
+    /// The port to connect to when TCP has come to its end.
+    reconnect: Option<u16>,
+    /// Of the hostile endpoint.
+    keeps_memory: bool,
 }
 
 impl SdpEnd {
@@ -71,17 +79,18 @@ impl SdpEnd {
         let pd = rnic.allocate_pd()?;
         let (cq, _) = rnic.create_cq(SENDS + RECEIVES, None)?;
         let settings = server.settings;
-        let depths = QpInit { ord: settings.ord.into(), ird: settings.ird.into(), ..QpInit::new(pd, cq, cq) };
-        let init = QpInit { max_sq_wrs: SENDS, max_rq_wrs: RECEIVES, ..depths };
-        let (qp, _, _) = rnic.create_qp(init, None)?;
+        let depths = (settings.ord.into(), settings.ird.into());
+        let qp = queue_pair(&mut rnic, pd, cq, depths)?;
         let machine = Connection::deviating(now, server.role, settings, server.deviations.clone());
         let mut end = SdpEnd {
             machine,
             mind: Mind::new(server.user),
             rnic,
+            keys: Keys::default(),
             pd,
             cq,
             qp,
+            depths,
             llp: None,
             streaming: VecDeque::new(),
             sends: HashMap::new(),
@@ -93,6 +102,8 @@ impl SdpEnd {
             closing: false,
             ended: false,
             over: false,
+            reconnect: None,
+            keeps_memory: hook::sdp_conduct(&server.deviations).keeps_memory,
         };
         end.run(now);
         Ok(end)
@@ -104,12 +115,12 @@ impl SdpEnd {
             while let Some(wish) = self.mind.next(now, &mut self.machine) {
                 self.grant(wish);
             }
-            let (rnic, pd, sends) = (&mut self.rnic, self.pd, &self.sends);
+            let (rnic, keys, pd, sends) = (&mut self.rnic, &mut self.keys, self.pd, &self.sends);
             let (receives, exposed) = (&self.receives, &mut self.exposed);
             let mut register = |what| match what {
                 Exposed::Source(piece) => {
                     let octets = cut(sends, piece);
-                    let area = Area::new(rnic, pd, octets.len(), SENT).ok()?;
+                    let area = Area::new(rnic, keys, pd, octets.len(), SENT).ok()?;
                     area.put(rnic, 0, octets);
                     exposed.insert(area.stag(), area);
                     Some(Region { stag: area.stag(), va: VA })
@@ -145,6 +156,11 @@ impl SdpEnd {
         let _ = self.rnic.destroy_qp(self.qp);
     }
 
+    /// There is no Queue Pair for another stream.
+    fn give_up(&mut self) {
+        self.streaming.push_back(Transmit::Reset);
+    }
+
     fn grant(&mut self, wish: Wish) {
         let id = self.next_id;
         self.next_id += 1;
@@ -157,7 +173,7 @@ impl SdpEnd {
             }
             Wish::Receive(len) => {
                 let size = usize::try_from(len).unwrap_or(usize::MAX);
-                let area = Area::new(&mut self.rnic, self.pd, size, RECEIVED);
+                let area = Area::new(&mut self.rnic, &mut self.keys, self.pd, size, RECEIVED);
                 if let Ok(area) = area
                     && self.machine.receive(ReceiveId(id), len, false).is_ok()
                 {
@@ -243,7 +259,7 @@ impl SdpEnd {
         let area = match self.private.get(&buffer).copied().filter(|area| area.len >= size) {
             Some(area) => area,
             None => {
-                let area = Area::new(&mut self.rnic, self.pd, size, Access::LOCAL)?;
+                let area = Area::new(&mut self.rnic, &mut self.keys, self.pd, size, Access::LOCAL)?;
                 if let Some(old) = self.private.insert(buffer, area) {
                     old.free(&mut self.rnic);
                 }
@@ -260,7 +276,7 @@ impl SdpEnd {
         if let Some(area) = self.exposed.remove(&stag) {
             area.free(&mut self.rnic);
         } else if let Some(area) = self.receives.values_mut().find(|area| area.stag() == stag) {
-            area.withdraw(&mut self.rnic, self.pd, RECEIVED)?;
+            area.withdraw(&mut self.rnic, &mut self.keys, self.pd, RECEIVED)?;
         }
         Ok(())
     }
@@ -281,10 +297,13 @@ impl SdpEnd {
             Event::Received { receive, octets, urgent, end } => {
                 let Some(area) = self.receives.remove(&receive) else { return };
                 let got = area.octets(&self.rnic, 0, usize::try_from(octets).unwrap_or(usize::MAX));
-                area.free(&mut self.rnic);
+                if !self.keeps_memory {
+                    area.free(&mut self.rnic);
+                }
                 let more = matches!(end, ReceiveEnd::More | ReceiveEnd::Canceled);
                 self.mind.received(got, urgent, more);
             }
+            Event::Suspended { reconnect } => self.reconnect = reconnect,
             _ => {}
         }
     }
@@ -362,10 +381,33 @@ impl Served for SdpEnd {
         self.machine.poll_timeout().into_iter().chain(llp).chain(self.mind.wait).min()
     }
 
+    fn poll_reconnect(&mut self) -> Option<u16> {
+        self.reconnect.take_if(|_| self.ended && self.machine.is_suspended())
+    }
+
+    fn handle_reconnected(&mut self, now: Instant) {
+        // The old ones hold what was flushed.
+        let _ = self.rnic.destroy_qp(self.qp);
+        self.streaming.clear();
+        let Ok((cq, _)) = self.rnic.create_cq(SENDS + RECEIVES, None) else { return self.give_up() };
+        let Ok(qp) = queue_pair(&mut self.rnic, self.pd, cq, self.depths) else { return self.give_up() };
+        (self.cq, self.qp) = (cq, qp);
+        (self.llp, self.in_queue) = (None, 0);
+        (self.closing, self.ended, self.over) = (false, false, false);
+        self.machine.reconnected(now);
+        self.run(now);
+    }
+
     fn is_over(&self) -> bool {
         let stream = self.llp.is_none_or(|llp| self.rnic.is_stream_over(llp));
         self.over || self.machine.is_over() && self.streaming.is_empty() && stream
     }
+}
+
+/// The Queue Pair of one stream.
+fn queue_pair(rnic: &mut Rnic, pd: PdId, cq: CqHandle, (ord, ird): (u32, u32)) -> Result<QpHandle, WorkloadError> {
+    let init = QpInit { ord, ird, max_sq_wrs: SENDS, max_rq_wrs: RECEIVES, ..QpInit::new(pd, cq, cq) };
+    Ok(rnic.create_qp(init, None)?.0)
 }
 
 /// Octets of a send; of those that it has.
