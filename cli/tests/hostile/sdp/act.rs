@@ -176,6 +176,35 @@ impl Scene {
                     net.read(to);
                 }
             }
+            Scene::LargerTwice => {
+                for size in [2000, 2500] {
+                    net.ends[from].machine.resize(size);
+                    net.settle();
+                    // More than there were buffers at first.
+                    for _ in 0..24 {
+                        net.ends[from].send(vec![9; 100], false);
+                    }
+                    net.settle();
+                    net.read(to);
+                    for _ in 0..40 {
+                        net.send(from, 100);
+                        net.read(to);
+                    }
+                }
+            }
+            Scene::RevokedStale => {
+                pipelined(net, from);
+                net.ends[to].receive(2000, false);
+                net.settle();
+                net.ends[from].send(vec![1; 100], false);
+                net.load();
+                net.ends[to].machine.cancel_receives();
+                net.load();
+                net.settle();
+                net.read(to);
+                net.send(from, 300);
+                net.read(to);
+            }
             Scene::LargerPipelined => {
                 net.ends[from].machine.resize(2000);
                 net.load();

@@ -1,5 +1,6 @@
 //! One end: SDP's machine on a Queue Pair of an RNIC, and its user's octets. There are no sockets and no clock.
 
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 
 use weft_peer::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
@@ -60,12 +61,16 @@ impl Area {
     }
 }
 
+thread_local! {
+    static KEYS: Cell<u8> = const { Cell::new(0) };
+}
+
 fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access) -> Stag {
     let list = PhysicalBufferList::of(buffer, SHIFT as u64, (buffer.len() - SHIFT) as u64, 4096);
     let base = ToBase::VaBased(VA);
-    rnic.register(&Registration { pd, key: StagKey(0x11), list, base, remote: access.is_remote(), access })
-        .unwrap()
-        .stag
+    // An index that is used again does not make an STag valid that the other end was told a moment ago; STags that lie together are few.
+    let key = StagKey(KEYS.with(|keys| keys.replace((keys.get() + 1) % 7)));
+    rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access }).unwrap().stag
 }
 
 pub(crate) struct End {
@@ -90,6 +95,8 @@ pub(crate) struct End {
     closing: bool,
     ended: bool,
     done: bool,
+    /// Receives that have ended keep their memory.
+    keeps_memory: bool,
     pub(crate) events: Vec<Event>,
     /// TCP rests; where this end is to connect to, if it is.
     pub(crate) rests: Option<Option<u16>>,
@@ -103,6 +110,7 @@ pub(crate) struct End {
 impl End {
     pub(crate) fn new(now: Instant, role: Role, settings: Settings, deviations: &Deviations) -> Self {
         let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
+        rnic.deviate(deviations.clone());
         let pd = rnic.allocate_pd().unwrap();
         let cq = rnic.create_cq(8192, None).unwrap().0;
         let depths = (settings.ord.into(), settings.ird.into());
@@ -126,6 +134,7 @@ impl End {
             closing: false,
             ended: false,
             done: false,
+            keeps_memory: deviations.iter().any(|deviation| deviation.name == "sdp.stags-left-valid"),
             events: Vec::new(),
             rests: None,
             got: Vec::new(),
@@ -333,7 +342,9 @@ impl End {
         if let Event::Received { receive, octets, .. } = event {
             let area = self.receives.remove(&receive).unwrap();
             self.got.extend_from_slice(area.octets(&self.rnic, 0, usize::try_from(octets).unwrap()));
-            area.free(&mut self.rnic);
+            if !self.keeps_memory {
+                area.free(&mut self.rnic);
+            }
         }
         if let Event::Suspended { reconnect } = event {
             self.rests = Some(reconnect);

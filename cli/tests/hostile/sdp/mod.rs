@@ -51,6 +51,7 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("sdp.refuses-hello-rsvd", "sdp.hello-rsvd"),
     ("sdp.refuses-mode-change-rsvd", "sdp.mode-change-rsvd"),
     ("sdp.refuses-req-pipe-elsewhere", "sdp.req-pipe-elsewhere"),
+    ("sdp.stags-left-valid", "sdp.writes-again"),
 ];
 
 /// Runs in which only the provoking end deviates, by its deviation, the scene and that end.

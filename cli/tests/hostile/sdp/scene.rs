@@ -77,6 +77,10 @@ pub(crate) enum Scene {
     SmallerPipelined,
     /// Each end serves one Read at a time.
     OneRead,
+    /// Data meets a SinkAvail that is being revoked.
+    RevokedStale,
+    /// Private Buffers grow, and grow again.
+    LargerTwice,
 }
 
 /// What was to be seen.
@@ -136,6 +140,8 @@ impl Scene {
         Scene::HintsCrossing,
         Scene::SmallerPipelined,
         Scene::RevokedWrite,
+        Scene::RevokedStale,
+        Scene::LargerTwice,
     ];
 
     fn settings(self, order: FieldOrder) -> Settings {
@@ -145,7 +151,8 @@ impl Scene {
             _ => SrcAvailAnswer::Read,
         };
         let max_read = if self == Scene::CombinedInParts { 700 } else { 1 << 30 };
-        let bcopy = [Scene::Credit, Scene::Larger, Scene::Smaller, Scene::UrgentFar].contains(&self);
+        let bcopy =
+            [Scene::Credit, Scene::Larger, Scene::LargerTwice, Scene::Smaller, Scene::UrgentFar].contains(&self);
         let source_threshold = if bcopy { u64::MAX } else { 500 };
         let hints = [Scene::Hints, Scene::HintsCrossing].contains(&self);
         let policy = Policy {

@@ -1,6 +1,6 @@
 //! Deviations in what is made of messages that arrive.
 
-use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
+use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
 use super::said::VERSION;
 use crate::hostile::sdp::SdpArrived;
@@ -80,6 +80,9 @@ deviations! {
     "sdp.ignores-mode-change" [SdpArrived(|arrived| ignore(arrived, Mid::MODE_CHANGE))]
         ["SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-1", "SDP-6.3.8.1-2", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-12.5-21", "SDP-12.5-24", "SDP-11-5", "SDP-12.4-14", "SDP-12.5-10", "SDP-12.5-11"]
         "A ModeChange is ignored.";
+    "sdp.ignores-mode-change-to-combined" [SdpArrived(|arrived| if arrived.is_change_to(Mode::Combined) {
+        arrived.ignore();
+    })] ["SDP-12.5-24", "SDP-12-21", "SDP-12.4-14", "SDP-12.5-9", "SDP-12.5-10", "SDP-12.5-11"] "A ModeChange out of Pipelined Mode is ignored.";
     "sdp.ignores-rd-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_RD_COMPL))]
         ["SDP-9.2-17", "SDP-9.5.4-11"] "A RdmaRdCompl is ignored.";
     "sdp.ignores-send-sm" [SdpArrived(|arrived| ignore(arrived, Mid::SEND_SM))]
@@ -105,8 +108,8 @@ deviations! {
         ["SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8"] "A completion of more octets than were advertised ends nothing.";
     "sdp.overlooks-malformed" [SdpOverlooks(|violation| matches!(violation, Violation::Malformed(_)))]
         ["SDP-8.2.2-11", "SDP-8.2.2-8"] "A malformed message ends nothing.";
-    "sdp.overlooks-unmatched" [SdpOverlooks(|violation| matches!(violation, Violation::Unmatched(_)))]
-        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "A completion without advertisement ends nothing.";
+    "sdp.overlooks-unmatched" [SdpOverlooks(|violation| matches!(violation, Violation::Unmatched(_) | Violation::Resize { .. }))]
+        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "A completion without advertisement, or a ChRcvBufAck without ChRcvBuf, ends nothing.";
     "sdp.overlooks-mode" [SdpOverlooks(|violation| matches!(violation, Violation::Mode { .. } | Violation::Transition { .. }))]
         ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24", "SDP-8.2.2-8"]
         "What the Mode does not allow ends nothing.";

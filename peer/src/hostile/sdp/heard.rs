@@ -12,6 +12,7 @@ const FIRST: usize = 16;
 const DES_REM_RCV_SZ: usize = 20;
 const HELLO_ORD: usize = 30;
 const HELLO_ACK_ORD: usize = 26;
+const NON_DISCARDS: usize = 32;
 /// A work request that the machine knows nothing of.
 const NOBODY: OpId = OpId(u64::MAX >> 2);
 
@@ -35,6 +36,15 @@ fn has_req_pipe(arrived: &SdpArrived<'_>) -> bool {
 }
 
 deviations! {
+    "sdp.ch-rcv-buf-ack-as-asked" [
+        SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF) {
+            arrived.kept.count = arrived.word(FIRST);
+        }),
+        SdpOut(|out| {
+            let asked = out.kept.count;
+            out.of(&[Mid::CH_RCV_BUF_ACK], |said| said.word(FIRST, |_| asked));
+        }),
+    ] ["SDP-10.6-14"] "ActSz is the DesSz that was asked for, whatever size the Private Buffers have.";
     "sdp.ch-rcv-buf-half-met" [
         SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first() {
             out.kept.count = *octets;
@@ -46,6 +56,15 @@ deviations! {
     ] ["SDP-10.6-7", "SDP-10.6-5"] "Of a ChRcvBuf for more half is granted, though all of it could be.";
     "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |said| said.word(FIRST, |size| size / 4)))]
         ["SDP-6.4.1.1-1"] "DesSz of a ChRcvBuf counts words.";
+    "sdp.data-in-sink-avail-cancel-lost" [
+        SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL_CANCEL) {
+            out.kept.count = 1;
+        }),
+        SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() > 16 && arrived.kept.count == 1 {
+            arrived.kept.count = 2;
+            arrived.ignore();
+        }),
+    ] ["SDP-9.5.5-13"] "Payload of the first Data behind one's own SinkAvailCancel is lost, and makes no SinkAvail stale.";
     "sdp.does-not-wait-for-rd-compls" [
         SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
             out.kept.count = super::said::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
@@ -87,7 +106,7 @@ deviations! {
     })] ["SDP-9.5.5-14"] "A SinkCancelAck is ignored.";
     "sdp.misses-hello-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO_ACK) {
         arrived.refuse();
-    })] ["SDP-8.1.1-10"] "The message right behind the Hello is not taken.";
+    })] ["SDP-8.1.1-10", "SDP-8.1.1-11"] "The message right behind the Hello is not taken.";
     "sdp.rd-compls-exchanged" [SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) {
         let second = out.kept.held.take();
         if second.is_some() {
@@ -96,6 +115,9 @@ deviations! {
             out.kept.held = out.out.pop();
         }
     })] ["SDP-10.1-2"] "Of two SrcAvails the second is told to be read before the first.";
+    "sdp.reads-behind-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
+        remote.tagged_offset += 8;
+    })] ["SDP-9.2-10"] "A read begins eight octets behind the first that has not come.";
     "sdp.reads-beyond-own-ord" [SdpOut(|out| {
         out.of(&[Mid::HELLO], |said| said.half(HELLO_ORD, 1));
         out.of(&[Mid::HELLO_ACK], |said| said.half(HELLO_ACK_ORD, 1));
@@ -128,10 +150,14 @@ deviations! {
             let change = out.say(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-20", "SDP-6.1.2-21"] "REQ_PIPE leads to a ModeChange of the other half-connection.";
+    ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "REQ_PIPE leads to a ModeChange of the other half-connection.";
     "sdp.send-sm-only-once" [SdpOut(|out| if out.mid() == Some(Mid::SEND_SM) && !out.once() {
         out.lose(Mid::SEND_SM);
     })] ["SDP-11.3-10"] "Behind a SendSm the other SrcAvails are forgotten.";
+    "sdp.sink-avail-miscounted" [SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
+        let non_discards = arrived.word(NON_DISCARDS);
+        arrived.set_word(NON_DISCARDS, non_discards.wrapping_sub(1));
+    })] ["SDP-9.5.1-11", "SDP-9.5.1-8"] "PotentialNonDiscards is one more than the messages with payload that were sent.";
     "sdp.src-avail-misread" [SdpArrived(|arrived| if arrived.is(Mid::SRC_AVAIL) {
         let len = arrived.word(FIRST);
         arrived.set_word(FIRST, len - 8);

@@ -1,10 +1,13 @@
 //! Deviations in memory: Private Buffers that are too small, too few or not renewed (sections 5, 8.1.1, 10 and 13), and advertised memory that
 //! is not there for as long as the peer may use it (sections 9.2 and 9.3).
 
+use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
 
 use super::said::word;
 use crate::hostile::sdp::SdpOut;
+use crate::hostile::segment::{is_tagged, opcode};
+use crate::rdmap::Fault;
 use crate::sdp::{Event, Output};
 
 /// Where STag and the lower half of VA stand in SrcAH and SinkAH.
@@ -53,10 +56,23 @@ deviations! {
     })] ["SDP-10.6-15", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "What may be advertised by a SinkAvail goes by the smaller size of which the peer has no ChRcvBufAck yet.";
     "sdp.sink-avail-va-elsewhere" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |said| said.word(VA_LOW, |va| va.wrapping_add(1 << 20))))]
         ["SDP-9.3-4"] "VA of a SinkAvail lies 2^20 octets behind the buffer of its STag.";
+    "sdp.reads-not-enabled" [Depths(|_, ird| *ird = 0)]
+        ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "The connection serves no Reads, whatever LocIRD says.";
     "sdp.sink-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL))]
         ["SDP-9.3-17"] "What a SinkAvail advertises can never be written.";
+    "sdp.sink-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL))]
+        ["SDP-9.3-18"] "What a SinkAvail advertises cannot be written any more when the SinkAvailCancel goes out.";
     "sdp.src-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL))]
         ["SDP-9.2-23"] "What a SrcAvail advertises can never be read.";
     "sdp.src-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL_CANCEL))]
         ["SDP-9.2-24"] "What a SrcAvail advertises cannot be read any more when the SrcAvailCancel goes out.";
+    "sdp.stags-left-valid" [
+        SdpConduct(|conduct| conduct.keeps_memory = true),
+        SdpOut(|out| if matches!(out.out.first(), Some(Output::Withdraw { .. })) {
+            out.out.clear();
+        }),
+    ] ["SDP-9.2-30", "SDP-9.3-13"] "No STag that was advertised is ever invalidated by its owner.";
+    "sdp.writes-not-enabled" [RefusesSegment(|octets, _| {
+        (opcode(octets) == Opcode::WRITE && is_tagged(octets)).then_some(Fault::Opcode)
+    })] ["SDP-14.1-2"] "The connection takes no Writes.";
 }

@@ -1,6 +1,6 @@
 //! Deviations of SDP: what goes out in place of the right thing (`first` for Hello and HelloAck, `header`, `extension`, `carrier` for
 //! what is wrong with a message, `sequence` for messages and RDMA that are too many, missing or out of place, `suspend` for socket duplication, `too_late` for what goes on although it has ended), what is made of messages
-//! that arrive (`arrival`) and what follows from them (`heard`), Private Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
+//! that arrive (`arrival`), the options of a peer among them (`permitted`), and what follows from them (`heard`), Private Buffers and advertised memory (`memory`), and what the machine does and leaves out (`conduct`).
 //!
 //! [`said`] has what the hooks work on.
 
@@ -12,6 +12,7 @@ mod first;
 mod header;
 mod heard;
 mod memory;
+mod permitted;
 mod said;
 mod sequence;
 mod suspend;
@@ -32,6 +33,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {
         header::ALL,
         heard::ALL,
         memory::ALL,
+        permitted::ALL,
         sequence::ALL,
         suspend::ALL,
         too_late::ALL,

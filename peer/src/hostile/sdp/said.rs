@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawHeader, RawModeChange};
+use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
 use crate::hostile::Deviations;
 use crate::sdp::{Output, Piece, Violation};
@@ -292,6 +292,26 @@ impl SdpArrived<'_> {
         if let Some(octet) = self.octets.get_mut(place) {
             *octet = value;
         }
+    }
+
+    /// The 16 bits at this place.
+    pub(super) fn half(&self, figure: usize) -> u16 {
+        let field = self.octets.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
+        field.map_or(0, |field| u16::from_be_bytes(*field))
+    }
+
+    pub(super) fn set_half(&mut self, figure: usize, value: u16) {
+        let place = self.order.place(figure..figure + 2);
+        if let Some(field) = self.octets.get_mut(place) {
+            field.copy_from_slice(&value.to_be_bytes());
+        }
+    }
+
+    /// Is it a ModeChange of its sender's half to this Mode?
+    pub(super) fn is_change_to(&self, mode: Mode) -> bool {
+        let rest = self.octets.get(RawBsdh::LEN..).unwrap_or_default();
+        let change = RawModeChange::read(rest, self.order).filter(|_| self.is(Mid::MODE_CHANGE));
+        change.is_some_and(|(raw, _)| !raw.s() && Mode::from_value(raw.mode()) == Some(mode))
     }
 
     pub(super) fn word(&self, at: usize) -> u32 {

@@ -3,11 +3,13 @@
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid, Mode};
 
 use crate::hostile::sdp::SdpOut;
-use crate::sdp::Output;
+use crate::sdp::{OpId, Output};
 
 /// SrcAH of an STag that is nobody's, for 100 octets; and SinkAH, for 2^20.
 const SRC_AH: [u8; 16] = [0, 0, 0, 100, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0];
 const SINK_AH: [u8; 20] = [0, 16, 0, 0, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// A work request that the machine knows nothing of.
+const NOBODY: OpId = OpId(u64::MAX >> 2);
 /// Four octets of nobody's.
 const PAYLOAD: [u8; 4] = [0x5a; 4];
 
@@ -161,7 +163,9 @@ deviations! {
         ["SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-8.2.2-10"] "A SinkCancelAck is sent without a SinkAvailCancel.";
     "sdp.speaks-before-hello-ack" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) {
         out.kept.count = 1;
-    } else if matches!(out.out.first(), Some(Output::Start(_))) && out.kept.count == 1 {
+    } else if let Some(Output::Start(start)) = out.out.first_mut().filter(|_| out.kept.count == 1) {
+        // An MPA Responder would hold it back.
+        start.speaks_first = true;
         let early = out.say(Mid::DATA, &[]);
         out.out.push(early);
     })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "The Connecting Peer sends a message before it has a HelloAck.";
@@ -201,6 +205,17 @@ deviations! {
         ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10", "SDP-6.3.4-1"] "A SinkAvail gets two RdmaWrCompls.";
     "sdp.wr-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]))]
         ["SDP-9.3-1", "SDP-8.2.2-10"] "A RdmaWrCompl is sent without a SinkAvail.";
+    "sdp.writes-again" [SdpOut(|out| {
+        if let Some(Output::Write { data, remote, .. }) = out.out.first() {
+            let again = Output::Write { op: NOBODY, data: *data, remote: *remote };
+            out.kept.held = Some(again);
+        }
+        out.of(&[Mid::RDMA_WR_COMPL], |said| *said.invalidate = None);
+        if out.mid() == Some(Mid::DIS_CONN) {
+            let again = out.kept.held.take();
+            out.out.splice(0..0, again);
+        }
+    })] ["SDP-9.3-9"] "A RdmaWrCompl does not invalidate the STag, and what was written last is written once more when all is over.";
     "sdp.writes-other-stag" [SdpOut(|out| if let Some(Output::Write { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
     })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "A write names another STag than the SinkAvail.";

@@ -64,6 +64,11 @@ deviations! {
     "sdp.stays-away" [SdpOut(|out| if is_reconnection(out) {
         out.out.clear();
     })] ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "The Remote Peer does not connect again.";
+    "sdp.stays-connected" [SdpOut(|out| match out.out.first() {
+        Some(Output::Send { .. }) if out.mid() == Some(Mid::SUSP_COMM_ACK) => out.kept.count = 1,
+        Some(Output::Disconnect { .. }) if out.kept.count == 1 => out.out.clear(),
+        _ => {}
+    })] ["SDP-13.1.1-15"] "TCP is left open behind a SuspCommAck.";
     "sdp.susp-comm-ack-behind-own" [SdpOut(|out| behind(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
         ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "The Accepting Peer sends a SuspCommAck behind its own SuspComm.";
     "sdp.susp-comm-ack-early" [

@@ -41,5 +41,5 @@ deviations! {
                 out.out.insert(1, Output::Write { op: NOBODY, data, remote });
             }
         }),
-    ] ["SDP-9.5.5-7", "SDP-9.5.5-6", "SDP-9.5.5-3"] "A write begins behind a SinkAvailCancel.";
+    ] ["SDP-9.5.5-7", "SDP-9.5.5-6", "SDP-9.5.5-3", "SDP-6.3.10-2"] "A write begins behind a SinkAvailCancel.";
 }

@@ -1,0 +1,171 @@
+//! Deviations in what a peer is permitted to do, and is refused for or not heeded (sections 6, 8.1.1 and 9 to 12): who leaves an option out has to bear
+//! that others use it.
+
+use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
+
+use super::said::word;
+use crate::hostile::sdp::{SdpArrived, SdpOut};
+use crate::sdp::Output;
+
+const BUFS: usize = 0;
+/// Where Len, DesSz and ActSz stand: the first word of any extended header.
+const FIRST: usize = 16;
+/// LocalRcvSz of a Hello, ActRcvSz of a HelloAck.
+const LOCAL_RCV_SZ: usize = 24;
+const ACT_RCV_SZ: usize = 20;
+const BSDH_LEN: usize = 16;
+
+fn refuse(arrived: &mut SdpArrived<'_>, mid: Mid, bad: impl Fn(&SdpArrived<'_>) -> bool) {
+    if arrived.is(mid) && bad(arrived) {
+        arrived.refuse();
+    }
+}
+
+/// MPA's start-up frames arrive in streaming mode, too.
+fn is_message(arrived: &SdpArrived<'_>) -> bool {
+    arrived.octets.len() >= BSDH_LEN && !arrived.octets.starts_with(b"MPA ")
+}
+
+fn is_first(arrived: &SdpArrived<'_>) -> bool {
+    arrived.is(Mid::HELLO) || arrived.is(Mid::HELLO_ACK)
+}
+
+fn has_payload(arrived: &SdpArrived<'_>) -> bool {
+    arrived.octets.len() > BSDH_LEN
+}
+
+/// Keeps in mind how many octets a message of this MID advertises, beside those that it carries.
+fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
+    if out.mid() == Some(mid)
+        && let Some(Output::Send { head, payload, .. }) = out.out.first()
+    {
+        out.kept.count = word(head, FIRST) - payload.filter(|_| mid == Mid::SRC_AVAIL).map_or(0, |piece| piece.len);
+    }
+}
+
+/// Keeps in mind that a message of this MID went out, and forgets it behind one of those.
+fn note_sent(out: &mut SdpOut<'_>, mid: Mid, until: &[Mid]) {
+    match out.mid() {
+        Some(sent) if sent == mid => out.kept.count = 1,
+        Some(sent) if until.contains(&sent) => out.kept.count = 0,
+        _ => {}
+    }
+}
+
+deviations! {
+    "sdp.counts-one-credit-less" [SdpArrived(|arrived| if is_message(arrived) && !is_first(arrived) {
+        arrived.set_half(BUFS, arrived.half(BUFS).saturating_sub(1));
+    })] ["SDP-10.5-11"] "Bufs of each message counts as one less.";
+    "sdp.heeds-first-bufs-only" [SdpArrived(|arrived| {
+        if is_first(arrived) {
+            arrived.kept.count = arrived.half(BUFS).into();
+        } else if is_message(arrived) && u32::from(arrived.half(BUFS)) > arrived.kept.count {
+            let first = u16::try_from(arrived.kept.count).unwrap_or(u16::MAX);
+            arrived.set_half(BUFS, first);
+        }
+    })] ["SDP-10.3-3"] "Bufs counts as that of Hello or HelloAck where it is more.";
+    "sdp.refuses-ch-rcv-buf" [SdpArrived(|arrived| refuse(arrived, Mid::CH_RCV_BUF, |_| true))]
+        ["SDP-10.6-1"] "A ChRcvBuf is refused.";
+    "sdp.refuses-ch-rcv-buf-again" [SdpArrived(|arrived| {
+        let again = arrived.kept.count > 0;
+        arrived.kept.count += u32::from(arrived.is(Mid::CH_RCV_BUF));
+        refuse(arrived, Mid::CH_RCV_BUF, |_| again);
+    })] ["SDP-10.6.1-3"] "A second ChRcvBuf is refused.";
+    "sdp.refuses-ch-rcv-buf-ack-of-less" [SdpArrived(|arrived| {
+        if is_first(arrived) {
+            arrived.kept.count = arrived.word(if arrived.is(Mid::HELLO) { LOCAL_RCV_SZ } else { ACT_RCV_SZ });
+        }
+        let size = arrived.kept.count;
+        refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) < size);
+    })] ["SDP-10.6-12"] "A ChRcvBufAck for smaller Private Buffers is refused, however soon it comes.";
+    "sdp.refuses-ch-rcv-buf-ack-of-other-size" [
+        SdpOut(|out| if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(Mid::CH_RCV_BUF)) {
+            out.kept.count = word(head, FIRST);
+        }),
+        SdpArrived(|arrived| {
+            let asked = arrived.kept.count;
+            refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) != asked);
+        }),
+    ] ["SDP-10.6-6", "SDP-6.4.2.1-1"] "A ChRcvBufAck whose ActSz is not the DesSz that was asked for is refused.";
+    "sdp.refuses-crossing-sink-avail" [
+        SdpOut(|out| note_sent(out, Mid::SRC_AVAIL, &[])),
+        SdpArrived(|arrived| {
+            let is_open = arrived.kept.count == 1;
+            if arrived.is(Mid::RDMA_RD_COMPL) || arrived.is(Mid::SEND_SM) {
+                arrived.kept.count = 0;
+            }
+            refuse(arrived, Mid::SINK_AVAIL, |_| is_open);
+        }),
+    ] ["SDP-11-12"] "A SinkAvail is refused while a SrcAvail is open.";
+    "sdp.refuses-data-behind-hello" [SdpArrived(|arrived| {
+        let first = arrived.kept.count == 1;
+        if is_first(arrived) {
+            arrived.kept.count = 1;
+        } else if first && arrived.is(Mid::DATA) {
+            arrived.kept.count = 2;
+            arrived.refuse();
+        }
+    })] ["SDP-8.1.1-30", "SDP-8.1.1-40"] "Data that is the first message behind Hello or HelloAck is refused.";
+    "sdp.refuses-data-behind-sink-avail" [
+        SdpOut(|out| note_sent(out, Mid::SINK_AVAIL, &[])),
+        SdpArrived(|arrived| {
+            let sent = arrived.kept.count == 1;
+            refuse(arrived, Mid::DATA, |it| sent && has_payload(it));
+        }),
+    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "Payload of Data is refused once a SinkAvail was sent.";
+    "sdp.refuses-mode-change-beside-src-avail" [
+        SdpArrived(|arrived| {
+            let is_open = arrived.kept.count == 1;
+            if arrived.is(Mid::SRC_AVAIL) {
+                arrived.kept.count = 1;
+            }
+            refuse(arrived, Mid::MODE_CHANGE, |_| is_open);
+        }),
+        SdpOut(|out| if matches!(out.mid(), Some(Mid::RDMA_RD_COMPL | Mid::SEND_SM)) {
+            out.kept.count = 0;
+        }),
+    ] ["SDP-12.3-2"] "A ModeChange is refused while a SrcAvail of its sender is open.";
+    "sdp.refuses-rd-compl-of-part" [
+        SdpOut(|out| note_advertised(out, Mid::SRC_AVAIL)),
+        SdpArrived(|arrived| {
+            let whole = arrived.kept.count;
+            refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < whole);
+        }),
+    ] ["SDP-9.2-16"] "A RdmaRdCompl for a part of what a SrcAvail advertises is refused.";
+    "sdp.refuses-req-pipe" [SdpArrived(|arrived| for mid in [Mid::RDMA_RD_COMPL, Mid::RDMA_WR_COMPL] {
+        refuse(arrived, mid, |it| it.octet(2) & FLAG_REQ_PIPE != 0);
+    })] ["SDP-12-13"] "A completion with REQ_PIPE is refused.";
+    "sdp.refuses-second-advert" [
+        SdpArrived(|arrived| {
+            let is_advert = arrived.is(Mid::SRC_AVAIL) || arrived.is(Mid::SINK_AVAIL);
+            arrived.kept.count += u32::from(is_advert);
+            if is_advert && arrived.kept.count > 1 {
+                arrived.refuse();
+            }
+        }),
+        SdpOut(|out| if matches!(out.mid(), Some(Mid::RDMA_RD_COMPL | Mid::RDMA_WR_COMPL | Mid::SEND_SM)) {
+            out.kept.count = out.kept.count.saturating_sub(1);
+        }),
+    ] ["SDP-11-11", "SDP-11.3-22"] "A second SrcAvail or SinkAvail is refused while one is open, whatever MaxAdverts says.";
+    "sdp.refuses-send-sm" [SdpArrived(|arrived| refuse(arrived, Mid::SEND_SM, |_| true))]
+        ["SDP-9.5.2.1-1", "SDP-9.2-6", "SDP-9.2-19", "SDP-9.2-40", "SDP-11-3", "SDP-12-13"] "A SendSm is refused.";
+    "sdp.refuses-sink-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SINK_AVAIL, |_| true))]
+        ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "A SinkAvail is refused in Pipelined Mode, too.";
+    "sdp.refuses-transaction-reply" [
+        SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. })) {
+            out.kept.count = 1;
+        }),
+        SdpArrived(|arrived| {
+            let awaits = arrived.kept.count == 1;
+            refuse(arrived, Mid::RDMA_WR_COMPL, |_| awaits);
+            refuse(arrived, Mid::DATA, |it| awaits && has_payload(it));
+        }),
+    ] ["SDP-9.4-4", "SDP-9.4-5"] "What comes behind a SinkAvail with payload, RdmaWrCompl or payload of Data, is refused.";
+    "sdp.refuses-wr-compl-of-part" [
+        SdpOut(|out| note_advertised(out, Mid::SINK_AVAIL)),
+        SdpArrived(|arrived| {
+            let whole = arrived.kept.count;
+            refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < whole);
+        }),
+    ] ["SDP-6.3.6.1-2"] "A RdmaWrCompl for a part of what a SinkAvail advertises is refused.";
+}
