@@ -491,6 +491,7 @@
 ---@field within? number
 ---@field hello_ack? weft.Message
 ---@field hold? number
+---@field port? integer
 
 ---@class weft.fields.carrier
 ---@field solicited? boolean
@@ -738,6 +739,7 @@
 ---@field non_discards integer?
 ---@field mode integer?
 ---@field act_sz integer?
+---@field des_sz integer?
 
 ---@class weft.ReadRequest
 ---@field sink_stag integer

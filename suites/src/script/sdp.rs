@@ -42,7 +42,7 @@ pub(super) struct Sdp {
 }
 
 /// The fields of a message that came, with their types for editors.
-pub(crate) const HEARD_FIELDS: [(&str, &str); 28] = [
+pub(crate) const HEARD_FIELDS: [(&str, &str); 29] = [
     ("name", "string"),
     ("mid", "integer"),
     ("bufs", "integer"),
@@ -71,6 +71,7 @@ pub(crate) const HEARD_FIELDS: [(&str, &str); 28] = [
     ("non_discards", "integer?"),
     ("mode", "integer?"),
     ("act_sz", "integer?"),
+    ("des_sz", "integer?"),
 ];
 
 /// Puts `sdp.shown` beside the constructors: the rows that the monitor judges in what the target sends, by what they are about
@@ -155,8 +156,8 @@ pub(super) fn add_to_tester<M: UserDataMethods<Tester>>(methods: &mut M) {
         let read = tester.reader(&lua).accept_sdp(table);
         async move {
             let (stage, target, requirements) = parts;
-            let (expectation, hello_ack, hold) = read?;
-            let opened = stage.lock().await.sdp_accept(&hello_ack, hold, &expectation).await;
+            let (expectation, hello_ack, when) = read?;
+            let opened = stage.lock().await.sdp_accept(&hello_ack, when, &expectation).await;
             let (number, hello) = opened.map_err(mlua::Error::external)?;
             let table = heard_table(&lua, &hello)?;
             Ok((Sdp { stage, target, requirements, number }, table))

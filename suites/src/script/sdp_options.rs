@@ -51,7 +51,11 @@ impl Reader<'_> {
         Ok(SdpOpen { expectation, message, profile })
     }
 
-    pub(super) fn accept_sdp(&self, table: Option<Table>) -> mlua::Result<(Expectation, Message, Duration)> {
+    /// `hello_ack`; `hold`, seconds; `port`, where the target goes on with a connection that was suspended.
+    pub(super) fn accept_sdp(
+        &self,
+        table: Option<Table>,
+    ) -> mlua::Result<(Expectation, Message, (Duration, Option<u16>))> {
         let mut fields = Fields::new(self.lua, "accept_sdp", table);
         let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
         let message = match fields.optional::<AnyUserData>("hello_ack")? {
@@ -62,8 +66,9 @@ impl Reader<'_> {
             }
         };
         let hold = super::options::pause(fields.or("hold", 0.0)?).map_err(|why| fields.wrong("hold", &why))?;
+        let port = fields.optional("port")?;
         fields.done()?;
-        Ok((expectation, message, hold))
+        Ok((expectation, message, (hold, port)))
     }
 
     pub(super) fn carrier(&self, table: Option<Table>) -> mlua::Result<Carrier> {

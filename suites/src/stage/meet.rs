@@ -86,6 +86,22 @@ impl Stage {
         }
     }
 
+    /// Waits for the connection by which the target goes on with one that was suspended.
+    pub(super) async fn reconnected(&mut self, port: u16, expectation: &Expectation) -> Result<u32, Stop> {
+        let at = expectation.at.as_ref();
+        self.check_room(at)?;
+        let deadline = self.link.now() + expectation.within;
+        match self.link.await_reconnection(port, deadline).await {
+            Ok(Some(connection)) => Ok(self.connected(connection, Direction::Received)),
+            Ok(None) => {
+                let expected = format!("a TCP connection to port {port}");
+                let actual = format!("none within {} s", expectation.within.as_secs_f64());
+                Err(self.overdue(expectation, &expected, &actual))
+            }
+            Err(error) => Err(self.harness(at, &error.to_string())),
+        }
+    }
+
     /// The last Request on a connection; none came yet, and a script asks too early.
     pub(crate) fn request_on(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
         match self.conn(number, at)?.request.clone() {

@@ -263,7 +263,7 @@ impl Live {
 /// An SDP socket, with a port mapper that leads to it.
 fn sdp_link(service: Service, settings: &Settings) -> Result<VirtualLink, OpenError> {
     let user = match service {
-        Service::SdpDrive => SdpUser::Drive,
+        Service::SdpConnect | Service::SdpDrive => SdpUser::Drive,
         Service::SdpSink => SdpUser::Sink,
         Service::SdpSource => SdpUser::Source,
         _ => SdpUser::Echo,

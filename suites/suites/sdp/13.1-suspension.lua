@@ -1,4 +1,4 @@
--- A connection that the tester or the target suspends (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1), up to the end of its LLP connection.
+-- A connection that the tester or the target suspends (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1), and the one by which the target goes on.
 
 -- What a driven socket is told to do.
 local function tell(s, text)
@@ -26,6 +26,24 @@ do
     end,
   }
 end
+
+case {
+  id = "sdp/13.1-suspension/answer-before-end",
+  version = 1,
+  title = "TCP does not end before SuspCommAck is out",
+  requirements = { "SDP-13.1.1-14" },
+  roles = { "responder" },
+  capabilities = { "sdp-echo" },
+
+  run = function(t)
+    t:good_exchange()
+    local s = t:sdp {}
+    s:send(sdp.susp_comm { port = 7000 })
+    -- One that says nothing at all breaks another row.
+    s:expect("susp_comm_ack", { requirement = "SDP-13.1.1-14" })
+    t:liveness()
+  end,
+}
 
 do
   local shown = sdp.shown { "hello_ack", "data", "susp_comm_ack", "SDP-13.1.1-13" }
@@ -129,3 +147,105 @@ do
     end,
   }
 end
+
+-- Suspends a connection of the tester's: the target answers, and TCP ends.
+local function suspend(s, port)
+  s:send(sdp.susp_comm { port = port })
+  s:expect("susp_comm_ack", { past = { "data", "send_sm" } })
+  s:expect_end { graceful = true }
+end
+
+do
+  local shown = sdp.shown { "hello" }
+  local rows = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16" }
+
+  case {
+    id = "sdp/13.1-suspension/resumed",
+    version = 1,
+    title = "The target connects to the port of the SuspComm, with a Hello as any other, and goes on",
+    requirements = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16", "SDP-13.1.1-19", table.unpack(shown) },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:send(sdp.susp_comm { port = 7000 })
+      s:expect("susp_comm_ack", { requirement = "SDP-13.1-1", overdue_fails = true })
+      s:expect_end { graceful = true }
+      local again, hello = t:accept_sdp { port = 7000, requirement = rows, overdue_fails = true }
+      t:check(hello.mseq == 0, { requirement = "SDP-13.1.1-19", expected = "MSeq 0", actual = "MSeq " .. hello.mseq })
+      tell(again, "send 10")
+      again:collect(10)
+      again:close { shows = shown, past = { "data" } }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/13.1-suspension/resumed-with-credit",
+  version = 1,
+  title = "On the new connection all messages are kept that its Hello gives credit for",
+  requirements = { "SDP-13.1.1-18" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    suspend(s, 7000)
+    local again, hello = t:accept_sdp { port = 7000 }
+    tell(again, "wait 1000")
+    for _ = 1, hello.bufs - 4 do
+      again:send(sdp.data { payload = ";" })
+    end
+    again:expect_quiet { within = 0.2, requirement = "SDP-13.1.1-18", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/13.1-suspension/nothing-kept",
+  version = 1,
+  title = "What was advertised before is not used on the new connection",
+  requirements = { "SDP-13-3" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local octets = ("abcdefghij"):rep(200)
+    local s = t:sdp {}
+    -- Nobody reads it.
+    tell(s, "wait 20")
+    s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 39) .. ";", stag = 0x111 })
+    suspend(s, 7000)
+    local again = t:accept_sdp { port = 7000 }
+    tell(again, "read 3000")
+    again:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), stag = 0x222 })
+    local read = again:expect_read { requirement = "SDP-13-3", overdue_fails = true }
+    t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of what is advertised here", actual = "of another STag" })
+    again:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/13.1-suspension/asked-again",
+  version = 1,
+  title = "A Connecting Peer whose SuspComm crossed the tester's asks again on the new connection",
+  requirements = { "SDP-13.1.2-3" },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp {}
+    tell(s, "wait 20; suspend 7001")
+    local before = s:books()
+    s:expect "susp_comm"
+    s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
+    s:expect "susp_comm_ack"
+    s:expect_end { graceful = true }
+    local again = t:accept_sdp { port = 7000 }
+    again:expect("susp_comm", { requirement = "SDP-13.1.2-3", overdue_fails = true })
+    t:liveness()
+  end,
+}

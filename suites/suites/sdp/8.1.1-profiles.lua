@@ -45,16 +45,16 @@ do
 
   case {
     id = "sdp/8.1.1-profiles/target-connects",
-    version = 2,
+    version = 3,
     title = "The target sends a good Hello in streaming mode, and waits for HelloAck",
-    requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", table.unpack(shown) },
+    requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30", table.unpack(shown) },
     roles = { "responder" },
     capabilities = { "sdp-connect" },
 
     run = function(t)
       local s = t:accept_sdp { requirement = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1" }, overdue_fails = true }
-      s:send(sdp.data { payload = "hi" })
-      s:collect(2)
+      s:send(sdp.data { payload = "send 2\n" })
+      s:collect(2, { requirement = { "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30" }, overdue_fails = true })
       s:close { shows = shown }
       t:liveness()
     end,
@@ -180,7 +180,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { minv = 15 } }
-    s:send(sdp.data { payload = "hi" })
+    s:send(sdp.data { payload = "send 2\n" })
     s:expect("data", { requirement = { "SDP-6.2.2.2-2", "SDP-8.1.1-35" }, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -199,7 +199,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq = 0xdeadbeef } }
-    s:send(sdp.data { payload = "hi" })
+    s:send(sdp.data { payload = "send 2\n" })
     s:expect("data", { requirement = "SDP-6.2.2-8", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -218,7 +218,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq_ack = 0xdeadbeef } }
-    s:send(sdp.data { payload = "hi" })
+    s:send(sdp.data { payload = "send 2\n" })
     s:expect("data", { requirement = "SDP-6.2.2-10", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -237,7 +237,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { rsvd = 0xff } }
-    s:send(sdp.data { payload = "hi" })
+    s:send(sdp.data { payload = "send 2\n" })
     s:expect("data", { requirement = "SDP-6.2.2.7-2", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -246,18 +246,100 @@ case {
 
 case {
   id = "sdp/8.1.1-profiles/target-answers-resize",
-  version = 1,
+  version = 2,
   title = "A Connecting Peer answers a ChRcvBuf that crosses its own",
-  requirements = {
-    "SDP-10.6-11",
-  },
+  requirements = { "SDP-10.6-11", "SDP-10.6.1-2" },
   roles = { "responder" },
   capabilities = { "sdp-connect" },
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:send(sdp.ch_rcv_buf { des_sz = 500 })
-    s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
+    s:send(sdp.data { payload = "wait 20; resize 2000\n" })
+    local before = s:books()
+    s:expect "ch_rcv_buf"
+    s:send(sdp.ch_rcv_buf { des_sz = 500, mseq_ack = before.mseq_ack })
+    s:expect("ch_rcv_buf_ack", { requirement = { "SDP-10.6-11", "SDP-10.6.1-2" }, overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-answers-suspension",
+  version = 1,
+  title = "A Connecting Peer answers a SuspComm that crosses its own",
+  requirements = { "SDP-13.1.2-2" },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp {}
+    s:send(sdp.data { payload = "wait 20; suspend 7001\n" })
+    local before = s:books()
+    s:expect "susp_comm"
+    s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
+    s:expect("susp_comm_ack", { requirement = "SDP-13.1.2-2", overdue_fails = true })
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-keeps-all",
+  version = 1,
+  title = "A Connecting Peer keeps all messages that its Hello gives credit for",
+  requirements = { "SDP-8.1.1-7" },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s, hello = t:accept_sdp {}
+    -- Nobody reads meanwhile.
+    s:send(sdp.data { payload = "wait 1000\n" })
+    for _ = 1, hello.bufs - 4 do
+      s:send(sdp.data { payload = ";" })
+    end
+    s:expect_quiet { within = 0.2, requirement = "SDP-8.1.1-7", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-serves-reads",
+  version = 1,
+  title = "A Connecting Peer serves as many Reads at once as its LocIRD says",
+  requirements = { "SDP-6.2.1.6-1" },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s, hello = t:accept_sdp {}
+    s:send(sdp.data { payload = "send 2000\n" })
+    local m = s:expect "src_avail"
+    for number = 1, hello.loc_ird do
+      s:read { stag = m.stag, va = m.va + number, length = 10 }
+    end
+    for _ = 1, hello.loc_ird do
+      s:expect_response { requirement = "SDP-6.2.1.6-1", overdue_fails = true }
+    end
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-profiles/target-keeps-to-max-adverts",
+  version = 1,
+  title = "A Connecting Peer has no more advertisements open than MaxAdverts of the HelloAck says",
+  requirements = { "SDP-6.2.2.3-3" },
+  roles = { "responder" },
+  capabilities = { "sdp-connect" },
+
+  run = function(t)
+    local s = t:accept_sdp { hello_ack = sdp.hello_ack { max_adverts = 1 } }
+    s:send(sdp.data { payload = "mode out pipelined; send 2000; send 2000\n" })
+    s:expect "mode_change"
+    s:expect "src_avail"
+    s:expect_quiet { within = 0.3, requirement = "SDP-6.2.2.3-3", overdue_fails = true }
     s:connection():reset()
     t:liveness()
   end,

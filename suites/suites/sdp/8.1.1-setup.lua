@@ -103,3 +103,60 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "sdp/8.1.1-setup/data-at-once",
+  version = 1,
+  title = "Data is taken as the first message behind HelloAck",
+  requirements = { "SDP-8.1.1-40" },
+  roles = { "responder" },
+  capabilities = { "sdp-echo" },
+  tags = { "startup" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.data { payload = "hi" })
+    s:collect(2, { requirement = "SDP-8.1.1-40", overdue_fails = true })
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-setup/full-credit-held",
+  version = 1,
+  title = "All messages that HelloAck gives credit for are kept while nobody reads",
+  requirements = { "SDP-8.1.1-23" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+  tags = { "startup", "credit" },
+
+  run = function(t)
+    local s, hello_ack = t:sdp {}
+    s:send(sdp.data { payload = "wait 1000\n" })
+    for _ = 1, hello_ack.bufs - 4 do
+      s:send(sdp.data { payload = ";" })
+    end
+    s:expect_quiet { within = 0.2, requirement = "SDP-8.1.1-23", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-setup/wished-size",
+  version = 1,
+  title = "DesRemRcvSz is weighed when the size of the Private Buffers is chosen",
+  requirements = { "SDP-6.2.1.4-1" },
+  roles = { "responder" },
+  -- Another socket may have its reasons for one size.
+  capabilities = { "sdp-drive" },
+  tags = { "startup" },
+
+  run = function(t)
+    local _, small = t:sdp { hello = sdp.hello { des_rem_rcv_sz = 1000 } }
+    local _, large = t:sdp { hello = sdp.hello { des_rem_rcv_sz = 2500 } }
+    t:check(small.act_rcv_sz < large.act_rcv_sz, {
+      requirement = "SDP-6.2.1.4-1", expected = "more octets where more are wished for", actual = small.act_rcv_sz .. " and " .. large.act_rcv_sz,
+    })
+    t:liveness()
+  end,
+}

@@ -46,14 +46,14 @@ do
 
   case {
     id = "sdp/9-transfer/read-by-target",
-    version = 2,
+    version = 3,
     title = "A SrcAvail in Combined Mode is read, RdmaRdCompl tells how much, and the octets come back",
-    requirements = { "SDP-9.2-11", "SDP-9.2-12", "SDP-9-8", "SDP-11.2-4", table.unpack(shown) },
+    requirements = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9.2-12", "SDP-9-8", "SDP-11.2-4", table.unpack(shown) },
     roles = { "responder" },
     capabilities = { "sdp-echo" },
 
     run = function(t)
-      local rows = { "SDP-9.2-11", "SDP-9-8", "SDP-11.2-4" }
+      local rows = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9-8", "SDP-11.2-4" }
       local s = t:sdp {}
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
       -- Octets that were read or came as payload; those that the target said it has read; those that it gave back meanwhile.
@@ -768,9 +768,9 @@ do
 
   case {
     id = "sdp/9-transfer/crossing",
-    version = 2,
+    version = 3,
     title = "A SinkAvail that crosses a SrcAvail is written to",
-    requirements = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", table.unpack(shown) },
+    requirements = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", "SDP-11-12", table.unpack(shown) },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
@@ -780,8 +780,8 @@ do
       s:expect "mode_change"
       s:expect "src_avail"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 5, mseq_ack = 1 })
-      s:expect_write { length = 1800, requirement = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16" }, overdue_fails = true }
-      s:expect("rdma_wr_compl", { requirement = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16" }, overdue_fails = true })
+      s:expect_write { length = 1800, requirement = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", "SDP-11-12" }, overdue_fails = true }
+      s:expect("rdma_wr_compl", { requirement = { "SDP-11.3-12", "SDP-11.3-15", "SDP-11.3-16", "SDP-11-12" }, overdue_fails = true })
       s:close { shows = shown }
       t:liveness()
     end,

@@ -1,4 +1,5 @@
-//! The good exchange with an SDP service: start-up; with an echo (the target that connects is one), a few octets there and back; a graceful close.
+//! The good exchange with an SDP service: start-up; with an echo a few octets there and back, with a socket that is driven (the target that connects is
+//! one) a few that it is told to send; a graceful close.
 
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ impl Stage {
             }
         }
         let asked = match self.target.service {
-            Service::SdpEcho | Service::SdpConnect => Some((PAYLOAD, PAYLOAD.len())),
-            Service::SdpDrive => Some((COMMAND, 5)),
+            Service::SdpEcho => Some((PAYLOAD, PAYLOAD.len())),
+            Service::SdpConnect | Service::SdpDrive => Some((COMMAND, 5)),
             _ => None,
         };
         if let Some((payload, due)) = asked {
@@ -54,7 +55,7 @@ impl Stage {
                     Err(none) => return Ok(Err(format!("it {none} where Data was due"))),
                 }
             }
-            if self.target.service != Service::SdpDrive && got != PAYLOAD {
+            if self.target.service == Service::SdpEcho && got != PAYLOAD {
                 return Ok(Err("it sent other octets back".into()));
             }
         }

@@ -158,14 +158,17 @@ impl Stage {
     }
 
     /// Waits for a Hello of a target that connects, becomes MPA Initiator, and answers with this HelloAck, which is held back for so
-    /// long: nothing may come meanwhile. Gives the Hello.
+    /// long: nothing may come meanwhile. With a `port`, the connection is one by which the target goes on with one that was suspended. Gives the Hello.
     pub(crate) async fn sdp_accept(
         &mut self,
         hello_ack: &Message,
-        hold: Duration,
+        (hold, port): (Duration, Option<u16>),
         expectation: &Expectation,
     ) -> Result<(u32, Box<Heard>), Stop> {
-        let number = self.connect(expectation.at.as_ref()).await?;
+        let number = match port {
+            None => self.connect(expectation.at.as_ref()).await?,
+            Some(port) => self.reconnected(port, expectation).await?,
+        };
         let hello = self.sdp_welcome(number, hello_ack, hold, expectation).await?;
         Ok((number, hello))
     }

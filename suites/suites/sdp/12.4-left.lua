@@ -1,0 +1,154 @@
+-- Hints to change the Mode, and what is left behind a ModeChange out of Pipelined Mode (draft-pinkerton-iwarp-sdp-01 sections 6.1.2, 12, 12.4 and 12.5).
+
+local VA = 0x700000001
+local OCTETS = ("abcdefghij"):rep(200)
+
+-- What a driven socket is told to do.
+local function tell(s, text)
+  s:send(sdp.data { payload = text .. "\n" })
+end
+
+local repeated = { "SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6" }
+
+case {
+  id = "sdp/12.4-left/repeated",
+  version = 1,
+  title = "SrcAvails that a SinkAvail behind the ModeChange has overridden come again",
+  requirements = repeated,
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "mode out pipelined; wait 5; send 1800; wait 5; mode out combined")
+    s:expect "mode_change"
+    s:expect "src_avail"
+    s:expect "mode_change"
+    -- It crosses the ModeChange and the SrcAvail, as its MSeqAck says.
+    s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:books().mseq_ack - 2 })
+    local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
+    t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none" })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/12.4-left/credit-of-late-sink-avail",
+  version = 1,
+  title = "Bufs of a SinkAvail that is ignored gives credit",
+  requirements = { "SDP-12.4-13" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp { hello = sdp.hello { bufs = 5 } }
+    s:books { bufs = 5, updates = false }
+    tell(s, "mode out pipelined; wait 5; mode out combined; wait 50; threshold 1000000" .. ("; send 100"):rep(8))
+    s:expect "mode_change"
+    s:expect "mode_change"
+    s:send(sdp.sink_avail { length = 2000, stag = 0x901, bufs = 16, mseq_ack = s:books().mseq_ack - 1 })
+    s:collect(800, { requirement = "SDP-12.4-13", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+local dropped = { "SDP-12.4-14", "SDP-12.5-10", "SDP-12.5-11", "SDP-12.5-24" }
+
+case {
+  id = "sdp/12.4-left/sink-avails-dropped",
+  version = 1,
+  title = "Behind the ModeChange to Combined Mode SinkAvails are forgotten, and a SrcAvail with payload is served",
+  requirements = dropped,
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "read 3000")
+    s:expect "sink_avail"
+    s:send(sdp.mode_change { mode = 1 })
+    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
+    local read = s:expect_read { requirement = dropped, overdue_fails = true }
+    local first = read.src_to - VA
+    s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
+    s:expect("rdma_rd_compl", { requirement = dropped, overdue_fails = true })
+    tell(s, "send 10")
+    s:collect(10, { requirement = dropped, overdue_fails = true })
+    s:close()
+    t:liveness()
+  end,
+}
+
+local hinted = { "SDP-6.1.2-20", "SDP-12.5-12", "SDP-12-13" }
+
+case {
+  id = "sdp/12.4-left/hint-of-reader",
+  version = 1,
+  title = "REQ_PIPE in RdmaRdCompl is about the half-connection that was read",
+  requirements = hinted,
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "follow; send 2000")
+    local m = s:expect "src_avail"
+    s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
+    s:expect_response {}
+    s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload, req_pipe = true }, { invalidate = m.stag })
+    tell(s, "send 10")
+    s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = hinted, overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/12.4-left/hint-of-writer",
+  version = 1,
+  title = "REQ_PIPE in RdmaWrCompl is about the other half-connection",
+  requirements = { "SDP-6.1.2-21", "SDP-12-13" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local rows = { "SDP-6.1.2-21", "SDP-12-13" }
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "follow; read 2000")
+    local m = s:expect "sink_avail"
+    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+    s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
+    tell(s, "send 10")
+    s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = rows, overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/12.4-left/hint-in-buffered",
+  version = 1,
+  title = "REQ_PIPE is ignored where the half-connection is in Buffered Mode",
+  requirements = { "SDP-6.1.2-15" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "follow; mode out buffered; wait 5; read 2000")
+    s:expect "mode_change"
+    local m = s:expect "sink_avail"
+    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+    s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
+    tell(s, "send 10")
+    s:expect("data", { requirement = "SDP-6.1.2-15", overdue_fails = true })
+    s:expect_quiet { within = 0.1, requirement = "SDP-6.1.2-15", overdue_fails = true }
+    s:close()
+    t:liveness()
+  end,
+}

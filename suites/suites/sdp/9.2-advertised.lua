@@ -1,0 +1,303 @@
+-- What a SrcAvail advertises, and what each side may make of it (draft-pinkerton-iwarp-sdp-01 sections 9.2, 9.5.2, 9.5.4, 11 and 14.1).
+
+local VA = 0x700000001
+local OCTETS = ("abcdefghij"):rep(200)
+
+-- What a driven socket is told to do.
+local function tell(s, text)
+  s:send(sdp.data { payload = text .. "\n" })
+end
+
+-- Takes Data, and no other message, until so many octets are here.
+local function take(s, due, options)
+  local got = 0
+  while got < due do
+    got = got + #s:expect("data", options).payload
+  end
+  return got
+end
+
+local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
+
+case {
+  id = "sdp/9.2-advertised/readable",
+  version = 1,
+  title = "What a SrcAvail advertises can be read by its STag and VA, late, and by as many Reads at once as LocIRD says",
+  requirements = readable,
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s, hello_ack = t:sdp {}
+    tell(s, "send 2000")
+    local m = s:expect "src_avail"
+    t:pause(2)
+    for number = 1, hello_ack.loc_ird do
+      s:read { stag = m.stag, va = m.va + #m.payload + number, length = 10 }
+    end
+    for _ = 1, hello_ack.loc_ird do
+      s:expect_response { requirement = readable, overdue_fails = true }
+    end
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/readable-in-cancel",
+  version = 1,
+  title = "A SrcAvail that is being revoked can still be read, and is Processed by RdmaRdCompl",
+  requirements = { "SDP-9.2-24", "SDP-9.5.4-11" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "send 2000; wait 20; cancel-sends; send 1500")
+    local m = s:expect "src_avail"
+    s:expect "src_avail_cancel"
+    -- To the target, a Read that crosses its SrcAvailCancel.
+    s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
+    s:expect_response { requirement = "SDP-9.2-24", overdue_fails = true }
+    s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload }, { invalidate = m.stag })
+    s:expect("src_avail", { requirement = "SDP-9.5.4-11", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/part-then-send-sm",
+  version = 1,
+  title = "A SendSm behind the RdmaRdCompl of a part brings exactly the rest by Data",
+  requirements = { "SDP-9.2-19" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "send 2000")
+    local m = s:expect "src_avail"
+    s:read { stag = m.stag, va = m.va + #m.payload, length = 500 }
+    s:expect_response {}
+    s:send(sdp.rdma_rd_compl { length = 500 })
+    s:send(sdp.send_sm {})
+    local rest = 1500 - #m.payload
+    local got = take(s, rest, { requirement = "SDP-9.2-19", overdue_fails = true })
+    t:check(got == rest, { requirement = "SDP-9.2-19", expected = rest .. " octets", actual = got .. " octets" })
+    s:close()
+    t:liveness()
+  end,
+}
+
+local forced = { "SDP-9.2-6", "SDP-9.5.2.1-1", "SDP-11-3", "SDP-12-13" }
+
+for _, mode in ipairs { "combined", "pipelined" } do
+  case {
+    id = "sdp/9.2-advertised/send-sm-in-" .. mode,
+    version = 1,
+    title = "A SendSm may answer a SrcAvail in " .. mode .. " Mode",
+    requirements = forced,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      tell(s, (mode == "pipelined" and "mode out pipelined; " or "") .. "send 2000")
+      local m = s:expect("src_avail", { past = { "mode_change" } })
+      s:send(sdp.send_sm {})
+      take(s, 2000 - #m.payload, { requirement = forced, overdue_fails = true })
+      s:close()
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/9.2-advertised/deadlock",
+  version = 1,
+  title = "Where both have a SrcAvail open and nobody reads, a SendSm gets the octets across",
+  requirements = { "SDP-9.2-40" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "send 2000; wait 2000")
+    local m = s:expect "src_avail"
+    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+    s:send(sdp.send_sm {})
+    -- The target may have the same idea.
+    take(s, 2000 - #m.payload, { requirement = "SDP-9.2-40", overdue_fails = true, past = { "send_sm" } })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/asked-for-in-order",
+  version = 1,
+  title = "Two SrcAvails are refused, the second when all octets of the first have come by Data",
+  requirements = { "SDP-9.2-37", "SDP-11.3-10" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local rows = { requirement = { "SDP-9.2-37", "SDP-11.3-10" }, overdue_fails = true }
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "answer send-sm; wait 20; read 900 700")
+    for number, len in ipairs { 900, 700 } do
+      s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
+    end
+    for _, len in ipairs { 900, 700 } do
+      s:expect("send_sm", rows)
+      s:send(sdp.data { payload = OCTETS:sub(1, len - 50) })
+      s:send(sdp.data { payload = OCTETS:sub(1, 50) })
+    end
+    tell(s, "send 10")
+    s:collect(10, rows)
+    s:close()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/several",
+  version = 1,
+  title = "Several SrcAvails in Pipelined Mode are read, and told to be, in their order",
+  requirements = { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local rows = { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" }
+    local lens = { 900, 700, 500 }
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    -- Receives that are too small to be advertised.
+    tell(s, "wait 20; read 900 700 500")
+    for number, len in ipairs(lens) do
+      s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
+    end
+    local told = 0
+    while told < #lens do
+      local what, m = s:next { requirement = rows, overdue_fails = true }
+      if what == "read" then
+        s:answer_read(m, OCTETS:sub(1, m.length))
+      else
+        told = told + 1
+        t:check(what == "rdma_rd_compl" and m.length == lens[told], {
+          requirement = rows, expected = "RdmaRdCompl of " .. lens[told] .. " octets", actual = what .. " of " .. tostring(m.length),
+        })
+      end
+    end
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/read-at-all",
+  version = 1,
+  title = "A SrcAvail that suits a receive is read",
+  requirements = { "SDP-9-7" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "read 3000")
+    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
+    s:expect_read { requirement = "SDP-9-7", overdue_fails = true }
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/one-read-at-a-time",
+  version = 1,
+  title = "No more Reads are outstanding than the tester's LocIRD and the target's LocORD say",
+  requirements = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s, hello_ack = t:sdp { hello = sdp.hello { loc_ird = 1 } }
+    t:check(hello_ack.loc_ord == 1, { expected = "LocORD 1", actual = "LocORD " .. hello_ack.loc_ord })
+    tell(s, "max-read 700; read 3000")
+    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
+    s:expect_read {}
+    s:expect_quiet { within = 0.2, requirement = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" }, overdue_fails = true }
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/revoked-in-process",
+  version = 1,
+  title = "Behind a SrcAvailCancel nothing more of a SrcAvail is read, however much is left",
+  requirements = { "SDP-9.5.4-3" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "max-read 700; read 3000")
+    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
+    local read = s:expect_read {}
+    s:send(sdp.src_avail_cancel {})
+    local first = read.src_to - VA
+    s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
+    s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = "SDP-9.5.4-3", overdue_fails = true })
+    s:expect("send_sm", { requirement = "SDP-9.5.4-3", overdue_fails = true })
+    s:close()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/without-invalidate",
+  version = 1,
+  title = "A SrcAvail that was read cannot be read again, though RdmaRdCompl invalidated nothing",
+  requirements = { "SDP-9.2-30" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "send 2000")
+    local m = s:expect "src_avail"
+    s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
+    s:expect_response {}
+    s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload })
+    tell(s, "send 10")
+    s:collect(10)
+    s:read { stag = m.stag, va = m.va, length = 10 }
+    s:expect_end { requirement = "SDP-9.2-30", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/mode-change-beside",
+  version = 1,
+  title = "A ModeChange to Pipelined Mode does not wait for a SrcAvail of its sender",
+  requirements = { "SDP-12.3-2" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "wait 50; read 900")
+    s:send(sdp.src_avail { length = 900, payload = OCTETS:sub(1, 40), va = VA })
+    s:send(sdp.mode_change { mode = 2 })
+    local read = s:expect_read { requirement = "SDP-12.3-2", overdue_fails = true }
+    s:answer_read(read, OCTETS:sub(1, read.length))
+    s:expect("rdma_rd_compl", { requirement = "SDP-12.3-2", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}

@@ -1,0 +1,280 @@
+-- What a SinkAvail advertises, and what comes in its place (draft-pinkerton-iwarp-sdp-01 sections 9.3, 9.4, 9.5.1, 9.5.2.2, 9.5.5, 11.3 and 14.1).
+
+-- What a driven socket is told to do.
+local function tell(s, text)
+  s:send(sdp.data { payload = text .. "\n" })
+end
+
+-- Writes to what a SinkAvail advertises, and says so.
+local function fill(s, m, len)
+  s:write { stag = m.stag, va = m.va, payload = ("w"):rep(len) }
+  s:send(sdp.rdma_wr_compl { length = len }, { invalidate = m.stag })
+end
+
+local writable = { "SDP-9.3-3", "SDP-9.3-4", "SDP-9.3-17", "SDP-14.1-2" }
+
+case {
+  id = "sdp/9.3-written/writable",
+  version = 1,
+  title = "All that a SinkAvail advertises can be written by its STag and VA, late",
+  requirements = writable,
+  roles = { "responder" },
+  capabilities = { "sdp-echo" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    local m = s:expect "sink_avail"
+    t:pause(2)
+    fill(s, m, m.length)
+    local options = { past = { "sink_avail" }, requirement = writable, overdue_fails = true }
+    local got = s:collect(m.length, options)
+    t:check(got == ("w"):rep(m.length), { requirement = writable, expected = "the octets that were written", actual = "others" })
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/writable-in-cancel",
+  version = 1,
+  title = "A SinkAvail that is being revoked can still be written to the end",
+  requirements = { "SDP-9.3-18" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "read 2000; wait 20; cancel-receives")
+    local m = s:expect "sink_avail"
+    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(1000) }
+    s:expect "sink_avail_cancel"
+    s:write { stag = m.stag, va = m.va + 1000, payload = ("w"):rep(1000) }
+    s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
+    tell(s, "send 10")
+    s:collect(10, { requirement = "SDP-9.3-18", overdue_fails = true })
+    s:close()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/without-invalidate",
+  version = 1,
+  title = "A SinkAvail that was used cannot be written to again, though RdmaWrCompl invalidated nothing",
+  requirements = { "SDP-9.3-13" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "read 2000")
+    local m = s:expect "sink_avail"
+    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+    s:send(sdp.rdma_wr_compl { length = 2000 })
+    tell(s, "send 10")
+    s:collect(10)
+    s:write { stag = m.stag, va = m.va, payload = "again" }
+    s:expect_end { requirement = "SDP-9.3-13", overdue_fails = true }
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/data-between",
+  version = 1,
+  title = "Data may come where SinkAvails are open, and writes to the others behind it",
+  requirements = { "SDP-9.5.2.2-1", "SDP-11-14" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local rows = { requirement = { "SDP-9.5.2.2-1", "SDP-11-14" }, overdue_fails = true, past = { "sink_avail" } }
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "read 2000 2000 2000")
+    local open = { s:expect "sink_avail", s:expect "sink_avail", s:expect "sink_avail" }
+    fill(s, open[1], 700)
+    -- It makes the second one stale.
+    s:send(sdp.data { payload = "abc" })
+    fill(s, open[3], 700)
+    tell(s, "send 10")
+    s:collect(10, rows)
+    s:close()
+    t:liveness()
+  end,
+}
+
+-- Answers a SinkAvail with payload in this way.
+local function transaction(name, title, row, answer)
+  case {
+    id = "sdp/9.3-written/transaction-by-" .. name,
+    version = 1,
+    title = title,
+    requirements = { row },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:send(sdp.mode_change { mode = 2 })
+      tell(s, "mode out pipelined; wait 5; send 100; read 2000")
+      local m = s:expect("sink_avail", { past = { "data", "mode_change" } })
+      t:check(#m.payload > 0, { expected = "a SinkAvail with payload", actual = "none in it" })
+      answer(s, m)
+      tell(s, "send 10")
+      s:collect(10, { requirement = row, overdue_fails = true })
+      s:close()
+      t:liveness()
+    end,
+  }
+end
+
+transaction("write", "The reply to a Transaction may be written", "SDP-9.4-4", function(s, m) fill(s, m, 900) end)
+transaction("data", "The reply to a Transaction may be Data", "SDP-9.4-5", function(s) s:send(sdp.data { payload = ("d"):rep(90) }) end)
+
+case {
+  id = "sdp/9.3-written/fresh-behind-data",
+  version = 1,
+  title = "A SinkAvail whose NonDiscards counts the Data before it is used",
+  requirements = { "SDP-9.5.1-8", "SDP-9.5.1-11" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local rows = { "SDP-9.5.1-8", "SDP-9.5.1-11" }
+    local s = t:sdp {}
+    tell(s, "mode out pipelined; send 100; send 100; wait 30; send 1500")
+    s:expect "mode_change"
+    s:expect "data"
+    s:expect "data"
+    s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 2 })
+    s:expect_write { length = 1500, requirement = rows, overdue_fails = true }
+    s:expect("rdma_wr_compl", { requirement = rows, overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/non-discards",
+  version = 1,
+  title = "NonDiscards counts the Data that came before",
+  requirements = { "SDP-6.3.3.4-2" },
+  roles = { "responder" },
+  capabilities = { "sdp-echo" },
+  parameters = { messages = { 0, 1, 3 } },
+
+  run = function(t, p)
+    local s = t:sdp {}
+    for _ = 1, p.messages do
+      s:send(sdp.data { payload = "abc" })
+      s:collect(3)
+    end
+    s:send(sdp.mode_change { mode = 2 })
+    local m = s:expect "sink_avail"
+    t:check(m.non_discards == p.messages, { requirement = "SDP-6.3.3.4-2", expected = tostring(p.messages), actual = tostring(m.non_discards) })
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/rest-offered",
+  version = 1,
+  title = "What does not go into a SinkAvail is offered by a SrcAvail",
+  requirements = { "SDP-11.3-17" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    tell(s, "mode out pipelined; wait 20; send 3000")
+    s:expect "mode_change"
+    s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
+    s:expect_write { length = 2000 }
+    s:expect "rdma_wr_compl"
+    s:expect("src_avail", { fields = { length = 1000 }, requirement = "SDP-11.3-17", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/crossing-ignored",
+  version = 1,
+  title = "A SrcAvail that crossed SinkAvails is not read when they have been used, either",
+  requirements = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local rows = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" }
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "read 2000 2000")
+    local before = s:books()
+    local open = { s:expect "sink_avail", s:expect "sink_avail" }
+    s:send(sdp.src_avail { length = 1500, mseq_ack = before.mseq_ack })
+    for _, m in ipairs(open) do
+      fill(s, m, 1500)
+    end
+    s:expect_quiet { within = 0.2, requirement = rows, overdue_fails = true }
+    tell(s, "send 10")
+    s:collect(10, { requirement = rows, overdue_fails = true })
+    s:close()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/revoked-in-process",
+  version = 1,
+  title = "A SinkAvailCancel ends what is being written to, and covers all that is not",
+  requirements = { "SDP-9.5.5-3", "SDP-6.3.10-2" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local rows = { "SDP-9.5.5-3", "SDP-6.3.10-2" }
+    local s = t:sdp {}
+    tell(s, "mode out pipelined; send 100; wait 20; send 1500")
+    s:expect "mode_change"
+    s:expect "data"
+    -- The first is used at once, by what waits for it.
+    s:expect "src_avail"
+    for stag = 0x901, 0x903 do
+      s:send(sdp.sink_avail { length = 2000, stag = stag, non_discards = 1, mseq_ack = 2 })
+    end
+    s:send(sdp.sink_avail_cancel {})
+    s:expect_write { length = 1500 }
+    s:expect "rdma_wr_compl"
+    s:expect("sink_cancel_ack", { requirement = rows, overdue_fails = true })
+    tell(s, "send 600")
+    s:expect("src_avail", { requirement = rows, overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.3-written/data-in-cancel",
+  version = 1,
+  title = "Data that makes the last revoked SinkAvail stale ends the cancel",
+  requirements = { "SDP-9.5.5-13" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    tell(s, "read 2000; wait 20; cancel-receives; read 2000")
+    s:expect "sink_avail"
+    s:expect "sink_avail_cancel"
+    -- To the target, Data that crosses its SinkAvailCancel.
+    s:send(sdp.data { payload = "abc" })
+    s:expect("sink_avail", { requirement = "SDP-9.5.5-13", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
