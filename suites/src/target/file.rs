@@ -1,194 +1,17 @@
-//! The TOML file that describes a target.
-//!
-//! ```
-//! let target: weft_suites::target::TargetFile = toml::from_str(r#"
-//!     name = "nic-under-test"
-//!     kind = "tcp"
-//!     address = "192.0.2.7:7174"
-//!     role = "responder"
-//!     service = "none"
-//! "#).unwrap();
-//! assert_eq!(target.service.unwrap().as_str(), "none");
-//! ```
+//! Reads the TOML file that describes a target: its fields ([`TargetFile`]) make sense together, or the error says what does not.
 
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weft_core::wire::mpa::startup::{ENHANCED_LEN, Enhanced, NOT_NEGOTIATED};
+use weft_core::wire::mpa::startup::{ENHANCED_LEN, NOT_NEGOTIATED};
 use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
-use super::{PRESETS, Preset, Restart, Service, Target, TargetError, start};
-use crate::baseline::BaselineEntry;
+use super::{MapperTable, PRESETS, Preset, Restart, Service, Target, TargetError, TargetFile, TargetKind, start};
 use crate::correct::StartupFields;
-use crate::model::{Capability, Role};
-use crate::stage::SdpStart;
-
-/// How a target is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TargetKind {
-    /// weft's own responder, in process, with a virtual clock.
-    Builtin,
-    /// weft's own responder behind a loopback TCP port.
-    BuiltinTcp,
-    /// Any TCP address.
-    Tcp,
-}
-
-/// The fields of a target file. A field that is not listed here is refused.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TargetFile {
-    /// A name for reports, of letters, digits, `.`, `_` and `-`.
-    pub name: String,
-    /// How it is reached.
-    pub kind: TargetKind,
-    /// Defaults for what is known about an implementation: `siw`, `cxgb4`, `irdma`, `qedr`.
-    #[serde(default)]
-    pub preset: Option<String>,
-    /// `host:port`; needed by a responder of kind `tcp`, refused otherwise.
-    #[serde(default)]
-    pub address: Option<String>,
-    /// The role that it plays: `responder` or `initiator`. Default `responder`. What plays both has a file for each.
-    #[serde(default = "responder")]
-    pub role: Role,
-    /// Where an initiator of kind `tcp` connects to: an address of this machine and a port, 0 for a free one. With the service
-    /// `port-mapper` the UDP port where it asks; what it connects to then are TCP ports of the same address.
-    #[serde(default)]
-    pub listen: Option<String>,
-    /// A command and its arguments, run here without a shell each time that an initiator shall connect; `{address}` and `{port}` in them
-    /// stand for where, `{mapper_address}` and `{mapper_port}` for the port mapper that it asks. It has 30 s times `time_scale` to connect, and is ended with its case. Without it, the run says each time what is
-    /// to be started, and waits 300 s times `time_scale`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub start: Vec<String>,
-    /// What runs on it. Default: `echo` for the builtin targets, `none` otherwise.
-    #[serde(default)]
-    pub service: Option<Service>,
-    /// What it can do beyond what every implementation must.
-    #[serde(default)]
-    pub capabilities: Option<Vec<Capability>>,
-    /// Factor on every time that the tester waits, 0.1 to 1000; above 1 for a slow target. Default 1.
-    #[serde(default)]
-    pub time_scale: Option<f64>,
-    /// Deviations of a builtin target, by name.
-    #[serde(default)]
-    pub deviations: Vec<String>,
-    /// Octets that `rping -s` was given with `-S`, 64 to 65535. Default 64, as rping's.
-    #[serde(default)]
-    pub rping_size: Option<u32>,
-    /// How the tester starts a connection that the target accepts.
-    #[serde(default)]
-    pub startup: StartupTable,
-    /// How SDP connections are started, where its service is one of SDP's.
-    #[serde(default)]
-    pub sdp: SdpTable,
-    /// What its port mapper maps, where that is its service.
-    #[serde(default)]
-    pub portmap: MapperTable,
-    /// A command and its arguments, run here without a shell, that brings a dead target back: after a case that did not pass, when the
-    /// target does no good exchange any more. It has 120 s times `time_scale`; status 0 says that the target is there again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub restart: Vec<String>,
-    /// An interface to capture on while a run lasts, as `--capture` says it: the evidence is what was on the wire there.
-    #[serde(default)]
-    pub capture: Option<String>,
-    /// Outcomes that are known and expected.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub baseline: Vec<BaselineEntry>,
-}
-
-/// The `[sdp]` table of a target file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SdpTable {
-    /// The start-up profile. Default `swapped`.
-    pub start: SdpStart,
-    /// Are the fields of its words mirrored, as InfiniBand has them? Default false.
-    pub mirrored: bool,
-}
-
-/// The `[portmap]` table of a target file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MapperTable {
-    /// IPv4 address and port of a service that it maps. Needed where its service is `port-mapper`.
-    pub service: Option<SocketAddr>,
-    /// IPv4 address and port of one that it does not map. Default: port 9 of the same address.
-    pub unmapped: Option<SocketAddr>,
-    /// The port mapper's address over IPv6, and a service of that family that it maps.
-    pub v6: Option<[SocketAddr; 2]>,
-}
-
-/// The `[startup]` table of a target file. Defaults are the preset's, where there is one.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct StartupTable {
-    /// Rev of the Request. Default 1.
-    pub revision: Option<u8>,
-    /// C of the Request. Default true.
-    pub crc: Option<bool>,
-    /// With it the Request is enhanced (RFC 6581): S=1 and revision 2.
-    pub enhanced: Option<EnhancedTable>,
-    /// Private data of the Request in hexadecimal, at most 512 octets.
-    pub private_data: String,
-    /// Pause between the Reply and the first FPDU, in milliseconds, or an end that tries nothing. Default 20: some implementations lose
-    /// octets that arrive right behind their own Reply until more arrive, and some do not bear an end there.
-    pub settle_ms: Option<u32>,
-}
-
-/// The `[startup.enhanced]` table of a target file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct EnhancedTable {
-    /// IRD of the Request, 0 to 16383. Default 1.
-    pub ird: u16,
-    /// ORD of the Request, 0 to 16383. Default 1.
-    pub ord: u16,
-    /// The ready-to-receive messages that are offered; with any, the peer-to-peer model is asked for. Default none.
-    pub rtr: Vec<RtrKind>,
-}
-
-impl Default for EnhancedTable {
-    fn default() -> Self {
-        EnhancedTable { ird: 1, ord: 1, rtr: Vec::new() }
-    }
-}
-
-/// A ready-to-receive message of RFC 6581 section 9.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RtrKind {
-    /// A zero-length Send.
-    Send,
-    /// A zero-length RDMA Write.
-    Write,
-    /// A zero-length RDMA Read.
-    Read,
-}
-
-impl EnhancedTable {
-    /// The words of the Request.
-    fn words(&self) -> Option<Enhanced> {
-        let fits = self.ird <= NOT_NEGOTIATED && self.ord <= NOT_NEGOTIATED;
-        fits.then(|| Enhanced {
-            peer_to_peer: !self.rtr.is_empty(),
-            ird: self.ird,
-            ord: self.ord,
-            rtr_send: self.rtr.contains(&RtrKind::Send),
-            rtr_write: self.rtr.contains(&RtrKind::Write),
-            rtr_read: self.rtr.contains(&RtrKind::Read),
-        })
-    }
-}
-
-fn responder() -> Role {
-    Role::Responder
-}
+use crate::model::Role;
 
 /// Greatest target file that is read, in octets.
 const MAX_FILE: u64 = 1 << 20;
@@ -279,7 +102,7 @@ impl Target {
         }
         if let Some(other) = fields.capabilities.iter().flatten().find(|capability| !capability.is_declared()) {
             return Err(wrong(format!(
-                "capabilities: {other} follows from the service; declared are atomics, crc, markers, revision-1 and revision-2"
+                "capabilities: {other} follows from the service; declared are atomics, crc, markers, pm-connect, revision-1 and revision-2"
             )));
         }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
@@ -400,6 +223,7 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Capability;
 
     const GOOD: &str = "name = \"nic\"\nkind = \"tcp\"\naddress = \"192.0.2.7:7174\"\nrole = \"responder\"\n";
 

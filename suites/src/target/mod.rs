@@ -4,6 +4,7 @@
 //! run lasts: it gives each case a link of its own.
 
 mod check;
+mod fields;
 mod file;
 mod live;
 mod preset;
@@ -21,7 +22,7 @@ use weft_peer::hostile::Deviation;
 use weft_peer::service::RpingServer;
 
 pub use check::{Probe, check};
-pub use file::{EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
+pub use fields::{EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
 pub use live::{Live, OpenError};
 pub use preset::{PRESETS, Preset};
 pub(crate) use restart::{RESTART_SECONDS, Restart};
@@ -92,8 +93,8 @@ impl Service {
 impl Capability {
     /// Is it one that a target's file declares? The others follow from its service.
     pub(crate) fn is_declared(self) -> bool {
-        use Capability::{Atomics, Crc, Markers, Revision1, Revision2};
-        matches!(self, Atomics | Crc | Markers | Revision1 | Revision2)
+        use Capability::{Atomics, Crc, Markers, PmConnect, Revision1, Revision2};
+        matches!(self, Atomics | Crc | Markers | PmConnect | Revision1 | Revision2)
     }
 
     /// Is it about a service that speaks no MPA at once?
