@@ -182,6 +182,30 @@ async fn agreed_depths_are_the_queue_pairs() {
     }
 }
 
+/// P2P-9.1-21: a Responder that needs more Reads than its peer holds rejects, and the Reply tells how many.
+#[tokio::test]
+async fn a_peer_with_too_low_an_ird_is_rejected() {
+    let (a, b) = (side(), side());
+    let asks = |ird| {
+        let mut mpa = MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+        mpa.enhanced_settings.ird = weft_peer::mpa::Depth::negotiated(ird);
+        CmSettings { mpa, ..CmSettings::default() }
+    };
+    let mut needs = asks(8);
+    needs.mpa.enhanced_settings.min_ord = 5;
+    let listener = Listener::bind(&b.device, "127.0.0.1:0".parse().unwrap(), needs).unwrap();
+    let (there, none) = (listener.local_addr(), PrivateData::default());
+    let (refused, told) = tokio::join!(a.device.connect(a.qp, there, asks(4), &none), listener.next());
+    assert!(matches!(told, Err(CmError::PeerIrd)), "{told:?}");
+    let Err(CmError::Rejected(peer)) = refused else { panic!("{refused:?}") };
+    assert_eq!(peer.enhanced.unwrap().ord, 5);
+    b.post_receive();
+    let accepting = async { listener.next().await.unwrap().accept(b.qp, &none).unwrap() };
+    let (connected, accepted) = tokio::join!(a.device.connect(a.qp, there, asks(5), &none), accepting);
+    assert!(connected.is_ok(), "{connected:?}");
+    assert!(accepted.negotiated.enhanced.unwrap().ord >= 5);
+}
+
 #[tokio::test]
 async fn who_waits_for_a_completion_queue_hears_that_it_is_gone() {
     let Side { device, .. } = side();

@@ -64,6 +64,10 @@ pub enum CmError {
     /// This side's private data.
     #[error(transparent)]
     PrivateData(#[from] PrivateDataTooLong),
+    /// The peer's IRD is below the least ORD that this side can work with, [`min_ord`](crate::mpa::EnhancedSettings::min_ord); a
+    /// Reply has rejected it and named that number (P2P-9.1-21).
+    #[error("the peer holds fewer Read Requests than this side needs")]
+    PeerIrd,
     /// The Queue Pair cannot be joined with the stream.
     #[error(transparent)]
     Qp(#[from] QpError),
@@ -88,6 +92,7 @@ impl CmError {
             CmError::Closed | CmError::TimedOut => true,
             CmError::Io(error) => matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe),
             CmError::PrivateData(_)
+            | CmError::PeerIrd
             | CmError::Qp(_)
             | CmError::Rejected(_)
             | CmError::Setup(_)
@@ -193,7 +198,7 @@ pub struct Listener {
 
 /// Connections that TCP holds ready for a listener that is busy.
 const BACKLOG: u32 = 1024;
-/// Start-ups that go on at the same time; the connections of more peers wait in TCP's queue.
+/// Start-ups that go on, or are over and wait for the user, at the same time; the connections of more peers wait in TCP's queue.
 const STARTUPS: usize = 256;
 /// A listener that has run out of descriptors or memory tries again after so long: nobody tells when some come back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -268,9 +273,10 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
                 Ok(stream) => requested(device, stream, settings).await,
                 Err(error) => Err(error.into()),
             };
-            drop(place);
             // Nobody listens any more: the connection closes.
             let _ = sender.send(request).await;
+            // Only now, so that a listener whose user takes no connection stops accepting.
+            drop(place);
         });
         if is_stuck {
             pause().await;
@@ -278,7 +284,7 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     }
 }
 
-/// Waits for a peer's Request.
+/// Waits for a peer's Request; one that cannot be worked with is rejected.
 async fn requested(device: Device, stream: Stream, settings: CmSettings) -> Result<ConnectRequest, CmError> {
     let deviations = device.verbs(|rnic| rnic.deviations().clone());
     let arrived = async {
@@ -291,7 +297,12 @@ async fn requested(device: Device, stream: Stream, settings: CmSettings) -> Resu
         }
     };
     let decision = timeout(settings.startup_timeout, arrived).await.map_err(|_| CmError::TimedOut)??;
-    Ok(ConnectRequest { device, stream, decision })
+    let request = ConnectRequest { device, stream, decision };
+    if request.decision.is_insufficient() {
+        request.reject(&PrivateData::default()).await?;
+        return Err(CmError::PeerIrd);
+    }
+    Ok(request)
 }
 
 /// A peer that wants a connection. Dropping it closes.
@@ -375,6 +386,34 @@ mod tests {
 
     use super::*;
     use crate::verbs::{Node, RnicSettings};
+
+    /// Connections that nobody takes are no queue without a limit: those that wait fill the channel, and then the places.
+    #[tokio::test]
+    async fn a_listener_whose_user_takes_nobody_stops_accepting() {
+        let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
+        let (sender, mut arrived) = mpsc::channel(STARTUPS);
+        let tries = Cell::new(0);
+        let accept = || async {
+            tries.set(tries.get() + 1);
+            Err(io::ErrorKind::ConnectionAborted.into())
+        };
+        let accepting = accept_all(device, CmSettings::default(), sender, accept, || async {});
+        let watching = async {
+            let turns = || async {
+                for _ in 0..20 * STARTUPS {
+                    tokio::task::yield_now().await;
+                }
+                tries.get()
+            };
+            assert_eq!(turns().await, 2 * STARTUPS);
+            assert!(matches!(arrived.recv().await, Some(Err(CmError::Io(_)))));
+            assert_eq!(turns().await, 2 * STARTUPS + 1);
+        };
+        tokio::select! {
+            () = accepting => unreachable!("somebody listens"),
+            () = watching => {}
+        }
+    }
 
     /// EMFILE, and no descriptor that ever comes back; a peer that is gone again is no reason to pause.
     #[tokio::test]
