@@ -127,6 +127,14 @@ pub(crate) fn unreachable(address: SocketAddr, error: &dyn std::fmt::Display) ->
     Unsuccessful { code: UNREACHABLE, text: format!("no connection with {address}: {error}") }.into()
 }
 
+/// Why a workload did not begin.
+pub(crate) fn not_begun(address: SocketAddr) -> impl Fn(WorkloadError) -> anyhow::Error {
+    move |error| match error {
+        WorkloadError::Cm(error) => unreachable(address, &error),
+        error => failed(error),
+    }
+}
+
 /// A workload's error, as words and an exit code.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
@@ -77,6 +77,42 @@ fn bench_beside_tcp_tells_ratios() {
     assert_eq!((lines[0]["what"].as_str(), lines[1]["what"].as_str()), (Some("tcp"), Some("write")));
     let ratio = lines[1]["median"].as_f64().unwrap() / lines[0]["median"].as_f64().unwrap();
     assert!((lines[1]["of_tcp"].as_f64().unwrap() - ratio).abs() < 1e-9, "{lines:?}");
+}
+
+/// What measures nothing is no measurement, and who is not there is told by name.
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    for nothing in [["--total", "0"], ["--rounds", "0"], ["--size", "0"]] {
+        let bench = weft(&[&["bench", "--samples", "1"], &nothing[..]].concat());
+        assert_eq!((bench.status.code(), bench.stdout.len()), (Some(2), 0), "{bench:?}");
+    }
+    // Nobody listens there any more.
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    for command in ["bench", "cat"] {
+        let run = weft(&[command, "-a", "127.0.0.1", "-p", &nobody]);
+        let told = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(3), "{told}");
+        assert!(told.starts_with(&format!("weft: no connection with 127.0.0.1:{nobody}: ")), "{told}");
+    }
+}
+
+/// RFC 5044 section 7.1.1: R in the Reply is how a Responder's ULP says no.
+#[test]
+fn cat_rejects_who_does_not_ask_for_a_stream() {
+    let mut listening = spawn(&["cat", "--listen", "-p", "0"]);
+    let mut line = String::new();
+    let mut stderr = BufReader::new(listening.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    let port = port(&line);
+    let _listening = Server(listening);
+    let mut peer = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+    peer.write_all(b"MPA ID Req Frame\x40\x01\0\0").unwrap();
+    let mut reply = Vec::new();
+    peer.read_to_end(&mut reply).unwrap();
+    assert_eq!(reply, b"MPA ID Rep Frame\x60\x01\0\x0bno weft cat");
+    line.clear();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("its Request does not ask for a stream"), "{line}");
 }
 
 /// More connections than start-ups that a listener has at the same time.

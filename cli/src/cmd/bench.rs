@@ -64,10 +64,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
     /// MiB of a bandwidth sample
-    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..))]
     total: u64,
     /// Round trips of a latency sample
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
     /// Microseconds for which a side looks again before it sleeps, when nothing arrives; 0: it sleeps at once. Without this, it looks
     /// again for up to 100 us while that pays
@@ -116,6 +116,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let size = arguments.size.unwrap_or(if arguments.latency { 4 } else { 1 << 20 });
     if arguments.latency && size == 0 && arguments.compare.is_some() {
         return Err(BadInput("TCP has no message of no octets to compare with; give --size".to_owned()).into());
+    }
+    if size == 0 && !arguments.latency {
+        return Err(BadInput("messages of no octets have no bandwidth; give --size, or --latency".to_owned()).into());
     }
     let count =
         if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };

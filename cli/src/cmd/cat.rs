@@ -100,7 +100,7 @@ async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
             By::Write => Carrier::Write,
         };
         let ask = Ask { carrier, pull: arguments.pull };
-        (Cat::connect(&device, address, settings, ask).await.map_err(rnic::failed)?, !arguments.pull)
+        (Cat::connect(&device, address, settings, ask).await.map_err(rnic::not_begun(address))?, !arguments.pull)
     };
     let begin = Instant::now();
     let totals = if gives { give(arguments, &mut cat).await? } else { take(arguments, &mut cat).await? };

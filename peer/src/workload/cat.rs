@@ -150,12 +150,14 @@ impl Cat {
         Ok(cat)
     }
 
-    /// Accepts a peer that [asked](Ask::parse) for something.
+    /// Accepts a peer that [asked](Ask::parse) for something, and rejects another.
     ///
     /// # Errors
-    /// It did not; or the connection cannot be had.
+    /// It did not ask; or the connection cannot be had.
     pub async fn accept(device: &Device, request: ConnectRequest) -> Result<(Self, Ask), WorkloadError> {
         let Some((ask, memory)) = Ask::parse(request.peer().private_data.as_octets()) else {
+            let reason = PrivateData::new(&b"no weft cat"[..]).map_err(CmError::from)?;
+            request.reject(&reason).await?;
             return Err(WorkloadError::Protocol("its Request does not ask for a stream".into()));
         };
         let mut cat = Cat::new(device, ask.carrier)?;

@@ -29,9 +29,9 @@ impl Subject {
     ) -> anyhow::Result<Self> {
         let plan = Plan { carrier, size, depth: arguments.depth, latency: arguments.latency, reverse: false };
         let settings = arguments.mpa.settings();
-        let (forth, _) = connect_source(device, address, settings, plan).await.map_err(rnic::failed)?;
+        let (forth, _) = connect_source(device, address, settings, plan).await.map_err(rnic::not_begun(address))?;
         let back = if arguments.both_ways {
-            Some(connect_sink(device, address, settings, plan).await.map_err(rnic::failed)?.0)
+            Some(connect_sink(device, address, settings, plan).await.map_err(rnic::not_begun(address))?.0)
         } else {
             None
         };
