@@ -40,3 +40,12 @@ fn a_time_that_is_none_is_refused_in_words() {
     assert_eq!(run.status.code(), Some(2), "{text}");
     assert!(text.contains("\"soon\" is no time: a number and s, m or h, as in 90s"), "{text}");
 }
+
+/// A soak that plays nothing holds nothing: told as usage, and not as held.
+#[test]
+fn a_soak_of_nothing_is_refused() {
+    for nothing in [["--for", "0s"], ["--runs", "0"], ["--mangle", "all=0"]] {
+        let run = soak(&nothing);
+        assert_eq!((run.status.code(), last_line(&run)), (Some(2), String::new()), "{nothing:?}");
+    }
+}

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Stop after so many runs of each kind
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// What is mangled, as in `weft serve`; in process each seed draws its own if none is given, over TCP it is `all`
     #[arg(long, value_name = "WORD[=N],...")]
@@ -173,5 +173,9 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(format!("{text:?} is no time: a number and s, m or h, as in 90s")),
     };
     let number: u64 = number.parse().map_err(|_| format!("{text:?} is no time: a number and s, m or h, as in 90s"))?;
+    if number == 0 {
+        // Nothing would be played, and told as held.
+        return Err(format!("{text:?} is no time to soak for"));
+    }
     Ok(Duration::from_secs(number.saturating_mul(seconds)))
 }

@@ -65,6 +65,7 @@ impl Kind {
 /// let plan: Plan = "mutate=10,delay,reset=1000".parse().unwrap();
 /// assert_eq!(plan.to_string(), "flip=10,edge=10,truncate=10,duplicate=10,insert=10,delay=20,reset=1000");
 /// assert!("all,cut=0".parse::<Plan>().unwrap().to_string().starts_with("flip=20,"));
+/// assert_eq!("cut=0".parse::<Plan>().unwrap_err().to_string(), "\"cut=0\" mangles nothing: 0 is never");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan([u32; Kind::ALL.len()]);
@@ -103,6 +104,9 @@ impl fmt::Display for Plan {
 /// A text that is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlan {
+    /// Each kind of it is said to happen never.
+    #[error("{0:?} mangles nothing: 0 is never")]
+    Nothing(String),
     /// The number behind `=` is none.
     #[error("{0:?} is not how often: a number N, for once in N")]
     Number(String),
@@ -136,6 +140,9 @@ impl FromStr for Plan {
             for kind in kinds {
                 plan.set(*kind, number.unwrap_or(kind.word().1));
             }
+        }
+        if plan == Plan::default() {
+            return Err(BadPlan::Nothing(text.to_owned()));
         }
         Ok(plan)
     }
