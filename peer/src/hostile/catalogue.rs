@@ -115,12 +115,15 @@ impl fmt::Display for UnknownDeviation {
             return write!(f, "did you mean {near}?");
         }
         let layer = self.name.split('.').next().unwrap_or_default();
-        let same_layer = all().filter(|deviation| deviation.name.split('.').next() == Some(layer)).count() > 0;
-        f.write_str("there is ")?;
-        for (i, deviation) in all().filter(|d| !same_layer || d.name.split('.').next() == Some(layer)).enumerate() {
-            write!(f, "{}{}", if i == 0 { "" } else { ", " }, deviation.name)?;
+        let first_word = |deviation: &Deviation| deviation.name.split('.').next().unwrap_or_default();
+        let same_layer: Vec<_> =
+            all().map(|deviation| deviation.name).filter(|name| name.split('.').next() == Some(layer)).collect();
+        if same_layer.is_empty() {
+            let mut layers: Vec<_> = all().map(first_word).collect();
+            layers.dedup();
+            return write!(f, "names begin with {}.", layers.join("., "));
         }
-        Ok(())
+        write!(f, "there is {}", same_layer.join(", "))
     }
 }
 
@@ -210,7 +213,8 @@ mod tests {
             "{told}"
         );
         assert!(told.contains(", mpa.accepts-wrong-key, ") && !told.contains("p2p."), "{told}");
-        assert!(by_name("nonsense").unwrap_err().to_string().contains("p2p."));
+        let told = by_name("nonsense").unwrap_err().to_string();
+        assert_eq!(told, "no deviation is called \"nonsense\"; names begin with ddp., mpa., p2p., pm., rdmap., sdp.");
     }
 
     #[test]

@@ -34,10 +34,10 @@ pub enum Refusal {
     },
     /// MPA's start-up failed.
     #[error("MPA start-up failed: {0}")]
-    Mpa(#[from] crate::mpa::StartupError),
+    Mpa(crate::mpa::StartupError),
     /// MPA's enhanced set-up found nothing to agree on.
     #[error("MPA set-up failed: {0}")]
-    Setup(#[from] crate::mpa::SetupError),
+    Setup(crate::mpa::SetupError),
     /// The peer's MPA rejected, or the peer ended TCP where its HelloAck was due: SDP has no other word for it (section 8.1.2).
     #[error("the peer rejected the connection")]
     Rejected,

@@ -132,7 +132,7 @@ impl Startup {
                 }
                 State::WaitRequest(wait) => {
                     let frame = self.cut.take(&mut self.kept);
-                    match wait.handle_octets(&frame)? {
+                    match wait.handle_octets(&frame).map_err(Refusal::Mpa)? {
                         AfterRequest::Waiting(more) => {
                             self.state = State::WaitRequest(more);
                             return Ok(Progress::Waiting);
@@ -157,7 +157,7 @@ impl Startup {
                 }
                 State::WaitReply(wait) => {
                     let frame = self.cut.take(&mut self.kept);
-                    match wait.handle_octets(&frame)? {
+                    match wait.handle_octets(&frame).map_err(Refusal::Mpa)? {
                         AfterReply::Waiting(more) => {
                             self.state = State::WaitReply(more);
                             return Ok(Progress::Waiting);
