@@ -2,15 +2,37 @@
 
 use weft_core::requirement::Severity;
 use weft_peer::Deviations;
-use weft_peer::mpa::{EnhancedUse, Model, PrivateData, Rtr};
+use weft_peer::mpa::{EnhancedUse, Model, PrivateData, Rnic, Rtr};
 
 use crate::capture::Capture;
 use crate::pair::{Pair, Scene};
 use crate::world::{World, wants};
 
-/// Revision 1; revision 2 with the client first; revision 2 peer to peer, by each kind of ready-to-receive message.
-const SET_UPS: [Option<Option<Rtr>>; 5] =
-    [None, Some(None), Some(Some(Rtr::Send)), Some(Some(Rtr::Write)), Some(Some(Rtr::Read))];
+/// How the Initiator begins.
+#[derive(Debug, Clone, Copy)]
+enum SetUp {
+    /// The RDMA Consortium's, and a permissive Responder.
+    Revision0,
+    Revision1,
+    /// With a ready-to-receive message agreed out of band.
+    Revision1Rtr(Rtr),
+    ClientServer,
+    PeerToPeer(Rtr),
+}
+
+use SetUp::{ClientServer, PeerToPeer, Revision0, Revision1, Revision1Rtr};
+
+const SET_UPS: [SetUp; 9] = [
+    Revision0,
+    Revision1,
+    Revision1Rtr(Rtr::Send),
+    Revision1Rtr(Rtr::Write),
+    Revision1Rtr(Rtr::Read),
+    ClientServer,
+    PeerToPeer(Rtr::Send),
+    PeerToPeer(Rtr::Write),
+    PeerToPeer(Rtr::Read),
+];
 /// C in the Request and in the Reply.
 const CRCS: [[bool; 2]; 3] = [[true, true], [true, false], [false, false]];
 /// M in the Request and in the Reply.
@@ -40,9 +62,14 @@ fn nothing_is_found_in_correct_traffic() {
                     wants.private_data = PrivateData::new(vec![0x5a; private_data]).unwrap();
                 }
                 match set_up {
-                    None => ends[0].mpa.enhanced = EnhancedUse::Answer,
-                    Some(None) => {}
-                    Some(Some(kind)) => {
+                    Revision0 => (ends[0].mpa.rnic, ends[1].mpa.rnic) = (Rnic::Rdmac, Rnic::PermissiveIetf),
+                    Revision1 => ends[0].mpa.enhanced = EnhancedUse::Answer,
+                    Revision1Rtr(kind) => {
+                        ends[0].mpa.enhanced = EnhancedUse::Answer;
+                        ends.iter_mut().for_each(|wants| wants.mpa.agreed_rtr = Some(kind));
+                    }
+                    ClientServer => {}
+                    PeerToPeer(kind) => {
                         ends[0].mpa.enhanced_settings.model = Model::PeerToPeer;
                         ends[0].mpa.enhanced_settings.preferred_rtr = kind;
                     }
