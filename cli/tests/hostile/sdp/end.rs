@@ -38,9 +38,9 @@ struct Area {
 }
 
 impl Area {
-    fn new(rnic: &mut Rnic, pd: PdId, len: usize, access: Access) -> Self {
+    fn new(rnic: &mut Rnic, keys: &Cell<u8>, pd: PdId, len: usize, access: Access) -> Self {
         let buffer = rnic.allocate_buffer(len + SHIFT).unwrap();
-        Area { buffer, stag: register(rnic, pd, buffer, access), len }
+        Area { buffer, stag: register(rnic, keys, pd, buffer, access), len }
     }
 
     fn part(&self, at: u64, length: u32) -> Sge {
@@ -61,21 +61,21 @@ impl Area {
     }
 }
 
-thread_local! {
-    static KEYS: Cell<u8> = const { Cell::new(0) };
-}
+/// Keys of STags: few, since those of one index lie together.
+const KEYS: u8 = 7;
 
-fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access) -> Stag {
+fn register(rnic: &mut Rnic, keys: &Cell<u8>, pd: PdId, buffer: Buffer, access: Access) -> Stag {
     let list = PhysicalBufferList::of(buffer, SHIFT as u64, (buffer.len() - SHIFT) as u64, 4096);
     let base = ToBase::VaBased(VA);
-    // An index that is used again does not make an STag valid that the other end was told a moment ago; STags that lie together are few.
-    let key = StagKey(KEYS.with(|keys| keys.replace((keys.get() + 1) % 7)));
+    // An index that is used again does not make an STag valid that the other end was told a moment ago.
+    let key = StagKey(0x11 + keys.replace((keys.get() + 1) % KEYS));
     rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access }).unwrap().stag
 }
 
 pub(crate) struct End {
     pub(crate) machine: Connection,
     rnic: Rnic,
+    keys: Cell<u8>,
     pd: PdId,
     cq: CqHandle,
     qp: QpHandle,
@@ -119,6 +119,7 @@ impl End {
         let mut end = End {
             machine,
             rnic,
+            keys: Cell::new(0),
             pd,
             cq,
             qp,
@@ -191,7 +192,7 @@ impl End {
     pub(crate) fn receive(&mut self, len: u64, whole: bool) {
         let id = ReceiveId(self.next_id);
         self.next_id += 1;
-        let area = Area::new(&mut self.rnic, self.pd, usize::try_from(len).unwrap(), RECEIVED);
+        let area = Area::new(&mut self.rnic, &self.keys, self.pd, usize::try_from(len).unwrap(), RECEIVED);
         self.receives.insert(id, area);
         self.machine.receive(id, len, whole).unwrap();
     }
@@ -199,12 +200,12 @@ impl End {
     /// Does all that the machine and the RNIC want done.
     pub(crate) fn run(&mut self, now: Instant) {
         loop {
-            let (rnic, pd, sends) = (&mut self.rnic, self.pd, &self.sends);
+            let (rnic, keys, pd, sends) = (&mut self.rnic, &self.keys, self.pd, &self.sends);
             let (receives, exposed) = (&self.receives, &mut self.exposed);
             let mut register = |what| match what {
                 Exposed::Source(piece) => {
                     let octets = cut(sends, piece);
-                    let area = Area::new(rnic, pd, octets.len(), SENT);
+                    let area = Area::new(rnic, keys, pd, octets.len(), SENT);
                     area.put(rnic, 0, octets);
                     exposed.insert(area.stag.to_bits(), area);
                     Some(Region { stag: area.stag.to_bits(), va: VA })
@@ -308,7 +309,7 @@ impl End {
     fn post_private(&mut self, buffer: PrivateBuffer, octets: u32) {
         let size = octets as usize;
         if self.private.get(&buffer).is_none_or(|area| area.len < size) {
-            let area = Area::new(&mut self.rnic, self.pd, size, Access::LOCAL);
+            let area = Area::new(&mut self.rnic, &self.keys, self.pd, size, Access::LOCAL);
             if let Some(old) = self.private.insert(buffer, area) {
                 old.free(&mut self.rnic);
             }
@@ -322,10 +323,10 @@ impl End {
             return area.free(&mut self.rnic);
         }
         // The receive gets an STag that the peer does not know.
-        let (rnic, pd) = (&mut self.rnic, self.pd);
+        let (rnic, keys, pd) = (&mut self.rnic, &self.keys, self.pd);
         if let Some(area) = self.receives.values_mut().find(|area| area.stag.to_bits() == stag) {
             rnic.deallocate_stag(area.stag.index).unwrap();
-            area.stag = register(rnic, pd, area.buffer, RECEIVED);
+            area.stag = register(rnic, keys, pd, area.buffer, RECEIVED);
         }
     }
 
