@@ -133,3 +133,31 @@ fn a_twin_that_deviates_is_found_in_the_trace() {
     let told = ask(&["127.0.0.1:80", "--mapper", &server.address, "--trace"]);
     assert!(text(&told.stderr).contains("PM-7.3.1.5-1"), "{}", text(&told.stderr));
 }
+
+/// A client that a command starts, over UDP and TCP: it passes, and is caught where it breaks a rule.
+#[test]
+fn the_suites_judge_a_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let judge = |more: &str, cases: &[&str]| {
+        let target = format!(
+            "name = \"client\"\nkind = \"tcp\"\nrole = \"initiator\"\nservice = \"port-mapper\"\nlisten = \"127.0.0.1:0\"\n\
+             capabilities = [\"pm-connect\"]\nstart = [\"{WEFT}\", \"pm\", \"ask\", \"{{address}}:{{port}}\", \"--mapper\", \
+             \"{{mapper_address}}:{{mapper_port}}\", \"--connect\"{more}]\n"
+        );
+        let file = folder.path().join("client.toml");
+        std::fs::write(&file, target).unwrap();
+        let out = folder.path().join("out");
+        let run = Command::new(WEFT).arg("test").arg(&file).args(cases).arg("--out").arg(&out).output().unwrap();
+        (run.status.code(), text(&run.stdout))
+    };
+    let cases = [
+        "sdp-pm/7.4-client/asks",
+        "sdp-pm/7.4-client/acknowledges",
+        "sdp-pm/7.1-client/denied",
+        "sdp-pm/7.1-client/reset",
+    ];
+    let (code, told) = judge("", &cases);
+    assert!(code == Some(0) && told.contains("cases: 5 pass"), "{told}");
+    let (code, told) = judge(", \"--deviate\", \"pm.ack-time\"", &cases[1..2]);
+    assert!(code == Some(1) && told.contains("PM-7.4-36"), "{told}");
+}

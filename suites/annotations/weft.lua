@@ -770,6 +770,7 @@
 
 ---@class weft.Place
 ---@field ip string
+---@field octets string
 ---@field port integer
 
 ---@class weft.Message

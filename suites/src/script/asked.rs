@@ -43,7 +43,7 @@ pub(super) struct PortMapper {
 }
 
 /// The fields of a place.
-pub(crate) const PLACE_FIELDS: [(&str, &str); 2] = [("ip", "string"), ("port", "integer")];
+pub(crate) const PLACE_FIELDS: [(&str, &str); 3] = [("ip", "string"), ("octets", "string"), ("port", "integer")];
 
 /// The method of `t` that leads here.
 pub(super) fn add_to_tester<M: UserDataMethods<Tester>>(methods: &mut M) {
@@ -63,6 +63,11 @@ impl PortMapper {
 fn place_table(lua: &Lua, place: SocketAddr) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("ip", place.ip().to_string())?;
+    let octets = match place.ip() {
+        IpAddr::V4(ip) => lua.create_string(ip.octets())?,
+        IpAddr::V6(ip) => lua.create_string(ip.octets())?,
+    };
+    table.set("octets", octets)?;
     table.set("port", place.port())?;
     Ok(table)
 }

@@ -64,13 +64,13 @@ impl Reader<'_> {
         Ok((expectation, most))
     }
 
-    /// `ip`: in text; `port`.
+    /// `ip`: in text, or as a message has it; `port`.
     pub(super) fn asked_from(&self, table: Option<Table>) -> mlua::Result<(Expectation, Option<IpAddr>, Option<u16>)> {
         let mut fields = Fields::new(self.lua, "expect_from", table);
         let expectation = self.expectation(&mut fields, 0.0)?;
         let ip = fields.optional::<String>("ip")?;
-        let ip =
-            ip.map(|ip| ip.parse().map_err(|_| fields.wrong("ip", &format!("{ip:?} is no address")))).transpose()?;
+        let ip = ip.map(|ip| field(&ip).ok_or_else(|| fields.wrong("ip", &format!("{ip:?} is no address"))));
+        let ip = ip.transpose()?;
         let port = fields.optional("port")?;
         fields.done()?;
         Ok((expectation, ip, port))
@@ -83,5 +83,25 @@ impl Reader<'_> {
         let place = place_from(&fields.required("at")?)?;
         fields.done()?;
         Ok((expectation, place))
+    }
+}
+
+/// An address in text, or the hexadecimal octets of a field with something behind its IPv4 address.
+fn field(text: &str) -> Option<IpAddr> {
+    let octets = || Some(IpAddr::from(u32::from_str_radix(text.get(..8)?, 16).ok()?.to_be_bytes()));
+    text.parse().ok().or_else(|| octets().filter(|_| text.len() == 32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_behind_an_address_does_not_count() {
+        for text in ["192.0.2.2", "c0000202000000000000000000000002"] {
+            assert_eq!(field(text), Some(IpAddr::from([192, 0, 2, 2])), "{text}");
+        }
+        assert_eq!(field("2001:db8::2").map(|ip| ip.is_ipv6()), Some(true));
+        assert_eq!(field("c0000202"), None);
     }
 }

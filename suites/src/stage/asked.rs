@@ -2,7 +2,7 @@
 //!
 //! What comes is kept in the order of its kind: a connection that is not waited for yet does not get in the way of a datagram that is. A
 //! PMReq that was answered is answered again alike when it comes again, as a PM Server has to (section 7.5.2), and no expectation sees it: the
-//! answer may be lost. The third repetition is seen; nobody loses so many.
+//! answer may be lost, or on its way. The third that is neither is seen; nobody loses so many.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -28,8 +28,9 @@ use crate::target::{COMMAND_SECONDS, PERSON_SECONDS, Running};
 const MAX_PLACES: usize = 64;
 /// Octets of a Hello.
 const HELLO_LEN: usize = 32;
-/// Repetitions behind an answer that chance explains.
+/// Repetitions behind an answer that chance explains, and how long an answer may cross with some that do not count.
 const MOST_LOST: u32 = 2;
+const CROSSING: Duration = Duration::from_secs(1);
 /// The number of the service that good exchanges are for.
 const GOOD: u32 = 0;
 
@@ -51,7 +52,9 @@ struct Answer {
     request: Vec<u8>,
     answer: Vec<u8>,
     aside: bool,
-    /// Repetitions that were answered, too.
+    /// When it was first sent.
+    since: Instant,
+    /// Repetitions that were answered, too, when it should have been there.
     again: u32,
 }
 
@@ -118,7 +121,8 @@ impl Stage {
         self.link.place(v6, other, listens).map_err(|error| self.harness(at, &error.to_string()))
     }
 
-    /// Has the target connect to a service, and waits until something comes of it.
+    /// Has the target connect to a service, and waits until something comes of it. Connections that came before and were not looked at are
+    /// none of it.
     pub(crate) async fn asked_start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
         const EXPECTED: &str = "a datagram or a connection from the target";
         let Some(start) = self.start.clone() else {
@@ -136,6 +140,7 @@ impl Stage {
         let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
         let within = self.target.scaled(seconds);
         let (end, mut told, mut ended_since) = (self.link.now() + within, None, None);
+        self.asked.connections.clear();
         let before = self.asked.waiting();
         while self.asked.waiting() == before {
             let now = self.link.now();
@@ -177,8 +182,9 @@ impl Stage {
                 let text = format!("datagram: {name}");
                 self.step(0, Direction::Received, StepKind::Octets, text, Some(Octets::new(&octets)));
                 let known = self.asked.answers.iter_mut().find(|known| known.request == octets);
+                let now = self.link.now();
                 let again = known.filter(|known| known.again < MOST_LOST).map(|known| {
-                    known.again += 1;
+                    known.again += u32::from(now >= known.since + CROSSING);
                     (Message::new("the answer again", known.answer.clone()), known.aside)
                 });
                 if let Some((answer, aside)) = again {
@@ -224,7 +230,8 @@ impl Stage {
         }
         if let Some(request) = request {
             self.asked.answers.retain(|known| known.request != request);
-            self.asked.answers.push(Answer { request, answer: message.octets.clone(), aside, again: 0 });
+            let (answer, since) = (message.octets.clone(), self.link.now());
+            self.asked.answers.push(Answer { request, answer, aside, since, again: 0 });
         }
         self.asked_put(message, to, aside, at).await
     }
@@ -435,7 +442,6 @@ impl Stage {
         let place = self.asked_place(v6, false, true, at)?;
         // What the case left is not looked at any more.
         self.asked.datagrams.clear();
-        self.asked.connections.clear();
         self.asked_start(service, at).await?;
         let preparation = Expectation::preparation(within, at);
         let deadline = self.link.now() + within;
@@ -449,8 +455,8 @@ impl Stage {
         };
         let accept = accepting(&asked.octets, place);
         let handle = asked.message().map(|raw| raw.assoc_handle.get());
-        let answer = Answer { request: asked.octets, answer: accept.octets.clone(), aside: false, again: 0 };
-        self.asked.answers.push(answer);
+        let (answer, since) = (accept.octets.clone(), self.link.now());
+        self.asked.answers.push(Answer { request: asked.octets, answer, aside: false, since, again: 0 });
         self.asked_put(&accept, asked.from, false, at).await?;
         let ack = AskedFields {
             message: MapperFields { message_type: Some(MessageType::PM_ACK), handle, ..MapperFields::default() },

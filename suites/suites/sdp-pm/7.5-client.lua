@@ -39,9 +39,10 @@ case {
     m:start { service = 1 }
     m:expect { type = "req" }
     -- Which number is the greatest is not said; a thousand is beyond every sense.
-    local repeats, ended = m:count_repeats { most = 1000, within = 10 }
-    t:check(ended ~= "most", {
-      requirement = "PM-7.5.1-4", expected = "an end of the repetitions", actual = repeats .. " of them",
+    local repeats, ended = m:count_repeats { most = 1000, within = 30 }
+    -- Without any, its timer may be longer than the wait.
+    t:check(ended == "connection" or (ended == "quiet" and repeats > 0), {
+      requirement = (repeats > 0 or ended == "connection") and "PM-7.5.1-4" or nil, expected = "an end of the repetitions", actual = repeats .. " of them",
     })
     t:liveness()
   end,
@@ -59,9 +60,10 @@ case {
     local m = t:port_mapper {}
     m:start { service = 1 }
     m:expect { type = "req" }
-    m:count_repeats { most = 1000, within = 10 }
+    local repeats = m:count_repeats { most = 1000, within = 60 }
+    -- Who has repeated, and is silent for four times as long as between two, has had its last timeout.
     local conn = m:expect_connection {
-      at = m:service { service = 1 }, requirement = "PM-7.5.1-8", within = 10, overdue_fails = true,
+      at = m:service { service = 1 }, requirement = "PM-7.5.1-8", within = 10, overdue_fails = repeats > 0 and repeats < 1000,
     }
     conn:expect_plain { requirement = "PM-7.5.1-8", within = 1 }
     t:liveness()
