@@ -2,8 +2,9 @@
 //!
 //! What somebody reads and searches stands as it is: requirements, verdicts, expected and actual, findings, and for the first result of
 //! a case that went wrong the diagram and the octets. The diagrams and octets of all other results are alike and many, some 50 kB each,
-//! and looked at one by one: they are packed ([`super::pack`]), and so is the capture of each result, so that both can be had from the page
-//! alone. A small script unpacks them. Without scripts all but that is there, and the links lead to the files beside the page.
+//! and looked at one by one: they are packed ([`super::pack`]), with the statements of their requirements, which stand at the top once. So
+//! is the capture of each result: both can be had from the page alone. A small script unpacks them. Without scripts all but that is there,
+//! and the links lead to the files beside the page.
 
 use std::path::Path;
 use std::{fs, io};
@@ -50,6 +51,8 @@ struct Page<'a> {
 #[derive(Template)]
 #[template(path = "story.html")]
 struct Story<'a> {
+    /// Those that the page itself names by their ids alone.
+    requirements: Vec<Requirement>,
     ladder: String,
     steps: Vec<StepView<'a>>,
 }
@@ -174,11 +177,11 @@ impl<'a> Maker<'a> {
     fn entry(&mut self, result: &'a CaseResult, open: bool) -> io::Result<Entry<'a>> {
         let (mut plain, mut packed) = (None, None);
         if !result.steps.is_empty() {
-            let story = story(result)?;
             if open && self.plain < MOST_PLAIN {
                 self.plain += 1;
-                plain = Some(story);
+                plain = Some(story(result, Vec::new())?);
             } else {
+                let story = story(result, ledger(std::iter::once(result)))?;
                 packed = Some(self.stories.put(story.as_bytes())?);
             }
         }
@@ -214,7 +217,7 @@ fn went_wrong(result: &CaseResult) -> bool {
     result.verdict > Verdict::Pass || result.failing().next().is_some()
 }
 
-fn story(result: &CaseResult) -> io::Result<String> {
+fn story(result: &CaseResult, requirements: Vec<Requirement>) -> io::Result<String> {
     let with_octets = result.steps.iter().filter_map(|step| Some((step, step.octets.as_ref()?)));
     let steps = with_octets.map(|(step, octets)| StepView {
         heading: format!("{:?}, connection {}", step.direction, step.connection).to_lowercase(),
@@ -223,7 +226,7 @@ fn story(result: &CaseResult) -> io::Result<String> {
         rows: hex::rows(octets, SHOWN),
         more: octets.len.saturating_sub(SHOWN as u64),
     });
-    let story = Story { ladder: ladder(&result.steps).svg(), steps: steps.collect() };
+    let story = Story { requirements, ladder: ladder(&result.steps).svg(), steps: steps.collect() };
     story.render().map_err(io::Error::other)
 }
 

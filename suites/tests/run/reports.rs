@@ -160,6 +160,7 @@ async fn html_holds_the_evidence_of_what_passed_too() {
         // The element is behind its own result; the packs are at the end of the page.
         let story = String::from_utf8(unpacked(behind, "<div class=\"story")).unwrap();
         assert!(story.contains("<svg") && story.contains("class=\"stimulus\""), "{story}");
+        assert!(story.contains(weft_core::requirement!("MPA-7.1.1-2").row().summary), "{story}");
         assert!(story.contains(&format!("octet {} changed", &result.key.path()[CASE.len() + "/octet=".len()..])));
     }
     // No more than words stands in the page itself: 4 kB a result.
