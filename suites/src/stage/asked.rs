@@ -9,25 +9,20 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use weft_core::RequirementId;
-use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::portmap::{Message as PmMessage, MessageType, RawMessage};
-use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_peer::Instant;
 use weft_peer::driver::Call;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::mapper::{MapperFields, padded};
 use super::meet::{COUNTDOWN, GRACE, LOOK};
-use super::{Arrival, Direction, Expectation, Stage, StepKind, Stop, describe};
+use super::{Direction, Expectation, Stage, StepKind, Stop};
 use crate::model::{Event, Octets, SourceLocation};
 use crate::script::message::Message;
-use crate::sdp::Heard;
 use crate::target::{COMMAND_SECONDS, PERSON_SECONDS, Running};
 
 /// TCP addresses that one case may tell of.
 const MAX_PLACES: usize = 64;
-/// Octets of a Hello.
-const HELLO_LEN: usize = 32;
 /// Repetitions behind an answer that chance explains, and how long an answer may cross with some that do not count.
 const MOST_LOST: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
@@ -388,47 +383,6 @@ impl Stage {
         }
     }
 
-    /// SDP begins on the connection: a Hello, or an MPA Request that carries one.
-    pub(crate) async fn expect_sdp(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
-        let expected = "a Hello";
-        let octets = self.first_octets(number, expectation).await?;
-        if octets.is_empty() {
-            let text = self.silence(number, expectation);
-            return Err(self.overdue(expectation, expected, &text));
-        }
-        if !begins_sdp(&octets) {
-            self.mark_wrong(number);
-            let actual = format!("it sent {}", describe::stream(&octets));
-            return Err(self.unmet(expectation, expected, &actual));
-        }
-        self.met(number, expectation, expected, "SDP's start-up");
-        Ok(())
-    }
-
-    /// Streaming mode without SDP: what comes, if anything does, is neither a Hello nor a start-up frame of MPA.
-    pub(crate) async fn expect_plain(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
-        let octets = self.first_octets(number, expectation).await?;
-        let expected = "octets of the user alone, and no Hello";
-        if begins_sdp(&octets) {
-            self.mark_wrong(number);
-            return Err(self.unmet(expectation, expected, "it sent SDP's start-up"));
-        }
-        self.met(number, expectation, expected, &format!("{} octets that are no Hello", octets.len()));
-        Ok(())
-    }
-
-    /// What begins a connection: enough of it to tell a Hello, or what there is when the time is over or the stream.
-    async fn first_octets(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
-        let deadline = self.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
-        while self.conn(number, at)?.unread.len() < HELLO_LEN {
-            if self.receive(number, deadline, at).await? != Arrival::Octets {
-                break;
-            }
-        }
-        Ok(std::mem::take(&mut self.conn(number, at)?.unread))
-    }
-
     /// The target asks for a service, is sent to the tester, acknowledges that, and connects if it does.
     pub(super) async fn asked_good_exchange(
         &mut self,
@@ -504,15 +458,6 @@ impl Asked {
     fn waiting(&self) -> usize {
         self.datagrams.len() + self.connections.len()
     }
-}
-
-/// Is it, as far as it goes, how a connection begins on which SDP is spoken?
-fn begins_sdp(octets: &[u8]) -> bool {
-    let hello = octets.get(..HELLO_LEN).is_some_and(|hello| {
-        let order = FieldOrder::of_hello(hello).unwrap_or_default();
-        FieldOrder::of_hello(hello).is_some() && Heard::read(hello, order).is_some_and(|heard| heard.mid == Mid::HELLO)
-    });
-    hello || octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY)
 }
 
 /// The right PMAccept to a PMReq, whatever that was; for one connection.

@@ -4,6 +4,7 @@
 //! which no script can catch. Which verdict the whole record deserves is judged elsewhere ([`crate::run`]).
 
 mod asked;
+mod begins;
 mod decide;
 mod describe;
 mod exchange;

@@ -1,0 +1,62 @@
+//! How a connection begins of a target that asked where to connect to: with SDP, or in streaming mode without it.
+
+use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
+use weft_core::wire::sdp::{FieldOrder, Mid};
+
+use super::{Arrival, Expectation, Stage, Stop, describe};
+use crate::sdp::Heard;
+
+/// Octets of a Hello.
+const HELLO_LEN: usize = 32;
+
+impl Stage {
+    /// SDP begins on the connection: a Hello, or an MPA Request that carries one.
+    pub(crate) async fn expect_sdp(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+        let expected = "a Hello";
+        let octets = self.first_octets(number, expectation).await?;
+        if octets.is_empty() {
+            let text = self.silence(number, expectation);
+            return Err(self.overdue(expectation, expected, &text));
+        }
+        if !begins_sdp(&octets) {
+            self.mark_wrong(number);
+            let actual = format!("it sent {}", describe::stream(&octets));
+            return Err(self.unmet(expectation, expected, &actual));
+        }
+        self.met(number, expectation, expected, "SDP's start-up");
+        Ok(())
+    }
+
+    /// Streaming mode without SDP: what comes, if anything does, is neither a Hello nor a start-up frame of MPA.
+    pub(crate) async fn expect_plain(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+        let octets = self.first_octets(number, expectation).await?;
+        let expected = "octets of the user alone, and no Hello";
+        if begins_sdp(&octets) {
+            self.mark_wrong(number);
+            return Err(self.unmet(expectation, expected, "it sent SDP's start-up"));
+        }
+        self.met(number, expectation, expected, &format!("{} octets that are no Hello", octets.len()));
+        Ok(())
+    }
+
+    /// What begins a connection: enough of it to tell a Hello, or what there is when the time is over or the stream.
+    async fn first_octets(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        while self.conn(number, at)?.unread.len() < HELLO_LEN {
+            if self.receive(number, deadline, at).await? != Arrival::Octets {
+                break;
+            }
+        }
+        Ok(std::mem::take(&mut self.conn(number, at)?.unread))
+    }
+}
+
+/// Is it, as far as it goes, how a connection begins on which SDP is spoken?
+fn begins_sdp(octets: &[u8]) -> bool {
+    let hello = octets.get(..HELLO_LEN).is_some_and(|hello| {
+        let order = FieldOrder::of_hello(hello).unwrap_or_default();
+        FieldOrder::of_hello(hello).is_some() && Heard::read(hello, order).is_some_and(|heard| heard.mid == Mid::HELLO)
+    });
+    hello || octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY)
+}
