@@ -50,6 +50,9 @@ pub struct RnicSettings {
     pub close_timeout: Duration,
     /// RFC 7306 is spoken with peers: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
+    /// How an S-RQ is emptied. What differs is seen only where messages of a stream arrive out of order, which they do not over TCP: the model is
+    /// told, and otherwise changes nothing (VERBS-6.3.5-19 to -21). Default arrival.
+    pub dequeue: DequeueModel,
 }
 
 impl Default for RnicSettings {
@@ -75,6 +78,7 @@ impl Default for RnicSettings {
             resizes_queues: true,
             close_timeout: Duration::from_secs(10),
             extensions: true,
+            dequeue: DequeueModel::Arrival,
         }
     }
 }
@@ -98,8 +102,6 @@ pub struct RnicAttributes {
     pub vendor: &'static str,
     /// S-RQs are supported.
     pub srqs: bool,
-    /// How an S-RQ is emptied.
-    pub dequeue: DequeueModel,
     /// CQ overflow is detected.
     pub detects_cq_overflow: bool,
     /// It could be opened in Block Mode.
@@ -116,7 +118,6 @@ impl RnicAttributes {
             settings: settings.honest(),
             vendor: concat!("weft ", env!("CARGO_PKG_VERSION")),
             srqs: settings.max_srqs > 0,
-            dequeue: DequeueModel::Arrival,
             detects_cq_overflow: true,
             block_lists,
             page_sizes: &PAGE_SIZES,

@@ -1,7 +1,7 @@
 //! Shared Receive Queues (draft section 6.3).
 //!
 //! Work requests are taken in order of posting, one for each message that begins ("sequential" and "arrival" dequeue model are the
-//! same over one ordered TCP stream; Query RNIC says arrival).
+//! same over one ordered TCP stream; Query RNIC tells the one of the settings).
 
 use std::collections::VecDeque;
 

@@ -8,8 +8,8 @@ use weft_core::coverage::{By, Proof};
 use weft_peer::Instant;
 use weft_peer::memory::{Bind, ListMode, MemorySettings, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
-    CompletionStatus, EventId, HandlerAddress, HandlerOperation, NotifyKind, Operation, Payload, PostStatus, QpInit,
-    QpModify, QpState, ReceiveWr, RnicSettings, SendWr, Sent, SrqInit,
+    CompletionStatus, DequeueModel, EventId, HandlerAddress, HandlerOperation, NotifyKind, Operation, Payload,
+    PostStatus, QpInit, QpModify, QpState, ReceiveWr, RnicSettings, SendWr, Sent, SrqInit,
 };
 
 use crate::world::{Bench, PLAIN, Side, VA, World, llp_settings, open, shows, write};
@@ -211,6 +211,7 @@ fn all_that_query_tells() {
         resizes_queues: false,
         close_timeout: Duration::from_secs(24),
         extensions: false,
+        dequeue: DequeueModel::Sequential,
     };
     let told = open(settings).query().unwrap();
     let mut side = Side::new(|_| ());

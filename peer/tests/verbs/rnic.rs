@@ -195,15 +195,16 @@ fn query_tells_sizes_of_buffers_and_the_order_of_receives() {
     let mut proof = Proof::new(By::Test);
     let told = open(block()).query().unwrap();
     let without = open(RnicSettings { max_srqs: 0, ..Default::default() }).query().unwrap();
+    let other = open(RnicSettings { dequeue: DequeueModel::Sequential, ..Default::default() }).query().unwrap();
     let mut closed = open(RnicSettings::default());
     closed.close().unwrap();
     shows! { proof:
         "VERBS-9.2.1.2-26" => told.block_sizes == BLOCK_SIZES && told.block_sizes.contains(&1);
         "VERBS-9.2.1.2-27" => told.page_sizes == PAGE_SIZES && told.page_sizes.contains(&4096);
-        "VERBS-9.2.1.2-31" => told.dequeue == DequeueModel::Arrival;
+        "VERBS-9.2.1.2-31" => told.settings.dequeue == DequeueModel::Arrival;
         "VERBS-9.2.1.2-28" => told.srqs && !without.srqs;
         "VERBS-9.2.1.2-32" => (told.srqs, closed.query()) == (true, Err(RnicError::InvalidRnicHandle));
-        "VERBS-6.3.5-19" => [DequeueModel::Sequential, DequeueModel::Arrival].contains(&told.dequeue);
+        "VERBS-6.3.5-19" => (told.settings.dequeue, other.settings.dequeue) == (DequeueModel::Arrival, DequeueModel::Sequential);
     }
 }
 
