@@ -9,10 +9,11 @@ use crate::exit::note;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Chaos")]
 pub(crate) struct MangleArguments {
-    /// Mangle what this side sends: words with commas between them, `=N` behind one for once in N PDUs or writes. Words: flip bits,
+    /// Mangle what this side sends: words with commas between them, `=N` behind one for once in N PDUs or writes, `@N` for the
+    /// Nth alone, of which the start-up frame is the first. Words: flip bits,
     /// edge (a field at the edge of its range), truncate, duplicate, insert octets; mutate for these five; reorder writes, cut them,
     /// delay them; half-close, reset within a write; all
-    #[arg(long, value_name = "WORD[=N],...")]
+    #[arg(long, value_name = "WORD[=N|@N],...")]
     mangle: Option<Plan>,
     /// The same seed mangles the same traffic in the same way; the second connection has the next seed, and so on. Without
     /// --mangle: all [default: any, which is printed]

@@ -11,7 +11,7 @@ use super::end::End;
 use super::rnic::RnicEnd;
 use super::{Ground, Spoilt};
 use crate::connection::{Settings, Transmit};
-use crate::hostile::mangle::{Kind, Mangler, Mangling, Plan};
+use crate::hostile::mangle::{Kind, Mangler, Mangling, Often, Plan};
 use crate::hostile::{self, Deviations};
 use crate::mpa::{Depth, EnhancedUse, Model, MpaSettings, PrivateData, Rnic, Rtr, RtrKinds};
 use crate::time::Instant;
@@ -327,7 +327,7 @@ fn drawn_plan(rng: &mut Rng) -> Plan {
     for kind in Kind::ALL {
         let ends = matches!(kind, Kind::HalfClose | Kind::Reset);
         if rng.bool() {
-            plan.set(kind, if ends { rng.u32(10..500) } else { 1 << rng.u32(1..9) });
+            plan.set(kind, Often::OneIn(if ends { rng.u32(10..500) } else { 1 << rng.u32(1..9) }));
         }
     }
     plan

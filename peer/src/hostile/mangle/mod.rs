@@ -23,7 +23,7 @@ use fastrand::Rng;
 use weft_core::wire::mpa::fpdu;
 
 use self::pdus::{Pdu, Pdus};
-pub use self::plan::{BadPlan, Kind, Plan};
+pub use self::plan::{BadPlan, Kind, Often, Plan};
 use crate::connection::Transmit;
 use crate::time::Instant;
 
@@ -63,6 +63,7 @@ impl Mangling {
     pub fn mangler(&self, connection: u64) -> Mangler {
         Mangler {
             plan: self.plan.clone(),
+            met: [0; Kind::ALL.len()],
             rng: Rng::with_seed(self.seed_of(connection)),
             longest_delay: self.longest_delay,
             pdus: Pdus::default(),
@@ -81,6 +82,8 @@ impl Mangling {
 #[derive(Debug)]
 pub struct Mangler {
     plan: Plan,
+    /// PDUs and writes to which a kind could have happened, where it happens to one.
+    met: [u32; Kind::ALL.len()],
     rng: Rng,
     longest_delay: Duration,
     pdus: Pdus,
@@ -163,8 +166,15 @@ impl Mangler {
     }
 
     fn draws(&mut self, kind: Kind) -> bool {
-        let one_in = self.plan.one_in(kind);
-        one_in > 0 && self.rng.u32(0..one_in) == 0
+        match self.plan.often(kind) {
+            Often::Never => false,
+            Often::OneIn(number) => self.rng.u32(0..number) == 0,
+            Often::At(number) => {
+                let met = &mut self.met[kind as usize];
+                *met = met.saturating_add(1);
+                *met == number
+            }
+        }
     }
 
     /// Writes what becomes of a PDU.

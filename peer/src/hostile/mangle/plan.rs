@@ -54,48 +54,68 @@ impl Kind {
     }
 }
 
+/// When a kind happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Often {
+    /// Never.
+    #[default]
+    Never,
+    /// Once in so many PDUs or writes on average, at least 1; the seed says which.
+    OneIn(u32),
+    /// To this PDU or write of a connection alone, counted from 1.
+    At(u32),
+}
+
 /// How often each kind happens.
 ///
 /// Its text is a list of words with commas between them: a kind, `mutate` (`flip`, `edge`, `truncate`, `duplicate`, `insert`) or `all`;
-/// `=N` behind a word says: once in N PDUs or writes on average. What comes later in the list overrules what came before.
+/// `=N` behind a word says: once in N PDUs or writes on average; `@N`: to the Nth alone, of which the start-up frame is the first. What comes later
+/// in the list overrules what came before.
 ///
 /// ```
 /// use weft_peer::hostile::mangle::Plan;
 ///
 /// let plan: Plan = "mutate=10,delay,reset=1000".parse().unwrap();
 /// assert_eq!(plan.to_string(), "flip=10,edge=10,truncate=10,duplicate=10,insert=10,delay=20,reset=1000");
+/// assert_eq!("reset@3".parse::<Plan>().unwrap().to_string(), "reset@3");
 /// assert!("all,cut=0".parse::<Plan>().unwrap().to_string().starts_with("flip=20,"));
 /// assert_eq!("cut=0".parse::<Plan>().unwrap_err().to_string(), "\"cut=0\" mangles nothing: 0 is never");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan([u32; Kind::ALL.len()]);
+pub struct Plan([Often; Kind::ALL.len()]);
 
 impl Plan {
     /// Everything, as often as where nothing is said.
     #[must_use]
     pub fn all() -> Plan {
         let mut plan = Plan::default();
-        Kind::ALL.into_iter().for_each(|kind| plan.set(kind, kind.word().1));
+        Kind::ALL.into_iter().for_each(|kind| plan.set(kind, Often::OneIn(kind.word().1)));
         plan
     }
 
-    /// Once in so many PDUs or writes; 0 is never.
+    /// How often a kind happens.
     #[must_use]
-    pub const fn one_in(&self, kind: Kind) -> u32 {
+    pub const fn often(&self, kind: Kind) -> Often {
         self.0[kind as usize]
     }
 
     /// Sets how often a kind happens.
-    pub const fn set(&mut self, kind: Kind, one_in: u32) {
-        self.0[kind as usize] = one_in;
+    pub const fn set(&mut self, kind: Kind, often: Often) {
+        self.0[kind as usize] = often;
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let planned = Kind::ALL.into_iter().filter(|kind| self.one_in(*kind) > 0);
-        for (i, kind) in planned.enumerate() {
-            write!(f, "{}{}={}", if i == 0 { "" } else { "," }, kind.word().0, self.one_in(kind))?;
+        let mut comma = "";
+        for kind in Kind::ALL {
+            let (sign, number) = match self.often(kind) {
+                Often::Never => continue,
+                Often::OneIn(number) => ('=', number),
+                Often::At(number) => ('@', number),
+            };
+            write!(f, "{comma}{}{sign}{number}", kind.word().0)?;
+            comma = ",";
         }
         Ok(())
     }
@@ -110,6 +130,9 @@ pub enum BadPlan {
     /// The number behind `=` is none.
     #[error("{0:?} is not how often: a number N, for once in N")]
     Number(String),
+    /// The number behind `@` is none from 1 on.
+    #[error("{0:?} does not say which: a number N, for the Nth PDU or write")]
+    Which(String),
     /// There is no such kind.
     #[error("nothing is mangled by {0:?}; there is {words}", words = words())]
     Word(String),
@@ -126,10 +149,17 @@ impl FromStr for Plan {
     fn from_str(text: &str) -> Result<Self, BadPlan> {
         let mut plan = Plan::default();
         for part in text.split(',').map(str::trim) {
-            let (word, number) = part.split_once('=').unzip();
-            let word = word.unwrap_or(part);
-            let number =
-                number.map(|number| number.parse().map_err(|_| BadPlan::Number(number.to_owned()))).transpose()?;
+            let (word, often) = match (part.split_once('='), part.split_once('@')) {
+                (Some((word, number)), _) => {
+                    let number = number.parse().map_err(|_| BadPlan::Number(number.to_owned()))?;
+                    (word, Some(if number == 0 { Often::Never } else { Often::OneIn(number) }))
+                }
+                (None, Some((word, number))) => {
+                    let which = number.parse().ok().filter(|number| *number > 0);
+                    (word, Some(Often::At(which.ok_or_else(|| BadPlan::Which(number.to_owned()))?)))
+                }
+                (None, None) => (part, None),
+            };
             let one = Kind::ALL.into_iter().find(|kind| kind.word().0 == word);
             let kinds = match (word, &one) {
                 ("all", _) => &Kind::ALL[..],
@@ -138,7 +168,7 @@ impl FromStr for Plan {
                 (_, None) => return Err(BadPlan::Word(word.to_owned())),
             };
             for kind in kinds {
-                plan.set(*kind, number.unwrap_or(kind.word().1));
+                plan.set(*kind, often.unwrap_or(Often::OneIn(kind.word().1)));
             }
         }
         if plan == Plan::default() {

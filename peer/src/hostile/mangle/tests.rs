@@ -59,6 +59,36 @@ fn nothing_planned_is_nothing_done() {
     }
 }
 
+/// The frame is the first, the FPDUs follow; whatever the seed, another connection of the same plan has the same.
+#[test]
+fn a_chosen_one_alone_is_mangled() {
+    let stream = stream();
+    for seed in 0..20 {
+        for connection in 0..2 {
+            let of = |text: &str| mangled(Mangling::new(text.parse().unwrap(), seed).mangler(connection), &[&stream]);
+            for (text, end) in [("reset@3", Transmit::Reset), ("half-close@3", Transmit::Fin)] {
+                let out = of(text);
+                assert_eq!(out.last().unwrap().1, end);
+                let octets = octets(&out);
+                assert!(stream.starts_with(&octets), "nothing else is changed");
+                assert!(
+                    (REQUEST.len() + WRITE.len()..=REQUEST.len() + WRITE.len() + SEND.len()).contains(&octets.len())
+                );
+            }
+            let doubled = [REQUEST, WRITE, WRITE].concat();
+            assert_eq!(octets(&of("duplicate@2"))[..doubled.len()], doubled);
+            assert_eq!(octets(&of("duplicate@2")).len(), stream.len() + WRITE.len());
+            assert_eq!(octets(&of("reset@1000")), stream, "there is no such write");
+        }
+    }
+    for (text, words) in [
+        ("reset@0", "\"0\" does not say which: a number N, for the Nth PDU or write"),
+        ("reset@", "\"\" does not say which: a number N, for the Nth PDU or write"),
+    ] {
+        assert_eq!(text.parse::<Plan>().unwrap_err().to_string(), words);
+    }
+}
+
 /// RFC 5044 Figure 5's first FPDU: a marker in front.
 #[test]
 fn markers_and_missing_crcs_are_kept() {
@@ -154,7 +184,10 @@ fn room_ends() {
 #[test]
 fn plans_are_told_and_refused_in_words() {
     let plan: Plan = "all,flip=0,cut=3".parse().unwrap();
-    assert_eq!((plan.one_in(Kind::Flip), plan.one_in(Kind::Cut), plan.one_in(Kind::Edge)), (0, 3, 20));
+    assert_eq!(
+        [Kind::Flip, Kind::Cut, Kind::Edge].map(|kind| plan.often(kind)),
+        [Often::Never, Often::OneIn(3), Often::OneIn(20)]
+    );
     assert_eq!(plan.to_string().parse::<Plan>(), Ok(plan));
     let error = "flip,chop".parse::<Plan>().unwrap_err().to_string();
     assert_eq!(
