@@ -2,8 +2,7 @@
 //!
 //! Boundaries come from `ULPDU_Length` alone (MPA-5.2-1). An FPDU that lies whole in the octets handed in is read there; without
 //! markers its ULPDU is given back from there without a copy. Only one that is split is collected, in a buffer that holds one
-//! FPDU ([`MAX_FPDU`] octets at most); markers are taken out into a second one, of one ULPDU. Whoever reads from TCP can have what is
-//! collected back ([`give_back`](Deframer::give_back)), read the rest behind it and hand in both as one: then nothing long is collected.
+//! FPDU (66,064 octets at most, markers included); markers are taken out into a second one, of one ULPDU.
 //!
 //! The CRC is checked first, so that a wrong marker behind it is the sender's doing (error 3) and not the network's.
 
@@ -15,18 +14,6 @@ use crate::hostile::{self, Deviations};
 
 /// Octets that a buffer keeps while nothing of an FPDU is here: one of an Ethernet frame.
 const KEPT: usize = 2048;
-
-/// Octets of the longest FPDU: a ULPDU of 65,535 with its length field, padding and CRC, and a marker in every 512 octets.
-pub const MAX_FPDU: usize = 66_064;
-
-/// The beginning of an FPDU whose rest is not here yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Unfinished {
-    /// Its octets that are here, less than [`MAX_FPDU`].
-    pub here: usize,
-    /// Octets of the rest, once `ULPDU_Length` is here.
-    pub missing: Option<usize>,
-}
 
 /// Deframer of one direction.
 #[derive(Debug)]
@@ -64,7 +51,8 @@ impl Deframer {
             self.partial.clear();
             self.given_out = false;
         }
-        let head_len = self.head_len();
+        let header = fpdu::header_position(self.position, self.framing.phase()) - self.position;
+        let head_len = usize::try_from(header).unwrap_or(0) + LENGTH_LEN;
         if self.partial.is_empty()
             && let Some(layout) = self.layout(input, head_len)
             && let Some((fpdu, rest)) = input.split_at_checked(len(&layout))
@@ -88,39 +76,10 @@ impl Deframer {
         Some(open(&self.partial, layout, self.framing, &self.deviations, &mut self.ulpdu))
     }
 
-    /// What is collected.
-    #[must_use]
-    pub fn unfinished(&self) -> Unfinished {
-        if self.given_out {
-            return Unfinished::default();
-        }
-        let here = self.partial.len();
-        let missing = self.layout(&self.partial, self.head_len()).map(|layout| len(&layout).saturating_sub(here));
-        Unfinished { here, missing }
-    }
-
-    /// Moves what is collected to `front`, if that has just room for it: the next octets handed in begin with it. False: nothing was
-    /// moved.
-    #[must_use]
-    pub fn give_back(&mut self, front: &mut [u8]) -> bool {
-        let fits = !self.given_out && self.partial.len() == front.len();
-        if fits {
-            front.copy_from_slice(&self.partial);
-            self.partial.clear();
-        }
-        fits
-    }
-
     /// Nothing of an unfinished FPDU is here.
     #[must_use]
     pub fn is_at_boundary(&self) -> bool {
         self.given_out || self.partial.is_empty()
-    }
-
-    /// Octets of the next FPDU up to the end of its `ULPDU_Length`: a marker may stand in front of that.
-    fn head_len(&self) -> usize {
-        let header = fpdu::header_position(self.position, self.framing.phase()) - self.position;
-        usize::try_from(header).unwrap_or(0) + LENGTH_LEN
     }
 
     /// Where the parts of the FPDU that begins with `octets` stand, once its `ULPDU_Length` is here.
@@ -320,49 +279,11 @@ mod tests {
         }
     }
 
-    /// Reads as a driver does that hands in what is unfinished again, together with the next piece.
-    fn read_joined(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<Vec<u8>>, FpduError> {
-        let mut deframer = Deframer::new(framing);
-        let mut ulpdus = Vec::new();
-        for piece in pieces {
-            let here = deframer.unfinished().here;
-            assert!(here < MAX_FPDU);
-            let mut joined = [&vec![0; here][..], piece].concat();
-            assert!(deframer.give_back(&mut joined[..here]));
-            let mut input = &joined[..];
-            while let Some(ulpdu) = deframer.next(&mut input) {
-                ulpdus.push(ulpdu?.to_vec());
-            }
-        }
-        Ok(ulpdus)
-    }
-
-    #[test]
-    fn what_is_collected_is_told_and_given_back_once() {
-        let mut deframer = Deframer::new(Framing { markers: false, crc: true });
-        let unfinished = |here, missing| Unfinished { here, missing };
-        assert_eq!(deframer.unfinished(), unfinished(0, None));
-        assert!(deframer.next(&mut &WRITE[..1]).is_none());
-        assert_eq!(deframer.unfinished(), unfinished(1, None));
-        assert!(deframer.next(&mut &WRITE[1..7]).is_none());
-        assert_eq!(deframer.unfinished(), unfinished(7, Some(13)));
-        assert!(!deframer.give_back(&mut [0; 6]) && !deframer.give_back(&mut [0; 8]));
-        let mut front = [0; 7];
-        assert!(deframer.give_back(&mut front));
-        assert_eq!((&front[..], deframer.unfinished()), (&WRITE[..7], unfinished(0, None)));
-        assert_eq!(deframer.next(&mut &WRITE[..7]), None);
-        assert_eq!(deframer.next(&mut &WRITE[7..]).unwrap().unwrap(), &WRITE[2..16]);
-        // It was given out, and is no beginning of anything.
-        assert_eq!(deframer.unfinished(), unfinished(0, None));
-        assert!(!deframer.give_back(&mut front));
-    }
-
     proptest! {
         #[test]
         fn no_octets_panic(markers: bool, crc: bool, pieces: Vec<Vec<u8>>) {
             let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
-            let framing = Framing { markers, crc };
-            prop_assert_eq!(read_framed(framing, &pieces), read_joined(framing, &pieces));
+            let _ = read_framed(Framing { markers, crc }, &pieces);
         }
 
         /// What the sender writes comes out, in pieces of any size.
@@ -375,8 +296,7 @@ mod tests {
             let ulpdus: Vec<Vec<u8>> = lengths.iter().map(|length| vec![*length as u8; *length]).collect();
             let stream = ulpdus.iter().map(|ulpdu| sender.fpdu(&[ulpdu]).unwrap()).collect::<Vec<_>>().concat();
             let pieces: Vec<&[u8]> = stream.chunks(piece).collect();
-            prop_assert_eq!(&read_framed(framing, &pieces).unwrap(), &ulpdus);
-            prop_assert_eq!(&read_joined(framing, &pieces).unwrap(), &ulpdus);
+            prop_assert_eq!(read_framed(framing, &pieces).unwrap(), ulpdus);
         }
     }
 }

@@ -27,7 +27,7 @@ mod rtr;
 mod sender;
 mod settings;
 
-pub use deframer::{Deframer, MAX_FPDU, Unfinished};
+pub use deframer::Deframer;
 pub use enhanced::{Agreed, SetupError};
 pub use error::{FpduError, StartupError};
 pub use frame::{PeerFrame, PrivateData, PrivateDataTooLong};

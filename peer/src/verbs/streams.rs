@@ -13,7 +13,6 @@ use super::rnic::Rnic;
 use super::slab::Key;
 use super::{LlpHandle, QpError};
 use crate::hostile;
-use crate::mpa::{Deframer, Unfinished};
 use crate::time::Instant;
 
 /// Octets that are held at least while a message waits for a receive: what a driver may have read already.
@@ -93,25 +92,6 @@ impl Rnic {
         if let Some(stream) = self.llp_mut(llp) {
             stream.deframer = Some(deframer);
         }
-    }
-
-    /// The beginning of an FPDU whose rest has not come: a driver that leaves room for it in front of what it reads next, and calls
-    /// [`handle_joined`](Self::handle_joined), spares a copy of the whole.
-    #[must_use]
-    pub fn unfinished(&self, llp: LlpHandle) -> Unfinished {
-        let deframer = self.llp(llp).and_then(|llp| llp.deframer.as_ref());
-        deframer.map(Deframer::unfinished).unwrap_or_default()
-    }
-
-    /// Octets came in and lie in `buffer`, behind room for the `here` octets of [`unfinished`](Self::unfinished), as that was when they were
-    /// read; what has changed since does no harm.
-    pub fn handle_joined(&mut self, now: Instant, llp: LlpHandle, buffer: &mut [u8], here: usize) {
-        let Some((front, octets)) = buffer.split_at_mut_checked(here) else { return };
-        let stream = self.llp_mut(llp).filter(|stream| stream.qp.is_some() && stream.waiting.is_none());
-        let joined =
-            stream.and_then(|stream| stream.deframer.as_mut()).is_some_and(|deframer| deframer.give_back(front));
-        let octets = if joined { &*buffer } else { &*octets };
-        self.handle_octets(now, llp, octets);
     }
 
     /// The peer closed its half.

@@ -17,23 +17,18 @@ use tokio::time::{Sleep, sleep_until};
 use super::polling::Polling;
 use super::state::After;
 use super::{Device, Stream};
-use crate::mpa::{MAX_FPDU, Unfinished};
 use crate::time::Instant;
 use crate::verbs::LlpHandle;
 
 /// Octets that one read takes at most. While a read copies, its TCP acknowledges nothing, so a longer one makes a sender on the same
 /// machine wait (`bench/loopback`: 256 KiB are slower by a fifth).
 const READ_LEN: usize = 64 * 1024;
-/// A read that ends an FPDU of this length or more takes little more than that: the next one is then read whole, into one place.
-const LONG: usize = READ_LEN / 2;
-/// Octets that such a read takes of the next FPDU: a marker, `ULPDU_Length`, and the longer of the two headers of DDP and RDMAP.
-const HEAD: usize = 4 + 2 + 18;
 /// Reads and turns at sending after which the task lets others run: those of other connections, and whoever posts the next receives.
 const ROUNDS: u32 = 4;
 
 thread_local! {
-    /// Where octets lie while they are handled, those of an unfinished FPDU in front; no connection keeps any.
-    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; MAX_FPDU + MAX_FPDU + HEAD]);
+    /// Where octets lie while they are handled; no connection keeps any.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_LEN]);
 }
 
 /// Drives a stream until it is over.
@@ -45,7 +40,6 @@ pub(super) async fn drive(device: &Device, stream: Arc<Stream>, llp: LlpHandle) 
         open: true,
         over: false,
         wanted: false,
-        unfinished: Unfinished::default(),
         blocked: false,
         deadline: None,
         timer: None,
@@ -64,8 +58,6 @@ struct Drive<'a> {
     over: bool,
     /// The RNIC wants octets.
     wanted: bool,
-    /// What it has of an FPDU.
-    unfinished: Unfinished,
     /// There is more to send than TCP took.
     blocked: bool,
     deadline: Option<Instant>,
@@ -112,19 +104,14 @@ impl Drive<'_> {
     /// Reads once; was there something?
     fn read(&mut self, task: &Waker) -> bool {
         BUFFER.with_borrow_mut(|buffer| {
-            let Unfinished { here, missing } = self.unfinished;
-            let most = missing.filter(|missing| here + missing >= LONG).map_or(READ_LEN, |missing| missing + HEAD);
-            let read = self.stream.read(&mut buffer[here..here + most]);
+            let read = self.stream.read(buffer);
             let llp = self.llp;
             if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
                 self.polling.goes_on(self.device.0.clock.now());
             }
             match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Ok(octets @ 1..) => {
-                    let joined = &mut buffer[..here + octets];
-                    self.turn(task, |rnic, now| rnic.handle_joined(now, llp, joined, here));
-                }
+                Ok(octets @ 1..) => self.turn(task, |state, now| state.handle_octets(now, llp, &buffer[..octets])),
                 end => {
                     self.open = false;
                     self.turn(task, |rnic, now| match end {
@@ -154,7 +141,6 @@ impl Drive<'_> {
         self.over = after == After::Reset || state.rnic.is_stream_over(self.llp) && late.is_none();
         self.blocked = after == After::Blocked;
         self.wanted = state.rnic.wants_octets(self.llp);
-        self.unfinished = state.rnic.unfinished(self.llp);
         let late = late.filter(|_| !self.blocked);
         self.deadline = [state.rnic.poll_timeout(self.llp), late].into_iter().flatten().min();
     }
