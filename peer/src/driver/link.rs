@@ -44,9 +44,10 @@ use weft_core::wire::portmap::UDP_PORT;
 use super::accept::AcceptLink;
 use super::asked::{AskedCall, AskedLink};
 use super::tape::{Direction, Tape, What};
-use super::tcp::{TcpLink, TcpTester};
+use super::tcp::TcpLink;
+use super::tester::TesterConnection;
 use super::virtual_asker::{VirtualAsker, VirtualCall};
-use super::virtual_link::{VirtualLink, VirtualTester};
+use super::virtual_link::VirtualLink;
 use crate::time::Instant;
 
 /// A way to one target. See the [module](self).
@@ -182,7 +183,8 @@ impl Link {
     }
 
     fn record(&self, connection: &TesterConnection) {
-        let what = What::Connected { tester: connection.tester, target: connection.target };
+        let (tester, target) = connection.addresses();
+        let what = What::Connected { tester, target };
         let target_opens = matches!(self, Link::Virtual(link) if link.target_opens);
         connection.record(if target_opens { Direction::FromTarget } else { Direction::ToTarget }, what);
     }
@@ -267,7 +269,8 @@ impl Link {
             }
         };
         if let Some(connection) = &connection {
-            let what = What::Connected { tester: connection.tester, target: connection.target };
+            let (tester, target) = connection.addresses();
+            let what = What::Connected { tester, target };
             connection.record(Direction::FromTarget, what);
         }
         Ok(connection)
@@ -365,7 +368,8 @@ impl Link {
                 self.tape().record(self.now(), 0, Direction::FromTarget, what);
             }
             Call::Connection { connection, .. } => {
-                let what = What::Connected { tester: connection.tester, target: connection.target };
+                let (tester, target) = connection.addresses();
+                let what = What::Connected { tester, target };
                 connection.record(Direction::FromTarget, what);
             }
         }
@@ -395,7 +399,8 @@ impl Link {
             }
         };
         if let Some(connection) = &connection {
-            let what = What::Connected { tester: connection.tester, target: connection.target };
+            let (tester, target) = connection.addresses();
+            let what = What::Connected { tester, target };
             connection.record(Direction::FromTarget, what);
         }
         Ok(connection)
@@ -474,157 +479,5 @@ impl DatagramSocket {
     fn named(&self, address: SocketAddr) -> SocketAddr {
         let port = if address == self.target { UDP_PORT } else { address.port() };
         SocketAddr::new(address.ip(), port)
-    }
-}
-
-/// The tester's end of one TCP connection to the target.
-#[derive(Debug)]
-pub struct TesterConnection {
-    end: End,
-    number: u32,
-    tape: Tape,
-    tester: SocketAddr,
-    target: SocketAddr,
-    finished: bool,
-    /// What `receive` answers from now on.
-    over: Option<Received>,
-}
-
-#[derive(Debug)]
-enum End {
-    Tcp(TcpTester),
-    Virtual(VirtualTester),
-}
-
-impl TesterConnection {
-    fn from_tcp(end: TcpTester) -> Self {
-        let (number, tape, tester, target) = (end.number, end.tape.clone(), end.tester, end.target);
-        TesterConnection { end: End::Tcp(end), number, tape, tester, target, finished: false, over: None }
-    }
-
-    fn from_virtual(end: VirtualTester) -> Self {
-        let (number, tape, (tester, target)) = (end.number, end.tape.clone(), end.addresses());
-        TesterConnection { end: End::Virtual(end), number, tape, tester, target, finished: false, over: None }
-    }
-
-    /// Sends octets as they are. They go in one write, and so, where they fit, in one TCP segment.
-    ///
-    /// # Errors
-    /// The tester closed or reset before; the target reset, or takes no octets for the link's send time-out.
-    pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
-        if self.finished {
-            return Err(LinkError::Finished);
-        }
-        if self.over == Some(Received::Reset) {
-            return Err(LinkError::Reset);
-        }
-        let at = self.now();
-        let mut sent = 0;
-        let result = match &mut self.end {
-            End::Tcp(end) => end.send(octets, &mut sent).await,
-            End::Virtual(end) => end.send(octets).inspect(|()| sent = octets.len()),
-        };
-        if sent > 0 {
-            let what = What::Octets(Bytes::copy_from_slice(&octets[..sent]));
-            self.tape.record(at, self.number, Direction::ToTarget, what);
-        }
-        if let Err(LinkError::Reset) = result {
-            self.saw_reset();
-        }
-        result
-    }
-
-    /// Waits for something from the target, until `deadline` at most; what is here already is given whatever the deadline.
-    ///
-    /// # Errors
-    /// The machine failed.
-    pub async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
-        if let Some(over) = &self.over {
-            return Ok(over.clone());
-        }
-        let received = match &mut self.end {
-            End::Tcp(end) => end.receive(deadline).await?,
-            End::Virtual(end) => end.receive(deadline).await,
-        };
-        match &received {
-            Received::Octets(octets) => self.record(Direction::FromTarget, What::Octets(octets.clone())),
-            Received::Fin => {
-                self.record(Direction::FromTarget, What::Fin);
-                self.over = Some(Received::Fin);
-            }
-            Received::Reset => self.saw_reset(),
-            Received::TimedOut => {}
-        }
-        Ok(received)
-    }
-
-    /// Closes the tester's half: FIN. The target's octets can still be received.
-    ///
-    /// # Errors
-    /// The tester closed or reset before, or the connection was reset.
-    pub async fn finish(&mut self) -> Result<(), LinkError> {
-        if self.finished {
-            return Err(LinkError::Finished);
-        }
-        self.finished = true;
-        let result = match &mut self.end {
-            End::Tcp(end) => end.finish().await,
-            End::Virtual(end) => end.finish(),
-        };
-        match &result {
-            Ok(()) => self.record(Direction::ToTarget, What::Fin),
-            Err(LinkError::Reset) => self.saw_reset(),
-            Err(_) => {}
-        }
-        result
-    }
-
-    /// Aborts the connection: RST. Nothing can be sent or received any more.
-    ///
-    /// # Errors
-    /// The machine failed.
-    pub async fn reset(&mut self) -> Result<(), LinkError> {
-        if self.over == Some(Received::Reset) {
-            return Ok(());
-        }
-        self.finished = true;
-        self.over = Some(Received::Reset);
-        self.record(Direction::ToTarget, What::Reset);
-        match &mut self.end {
-            End::Tcp(end) => end.reset(),
-            End::Virtual(end) => end.reset(),
-        }
-    }
-
-    /// The time on the link's clock.
-    #[must_use]
-    pub fn now(&self) -> Instant {
-        match &self.end {
-            End::Tcp(end) => end.now(),
-            End::Virtual(end) => end.now(),
-        }
-    }
-
-    /// The number of this connection on its link and tape; the first is 0.
-    #[must_use]
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Addresses of the tester's end and of the target's.
-    #[must_use]
-    pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        (self.tester, self.target)
-    }
-
-    fn saw_reset(&mut self) {
-        if self.over != Some(Received::Reset) {
-            self.over = Some(Received::Reset);
-            self.record(Direction::FromTarget, What::Reset);
-        }
-    }
-
-    fn record(&self, direction: Direction, what: What) {
-        self.tape.record(self.now(), self.number, direction, what);
     }
 }

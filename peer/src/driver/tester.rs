@@ -1,0 +1,163 @@
+//! One TCP connection of the tester's with a target, over whichever [`Link`](super::Link): its octets out and in, its ends, the record of them.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use super::link::{LinkError, Received};
+use super::tape::{Direction, Tape, What};
+use super::tcp::TcpTester;
+use super::virtual_link::VirtualTester;
+use crate::time::Instant;
+
+/// The tester's end of one TCP connection to the target.
+#[derive(Debug)]
+pub struct TesterConnection {
+    end: End,
+    number: u32,
+    tape: Tape,
+    tester: SocketAddr,
+    target: SocketAddr,
+    finished: bool,
+    /// What `receive` answers from now on.
+    over: Option<Received>,
+}
+
+#[derive(Debug)]
+enum End {
+    Tcp(TcpTester),
+    Virtual(VirtualTester),
+}
+
+impl TesterConnection {
+    pub(super) fn from_tcp(end: TcpTester) -> Self {
+        let (number, tape, tester, target) = (end.number, end.tape.clone(), end.tester, end.target);
+        TesterConnection { end: End::Tcp(end), number, tape, tester, target, finished: false, over: None }
+    }
+
+    pub(super) fn from_virtual(end: VirtualTester) -> Self {
+        let (number, tape, (tester, target)) = (end.number, end.tape.clone(), end.addresses());
+        TesterConnection { end: End::Virtual(end), number, tape, tester, target, finished: false, over: None }
+    }
+
+    /// Sends octets as they are. They go in one write, and so, where they fit, in one TCP segment.
+    ///
+    /// # Errors
+    /// The tester closed or reset before; the target reset, or takes no octets for the link's send time-out.
+    pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        if self.finished {
+            return Err(LinkError::Finished);
+        }
+        if self.over == Some(Received::Reset) {
+            return Err(LinkError::Reset);
+        }
+        let at = self.now();
+        let mut sent = 0;
+        let result = match &mut self.end {
+            End::Tcp(end) => end.send(octets, &mut sent).await,
+            End::Virtual(end) => end.send(octets).inspect(|()| sent = octets.len()),
+        };
+        if sent > 0 {
+            let what = What::Octets(Bytes::copy_from_slice(&octets[..sent]));
+            self.tape.record(at, self.number, Direction::ToTarget, what);
+        }
+        if let Err(LinkError::Reset) = result {
+            self.saw_reset();
+        }
+        result
+    }
+
+    /// Waits for something from the target, until `deadline` at most; what is here already is given whatever the deadline.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
+        if let Some(over) = &self.over {
+            return Ok(over.clone());
+        }
+        let received = match &mut self.end {
+            End::Tcp(end) => end.receive(deadline).await?,
+            End::Virtual(end) => end.receive(deadline).await,
+        };
+        match &received {
+            Received::Octets(octets) => self.record(Direction::FromTarget, What::Octets(octets.clone())),
+            Received::Fin => {
+                self.record(Direction::FromTarget, What::Fin);
+                self.over = Some(Received::Fin);
+            }
+            Received::Reset => self.saw_reset(),
+            Received::TimedOut => {}
+        }
+        Ok(received)
+    }
+
+    /// Closes the tester's half: FIN. The target's octets can still be received.
+    ///
+    /// # Errors
+    /// The tester closed or reset before, or the connection was reset.
+    pub async fn finish(&mut self) -> Result<(), LinkError> {
+        if self.finished {
+            return Err(LinkError::Finished);
+        }
+        self.finished = true;
+        let result = match &mut self.end {
+            End::Tcp(end) => end.finish().await,
+            End::Virtual(end) => end.finish(),
+        };
+        match &result {
+            Ok(()) => self.record(Direction::ToTarget, What::Fin),
+            Err(LinkError::Reset) => self.saw_reset(),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Aborts the connection: RST. Nothing can be sent or received any more.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub async fn reset(&mut self) -> Result<(), LinkError> {
+        if self.over == Some(Received::Reset) {
+            return Ok(());
+        }
+        self.finished = true;
+        self.over = Some(Received::Reset);
+        self.record(Direction::ToTarget, What::Reset);
+        match &mut self.end {
+            End::Tcp(end) => end.reset(),
+            End::Virtual(end) => end.reset(),
+        }
+    }
+
+    /// The time on the link's clock.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        match &self.end {
+            End::Tcp(end) => end.now(),
+            End::Virtual(end) => end.now(),
+        }
+    }
+
+    /// The number of this connection on its link and tape; the first is 0.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Addresses of the tester's end and of the target's.
+    #[must_use]
+    pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        (self.tester, self.target)
+    }
+
+    fn saw_reset(&mut self) {
+        if self.over != Some(Received::Reset) {
+            self.over = Some(Received::Reset);
+            self.record(Direction::FromTarget, What::Reset);
+        }
+    }
+
+    pub(super) fn record(&self, direction: Direction, what: What) {
+        self.tape.record(self.now(), self.number, direction, what);
+    }
+}
