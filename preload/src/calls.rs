@@ -36,7 +36,6 @@ fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: By) -
         Answer::Failed(failure, _) => return Ok(failed(number(failure))),
         _ => return Err(io::ErrorKind::InvalidData.into()),
     };
-    socket::never_leaves_this_host(fd);
     let result = socket::connect(fd, at, family);
     let error = errno();
     if result != 0 && error != libc::EINPROGRESS {
@@ -77,17 +76,10 @@ pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     }
 }
 
-/// After accept(2): where the peer is the agent and its name is wanted, it is the true one.
+/// After accept(2): where the peer's name is wanted, it is the true one.
 pub(crate) fn after_accept(accepted: c_int, room: Room) -> c_int {
-    if accepted >= 0 && matches!(rules(), Known::Rules(_)) {
-        let kept = errno();
-        if socket::peer(accepted).is_some_and(|peer| is_here(peer.ip())) {
-            socket::never_leaves_this_host(accepted);
-        }
-        set_errno(kept);
-        if room.is_wanted() {
-            correct(accepted, room, |names| names.peer);
-        }
+    if accepted >= 0 && room.is_wanted() {
+        correct(accepted, room, |names| names.peer);
     }
     accepted
 }

@@ -179,22 +179,6 @@ fn option(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     (got == 0).then_some(value)
 }
 
-/// The way to the agent leads over no network: the simplest congestion control, which every kernel has and lets everybody have, does not
-/// pace what is sent, as others do. A socket that cannot be told so works as well, if slower.
-pub(crate) fn never_leaves_this_host(fd: c_int) {
-    const RENO: &[u8] = b"reno";
-    // SAFETY: there are as many octets as is said.
-    unsafe {
-        libc::setsockopt(
-            fd,
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            RENO.as_ptr().cast::<c_void>(),
-            RENO.len() as socklen_t,
-        )
-    };
-}
-
 /// Sends octets, and raises no signal where nobody reads them; how many, or a negative number.
 pub(crate) fn send(fd: c_int, octets: &[u8]) -> isize {
     // SAFETY: there are as many octets.

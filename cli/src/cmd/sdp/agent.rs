@@ -16,9 +16,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use weft_peer::agent::{Answer, Failure, LONGEST, Request};
 use weft_peer::driver::portmap::PmServer;
@@ -226,12 +225,4 @@ async fn read(stream: &mut UnixStream) -> Option<Request> {
 async fn write(stream: &mut UnixStream, answer: &Answer) {
     let line = format!("{answer}\n");
     let _ = tokio::time::timeout(STEP, stream.write_all(line.as_bytes())).await;
-}
-
-/// Prepares the connection with a program, which leaves the host no more than the shim's end of it (`never_leaves_this_host` there): nothing
-/// waits for more to send, and nothing is paced as for a network.
-fn local_hop(program: &TcpStream) -> io::Result<()> {
-    // It works as well, if slower, with the system's.
-    let _ = SockRef::from(program).set_tcp_congestion(b"reno");
-    program.set_nodelay(true)
 }

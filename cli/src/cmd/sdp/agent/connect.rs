@@ -9,7 +9,7 @@ use weft_peer::agent::{Answer, By, Failure, HERE_V4, HERE_V6, Names, Request};
 use weft_peer::driver::portmap::ConnectError;
 use weft_peer::driver::sdp::{SdpError, Side, relay};
 
-use super::{Agent, Refusal, STEP, local_hop, read, write};
+use super::{Agent, Refusal, STEP, read, write};
 use crate::cmd::sdp::outward::OutwardError;
 
 impl Agent {
@@ -77,7 +77,7 @@ impl Agent {
                 // Anybody on this host can connect; the program is who it says it is.
                 let (program, peer) = listener.accept().await?;
                 if peer == from {
-                    local_hop(&program)?;
+                    program.set_nodelay(true)?;
                     return Ok((program, from, here));
                 }
             }

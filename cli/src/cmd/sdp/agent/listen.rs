@@ -16,7 +16,7 @@ use weft_peer::driver::sdp::{Incoming, SdpListener, Side, relay};
 use weft_peer::portmap::{Mapping, Target};
 
 use super::names::Row;
-use super::{Agent, Refusal, local_hop};
+use super::{Agent, Refusal};
 
 /// Listeners at a time.
 const MOST: usize = 1024;
@@ -137,7 +137,7 @@ impl Agent {
                 socket.bind(SocketAddr::new(from, 0))?;
                 let row = self.names.insert(to, socket.local_addr()?, names);
                 let stream = socket.connect(to).await?;
-                local_hop(&stream)?;
+                stream.set_nodelay(true)?;
                 Ok((stream, row))
             };
             match connected.await {
