@@ -44,7 +44,7 @@ pub use failure::Failure;
 pub use in_use::InUse;
 pub use llp::{LlpSettings, Sent};
 pub use qp::table::{QpEvent, QpState};
-pub use qp::{QpAllocated, QpAttributes, QpInit, QpModify, ReceiveOverflow, TerminateRecord};
+pub use qp::{LateSegment, QpAllocated, QpAttributes, QpInit, QpModify, ReceiveOverflow, TerminateRecord};
 pub use rnic::{HandlerOperation, Node, NodeLimits, Privileged, Rnic};
 pub use srq::{SrqAttributes, SrqInit, SrqModify};
 pub use work_request::{Fence, Operation, Payload, ReceiveWr, RemoteAddress, SendWr, Sge};

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod api;
+mod closing;
 mod failover;
 
 use std::io::ErrorKind;

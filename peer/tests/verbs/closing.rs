@@ -3,7 +3,9 @@
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::Instant;
-use weft_peer::verbs::{CompletionStatus, EventId, LlpHandle, PostStatus, QpModify, QpState, ReceiveWr, Sent};
+use weft_peer::verbs::{
+    CompletionStatus, EventId, LateSegment, LlpHandle, PostStatus, QpModify, QpState, ReceiveWr, Sent,
+};
 
 use crate::world::{Bench, PLAIN, VA, World, llp_settings, read, shows, tagged, untagged, write};
 
@@ -158,6 +160,28 @@ fn reading() -> Bench {
     bench.hand_in(&untagged(Opcode::READ_REQUEST, 1, 1, 0, true, &payload));
     bench.side.to(QpState::Closing).unwrap();
     bench
+}
+
+/// A protocol that has octets of its own on their way may have late segments dropped: the close goes on, and they go nowhere.
+#[test]
+fn a_late_segment_may_be_dropped() {
+    let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
+    bench.side.post_receive(1, 0, 9);
+    bench.side.to(QpState::Closing).unwrap();
+    bench.sent();
+    bench.side.poll();
+    bench.hand_in(&untagged(Opcode::SEND, 0, 1, 0, true, b"late"));
+    bench.hand_in(&tagged(Opcode::WRITE, bench.side.stag.to_bits(), VA, b"late"));
+    assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Closing, vec![]));
+    assert!(bench.side.poll().is_empty() && bench.side.octets()[..4] == [0; 4]);
+    assert_eq!(bench.sent(), (Vec::new(), None));
+    fin(&mut bench);
+    assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Idle, vec![EventId::LlpCloseComplete]));
+    // A Terminate is no segment of the protocol's.
+    let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
+    bench.side.to(QpState::Closing).unwrap();
+    bench.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0, 0, 0, 0]));
+    assert_eq!(bench.side.state(), QpState::Error);
 }
 
 #[test]

@@ -26,8 +26,8 @@ use crate::sdp::{
 };
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqError, CqHandle, Operation, Payload, QpHandle, QpInit, Rnic, SendWr,
-    WorkCompletion,
+    CompletedOperation, CompletionStatus, CqError, CqHandle, LateSegment, Operation, Payload, QpHandle, QpInit, Rnic,
+    SendWr, WorkCompletion,
 };
 
 /// Bit of a receive's `wr_id`; the rest is the Private Buffer.
@@ -464,6 +464,8 @@ pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(C
         max_rq_wrs: receives,
         ord: sdp.ord.into(),
         ird: sdp.ird.into(),
+        // The peer's updates may cross the last DisConn, and TCP still have octets for it.
+        late: LateSegment::Drop,
         ..QpInit::new(pd, cqs.send, cqs.receive)
     };
     let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None))?;

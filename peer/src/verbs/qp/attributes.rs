@@ -42,6 +42,8 @@ pub struct QpInit {
     pub bind: bool,
     /// What a message does for which no receive is posted.
     pub overflow: ReceiveOverflow,
+    /// What a segment does that arrives when this side has closed.
+    pub late: LateSegment,
 }
 
 /// What a message does for which no receive is posted (draft section 13.2).
@@ -54,8 +56,20 @@ pub enum ReceiveOverflow {
     Wait,
 }
 
+/// What a segment does that arrives in Closing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum LateSegment {
+    /// It ends the stream by a reset, which throws away what TCP has not sent yet (draft Figure 11).
+    #[default]
+    Reset,
+    /// It is dropped: for a protocol whose peer may still have something on its way when this side closes, and that has octets of its own
+    /// on theirs.
+    Drop,
+}
+
 impl QpInit {
-    /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and everything enabled; a message without receive ends the stream.
+    /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and everything enabled; a message without receive ends the stream,
+    /// and so does what arrives behind the close.
     #[must_use]
     pub const fn new(pd: PdId, sq_cq: CqHandle, rq_cq: CqHandle) -> Self {
         QpInit {
@@ -75,6 +89,7 @@ impl QpInit {
             inbound_write: true,
             bind: true,
             overflow: ReceiveOverflow::Terminate,
+            late: LateSegment::Reset,
         }
     }
 }

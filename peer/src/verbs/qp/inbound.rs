@@ -7,7 +7,7 @@ use super::machine::{At, Context, receive};
 use super::send_queue::Progress;
 use super::source::walk;
 use super::table::{QpEvent, QpState};
-use super::{InboundRequest, ReceiveOverflow, Request};
+use super::{InboundRequest, LateSegment, ReceiveOverflow, Request};
 use crate::memory::{AccessError, InvalidateBy, Right};
 use crate::rdmap::{DataSink, Fault, Received};
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
@@ -60,13 +60,14 @@ impl Context<'_> {
         is_send && empty && !failed
     }
 
-    /// Draft Figure 11: nothing that arrives now is processed.
+    /// Draft Figure 11: nothing that arrives now is processed, and where it is not dropped it ends the stream.
     fn segment_while_closing(&mut self, ulpdu: &[u8]) {
         let mut notes = TerminateOnly(None);
         let version = self.qp.version;
         let _ = crate::rdmap::Receiver::new(version, false).handle_segment(ulpdu, &mut notes);
         match notes.0 {
             Some(terminate) => self.terminate_received(terminate),
+            None if self.qp.init.late == LateSegment::Drop => {}
             None => {
                 self.react(QpEvent::Segment, super::Cause::event(EventId::BadClose));
             }

@@ -14,7 +14,7 @@ mod send_queue;
 mod source;
 pub mod table;
 
-pub use attributes::{QpAllocated, QpAttributes, QpInit, QpModify, ReceiveOverflow, TerminateRecord};
+pub use attributes::{LateSegment, QpAllocated, QpAttributes, QpInit, QpModify, ReceiveOverflow, TerminateRecord};
 
 use std::collections::VecDeque;
 
