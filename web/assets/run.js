@@ -51,10 +51,11 @@ const updates = {
     if (row) row.cells[2].textContent = duration;
     count();
   },
-  done: ({ status, exit_code }, source) => {
+  done: ({ status, exit_code, reasons }, source) => {
     source.close();
     setText("status", status);
     setText("code", `, exit code ${exit_code}`);
+    setText("reasons", reasons.join("; "));
     document.getElementById("bar").className = { 0: "pass", 1: "fail", 3: "inconclusive", 4: "error" }[exit_code] ?? "";
     // What does not hold, and how long it took, is on the page that the server makes now.
     const again = element("a", "", "Show the whole result");

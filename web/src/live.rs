@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 use weft_suites::clock;
-use weft_suites::model::{Event, RunStatus, Verdict};
+use weft_suites::model::{Event, RunStatus, Summary, Verdict};
 
 /// Updates that a slow browser may be behind.
 const QUEUE: usize = 1024;
@@ -26,7 +26,7 @@ pub(crate) enum Update {
     /// A case has its verdict.
     Finished { key: String, verdict: Verdict, duration: String },
     /// The run is over.
-    Done { status: RunStatus, exit_code: u8 },
+    Done { status: RunStatus, exit_code: u8, reasons: Vec<String> },
 }
 
 impl Update {
@@ -41,10 +41,14 @@ impl Update {
                 verdict: result.verdict,
                 duration: clock::duration(result.duration_us),
             },
-            Event::RunFinished { summary } => {
-                Update::Done { status: summary.status, exit_code: summary.exit_code.code() }
-            }
+            Event::RunFinished { summary } => Update::done(summary),
         })
+    }
+
+    /// What the end of a run came to.
+    pub(crate) fn done(summary: &Summary) -> Self {
+        let (status, exit_code) = (summary.status, summary.exit_code.code());
+        Update::Done { status, exit_code, reasons: summary.reasons.clone() }
     }
 }
 

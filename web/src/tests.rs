@@ -90,6 +90,12 @@ async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
     let page = case_page(id, &failed.key);
     assert!(run.contains(&format!("href=\"{page}\"")), "{run}");
     assert!(run.contains("<code>MPA-7.1.1-2</code>") && run.contains("exit code 1"), "{run}");
+    // As the summary in a terminal says why.
+    let why = report.summary.reasons.join("; ");
+    assert!(
+        why.starts_with("the target fails 16 cases") && run.contains(&format!("<p id=\"reasons\">{why}</p>")),
+        "{run}"
+    );
     // A run with failures has no green bar.
     assert!(run.contains("<progress id=\"bar\" class=\"fail\""), "{run}");
     // Nothing more will happen: no script, no event stream.
@@ -267,13 +273,14 @@ impl Told {
         Told { stream: response.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// The next update, as `event key`; `None` at the end of the stream.
+    /// The next update, as `event key`, and of the last one with the first reason of the exit code; `None` at the end of the stream.
     async fn next(&mut self) -> Option<String> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
                 let update = event.strip_prefix("data: ").map(|data| {
                     let json: serde_json::Value = serde_json::from_str(data).unwrap();
-                    format!("{} {}", json["event"].as_str().unwrap(), json["key"].as_str().unwrap_or(""))
+                    let about = json["key"].as_str().or(json["reasons"][0].as_str()).unwrap_or("");
+                    format!("{} {about}", json["event"].as_str().unwrap())
                 });
                 self.text = rest.to_owned();
                 match update {
@@ -298,6 +305,7 @@ impl Told {
 
 #[tokio::test]
 async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
+    const DONE: &str = "done the target fails 16 cases";
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
     let (sender, mut events) = broadcast::channel(4096);
@@ -330,7 +338,7 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
             }
             Event::RunFinished { summary } => {
                 site.store.finish(&report.run.id, summary).await.unwrap();
-                Some("done ".to_owned())
+                Some(DONE.to_owned())
             }
             Event::TargetWaiting { .. } => Some("waiting ".to_owned()),
         };
@@ -340,7 +348,7 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
         live.send(event).unwrap();
         if let Some(update) = update {
             // The stream may have read the store before the event: cases are told once, whichever was first.
-            if update == "done " || update.starts_with("finished") {
+            if update == DONE || update.starts_with("finished") {
                 while told_early.last() != Some(&update) {
                     told_early.push(early.next().await.expect("the stream goes on"));
                 }
@@ -357,11 +365,11 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
     assert!(told_early.iter().filter(|told| told.starts_with("step")).count() > 16, "{told_early:?}");
     let told_late = late.unwrap().all().await;
     assert_eq!(finished(&told_late), finished(&expected), "each once, in the order of the run");
-    assert_eq!(told_late.last().unwrap(), "done ");
+    assert_eq!(told_late.last().unwrap(), DONE);
 
     // Whoever asks when all is over is told the same.
     let mut afterwards = finished(&expected);
-    afterwards.push("done ".to_owned());
+    afterwards.push(DONE.to_owned());
     assert_eq!(Told::new(&site, &report.run.id).await.all().await, afterwards);
 }
 
@@ -378,7 +386,7 @@ async fn a_run_of_another_process_is_read_from_the_store() {
     site.store.finish_case(id, result).await.unwrap();
     assert_eq!(told.next().await, Some(format!("finished {}", result.key)));
     site.store.finish(id, &report.summary).await.unwrap();
-    assert_eq!(told.next().await.as_deref(), Some("done "));
+    assert_eq!(told.next().await.as_deref(), Some("done the target fails 16 cases"));
     assert_eq!(told.next().await, None);
 }
 

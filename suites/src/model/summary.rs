@@ -29,6 +29,9 @@ pub struct Summary {
     pub stale: Vec<String>,
     /// The exit code.
     pub exit_code: ExitCode,
+    /// What led to it, in words; empty where all is as expected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
     /// Wall time of the run, in microseconds.
     pub duration_us: u64,
 }
@@ -173,11 +176,12 @@ impl Summary {
         stale: Vec<String>,
     ) -> Self {
         let mut counts = Counts::default();
+        let results: Vec<&CaseResult> = results.into_iter().collect();
         // As the exit code sees them.
         let mut judged = Counts::default();
         let mut failing = BTreeSet::new();
         let mut unexpected = !stale.is_empty();
-        for result in results {
+        for result in results.iter().copied() {
             counts.add(result.verdict);
             failing.extend(result.failing());
             if expected.iter().any(|expected| expected.key == result.key) {
@@ -194,7 +198,11 @@ impl Summary {
             code => code,
         };
         let failing = failing.into_iter().collect();
-        Summary { status, planned, counts, failing, expected, stale, exit_code, duration_us }
+        let reasons = Vec::new();
+        let mut summary =
+            Summary { status, planned, counts, failing, expected, stale, exit_code, reasons, duration_us };
+        summary.reasons = super::reasons::reasons(&summary, &results);
+        summary
     }
 
     /// What the baseline says about a result, where it expects it.

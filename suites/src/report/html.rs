@@ -14,7 +14,6 @@ use askama::Template;
 use super::evidence::Sources;
 use super::hex::{self, HexRow};
 use super::pack::{Pack, Packer, Piece};
-use super::reasons::reasons;
 use super::sections::{Section, sections};
 use super::{ReportError, ladder};
 use crate::clock;
@@ -38,8 +37,6 @@ struct Page<'a> {
     counts: Vec<(&'static str, u64)>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
-    /// Why the exit code is not 0.
-    reasons: Vec<String>,
     /// Where the evidence comes from.
     evidence: Vec<String>,
     groups: Vec<Group<'a>>,
@@ -136,7 +133,6 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
         counts: counts.filter(|(_, count)| *count > 0).collect(),
         requirements: ledger(report.results.iter()),
         sections: sections(report),
-        reasons: reasons(&report.summary, &report.results),
         evidence: Sources::of(report.results.iter().map(|result| &result.evidence)).told().collect(),
         groups,
         packs,

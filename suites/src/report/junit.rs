@@ -10,9 +10,8 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
-use super::reasons::on_the_way;
 use crate::clock;
-use crate::model::{CaseResult, RunReport, Verdict};
+use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 
 /// The report as JUnit XML.
 ///

@@ -2,7 +2,6 @@
 
 use super::ReportError;
 use super::evidence::Sources;
-use super::reasons::reasons;
 use super::sections::sections;
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
@@ -38,9 +37,9 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         run.id,
         summary.exit_code.code(),
     ));
-    let reasons = reasons(summary, &report.results);
-    if !reasons.is_empty() {
-        text.push_str(&format!("\nExit code {}: {}.\n", summary.exit_code.code(), escaped(&reasons.join("; "))));
+    if !summary.reasons.is_empty() {
+        let reasons = escaped(&summary.reasons.join("; "));
+        text.push_str(&format!("\nExit code {}: {reasons}.\n", summary.exit_code.code()));
     }
     for line in Sources::of(report.results.iter().map(|result| &result.evidence)).told() {
         text.push_str(&format!("\nEvidence {}.\n", escaped(&line)));

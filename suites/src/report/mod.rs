@@ -11,7 +11,6 @@ mod junit;
 mod ladder;
 mod markdown;
 mod pack;
-mod reasons;
 mod sarif;
 mod sections;
 mod tap;

@@ -1,7 +1,8 @@
 //! The SARIF report (2.1.0), for code scanning: a rule a requirement, a result a requirement that does not hold.
 //!
 //! Inconclusive cases and faults of the tester are results of kind `open`, so that nobody takes them for a pass. What the baseline
-//! expects is suppressed with its reason. Locations are lines of the suites.
+//! expects is suppressed with its reason; an entry of it that is no longer true is a result of a rule of its own, for it makes a run
+//! fail. Locations are lines of the suites.
 
 use serde_json::{Value, json};
 use weft_core::requirement::Severity;
@@ -21,6 +22,16 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     let results = report.results.iter().flat_map(|result| {
         named(result).into_iter().map(|requirement| one(report, result, requirement, &rules)).collect::<Vec<_>>()
     });
+    let stale = report.summary.stale.iter().map(|entry| stale(report, entry, rules.len()));
+    let results: Vec<Value> = results.chain(stale).collect();
+    let mut rules: Vec<Value> = rules.iter().map(rule).collect();
+    if !report.summary.stale.is_empty() {
+        rules.push(json!({
+            "id": STALE,
+            "shortDescription": { "text": "Each entry of the target's baseline is still true" },
+            "defaultConfiguration": { "level": "error" },
+        }));
+    }
     let document = json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
@@ -28,7 +39,7 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
             "tool": { "driver": {
                 "name": "weft",
                 "version": report.run.weft_version,
-                "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+                "rules": rules,
             }},
             "automationDetails": { "id": format!("weft/{}/{}", report.run.target.name, report.run.id) },
             "invocations": [{
@@ -41,13 +52,29 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
                 "RUN": { "description": { "text": "The folder of the run" } },
             },
             "columnKind": "unicodeCodePoints",
-            "results": results.collect::<Vec<_>>(),
+            "results": results,
         }],
     });
     let failed = |error: serde_json::Error| ReportError::Make { format: "SARIF", error: error.to_string() };
     let mut text = serde_json::to_string_pretty(&document).map_err(failed)?;
     text.push('\n');
     Ok(text)
+}
+
+/// The rule of baseline entries, behind those of requirements.
+const STALE: &str = "stale-baseline";
+
+/// An entry of the baseline that is no longer true.
+fn stale(report: &RunReport, entry: &str, rule: usize) -> Value {
+    json!({
+        "ruleId": STALE,
+        "ruleIndex": rule,
+        "kind": "fail",
+        "level": "error",
+        "message": { "text": entry },
+        "locations": [],
+        "partialFingerprints": { "weft/v1": format!("{}/{STALE}/{entry}", report.run.target.name) },
+    })
 }
 
 /// The requirements that a result is reported for: those that do not hold, or those that it is about where nothing was decided.

@@ -3,9 +3,8 @@
 //! Not applicable and unimplemented cases are skipped; what the baseline expects is marked TODO, which TAP's readers do not count
 //! as a failure. What makes a run fail beside its cases (seen on the way, stale) has points behind theirs.
 
-use super::reasons::on_the_way;
 use super::{ReportError, cases};
-use crate::model::{CaseResult, RunReport, Verdict};
+use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 
 /// The report as TAP.
 ///

@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-use super::reasons::{on_the_way, reasons};
 use super::{cases, evidence};
 use crate::clock;
-use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict};
+use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, on_the_way};
 
 /// Cases that are named where many are told together.
 const MOST_NAMED: usize = 3;
@@ -97,9 +96,9 @@ impl<W: Write> State<W> {
                 for line in std::mem::take(&mut self.evidence).told() {
                     writeln!(self.writer, "evidence {line}")?;
                 }
-                match reasons(summary, &wrong) {
+                match summary.reasons.join("; ") {
                     reasons if reasons.is_empty() => Ok(()),
-                    reasons => writeln!(self.writer, "exit code {}: {}", summary.exit_code.code(), reasons.join("; ")),
+                    reasons => writeln!(self.writer, "exit code {}: {reasons}", summary.exit_code.code()),
                 }
             }
         }?;

@@ -112,6 +112,19 @@ async fn sarif_has_a_rule_a_requirement() {
         let why = result["suppressions"][0]["justification"].as_str().unwrap();
         assert_eq!(why, "known # since spring (https://example.org/7)");
     }
+    // What is expected is suppressed, and what is stale is not: it makes the run fail.
+    let entries = vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2"), entry("no/such/case", Verdict::Fail, "x")];
+    let run = &of(&failing(entries).await)["runs"][0];
+    let open = |result: &&Value| result.get("suppressions").is_none();
+    let open: Vec<&Value> = run["results"].as_array().unwrap().iter().filter(open).collect();
+    let [stale] = open[..] else { panic!("{open:?}") };
+    assert_eq!((&stale["kind"], &stale["level"]), (&Value::from("fail"), &Value::from("error")));
+    assert_eq!(stale["message"]["text"], "no/such/case: there is no such case");
+    let rule = usize::try_from(stale["ruleIndex"].as_u64().unwrap()).unwrap();
+    assert_eq!(
+        (&run["tool"]["driver"]["rules"][rule]["id"], run["invocations"][0]["exitCode"].as_u64()),
+        (&stale["ruleId"], Some(1))
+    );
 }
 
 #[tokio::test]

@@ -8,13 +8,22 @@ use weft_suites::model::{RunStatus, Verdict};
 
 use super::{bar, case, cases, help, line};
 use crate::run::Screen;
+use crate::wrap::wrap;
+
+/// Lines for what led to the exit code; the reports have all of it.
+const MOST_REASONS: usize = 3;
 
 pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
-    let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)];
-    let [header, counters, middle, footer] = Layout::vertical(rows).areas(area);
+    let reasons = reasons_lines(screen, area.width);
+    let told = u16::try_from(reasons.len()).unwrap_or(u16::MAX);
+    let rows = [1, 1, told].map(Constraint::Length).into_iter().chain([Constraint::Fill(1), Constraint::Length(1)]);
+    let [header, counters, why, middle, footer] = Layout::vertical(rows).areas(area);
     let [left, right] = Layout::horizontal([Constraint::Fill(2), Constraint::Fill(3)]).areas(middle);
     header_line(screen, header, buf);
     counters_line(screen, counters, buf);
+    for (row, words) in reasons.iter().enumerate() {
+        line(&Line::raw(format!(" {words}")), row, Style::new(), why, buf);
+    }
     cases::draw(screen, left, buf);
     case::draw(screen, right, buf);
     footer_line(screen, footer, buf);
@@ -55,6 +64,19 @@ fn counters_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
         spans.push(Span::raw(format!("   {seconds}.{milliseconds:03} s   exit code {}", summary.exit_code.code())));
     }
     line(&Line::from(spans), 0, Style::new(), area, buf);
+}
+
+/// What led to the exit code, in lines of this width.
+fn reasons_lines(screen: &Screen, width: u16) -> Vec<String> {
+    let reasons = screen.progress.summary.as_ref().map(|summary| summary.reasons.join("; ")).unwrap_or_default();
+    let mut lines = wrap(&reasons, usize::from(width).saturating_sub(2));
+    if lines.len() > MOST_REASONS
+        && let Some(last) = lines.get_mut(MOST_REASONS - 1)
+    {
+        last.push('…');
+    }
+    lines.truncate(MOST_REASONS);
+    lines
 }
 
 fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {

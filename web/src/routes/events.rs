@@ -90,9 +90,7 @@ impl Teller<'_> {
             }
         }
         match detail.record.summary {
-            Some(summary) => {
-                self.update(Update::Done { status: summary.status, exit_code: summary.exit_code.code() }).await
-            }
+            Some(summary) => self.update(Update::done(&summary)).await,
             None => Ok(()),
         }
     }

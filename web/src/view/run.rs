@@ -18,6 +18,8 @@ struct Page<'a> {
     started: String,
     took: Option<String>,
     exit_code: Option<u8>,
+    /// What led to it.
+    reasons: &'a [String],
     /// The class of the bar: what the run came to, or the worst verdict so far.
     outcome: &'static str,
     counts: Vec<Count>,
@@ -57,6 +59,7 @@ pub(crate) fn run(detail: &RunDetail) -> Result<String, askama::Error> {
         started: time::utc(record.info.started_unix_ms),
         took: summary.map(|summary| clock::duration(summary.duration_us)),
         exit_code: summary.map(|summary| summary.exit_code.code()),
+        reasons: summary.map_or(&[], |summary| &summary.reasons),
         outcome: outcome(summary, &so_far),
         counts: counts(&so_far),
         events: summary.is_none().then(|| format!("{}/events", url::run(&record.info.id))),

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weft_core::RequirementId;
 
-use super::cases;
-use crate::model::{CaseResult, ExitCode, RunStatus, Summary, Verdict};
+use super::{CaseResult, ExitCode, RunStatus, Summary, Verdict};
 
 /// Requirements that are named one by one.
 const MOST: usize = 5;
 
-/// What led to the exit code; empty where all is as expected. `results` may leave out those in which nothing went wrong.
-pub(super) fn reasons<'a>(summary: &Summary, results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<String> {
+/// What led to the exit code of a summary that tells everything else; empty where all is as expected.
+pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String> {
     if summary.exit_code == ExitCode::AsExpected {
         return Vec::new();
     }
-    let unexpected: Vec<&CaseResult> = results.into_iter().filter(|result| summary.expects(result).is_none()).collect();
+    let unexpected = results.iter().copied().filter(|result| summary.expects(result).is_none());
+    let unexpected: Vec<&CaseResult> = unexpected.collect();
     let mut verdicts: BTreeMap<Verdict, u64> = BTreeMap::new();
     for result in &unexpected {
         *verdicts.entry(result.verdict).or_default() += 1;
@@ -55,9 +55,13 @@ pub(super) fn reasons<'a>(summary: &Summary, results: impl IntoIterator<Item = &
     reasons
 }
 
+fn cases(count: u64) -> String {
+    if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
+}
+
 /// What the monitor saw the target break in cases that are about something else, and that neither the baseline expects nor a failing case
 /// is about.
-pub(super) fn on_the_way<'a>(
+pub(crate) fn on_the_way<'a>(
     summary: &Summary,
     results: impl IntoIterator<Item = &'a CaseResult>,
 ) -> BTreeMap<RequirementId, Vec<&'a CaseResult>> {
