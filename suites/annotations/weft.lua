@@ -58,6 +58,9 @@
 ---@field ulpdu_length? integer
 ---@field pad? string
 ---@field crc? any
+---@field position? integer
+---@field fpduptr? integer
+---@field reserved? integer
 
 ---@class weft.fields.rdmap_send
 ---@field payload? string
@@ -858,6 +861,10 @@ function Connection:expect_from(options) end
 ---@param options? weft.fields.expect_plain
 function Connection:expect_plain(options) end
 
+---Octets sent behind the tester's start-up frame: where its next FPDU begins.
+---@return integer
+function Connection:position() end
+
 ---Closes the tester's half: FIN.
 function Connection:finish() end
 
@@ -1142,7 +1149,7 @@ function mpa.request(fields) end
 ---@return weft.Message
 function mpa.reply(fields) end
 
----An FPDU without markers around a ULPDU (RFC 5044 section 4.1).
+---An FPDU around a ULPDU (RFC 5044 section 4.1); with `position`, its place in the stream, it has markers.
 ---@param fields? weft.fields.mpa_fpdu
 ---@return weft.Message
 function mpa.fpdu(fields) end

@@ -2,7 +2,7 @@
 
 use weft_core::crc;
 use weft_core::wire::ddp::{RawTagged, RawUntagged, queue};
-use weft_core::wire::mpa::fpdu::pad_len;
+use weft_core::wire::mpa::fpdu::{Framing, MAX_ULPDU, emit, pad_len};
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -150,6 +150,18 @@ fn untagged(opcode: Opcode, qn: u32, msn: u32) -> RawUntagged {
         qn: qn.into(),
         msn: msn.into(),
         mo: 0.into(),
+    }
+}
+
+/// The FPDU of a ULPDU of at most [`MAX_ULPDU`] octets that begins at this octet of a stream with markers.
+pub(crate) fn fpdu_with_markers(position: u64, ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
+    let framing = Framing { markers: true, crc: with_crc };
+    let ulpdu = &ulpdu[..ulpdu.len().min(usize::from(MAX_ULPDU))];
+    let mut octets = Vec::new();
+    match emit(position, &[ulpdu], framing, &mut octets) {
+        Ok(_) => octets,
+        // It refuses longer ones alone.
+        Err(_) => Vec::new(),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::script::{ScriptFault, SuiteCase, Suites, invoke};
 use crate::stage::{Log, Stage};
-use crate::target::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target};
+use crate::target::{COMMAND_SECONDS, Live, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target, TargetKind};
 
 /// Connections that a case may want, the good exchanges among them.
 const MOST_CONNECTIONS: u32 = 10;
@@ -113,7 +113,8 @@ impl Site {
         }
         let service = self.target.service_for(&case.info.capabilities);
         let asks_enhanced = case.info.capabilities.contains(&Capability::Revision2);
-        let target = Arc::new(Target { service, asks_enhanced, ..Target::clone(&self.target) });
+        let asks_markers = case.info.capabilities.contains(&Capability::AsksForMarkers);
+        let target = Arc::new(Target { service, asks_enhanced, asks_markers, ..Target::clone(&self.target) });
         let mut played = self.play(case, key, &target, seed).await?;
         let mut afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         if afterwards.restarted && !played.stage.log.alive_before {
@@ -226,6 +227,12 @@ impl Site {
         let service = self.target.service;
         if !of_sdp && (service.is_sdp() || service == Service::PortMapper) {
             return Some(format!("The target's service is {}, and the case judges iWARP alone.", service.as_str()));
+        }
+        let asks_markers = |capabilities: &[Capability]| capabilities.contains(&Capability::AsksForMarkers);
+        let has_fpdus = matches!(service, Service::Echo | Service::Rping);
+        let is_ours = self.target.kind != TargetKind::Tcp;
+        if has_fpdus && !is_ours && asks_markers(&self.target.capabilities) && !asks_markers(&case.capabilities) {
+            return Some("The target asks for markers, and the case sends FPDUs without them.".to_owned());
         }
         let has = |capability: &Capability| match capability {
             Capability::Echo => self.target.offers(Service::Echo),

@@ -135,6 +135,10 @@ pub(super) const CONNECTION: &[Method] = &[
         table: Some("expect_plain"),
         ..method("expect_plain", "What comes first is no Hello, and no start-up frame of MPA; nothing may come")
     },
+    Method {
+        gives: Some("integer"),
+        ..method("position", "Octets sent behind the tester's start-up frame: where its next FPDU begins")
+    },
     method("finish", "Closes the tester's half: FIN"),
     method("close", "FIN, and waits a while for the target's"),
     method("reset", "Resets the connection"),

@@ -21,6 +21,7 @@
 //! conn:expect_silence { requirement = "MPA-...", within = 2 }
 //! local seconds = conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
 //! local terminate = conn:expect_terminate { requirement = "DDP-...", error = "12 01", code = "DDP-...", told = "RDMAP-..." }
+//! mpa.fpdu { ulpdu = ..., position = conn:position() } -- with the markers that are due there, for a target with M=1
 //! conn:finish()                          -- FIN alone
 //! conn:close()                           -- FIN, and wait for the target's
 //! conn:reset()
@@ -327,6 +328,10 @@ impl UserData for Connection {
                 let octets = stage.lock().await.expect_octets(number, &expectation, &begins, keep).await;
                 lua.create_string(octets.map_err(mlua::Error::external)?)
             }
+        });
+        methods.add_async_method("position", |lua, conn, ()| {
+            let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
+            async move { stage.lock().await.position(number, at.as_ref()).map_err(mlua::Error::external) }
         });
         methods.add_async_method("finish", |lua, conn, ()| {
             let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);

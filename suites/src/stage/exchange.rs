@@ -22,6 +22,9 @@ const PAYLOAD: &[u8] = b"weft good exchange";
 /// Seconds that the target has for its Reply, and again for its echo.
 const ANSWER_SECONDS: f64 = 5.0;
 
+/// Why an exchange with a target that has M=1 does not go on.
+pub(super) const MARKERS_ASKED: &str = "it asks for markers, which this exchange does not send";
+
 /// Octets of rping's data where nothing else is asked for: its own default.
 const RPING_SIZE: u32 = 64;
 
@@ -29,6 +32,8 @@ const RPING_SIZE: u32 = 64;
 pub(super) struct Started {
     /// CRCs are in use.
     pub(super) crc: bool,
+    /// The target asked for markers.
+    pub(super) markers: bool,
     /// What the tester sent to show that it is ready.
     pub(super) rtr: Option<Rtr>,
     /// IRD of an enhanced Reply, or of an initiator's Request.
@@ -179,26 +184,31 @@ impl Stage {
         if frame.reject {
             return Ok(Err("it rejected the connection".into()));
         }
-        if frame.markers && self.target.service != Service::None {
-            return Ok(Err("it asks for markers, which this exchange does not send".into()));
+        if frame.markers && !self.sends_markers() {
+            return Ok(Err(MARKERS_ASKED.into()));
         }
         let asked = Startup::parse(&request.octets).ok();
         if asked.is_some_and(|asked| asked.enhanced.is_some()) && frame.enhanced.is_none() {
             return Ok(Err("its Reply to an enhanced Request is not enhanced".into()));
         }
-        let mut started = Started { crc: frame.crc || asked.is_some_and(|asked| asked.crc), rtr: None, ird: None };
-        started.ird = frame.enhanced.map(|words| words.ird);
+        let crc = frame.crc || asked.is_some_and(|asked| asked.crc);
+        let ird = frame.enhanced.map(|words| words.ird);
+        let mut started = Started { crc, markers: frame.markers, rtr: None, ird };
         if let Some(agreed) = frame.enhanced.filter(|agreed| agreed.peer_to_peer) {
             let Some((kind, ulpdu)) = correct::ready_to_receive(&agreed) else {
                 return Ok(Err("its Reply agrees to no ready-to-receive message".into()));
             };
             self.settle(number, expectation).await?;
-            let message =
-                Message::new(format!("FPDU, ready to receive ({kind:?})"), correct::fpdu(&ulpdu, started.crc));
-            self.put(number, &message, expectation.at.as_ref()).await?;
+            self.put_ulpdu(number, &format!("ready to receive ({kind:?})"), &ulpdu, &started, expectation).await?;
             started.rtr = Some(kind);
         }
         Ok(Ok(started))
+    }
+
+    /// Do the tester's own exchanges have markers where the target asks for them? Scripts have to place their own, so only in cases that
+    /// are about that; where nothing is known above MPA no exchange has FPDUs.
+    pub(super) fn sends_markers(&self) -> bool {
+        self.target.asks_markers || self.target.service == Service::None
     }
 
     /// Some implementations lose what arrives right behind their Reply until more arrives; see `settle_ms`. Nothing may come
@@ -224,7 +234,7 @@ impl Stage {
         Ok(Ok(msn))
     }
 
-    /// Sends a right FPDU.
+    /// Sends a right FPDU, with markers where the target asked for them.
     pub(super) async fn put_ulpdu(
         &mut self,
         number: u32,
@@ -233,8 +243,13 @@ impl Stage {
         started: &Started,
         expectation: &Expectation,
     ) -> Result<(), Stop> {
-        let message = Message::new(format!("FPDU with {name}"), correct::fpdu(ulpdu, started.crc));
-        self.put(number, &message, expectation.at.as_ref()).await
+        let at = expectation.at.as_ref();
+        let octets = match started.markers {
+            true => correct::fpdu_with_markers(self.position(number, at)?, ulpdu, started.crc),
+            false => correct::fpdu(ulpdu, started.crc),
+        };
+        let message = Message::new(format!("FPDU with {name}"), octets);
+        self.put(number, &message, at).await
     }
 
     /// The target's next FPDU, but for the answer to a ready-to-receive Read; `due` says which one that should be.

@@ -7,7 +7,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::workload::ping::Advertisement;
 
-use super::exchange::{Operation, Started, TaggedBuffer};
+use super::exchange::{MARKERS_ASKED, Operation, Started, TaggedBuffer};
 use super::fpdu::ulpdu;
 use super::{Direction, Expectation, Stage, Stop, describe};
 use crate::correct::{self, StartupFields};
@@ -141,11 +141,12 @@ impl Stage {
         self.put(number, reply, at).await?;
         let (asked, told) = (Startup::parse(&request).ok(), Startup::parse(&reply.octets).ok());
         let crc = |frame: Option<Startup<'_>>| frame.is_some_and(|frame| frame.crc);
-        if asked.is_some_and(|asked| asked.markers) && self.target.service != Service::None {
-            return Ok(Err("it asks for markers, which this exchange does not send".into()));
+        let markers = asked.is_some_and(|asked| asked.markers);
+        if markers && !self.sends_markers() {
+            return Ok(Err(MARKERS_ASKED.into()));
         }
         let ird = asked.and_then(|asked| asked.enhanced).map(|words| words.ird);
-        let started = Started { crc: crc(asked) || crc(told), rtr: None, ird };
+        let started = Started { crc: crc(asked) || crc(told), markers, rtr: None, ird };
         let mut opened = Opened { started, buffer: None };
         let agreed = told.and_then(|told| told.enhanced).filter(|words| words.peer_to_peer);
         if let Some(words) = agreed {

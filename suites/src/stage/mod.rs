@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use weft_core::wire::mpa::startup::{HEADER_LEN, REPLY_KEY, REQUEST_KEY};
 use weft_peer::Instant;
 use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection};
 
@@ -55,6 +56,8 @@ struct Conn {
     end: TesterConnection,
     /// Received, and not yet looked at by an expectation.
     unread: Vec<u8>,
+    /// Octets that the tester sent behind its start-up frame: where its next FPDU begins.
+    position: u64,
     finished: bool,
     /// The target has sent its Reply, and is busy with the new connection until then.
     settled: Option<Instant>,
@@ -146,7 +149,14 @@ impl Stage {
 
     /// A connection came about; `direction` says who opened it.
     fn connected(&mut self, end: TesterConnection, direction: Direction) -> u32 {
-        self.connections.push(Conn { end, unread: Vec::new(), finished: false, settled: None, request: None });
+        self.connections.push(Conn {
+            end,
+            unread: Vec::new(),
+            position: 0,
+            finished: false,
+            settled: None,
+            request: None,
+        });
         self.log.connections += 1;
         let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
         self.step(number, direction, StepKind::Connected, "TCP connection".into(), None);
@@ -278,7 +288,12 @@ impl Stage {
     }
 
     async fn put(&mut self, number: u32, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        let sent = self.conn(number, at)?.end.send(&message.octets).await;
+        let conn = self.conn(number, at)?;
+        conn.position = match behind_startup(&message.octets) {
+            Some(behind) => behind as u64,
+            None => conn.position + message.octets.len() as u64,
+        };
+        let sent = conn.end.send(&message.octets).await;
         let octets = describe::octets(&message.octets, &message.marks);
         self.step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
         match sent {
@@ -291,6 +306,11 @@ impl Stage {
             }
             Err(error) => Err(self.harness(at, &error.to_string())),
         }
+    }
+
+    /// Where the tester's next FPDU begins in its stream: octets sent behind its start-up frame.
+    pub(crate) fn position(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<u64, Stop> {
+        Ok(self.conn(number, at)?.position)
     }
 
     async fn finish(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
@@ -359,5 +379,26 @@ impl Stage {
     }
 }
 
+/// Octets behind the start-up frame that a message begins with; `None`: it begins with none.
+fn behind_startup(octets: &[u8]) -> Option<usize> {
+    let is_frame = octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY);
+    let pd_length = octets.get(..HEADER_LEN).filter(|_| is_frame)?.last_chunk()?;
+    Some(octets.len().saturating_sub(HEADER_LEN + usize::from(u16::from_be_bytes(*pd_length))))
+}
+
 /// Seconds that a target has for closing its half after the tester's FIN, before the tester resets.
 const CLOSING_SECONDS: f64 = 2.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_begins_behind_the_start_up_frame() {
+        assert_eq!(behind_startup(b"MPA ID Req Frame\x40\x01\0\x02hi"), Some(0));
+        assert_eq!(behind_startup(b"MPA ID Rep Frame\x40\x01\0\x02hi1234"), Some(4));
+        assert_eq!(behind_startup(b"MPA ID Rep Frame\x40\x01\0\x02h"), Some(0));
+        assert_eq!(behind_startup(b"MPA ID Rep Frame"), None);
+        assert_eq!(behind_startup(&[0; 40]), None);
+    }
+}

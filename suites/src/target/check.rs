@@ -14,8 +14,8 @@ mod sdp;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Live, OpenError, Service, Target};
-use crate::model::{CaseKey, EventSink, Role};
+use super::{Live, OpenError, Service, Target, TargetKind};
+use crate::model::{Capability, CaseKey, EventSink, Role};
 use crate::stage::Stage;
 
 /// What one look showed.
@@ -35,6 +35,9 @@ pub struct Probe {
 /// The target cannot be had at all.
 pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
     let live = Live::open(target).await?;
+    // Its good exchange has the markers that the file says it asks for.
+    let asks_markers = target.kind == TargetKind::Tcp && target.capabilities.contains(&Capability::AsksForMarkers);
+    let target = &Target { asks_markers, ..target.clone() };
     let mut looker = Looker { live, target: Arc::new(target.clone()), sink, probes: Vec::new() };
     let (works, there) = looker.good_exchanges().await?;
     let service = target.service;

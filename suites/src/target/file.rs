@@ -102,7 +102,7 @@ impl Target {
         }
         if let Some(other) = fields.capabilities.iter().flatten().find(|capability| !capability.is_declared()) {
             return Err(wrong(format!(
-                "capabilities: {other} follows from the service; declared are atomics, crc, markers, pm-connect, revision-1 and revision-2"
+                "capabilities: {other} follows from the service; declared are asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
             )));
         }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {

@@ -209,14 +209,19 @@ impl Live {
     /// The builtin target has no RNIC; no port is free.
     pub(crate) fn link(&self, target: &Target) -> Result<(Link, Option<Start>), OpenError> {
         let rping = target.service == Service::Rping;
+        let asking = |settings: &Settings| {
+            let mut settings = settings.clone();
+            settings.mpa.markers |= target.asks_markers;
+            settings
+        };
         let address = match &self.reach {
             Reach::Virtual(settings) if rping => {
-                return Ok((Link::Virtual(VirtualLink::rping(settings.clone())?), None));
+                return Ok((Link::Virtual(VirtualLink::rping(asking(settings))?), None));
             }
             Reach::Virtual(settings) if target.service.is_sdp() || target.service == Service::PortMapper => {
                 return Ok((Link::Virtual(sdp_link(target.service, settings)?), None));
             }
-            Reach::Virtual(settings) => return Ok((Link::Virtual(VirtualLink::echo(settings.clone())), None)),
+            Reach::Virtual(settings) => return Ok((Link::Virtual(VirtualLink::echo(asking(settings))), None)),
             Reach::Initiator { settings, over_tcp: true } if target.service == Service::PortMapper => {
                 let desk = Desk::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
                 let deviations = settings.deviations.clone();
@@ -229,7 +234,7 @@ impl Live {
                 return Ok((Link::Virtual(link), Some(Start::Virtual)));
             }
             Reach::Initiator { settings, over_tcp } => {
-                let mut settings = settings.clone();
+                let mut settings = asking(settings);
                 if target.asks_enhanced {
                     settings.mpa.enhanced = EnhancedUse::Ask;
                     settings.mpa.enhanced_settings.model = Model::PeerToPeer;

@@ -93,8 +93,8 @@ impl Service {
 impl Capability {
     /// Is it one that a target's file declares? The others follow from its service.
     pub(crate) fn is_declared(self) -> bool {
-        use Capability::{Atomics, Crc, Markers, PmConnect, Revision1, Revision2};
-        matches!(self, Atomics | Crc | Markers | PmConnect | Revision1 | Revision2)
+        use Capability::{AsksForMarkers, Atomics, Crc, Markers, PmConnect, Revision1, Revision2};
+        matches!(self, AsksForMarkers | Atomics | Crc | Markers | PmConnect | Revision1 | Revision2)
     }
 
     /// Is it about a service that speaks no MPA at once?
@@ -138,6 +138,8 @@ pub struct Target {
     pub(crate) start: Vec<String>,
     /// A builtin initiator asks for the peer-to-peer model of RFC 6581: cases that need it say so.
     pub(crate) asks_enhanced: bool,
+    /// The case is for a target that asks for markers: a builtin one does then, and the tester's own exchanges have them.
+    pub(crate) asks_markers: bool,
     /// A builtin target asks for no CRCs, and knows nothing of RFC 6581.
     pub(crate) plain: bool,
     /// The interface that is captured on while a run lasts, for evidence from the wire.
@@ -249,6 +251,7 @@ impl Target {
             role: Role::Responder,
             service: Service::Echo,
             capabilities: vec![
+                Capability::AsksForMarkers,
                 Capability::Atomics,
                 Capability::Crc,
                 Capability::Markers,
@@ -273,6 +276,7 @@ impl Target {
             listen: None,
             start: Vec::new(),
             asks_enhanced: false,
+            asks_markers: false,
             plain: false,
             capture: None,
         }
@@ -282,9 +286,7 @@ impl Target {
     #[must_use]
     pub fn builtin_plain() -> Self {
         let builtin = Self::builtin();
-        let lacks = [Capability::Crc, Capability::Revision2];
-        let capabilities =
-            builtin.capabilities.iter().copied().filter(|capability| !lacks.contains(capability)).collect();
+        let capabilities = builtin.without(&[Capability::Crc, Capability::Revision2]);
         let told_so = BaselineEntry {
             case: "mpa/7.1.1-flags/asks-for-crc".into(),
             outcome: Verdict::Fail,
@@ -305,10 +307,17 @@ impl Target {
         Target { name: name.to_owned(), ..self }
     }
 
-    /// The same over real TCP, on a loopback port of its own.
+    /// The same over real TCP, on a loopback port of its own. All cases share one server there, and it asks for no markers.
     #[must_use]
     pub fn builtin_tcp() -> Self {
-        Target { name: "builtin-tcp".into(), kind: TargetKind::BuiltinTcp, ..Self::builtin() }
+        let builtin = Self::builtin();
+        let capabilities = builtin.without(&[Capability::AsksForMarkers]);
+        Target { name: "builtin-tcp".into(), kind: TargetKind::BuiltinTcp, capabilities, ..builtin }
+    }
+
+    /// Its capabilities but for these.
+    fn without(&self, lacks: &[Capability]) -> Vec<Capability> {
+        self.capabilities.iter().copied().filter(|capability| !lacks.contains(capability)).collect()
     }
 
     /// Switches deviations on.

@@ -8,6 +8,7 @@ mod folder;
 mod formats;
 mod hostile_targets;
 mod initiator;
+mod markers;
 mod postgres;
 mod reports;
 mod resume;

@@ -1,14 +1,17 @@
-//! `mpa.fpdu{...}`: an FPDU without markers around a ULPDU (RFC 5044 section 4.1).
+//! `mpa.fpdu{...}`: an FPDU around a ULPDU (RFC 5044 section 4.1), with markers where its place in the stream is given (section 4.3).
 
 use mlua::{Lua, Table, Value};
 use weft_core::crc;
+use weft_core::marker::{INTERVAL, MARKER_LEN};
 use weft_core::wire::mpa::fpdu::pad_len;
 
 use super::Message;
 use crate::script::fields::Fields;
 
 /// Fields: `ulpdu` (a message or octets), `ulpdu_length`, `pad` (octets), `crc` (`true`, `false` for a field of zeros, or four
-/// octets). Each defaults to what is correct for the ulpdu.
+/// octets). Each defaults to what is correct for the ulpdu. With `position`, the octet of the tester's stream at which it begins
+/// (`conn:position()`), it has the markers that are due there; `fpduptr` is then what each of them has instead of its distance from
+/// `ULPDU_Length`, and `reserved` its other half.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
     let ulpdu = super::from_value(fields.required::<Value>("ulpdu")?)?;
@@ -19,9 +22,17 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     let pad = fields.octets("pad")?.unwrap_or_else(|| vec![0; pad_len(length)]);
     let crc_field = fields.or("crc", Value::Boolean(true))?;
 
+    let position = fields.optional::<u64>("position")?;
+    let (fpduptr, reserved) = (fields.optional::<u16>("fpduptr")?, fields.or("reserved", 0u16)?);
+
     let mut octets = announced.to_be_bytes().to_vec();
     octets.extend(&ulpdu.octets);
     octets.extend(pad);
+    if let Some(position) = position {
+        octets = with_markers(position, &octets, |distance| {
+            (u32::from(reserved) << 16 | u32::from(fpduptr.unwrap_or(distance))).to_be_bytes()
+        });
+    }
     match crc_field {
         Value::Boolean(true) => octets.extend(crc::to_octets(crc::crc32c(&octets))),
         Value::Boolean(false) => octets.extend([0; crc::CRC_LEN]),
@@ -30,6 +41,25 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     }
     fields.done()?;
     Ok(Message::new(format!("FPDU with {}", ulpdu.name), octets))
+}
+
+/// Puts markers where they are due into length field, ULPDU and PAD of an FPDU that begins at `position`; `marker` makes one of its
+/// distance from the length field. What the fields say does not matter to where markers stand.
+fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_LEN]) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(body.len() + body.len() / 100 + MARKER_LEN);
+    let is_due = |octets: &Vec<u8>| position.wrapping_add(octets.len() as u64).is_multiple_of(INTERVAL);
+    if is_due(&octets) {
+        octets.extend(marker(0));
+    }
+    let header = octets.len();
+    for octet in body {
+        octets.push(*octet);
+        if is_due(&octets) {
+            // Modulo 2^16: the field holds no more.
+            octets.extend(marker(((octets.len() - header) & 0xffff) as u16));
+        }
+    }
+    octets
 }
 
 #[cfg(test)]
@@ -58,5 +88,40 @@ mod tests {
     fn every_field_can_lie() {
         let made = octets("mpa.fpdu{ulpdu=rdmap.send{}, ulpdu_length=7, pad='\\1\\2', crc='abcd'}:octets()");
         assert_eq!((made.len(), &made[..2], &made[20..]), (26, &b"\0\x07"[..], &b"\x01\x02abcd"[..]));
+    }
+
+    /// RFC 5044 Figures 5 and 6: a Send of 24 octets of zero at the start of the stream, and its like at 0x1ec.
+    #[test]
+    fn markers_stand_as_in_figures_5_and_6() {
+        let figure = |msn: u8, position: u32| {
+            octets(&format!(
+                "mpa.fpdu{{ulpdu=rdmap.send{{msn={msn}, payload=('\\0'):rep(24)}}, position={position}}}:octets()"
+            ))
+        };
+        let header = |msn: u8| [&b"\x41\x43\0\0\0\0\0\0\0\0\0\0\0"[..], &[msn, 0, 0, 0, 0], &[0; 24]].concat();
+        assert_eq!(figure(1, 0), [&b"\0\0\0\0\x00\x2a"[..], &header(1), b"\x52\x23\x99\x83"].concat());
+        let second = header(2);
+        let second = [b"\x00\x2a", &second[..18], b"\0\0\0\x14", &second[18..], b"\x84\x92\x58\x98"].concat();
+        assert_eq!(figure(2, 0x1ec), second);
+    }
+
+    #[test]
+    fn right_markers_are_those_of_the_layout() {
+        for position in (0..1024).step_by(4) {
+            for len in [0, 1, 2, 18, 505, 506, 507, 1500] {
+                let ulpdu = vec![7; len];
+                let script = format!("mpa.fpdu{{ulpdu=('\\7'):rep({len}), position={position}}}:octets()");
+                assert_eq!(octets(&script), correct::fpdu_with_markers(position, &ulpdu, true), "{len} at {position}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_marker_can_lie_and_the_crc_covers_it() {
+        let made = octets("mpa.fpdu{ulpdu='12345', position=512, fpduptr=7, reserved=0xabcd}:octets()");
+        assert_eq!(made[..12], *b"\xab\xcd\0\x07\0\x0512345\0");
+        assert_eq!(made[12..], crc::to_octets(crc::crc32c(&made[..12])));
+        let without = octets("mpa.fpdu{ulpdu='12345', position=4, fpduptr=7}:octets()");
+        assert_eq!(without, octets("mpa.fpdu{ulpdu='12345'}:octets()"));
     }
 }

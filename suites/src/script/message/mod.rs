@@ -186,7 +186,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     Constructor {
         module: "mpa",
         name: "fpdu",
-        about: "An FPDU without markers around a ULPDU (RFC 5044 section 4.1)",
+        about: "An FPDU around a ULPDU (RFC 5044 section 4.1); with `position`, its place in the stream, it has markers",
         make: fpdu::from_lua,
     },
     Constructor {

@@ -120,14 +120,16 @@ impl Looker {
     }
 }
 
-/// The revision that a Reply takes part in.
-fn shown_by(reply: &[u8]) -> Option<Capability> {
-    let frame = Startup::parse(reply).ok().filter(|frame| !frame.reject)?;
-    match (frame.revision, frame.enhanced) {
+/// The revision that a Reply takes part in, and what it asks for.
+fn shown_by(reply: &[u8]) -> impl Iterator<Item = Capability> {
+    let frame = Startup::parse(reply).ok().filter(|frame| !frame.reject);
+    let revision = frame.and_then(|frame| match (frame.revision, frame.enhanced) {
         (1, _) => Some(Capability::Revision1),
         (2, Some(_)) => Some(Capability::Revision2),
         _ => None,
-    }
+    });
+    let asks = frame.filter(|frame| frame.markers).map(|_| Capability::AsksForMarkers);
+    revision.into_iter().chain(asks)
 }
 
 fn described_frame(octets: &[u8]) -> String {
