@@ -151,6 +151,8 @@ deviations! {
         ["SDP-9.5.2.1-1", "SDP-9.2-6", "SDP-9.2-19", "SDP-9.2-40", "SDP-11-3", "SDP-12-13"] "A SendSm is refused.";
     "sdp.refuses-sink-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SINK_AVAIL, |_| true))]
         ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "A SinkAvail is refused in Pipelined Mode, too.";
+    "sdp.refuses-src-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SRC_AVAIL, |_| true))]
+        ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "A SrcAvail is refused in Combined and Pipelined Mode, too.";
     "sdp.refuses-transaction-reply" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. })) {
             out.kept.count = 1;
