@@ -79,6 +79,52 @@ async fn what_is_peeked_at_stays_to_be_read() {
     assert_eq!(there.peek(&mut octets).await.unwrap(), 0);
 }
 
+/// MSG_WAITALL: pieces of a whole are waited for in every Mode, and three things end it before.
+#[tokio::test]
+async fn a_whole_is_waited_for() {
+    let sent: Vec<u8> = (0..100_000u32).map(|n| (n ^ n >> 8) as u8).collect();
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let (mut here, there) = pair(plain()).await;
+        if mode != Mode::Combined {
+            here.set_mode(Half::Out, mode).unwrap();
+        }
+        let mut whole = vec![0; sent.len()];
+        let writing = async {
+            for piece in sent.chunks(999) {
+                here.write_all(piece).await.unwrap();
+                here.flush().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        let (got, ()) = tokio::join!(there.receive_whole(&mut whole), writing);
+        assert_eq!(got.unwrap(), sent.len(), "{mode}");
+        assert!(whole == sent, "{mode}");
+        // In front of an Out-Of-Band octet's place, and behind it.
+        here.send_urgent(b"abcX").await.unwrap();
+        here.write_all(b"defg").await.unwrap();
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 3, "{mode}");
+        assert_eq!((&whole[..3], there.at_mark()), (&b"abc"[..], true), "{mode}");
+        assert_eq!(there.receive_whole(&mut whole[..4]).await.unwrap(), 4, "{mode}");
+        assert_eq!(&whole[..4], b"defg", "{mode}");
+        // At the end of the stream.
+        here.write_all(b"hi").await.unwrap();
+        here.shutdown().await.unwrap();
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 2, "{mode}");
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 0, "{mode}");
+        // Where it breaks.
+        let (mut here, there) = pair(plain()).await;
+        here.write_all(b"hi").await.unwrap();
+        here.flush().await.unwrap();
+        while there.statistics().unread < 2 {
+            tokio::task::yield_now().await;
+        }
+        here.abort();
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 2, "{mode}");
+        let error = there.receive_whole(&mut whole).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{mode}");
+    }
+}
+
 #[tokio::test]
 async fn an_urgent_octet_is_beside_the_stream() {
     let (mut here, mut there) = pair(plain()).await;

@@ -1,4 +1,4 @@
-//! What a socket has beside reading and writing: peeking, Out-Of-Band data, its buffers' sizes, its halves, what it tells of itself.
+//! What a socket has beside reading and writing: peeking, receives of a whole, Out-Of-Band data, its buffers' sizes, its halves, what it tells of itself.
 
 use core::future::poll_fn;
 use core::task::{Context, Poll};
@@ -31,6 +31,54 @@ impl SdpStream {
             return Poll::Pending;
         };
         Poll::Ready(Ok(read?))
+    }
+}
+
+/// A receive that waits for all of its octets (MSG_WAITALL; section 9.3). Nothing of it is ever advertised: what is lies in receives
+/// that are posted ahead, each of which may end with fewer octets.
+impl SdpStream {
+    /// Fills `to`, and gives its length; fewer octets where the stream ends or breaks first, or where an Out-Of-Band octet is, or was, behind
+    /// which the next one goes on. When it is dropped before its end, what it has filled is lost.
+    ///
+    /// # Errors
+    /// As reading, where there is no octet in front of the error.
+    pub async fn receive_whole(&self, to: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        poll_fn(|cx| self.poll_receive_whole(cx, to, &mut filled)).await
+    }
+
+    /// [`receive_whole`](Self::receive_whole), to be polled; `filled` is how many octets `to` has by then, 0 at first.
+    ///
+    /// # Errors
+    /// As reading, where there is no octet in front of the error.
+    pub fn poll_receive_whole(
+        &self,
+        cx: &mut Context<'_>,
+        to: &mut [u8],
+        filled: &mut usize,
+    ) -> Poll<io::Result<usize>> {
+        let mut engine = self.lock();
+        while let Some(rest) = to.get_mut(*filled..).filter(|rest| !rest.is_empty()) {
+            // A read ends in front of such an octet; it does not begin there but for this receive's own beginning.
+            if *filled > 0 && engine.arrived.at_mark() {
+                break;
+            }
+            match engine.read(rest, false) {
+                None => {
+                    engine.reader = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                Some(Ok(0)) => break,
+                Some(Ok(read)) => {
+                    *filled += read;
+                    self.go(&mut engine);
+                }
+                Some(Err(error)) if *filled == 0 => return Poll::Ready(Err(error.into())),
+                // The next one is told.
+                Some(Err(_)) => break,
+            }
+        }
+        Poll::Ready(Ok(*filled))
     }
 }
 

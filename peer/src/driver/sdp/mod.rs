@@ -6,10 +6,9 @@
 //! that they took over (`arrived`). Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
 //! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection.
 //!
-//! What is not there: receives in the user's own memory, and so MSG_WAITALL as the machine has it (`whole` of
-//! [`Connection::receive`](crate::sdp::Connection::receive)). Receives are posted ahead of reads, and none is a user's: who wants all of some
-//! octets reads until they are there. The peer sees no difference, since no buffer that has to be filled completely is ever advertised (section
-//! 9.3).
+//! What is not there: receives in the user's own memory. They are posted ahead of reads, and none is a user's. So MSG_WAITALL
+//! ([`SdpStream::receive_whole`]) is not the machine's `whole` (of [`Connection::receive`](crate::sdp::Connection::receive)): who wants all of
+//! some octets is given them as they come, and no buffer that has to be filled completely is ever advertised, as section 9.3 asks.
 
 mod ahead;
 mod api;
