@@ -169,6 +169,29 @@ async fn an_urgent_octet_may_stay_in_the_stream() {
     assert_eq!((&octets[..3], there.at_mark()), (&b"Xcd"[..], false));
 }
 
+/// An octet whose place is where the next read begins keeps no receive away from what comes behind it, be there as few as there may.
+#[tokio::test]
+async fn one_receive_is_enough_for_urgent_octets() {
+    for inline in [false, true] {
+        let (mut here, mut there) = pair(SdpSettings { receives: 1, ..plain() }).await;
+        there.set_oob_inline(inline);
+        let both = async {
+            let mut got = Vec::new();
+            for _ in 0..3 {
+                here.send_urgent(b"X").await.unwrap();
+                here.write_all(b"abc").await.unwrap();
+            }
+            here.send_urgent(b"X").await.unwrap();
+            here.shutdown().await.unwrap();
+            there.read_to_end(&mut got).await.unwrap();
+            got
+        };
+        let got = tokio::time::timeout(Duration::from_secs(20), both).await;
+        let expected: &[u8] = if inline { b"XabcXabcXabcX" } else { b"abcabcabc" };
+        assert_eq!(got.as_deref(), Ok(expected), "inline {inline}");
+    }
+}
+
 /// Out-Of-Band data is announced in front of what is queued, and says so before its octet is here.
 #[tokio::test]
 async fn an_announced_octet_is_waited_for() {

@@ -28,10 +28,12 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// As many receives of `size` octets as what is not read takes up: octets fill them, and an Out-Of-Band octet ends one.
+    /// As many receives of `size` octets as what is not read takes up: octets fill them, and an Out-Of-Band octet ends one. The place
+    /// where the next read begins takes up none: it is passed when more arrives.
     pub(super) fn receives(&self, size: usize) -> usize {
         let full = self.octets() / size.max(1) as u64;
-        usize::try_from(full).unwrap_or(usize::MAX).saturating_add(self.marks.len())
+        let marks = self.marks.iter().filter(|mark| **mark > self.read).count();
+        usize::try_from(full).unwrap_or(usize::MAX).saturating_add(marks)
     }
 
     /// Octets that are not read.
