@@ -16,6 +16,8 @@ pub(super) struct Closing {
     out: bool,
     /// The peer's DisConn came.
     received: bool,
+    /// On this TCP connection.
+    received_here: bool,
     /// This side ends TCP: the peer's DisConn came before its own was sent, or crossed it (C26).
     ends: bool,
     /// All is said; TCP ends when the peer has seen it, or at the deadline.
@@ -48,11 +50,10 @@ impl Closing {
         self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));
     }
 
-    /// TCP is another one: the peer has this side's DisConn, if it was sent, and its number means nothing any more.
+    /// TCP is another one. Nothing of what a suspension hands over says that a half has ended (section 13.1.1, step 5), and its Hello
+    /// initializes the state of the connection: a DisConn that was sent before comes again.
     pub(super) fn restart(&mut self) {
-        self.out |= self.sent.is_some();
-        self.sent = self.sent.map(|_| 0);
-        self.deadline = None;
+        (self.sent, self.out, self.received_here, self.deadline) = (None, false, false, None);
     }
 
     pub(super) fn over(&mut self, graceful: bool) {
@@ -62,6 +63,11 @@ impl Closing {
     /// The peer's DisConn came: it sends no more data.
     pub(super) fn has_received(&self) -> bool {
         self.received
+    }
+
+    /// The same, on this TCP connection: it comes once.
+    pub(super) fn has_received_here(&self) -> bool {
+        self.received_here
     }
 
     /// AbortConn is all that may still be sent.
@@ -81,10 +87,13 @@ impl Connection {
         if let Some(octets) = self.sink.due() {
             return Err(Violation::Owed(octets));
         }
-        self.close.received = true;
+        let again = core::mem::replace(&mut self.close.received, true);
+        self.close.received_here = true;
         self.close.ends = self.close.sent.is_none_or(|own| !super::credits::reached(mseq_ack, own));
         self.sink.end(&mut self.out);
-        self.out.push_back(Output::Event(Event::PeerClosed));
+        if !again {
+            self.out.push_back(Output::Event(Event::PeerClosed));
+        }
         self.close.deadline = self.close.sent.map(|_| now + self.settings.close_timeout);
         self.hang_up_when_done(now);
         Ok(())

@@ -45,7 +45,8 @@ impl Connection {
         self.credits.header(message.bufs, message.mseq, message.mseq_ack, update)?;
         self.source.acknowledged(message.mseq_ack);
         self.close.acknowledged(message.mseq_ack);
-        let ended = self.close.has_received() && (!payload.is_empty() || matches!(mid, Mid::SRC_AVAIL | Mid::DIS_CONN));
+        let ended = self.close.has_received() && (!payload.is_empty() || mid == Mid::SRC_AVAIL)
+            || self.close.has_received_here() && mid == Mid::DIS_CONN;
         if ended || matches!(mid, Mid::HELLO | Mid::HELLO_ACK) {
             return Err(Violation::OutOfPlace(mid));
         }

@@ -169,6 +169,45 @@ fn no_octet_is_lost_or_repeated() {
     }
 }
 
+/// Nothing of what is handed over says that a half has ended: its DisConn comes again, and the other half goes on.
+#[test]
+fn a_half_that_has_ended_ends_again_behind_the_suspension() {
+    for by in [0, 1] {
+        let mut world = World::new(Settings::default(), Settings::default());
+        world.settle();
+        world.hosts[0].machine.shut_down();
+        world.run(0);
+        world.settle();
+        // The one that has ended its half cannot ask any more; the other one may, on the first connection or the second.
+        for side in [1, 1].into_iter().take(by + 1) {
+            world.hosts[side].machine.suspend(7000).unwrap();
+            world.run(side);
+            world.settle();
+        }
+        let dis_conns = |world: &World, side: usize| {
+            world.sent[side].iter().filter(|octets| !octets.starts_with(b"MPA ") && octets[3] == 2).count()
+        };
+        assert_eq!((world.reconnected, dis_conns(&world, 0)), (by as u64 + 1, by + 2));
+        let heard: Vec<Event> = world.events(1);
+        assert_eq!(heard.iter().filter(|event| **event == Event::PeerClosed).count(), 1, "{heard:?}");
+        world.hosts[1].sends.insert(SendId(1), vec![7; 300]);
+        world.hosts[1].machine.send(SendId(1), 300, false).unwrap();
+        world.hosts[1].machine.shut_down();
+        world.hosts[0].receives.insert(ReceiveId(1), vec![0; 300]);
+        world.hosts[0].machine.receive(ReceiveId(1), 300, true).unwrap();
+        world.run(0);
+        world.run(1);
+        world.settle();
+        world.wait();
+        world.settle();
+        assert_eq!(world.hosts[0].receives[&ReceiveId(1)], [7; 300]);
+        for side in 0..2 {
+            let closed = Event::Closed { graceful: true, violation: None };
+            assert!(world.events(side).contains(&closed), "{side}");
+        }
+    }
+}
+
 /// Section 13: what is advertised dies with the connection, and Private Buffers keep their size.
 #[test]
 fn advertisements_die_and_sizes_stay() {
