@@ -13,7 +13,12 @@ pub(super) static ESTABLISHMENT_ERROR: Rule =
     Rule { requirements: &[requirement!("P2P-8-4")], judge: Judge::Opcode(1 << 7, establishment_error) };
 
 pub(super) static RIGHT_CODE: Rule = Rule {
-    requirements: &[requirement!("P2P-9.1-24"), requirement!("P2P-9.2-23"), requirement!("P2P-9.3-4")],
+    requirements: &[
+        requirement!("P2P-9.1-24"),
+        requirement!("P2P-9.2-9"),
+        requirement!("P2P-9.2-23"),
+        requirement!("P2P-9.3-4"),
+    ],
     judge: Judge::Opcode(1 << 7, right_code),
 };
 
@@ -58,6 +63,10 @@ fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
     let common = request.rtr_send && reply.rtr_send
         || request.rtr_write && reply.rtr_write
         || request.rtr_read && reply.rtr_read;
+    // Without room for a Read it is no type that can be generated.
+    let ready = request.rtr_send && reply.rtr_send
+        || request.rtr_write && reply.rtr_write
+        || common && request.ord > 0 && reply.ird > 0;
     let no_type = pair.is_peer_to_peer() && !common;
     let code = (error.layer, error.etype, error.code);
     let found = format!("layer {}, type {}, code {}", error.layer, error.etype, error.code);
@@ -70,6 +79,12 @@ fn right_code(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
         (false, true) if code != (2, 0, 7) => {
             let expected = "20 07: no ready-to-receive type of the Reply can be sent";
             findings.at(requirement!("P2P-9.2-23"), unit, at, expected, found);
+        }
+        // A message of a type that both frames have MUST be generated. Who can generate none says 20 07, and the Initiator's Request
+        // told what it can. (02 07 is RDMAP's catastrophic error, which may befall anybody.)
+        (false, false) if pair.is_peer_to_peer() && ready && code == (2, 0, 7) => {
+            let expected = "a ready-to-receive message of a type that Request and Reply have";
+            findings.at(requirement!("P2P-9.2-9"), unit, at, expected, found);
         }
         // Section 9.3 speaks of the flow with A = 1; without it nothing is left to establish behind the Reply.
         (false, false)
@@ -119,6 +134,9 @@ mod tests {
         proves(requirement!("P2P-9.2-23"), &no_type("2005 0000"), &no_type("2007 0000"));
         let local = |what: &str| terminate("8001 c001", "8001 c001", what);
         proves(requirement!("P2P-9.3-4"), &local("0000 0000"), &local("2005 0000"));
+        proves(requirement!("P2P-9.2-9"), &local("2007 0000"), &local("0207 0000"));
+        let read = |reply: &str| terminate("8001 4001", reply, "2007 0000");
+        proves(requirement!("P2P-9.2-9"), &read("8001 4001"), &read("8000 4001"));
         // In the client-server model the connection stands, and errors are RDMAP's.
         proves(requirement!("P2P-9.3-4"), &local("0206 0000"), &terminate("0001 0001", "0001 0001", "0206 0000"));
     }
