@@ -1,5 +1,6 @@
 //! What the commands that use the software RNIC share: how MPA is asked for on the command line, a device, errors as exit codes.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use weft_peer::driver::cm::{CmSettings, Connected};
@@ -120,6 +121,20 @@ pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Resu
         _ => return Err(BadInput(format!("{text:?} is not HOST:PORT")).into()),
     };
     resolve(host, port).await
+}
+
+/// Why nobody can listen there, by what the user can mend: another port, an address of this machine, a port that needs no privilege.
+pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput {
+    let port = address.port();
+    BadInput(format!(
+        "cannot listen on {address}: {}",
+        match error.kind() {
+            io::ErrorKind::AddrInUse => format!("port {port} is in use; port 0 takes a free one"),
+            io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
+            io::ErrorKind::PermissionDenied => format!("port {port} is not for everybody; choose one from 1024 up"),
+            _ => error.to_string(),
+        }
+    ))
 }
 
 /// No connection came about.

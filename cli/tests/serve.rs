@@ -64,18 +64,47 @@ fn connections_are_told_on_standard_error() {
     }
 }
 
+/// Of each command that listens, and what it takes to say where.
+fn listening(host: &str, port: u16) -> Vec<Vec<String>> {
+    let (address, port) = (format!("{host}:{port}"), port.to_string());
+    let commands: [&[&str]; 6] = [
+        &["serve", "--listen", &address],
+        &["serve", "--listen", "127.0.0.1:0", "--workloads", &address],
+        &["cat", "--listen", "-a", host, "-p", &port],
+        &["ping", "-s", "-a", host, "-p", &port],
+        &["probe", "-s", "-a", host, "-p", &port],
+        &["sdp", "serve", "--listen", &address],
+    ];
+    commands.iter().map(|words| words.iter().map(|word| (*word).to_owned()).collect()).collect()
+}
+
+/// What each of them says, which is their user's to mend.
+fn refusals(host: &str, port: u16) -> Vec<String> {
+    let refusal = |arguments: Vec<String>| {
+        let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(&arguments).output().unwrap();
+        let text = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(2), "{arguments:?}: {text}");
+        text
+    };
+    listening(host, port).into_iter().map(refusal).collect()
+}
+
 #[test]
 fn a_port_in_use_is_named_and_what_to_do() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = other.local_addr().unwrap().to_string();
-    let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(["serve", "--listen", &address]).output().unwrap();
-    let text = String::from_utf8_lossy(&run.stderr);
-    assert_eq!(run.status.code(), Some(2), "{text}");
-    let in_use = format!(
-        "cannot listen on {address}: port {} is in use; --listen with port 0",
-        other.local_addr().unwrap().port()
-    );
-    assert!(text.contains(&in_use), "{text}");
+    let port = other.local_addr().unwrap().port();
+    let in_use = format!("weft: cannot listen on 127.0.0.1:{port}: port {port} is in use; port 0 takes a free one\n");
+    for text in refusals("127.0.0.1", port) {
+        assert_eq!(text, in_use);
+    }
+}
+
+/// RFC 5737: nobody has an address of 192.0.2.0/24.
+#[test]
+fn an_address_of_another_machine_is_named() {
+    for text in refusals("192.0.2.1", 7174) {
+        assert_eq!(text, "weft: cannot listen on 192.0.2.1:7174: this machine does not have that address\n");
+    }
 }
 
 /// Clients that come in numbers and say nothing take all descriptors; the responder waits for one to go and serves on.

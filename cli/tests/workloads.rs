@@ -115,6 +115,30 @@ fn cat_rejects_who_does_not_ask_for_a_stream() {
     assert!(line.contains("its Request does not ask for a stream"), "{line}");
 }
 
+/// Two regions of 64 MiB for each plan: 32 of them have the 4 GiB of the device. Who comes then is told, whatever it came for.
+#[test]
+fn who_finds_no_room_is_rejected() {
+    let (_server, port) = server();
+    let ask = |private_data: &[u8]| {
+        let mut peer = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        let length = u16::try_from(private_data.len()).unwrap().to_be_bytes();
+        peer.write_all(&[b"MPA ID Req Frame\x40\x01", &length[..], private_data].concat()).unwrap();
+        let mut reply = [0; 20];
+        peer.read_exact(&mut reply).unwrap();
+        (peer, reply)
+    };
+    let plan = b"weft-bench/1 write 67108864 1 bandwidth to 0@1";
+    let filled: Vec<_> = (0..32).map(|_| ask(plan)).collect();
+    assert!(filled.iter().all(|(_, reply)| reply[16] & 0x20 == 0), "a plan that there is room for is rejected");
+    for private_data in [&plan[..], b"weft-cat/1 write push 0@1", b"probe", b""] {
+        let (mut peer, reply) = ask(private_data);
+        assert_eq!(reply, *b"MPA ID Rep Frame\x60\x01\0\x07", "{private_data:?}");
+        let mut reason = String::new();
+        peer.read_to_string(&mut reason).unwrap();
+        assert_eq!(reason, "no room");
+    }
+}
+
 /// More connections than start-ups that a listener has at the same time.
 #[test]
 fn many_connections_move_data_at_once() {

@@ -79,8 +79,8 @@ async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let device = rnic::open(tape, arguments.mangle.mangling())?;
     let settings = arguments.mpa.settings();
     let (mut cat, gives) = if arguments.listen {
-        let listener = Listener::bind(&device, address, settings)
-            .map_err(|error| BadInput(format!("cannot listen on {address}: {error}")))?;
+        let listener =
+            Listener::bind(&device, address, settings).map_err(|error| rnic::cannot_listen(address, &error))?;
         note(&format!("listening on {}", listener.local_addr()));
         loop {
             // A peer that wants something else does not keep the right one from coming.

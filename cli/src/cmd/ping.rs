@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::{Device, Tape};
-use weft_peer::workload::WorkloadError;
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
+use weft_peer::workload::{WorkloadError, or_reject};
 
 use crate::exit::{BadInput, note};
 use crate::mangle::MangleArguments;
@@ -181,7 +181,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
 
 /// Listens, or says why not.
 fn listen(device: &Device, address: SocketAddr, settings: CmSettings) -> anyhow::Result<Listener> {
-    Listener::bind(device, address, settings).map_err(|error| anyhow::anyhow!("cannot listen on {address}: {error}"))
+    Ok(Listener::bind(device, address, settings).map_err(|error| rnic::cannot_listen(address, &error))?)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -192,7 +192,7 @@ struct Serving {
 
 /// Serves one client to its end.
 async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> Result<(), WorkloadError> {
-    let mut server = Server::new(device, *SIZES.end())?;
+    let (mut server, request) = or_reject(request, Server::new(device, *SIZES.end())).await?;
     let connected = server.accept(request)?;
     if settings.debug {
         note(&format!("a client is connected: {}", rnic::agreed(&connected)));

@@ -9,8 +9,8 @@ use std::time::Duration;
 use weft_peer::driver::cm::{CmError, ConnectRequest, Listener};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::mpa::PrivateData;
-use weft_peer::workload::WorkloadError;
 use weft_peer::workload::probe::{Op, Probe, ProbeSettings};
+use weft_peer::workload::{WorkloadError, or_reject};
 
 use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note};
 use crate::mangle::MangleArguments;
@@ -194,8 +194,8 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
 }
 
 fn listen(device: &Device, address: SocketAddr, arguments: &Arguments) -> anyhow::Result<Listener> {
-    Listener::bind(device, address, arguments.mpa.settings())
-        .map_err(|error| BadInput(format!("cannot listen on {address}: {error}")).into())
+    Ok(Listener::bind(device, address, arguments.mpa.settings())
+        .map_err(|error| rnic::cannot_listen(address, &error))?)
 }
 
 /// The next peer whose start-up is whole.
@@ -216,7 +216,8 @@ async fn served(arguments: &Arguments, device: &Device, request: ConnectRequest)
         report.requested(request.peer().private_data.as_octets());
         return request.reject(&reason).await.map_err(|error| rnic::failed(error.into()));
     }
-    let mut probe = Probe::new(device, arguments.probe()).map_err(rnic::failed)?;
+    let made = or_reject(request, Probe::new(device, arguments.probe())).await;
+    let (mut probe, request) = made.map_err(rnic::failed)?;
     let connected = probe.accept(request).map_err(|error| rnic::failed(error.into()))?;
     report.connected(&connected, probe.peer());
     operate(arguments, &mut probe, &report).await

@@ -13,6 +13,7 @@ use weft_peer::{Deviations, Settings};
 
 use crate::exit::BadInput;
 use crate::mangle::MangleArguments;
+use crate::rnic;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -59,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mangling = arguments.mangle.mangling();
         let settings = ServerSettings { connection, mangling: mangling.clone(), ..ServerSettings::default() };
         let listen = arguments.listen.unwrap_or(ECHO);
-        let server = Server::bind(listen, settings).map_err(|error| cannot_listen(listen, &error))?;
+        let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
         // Who started it may have gone away; it serves all the same.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
@@ -86,20 +87,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         served?;
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// What the user can mend: another port, an address of this machine, a port that needs no privilege.
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput {
-    let port = address.port();
-    BadInput(format!(
-        "cannot listen on {address}: {}",
-        match error.kind() {
-            io::ErrorKind::AddrInUse => format!("port {port} is in use; --listen with port 0 takes a free one"),
-            io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
-            io::ErrorKind::PermissionDenied => format!("port {port} is not for everybody; choose one from 1024 up"),
-            _ => error.to_string(),
-        }
-    ))
 }
 
 /// A line of the log.

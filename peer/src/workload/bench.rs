@@ -12,7 +12,7 @@ use core::net::SocketAddr;
 
 use bytes::Bytes;
 
-use super::{Endpoint, EndpointSettings, Region, WorkloadError};
+use super::{Endpoint, EndpointSettings, Region, WorkloadError, or_reject};
 use crate::driver::Device;
 use crate::driver::cm::{CmSettings, ConnectRequest, Connected};
 use crate::memory::Access;
@@ -354,12 +354,12 @@ async fn connect(
 /// Accepts a peer whose Request brought a plan, and does its part until the peer closes.
 ///
 /// # Errors
-/// The Request has no plan; the connection ended otherwise than by the peer's close between two runs.
+/// The Request has no plan; the device has no room, which a reject tells the peer; the connection ended otherwise than by the peer's close between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
         return Err(WorkloadError::Protocol("its Request brings no plan that this version knows".into()));
     };
-    let mut side = Side::new(device, plan)?;
+    let (mut side, request) = or_reject(request, Side::new(device, plan)).await?;
     side.peer = memory;
     let reply = PrivateData::new(emit_memory(side.data.remote(0))).map_err(crate::driver::cm::CmError::from)?;
     side.endpoint.accept(request, &reply)?;

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::bench::{Carrier, emit_memory, parse_memory};
-use super::{Endpoint, EndpointSettings, Region, WorkloadError};
+use super::{Endpoint, EndpointSettings, Region, WorkloadError, or_reject};
 use crate::driver::Device;
 use crate::driver::cm::{CmError, CmSettings, ConnectRequest};
 use crate::memory::Access;
@@ -160,7 +160,7 @@ impl Cat {
             request.reject(&reason).await?;
             return Err(WorkloadError::Protocol("its Request does not ask for a stream".into()));
         };
-        let mut cat = Cat::new(device, ask.carrier)?;
+        let (mut cat, request) = or_reject(request, Cat::new(device, ask.carrier)).await?;
         cat.peer = memory;
         let reply = PrivateData::new(emit_memory(cat.slots.remote(0))).map_err(CmError::from)?;
         cat.endpoint.accept(request, &reply)?;

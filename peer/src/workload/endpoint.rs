@@ -105,6 +105,26 @@ impl Region {
     }
 }
 
+/// Goes on with what a connection takes of this side. Where it could not be had, the peer is told by a Reply that rejects, instead of a
+/// close that could mean anything.
+///
+/// # Errors
+/// What `made` says.
+pub async fn or_reject<T>(
+    request: ConnectRequest,
+    made: Result<T, WorkloadError>,
+) -> Result<(T, ConnectRequest), WorkloadError> {
+    match made {
+        Ok(made) => Ok((made, request)),
+        Err(error) => {
+            let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
+            // A peer that is gone meanwhile is not what is to be told.
+            let _ = request.reject(&reason).await;
+            Err(error)
+        }
+    }
+}
+
 /// One side of a connection. Dropping it gives all back, and resets a connection that is still open.
 #[derive(Debug)]
 pub struct Endpoint {

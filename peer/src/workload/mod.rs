@@ -15,5 +15,5 @@ mod error;
 pub mod ping;
 pub mod probe;
 
-pub use endpoint::{Endpoint, EndpointSettings, Region};
+pub use endpoint::{Endpoint, EndpointSettings, Region, or_reject};
 pub use error::WorkloadError;

@@ -21,7 +21,7 @@ use super::ledger::{Ledger, Telling};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, say};
-use crate::rnic::host_and_port;
+use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -129,7 +129,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         Protocol::Tcp => TcpListener::bind(listen).await.map(Listener::Tcp),
         Protocol::Sdp => SdpListener::bind(&device, listen, arguments.sdp.settings()).map(Box::new).map(Listener::Sdp),
     };
-    let listener = listener.map_err(|error| BadInput(format!("cannot listen on {listen}: {error}")))?;
+    let listener = listener.map_err(|error| cannot_listen(listen, &error))?;
     let local = listener.local_addr()?;
     let mapped = mapped(arguments, local, tape.as_ref())?;
     say!("listening on {}://{local}", arguments.listen.protocol);

@@ -10,8 +10,8 @@ use weft_peer::driver::Tape;
 use weft_peer::driver::sdp::{Incoming, SdpListener, SdpStream};
 
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, say};
-use crate::rnic::host_and_port;
+use crate::exit::{UNEXPECTED, Unsuccessful, note, say};
+use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -76,7 +76,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let address = host_and_port(&arguments.listen, None).await?;
     let device = arguments.sdp.open(tape)?;
     let listener = SdpListener::bind(&device, address, arguments.sdp.settings())
-        .map_err(|error| BadInput(format!("cannot listen on {address}: {error}")))?;
+        .map_err(|error| cannot_listen(address, &error))?;
     say!("listening on {}", listener.local_addr()?);
     let one = One { what: arguments.what, octets: arguments.octets, sdp: arguments.sdp.clone() };
     if arguments.once {

@@ -8,11 +8,11 @@ use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::PrivateData;
-use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::{self, Plan};
 use weft_peer::workload::cat::{Ask, Cat, Totals};
 use weft_peer::workload::ping::{SIZES, Server};
 use weft_peer::workload::probe::{self, Probe, ProbeSettings};
+use weft_peer::workload::{WorkloadError, or_reject};
 
 use crate::rnic;
 
@@ -27,7 +27,7 @@ pub(super) fn start(
     let device = rnic::open(tape, mangling)?;
     device.verbs(|rnic| rnic.deviate(deviations));
     let listener = Listener::bind(&device, address, CmSettings::default())
-        .map_err(|error| super::cannot_listen(address, &error))?;
+        .map_err(|error| rnic::cannot_listen(address, &error))?;
     let address = listener.local_addr();
     tokio::spawn(async move {
         loop {
@@ -70,7 +70,7 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
     if probe::is_asked_for(asked) {
         return probed(device, request).await;
     }
-    let mut server = Server::new(device, *SIZES.end())?;
+    let (mut server, request) = or_reject(request, Server::new(device, *SIZES.end())).await?;
     server.accept(request)?;
     let mut rounds = 0;
     while server.round().await?.is_some() {
@@ -82,7 +82,8 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
 
 /// Takes a probe's operations, and echoes its Sends.
 async fn probed(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
-    let mut probe = Probe::new(device, ProbeSettings { echo: true, ..ProbeSettings::default() })?;
+    let settings = ProbeSettings { echo: true, ..ProbeSettings::default() };
+    let (mut probe, request) = or_reject(request, Probe::new(device, settings)).await?;
     probe.accept(request)?;
     let mut messages = 0;
     while probe.next().await?.is_some() {
