@@ -13,4 +13,5 @@ mod run;
 mod sdp;
 mod side;
 mod traffic;
+mod verdict;
 mod world;

@@ -1,7 +1,8 @@
-//! Each deviation of MPA and its enhanced set-up is caught: by the monitor, by the correct twin, or by how it reacts.
+//! Each deviation of MPA and its enhanced set-up is caught: by the monitor, by the correct twin, by how it reacts, or by a
+//! case's verdict.
 //!
-//! It is looked for in every scene, at both ends: first a finding that names its requirement; then a refusal that does; then what both
-//! ends' users see.
+//! It is looked for in every scene, at both ends: first a finding that names its requirement; then a refusal that does; then a case's
+//! verdict.
 
 use std::collections::HashMap;
 
@@ -12,6 +13,7 @@ use weft_peer::{Deviation, Deviations, hostile};
 use crate::pair::Scene;
 use crate::proof::{By, all_are_caught, beside, ends};
 use crate::run::Run;
+use crate::verdict;
 
 /// What the other end has to do wrong for a deviation to show.
 const PROVOKED_BY: &[(&str, &str)] = &[
@@ -71,7 +73,7 @@ fn catch(
 ) -> Result<By, String> {
     let (own, none) = (Deviations::from(deviation), Deviations::NONE);
     let provoked = PROVOKED_BY.iter().filter(|(name, _)| *name == deviation.name).map(|(_, by)| Some(*by));
-    let (mut refused, mut seen) = (None, None);
+    let (mut refused, mut seen) = (None, false);
     for by in std::iter::once(None).chain(provoked) {
         let other = Deviations::from_names(by).unwrap();
         for (scene, end) in Scene::ALL.iter().flat_map(|scene| [(*scene, 0), (*scene, 1)]) {
@@ -81,6 +83,7 @@ fn catch(
             if run.is_like(right) {
                 continue;
             }
+            seen |= run.outcome != right.outcome;
             let named = |end: usize, run: &Run| run.refuses[end].filter(|id| deviation.breaks.contains(id));
             // Alignment is advice of an appendix: a note.
             let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
@@ -98,12 +101,13 @@ fn catch(
                 refused = refused.or(Some(By::Reaction));
             } else if named(end, right).is_some() && run.refuses[end] != right.refuses[end] {
                 refused = refused.or(Some(By::Reaction));
-            } else if run.outcome != right.outcome {
-                seen = Some(By::Users);
             }
         }
     }
-    refused.or(seen).ok_or_else(|| format!("{}: nothing shows it", deviation.name))
+    match refused {
+        Some(by) => Ok(by),
+        None => verdict::names(deviation, seen, unasked),
+    }
 }
 
 #[test]

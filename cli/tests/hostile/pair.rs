@@ -31,6 +31,10 @@ pub(crate) enum Scene {
     PrivateData,
     Rejects,
     RejectsEnhanced,
+    /// The Responder's user rejects, and closes.
+    RejectsAndCloses,
+    /// The Initiator has no depths to negotiate.
+    NothingWanted,
     /// An RDMA Consortium Initiator, a permissive Responder.
     FromRdmac,
     /// The other way about.
@@ -62,6 +66,8 @@ impl Scene {
         Scene::PrivateData,
         Scene::Rejects,
         Scene::RejectsEnhanced,
+        Scene::RejectsAndCloses,
+        Scene::NothingWanted,
         Scene::FromRdmac,
         Scene::ToRdmac,
         Scene::Silent,
@@ -81,6 +87,8 @@ impl Scene {
                 | Scene::NoCrc
                 | Scene::PrivateData
                 | Scene::Rejects
+                | Scene::RejectsAndCloses
+                | Scene::NothingWanted
                 | Scene::FromRdmac
                 | Scene::ToRdmac
                 | Scene::Silent
@@ -128,7 +136,10 @@ impl Scene {
                 initiator.private_data = PrivateData::new(vec![0x55; 300]).unwrap();
                 responder.private_data = PrivateData::new(vec![0x66; 300]).unwrap();
             }
-            Scene::Rejects | Scene::RejectsEnhanced => responder.accept = false,
+            Scene::Rejects | Scene::RejectsEnhanced | Scene::RejectsAndCloses => responder.accept = false,
+            Scene::NothingWanted => {
+                (ask.enhanced_settings.ird, ask.enhanced_settings.ord) = (Depth::fixed(8), Depth::fixed(8));
+            }
             Scene::FromRdmac => (ask.rnic, answer.rnic) = (Rnic::Rdmac, Rnic::PermissiveIetf),
             Scene::ToRdmac => (ask.rnic, answer.rnic) = (Rnic::PermissiveIetf, Rnic::Rdmac),
         }
@@ -315,6 +326,9 @@ impl Pair {
                 }
                 Event::Request(_) => {
                     let _ = machine.reject(&PrivateData::default());
+                    if scene == Scene::RejectsAndCloses {
+                        machine.close(now);
+                    }
                 }
                 Event::HalfClosed | Event::Rejected(_) => machine.close(now),
                 Event::Closed(how) => *closed = Some(*how),

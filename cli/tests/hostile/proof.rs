@@ -1,4 +1,4 @@
-//! Each deviation of DDP and RDMAP is caught: by the monitor, by the correct twin, or by how it reacts.
+//! Each deviation of DDP and RDMAP is caught: by the monitor, by the correct twin, by how it reacts, or by a case's verdict.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +10,7 @@ use weft_peer::{Deviation, Deviations, hostile};
 use crate::reactions::{CASES, Case, Shows};
 use crate::run::{Run, Script};
 use crate::traffic::Wrong;
+use crate::verdict;
 
 /// What else is found of a deviation, since the octets that are wrong break these, too, or are taken for something else from there
 /// on: name, requirement. An end that is correct stands there only where it is one of the RDMA Consortium, whose markers the other
@@ -19,9 +20,11 @@ const ALSO: &str = include_str!("also.csv");
 /// How a deviation was caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
+    Case,
     Monitor,
     Reaction,
     Twin,
+    /// By what comes of it for users alone; no tester can see it.
     Users,
 }
 
@@ -68,7 +71,7 @@ fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By,
                 return Ok(By::Monitor);
             }
         }
-        return Err(format!("{}: no finding names one of {:?}", deviation.name, deviation.breaks));
+        return verdict::names(deviation, false, unasked);
     };
     let Case { end, script, provoked_by, shows, .. } = *case;
     let names = Some(provoked_by).filter(|name| !name.is_empty());
@@ -79,7 +82,6 @@ fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By,
         Shows::Monitor => found(&run, end) && !found(&right, end),
         Shows::Says(code) => right.says[end] == Some(code) && run.says[end] != Some(code),
         Shows::GoesOn(code) => right.says[end].is_none() && run.says[end] == Some(code),
-        Shows::User => run.outcome != right.outcome,
         Shows::Refused(code) => right.says == [None, None] && run.says[1 - end] == Some(code),
     };
     let told =
@@ -88,7 +90,6 @@ fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By,
         _ if !by => Err(told()),
         Shows::Monitor => Ok(By::Monitor),
         Shows::Refused(_) => Ok(By::Twin),
-        Shows::User => Ok(By::Users),
         Shows::Says(_) | Shows::GoesOn(_) => Ok(By::Reaction),
     }
 }
@@ -116,20 +117,26 @@ pub(crate) fn all_are_caught(
     for deviation in deviations {
         names.insert(deviation.name);
         match catch(deviation, &mut found) {
-            Ok(by) => caught.push(by),
+            Ok(by) => caught.push((deviation.name, by)),
             Err(told) => missed.push(told),
         }
     }
-    let count = |by| caught.iter().filter(|caught| **caught == by).count();
+    let count = |by| caught.iter().filter(|(_, caught)| *caught == by).count();
     println!(
-        "caught {} of {}: {} by the monitor, {} by the correct twin, {} by their reaction, {} by what users saw",
+        "caught {} of {}: {} by the monitor, {} by the correct twin, {} by their reaction, {} by a case's verdict, {} by what users see alone",
         caught.len(),
         caught.len() + missed.len(),
         count(By::Monitor),
         count(By::Twin),
         count(By::Reaction),
+        count(By::Case),
         count(By::Users)
     );
+    for (name, _) in caught.iter().filter(|(_, by)| *by == By::Users) {
+        println!("only users see {name}");
+    }
+    let stale = verdict::stale(|name| names.contains(name), &caught);
+    assert!(stale.is_empty(), "these need no case, or no reason why there is none: {stale:?}");
     // A line that says nothing any more is as wrong as one that is missing.
     let is_of_these = |line: &str| line.split_once(',').is_some_and(|(name, _)| names.contains(name));
     let listed: BTreeSet<&str> = ALSO.lines().filter(|line| is_of_these(line)).collect();

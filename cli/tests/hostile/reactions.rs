@@ -12,8 +12,6 @@ pub(crate) enum Shows {
     Says(u16),
     /// A correct end does not terminate; the deviating one does, by this.
     GoesOn(u16),
-    /// Neither terminates for it; the users see something else.
-    User,
     /// The correct twin refuses by this Terminate.
     Refused(u16),
 }
@@ -44,8 +42,6 @@ const fn wrong(wrong: Wrong) -> Script {
 cases! {
     "ddp.checks-empty-write" 0 TRAFFIC, "" => Shows::GoesOn(0x1100);
     "ddp.delivers-without-last" 0 TRAFFIC, "" => Shows::GoesOn(0x1202);
-    "ddp.forgets-tagged-ulp-octet" 0 TRAFFIC, "" => Shows::User;
-    "ddp.forgets-untagged-ulp-octets" 0 TRAFFIC, "" => Shows::User;
     "ddp.needs-a-receive" 1 wrong(Wrong::EarlyRead), "" => Shows::GoesOn(0x1202);
     "ddp.other-code" 1 wrong(Wrong::WriteStag), "" => Shows::Says(0x1100);
     "ddp.overlooks-association" 1 wrong(Wrong::WritePd), "" => Shows::Says(0x1102);
@@ -66,20 +62,11 @@ cases! {
     "ddp.takes-mo-of-16-bits" 1 TRAFFIC, "ddp.begins-with-mo-65536" => Shows::Says(0x1204);
     "ddp.untagged-version-as-tagged" 1 TRAFFIC, "ddp.version-2" => Shows::Monitor;
     "rdmap.aligns-atomics" 1 TRAFFIC, "rdmap.atomic-misaligned" => Shows::Says(0x0207);
-    "rdmap.atomic-adds-one-more" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.atomic-always-swaps" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.atomic-byte-order" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.atomic-forgets-mask" 0 TRAFFIC, "" => Shows::User;
     "rdmap.atomic-misaligned" 0 TRAFFIC, "" => Shows::Refused(0x0207);
-    "rdmap.atomic-never-swaps" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.atomic-response-left-out" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.atomic-response-new-value" 0 TRAFFIC, "" => Shows::User;
     "rdmap.atomic-response-unasked" 0 TRAFFIC, "" => Shows::Refused(0x02ff);
     "rdmap.checks-empty-read" 0 TRAFFIC, "" => Shows::GoesOn(0x0100);
     "rdmap.forgets-invalidate-of-long-sends" 1 TRAFFIC, "ddp.writes-to-invalidated-stag" => Shows::Says(0x1100);
     "rdmap.holds-one-read-less" 0 TRAFFIC, "" => Shows::Monitor;
-    "rdmap.ignores-terminate" 0 wrong(Wrong::WriteStag), "" => Shows::User;
-    "rdmap.keeps-open" 1 wrong(Wrong::WriteStag), "" => Shows::User;
     "rdmap.one-read" 0 TRAFFIC, "" => Shows::GoesOn(0x1203);
     "rdmap.other-operation-code" 1 TRAFFIC, "rdmap.reserved-opcode" => Shows::Says(0x0206);
     "rdmap.other-protection-code" 1 wrong(Wrong::ReadStag), "" => Shows::Says(0x0100);
@@ -108,9 +95,6 @@ cases! {
     "rdmap.refuses-word" 1 TRAFFIC, "rdmap.word-not-zero" => Shows::GoesOn(0x0206);
     "rdmap.request-fields-swapped" 0 TRAFFIC, "" => Shows::Refused(0x0100);
     "rdmap.request-little-endian" 0 TRAFFIC, "" => Shows::Refused(0x0101);
-    "rdmap.response-as-write" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.response-left-out" 0 TRAFFIC, "" => Shows::User;
-    "rdmap.response-wrong-data" 0 TRAFFIC, "" => Shows::User;
     "rdmap.serves-version-0" 1 TRAFFIC, "rdmap.request-version-0" => Shows::Says(0x0205);
     "rdmap.skips-terminate" 1 wrong(Wrong::WriteStag), "" => Shows::Says(0x1100);
     "rdmap.takes-more-reads" 1 TRAFFIC, "rdmap.reads-beyond-ord" => Shows::Says(0x1203);

@@ -121,7 +121,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("p2p.reply-lowers-ird", |d| reply(d, [0, 3, 0, 40])[4..6] == [0, 7]),
     ("p2p.reply-names-no-kind", |d| reply(d, ASK_ALL)[4..] == [0x80, 32, 0, 8]),
     ("p2p.reply-unenhanced", |d| reply(d, ASK_ALL) == [0x40, 2, 0, 0]),
-    ("p2p.request-claims-peer-to-peer", |d| client_server(d)[20..] == [0xc0, 32, 0xc0, 32]),
+    ("p2p.request-claims-peer-to-peer", |d| client_server(d)[20..] == [0x80, 32, 0, 32]),
     ("p2p.request-kinds-of-client-server", |d| client_server(d)[20..] == [0x40, 32, 0xc0, 32]),
     ("p2p.request-without-kinds", |d| request(d)[4..] == [0x80, 32, 0, 32]),
     ("p2p.revision-1-with-words", |d| request(d)[..2] == [0x50, 1] && reply(d, ASK_ALL)[..2] == [0x50, 1]),

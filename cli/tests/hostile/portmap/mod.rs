@@ -1,7 +1,6 @@
 //! The port mapper's twins against each other and the monitor: each deviation is caught, correct ones are not blamed.
 //!
-//! A deviation whose first requirement shows on the wire has to be found by the monitor, with that requirement named; any other one
-//! by what comes of it in one of the scenes: who answers what, where connections go, what expires.
+//! It is looked for in every scene, on both sides: first a finding that names its first requirement; then a case's verdict.
 
 mod net;
 mod scene;
@@ -10,19 +9,13 @@ use std::collections::BTreeSet;
 
 use weft_core::RequirementId;
 use weft_core::error::Layer;
-use weft_core::requirement::{Class, Observe, Severity};
+use weft_core::requirement::Severity;
 use weft_peer::{Deviation, Deviations, hostile};
 
 use crate::proof::{By, all_are_caught};
+use crate::verdict;
 use net::Run;
 pub(crate) use scene::Scene;
-
-/// Is it for the monitor to see?
-pub(crate) fn is_on_the_wire(id: RequirementId) -> bool {
-    let row = id.row();
-    let judgeable = row.classified.is_none_or(|classified| classified.class == Class::Judgeable);
-    row.observe == Observe::Wire && judgeable
-}
 
 /// Errors beside those that the deviation is about, as lines of the list.
 fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<String> {
@@ -40,17 +33,19 @@ fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<Str
 fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By, String> {
     let (own, none) = (Deviations::from(deviation), Deviations::NONE);
     let main = deviation.breaks[0];
+    let mut seen = false;
     for (scene, side) in Scene::ALL.iter().flat_map(|scene| [(*scene, 0), (*scene, 1)]) {
         let run = scene.play(if side == 0 { [&own, &none] } else { [&none, &own] });
         let right = scene.play([&none, &none]);
         let found =
             run.found(side, Severity::Note).contains(&main) && !right.found(side, Severity::Note).contains(&main);
-        if found || run.outcome != right.outcome && !is_on_the_wire(main) {
+        if found {
             unasked.extend(beside(deviation, side, &run, &right));
-            return Ok(if found { By::Monitor } else { By::Reaction });
+            return Ok(By::Monitor);
         }
+        seen |= run.outcome != right.outcome;
     }
-    Err(format!("{}: nothing shows {main}", deviation.name))
+    verdict::names(deviation, seen, unasked)
 }
 
 #[test]

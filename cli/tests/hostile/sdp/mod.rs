@@ -1,7 +1,7 @@
 //! SDP's twins against each other and the monitor: each deviation is caught, correct ends are not blamed.
 //!
-//! It is looked for in every scene, at both ends: first a finding that names its requirement, in both field orders; then a refusal that does. One whose first
-//! requirement does not show on the wire by itself may also be caught by what both users see and which messages are sent.
+//! It is looked for in every scene, at both ends: first a finding that names its requirement, in both field orders; then a refusal that does; then a
+//! case's verdict.
 
 mod act;
 mod clean;
@@ -21,8 +21,8 @@ use weft_core::wire::sdp::FieldOrder;
 use weft_peer::sdp::Event;
 use weft_peer::{Deviation, Deviations, hostile};
 
-use crate::portmap::is_on_the_wire;
 use crate::proof::{By, all_are_caught, ends, errors_beside};
+use crate::verdict;
 use scene::{Run, Scene};
 
 /// What the other end has to do wrong for a deviation to show.
@@ -90,14 +90,10 @@ fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<Strin
             let right = right.0;
             refused |= run.refuses[1 - end] != right.refuses[1 - end]
                 && run.refuses[1 - end].is_some_and(|id| deviation.breaks.contains(&id));
-            seen |= !is_on_the_wire(deviation.breaks[0]) && run.outcome != right.outcome;
+            seen |= run.outcome != right.outcome;
         }
     }
-    match (refused, seen) {
-        (true, _) => Ok(By::Twin),
-        (_, true) => Ok(By::Reaction),
-        _ => Err(format!("{}: nothing shows it", deviation.name)),
-    }
+    if refused { Ok(By::Twin) } else { verdict::names(deviation, seen, unasked) }
 }
 
 #[test]
