@@ -161,6 +161,11 @@ impl Connection {
             self.answer(untold);
             return self.answer_now();
         }
+        if answering && self.credits.available() == 1 && !self.credits.allow(false) {
+            // The peer gives no credit any more. One more buffer, and SuspCommAck may use the last one (SDP-10.5-7).
+            self.pool.make_up(&mut self.out);
+            self.credits.posted = self.pool.posted();
+        }
         if !self.credits.allow(false) {
             return false;
         }

@@ -95,6 +95,24 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     assert_eq!(bench.events().last(), Some(&sent(1, 50, SendEnd::Whole)));
 }
 
+/// A peer that asks grants no credit any more, and what it is told before SuspCommAck uses some up: the last credit is for a message that
+/// makes more room (section 10.5), so this one does.
+#[test]
+fn the_last_credit_is_enough_for_the_answer() {
+    let mut bench = bench(POLICY);
+    bench.receive(1, 200);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
+    bench.bufs = 2;
+    bench.hear(SUSP_COMM, &susp_ch(7001));
+    bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
+    let said = bench.said();
+    assert_eq!(said.iter().map(|said| said.mid).collect::<Vec<_>>(), [RDMA_RD_COMPL, SUSP_COMM_ACK]);
+    let edges = said.iter().map(|said| said.mseq_ack + u32::from(said.bufs)).collect::<Vec<_>>();
+    assert!(edges[1] > edges[0], "{edges:?}");
+    assert!(bench.events().contains(&suspended(Some(7001))));
+}
+
 /// 6.5.2 and 13.1.2: of two requests that cross, the Connecting Peer answers the one it got and asks again.
 #[test]
 fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
