@@ -9,8 +9,11 @@ use crate::shows;
 use crate::wire::{sink_ah, src_ah, word};
 use crate::zcopy::{
     DATA, POLICY, RDMA_RD_COMPL, RDMA_WR_COMPL, SEND_SM, SINK_AVAIL, SINK_AVAIL_CANCEL, SINK_CANCEL_ACK, SRC_AVAIL,
-    SRC_AVAIL_CANCEL, pipelined, received, sent,
+    SRC_AVAIL_CANCEL, bench, pipelined, received, sent,
 };
+
+const CH_RCV_BUF: u8 = 0x0b;
+const CH_RCV_BUF_ACK: u8 = 0x0c;
 
 fn mids(items: &[Item]) -> Vec<u8> {
     items.iter().filter_map(|item| Some(said(item.clone())?.mid)).collect()
@@ -150,4 +153,19 @@ fn the_sink_takes_a_revocation_for_processed() {
     // It is not needed any more, and harmless.
     written.hear(SINK_CANCEL_ACK, &[]);
     assert!(!written.is_aborted());
+}
+
+/// While a revocation is held back MSeqAck stands still, and an answer to what came behind it would not show that it is one.
+#[test]
+fn a_change_of_size_behind_a_revocation_is_answered_behind_it() {
+    let mut bench = bench(POLICY);
+    bench.receive(1, 60);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
+    bench.hear(SRC_AVAIL_CANCEL, &[]);
+    bench.hear(CH_RCV_BUF, &word(40));
+    assert!(bench.said().is_empty());
+    bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
+    let said: Vec<_> = bench.said().iter().map(|said| (said.mid, said.mseq_ack)).collect();
+    assert_eq!(said, [(RDMA_RD_COMPL, 1), (SEND_SM, 3), (CH_RCV_BUF_ACK, 3)]);
 }
