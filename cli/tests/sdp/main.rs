@@ -164,6 +164,20 @@ fn the_port_mapper_says_where_sdp_is() {
     let mut got = String::new();
     served.read_to_string(&mut got).unwrap();
     assert_eq!(got, "plain");
+    // The same by hand.
+    let refused = connect(&at, &["--pm", &mapper, "--sdp-only"], Vec::new());
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(3) && told.contains("not reached by SDP: denied"), "{refused:?}");
+    let echo = thread::spawn(move || {
+        let (mut served, _) = other.accept().unwrap();
+        let mut got = Vec::new();
+        served.read_to_end(&mut got).unwrap();
+        served.write_all(&got).unwrap();
+    });
+    let plain = connect(&at, &["--pm", &mapper], b"by hand".to_vec());
+    echo.join().unwrap();
+    assert!(plain.status.success() && plain.stdout == b"by hand", "{plain:?}");
+    assert!(String::from_utf8_lossy(&plain.stderr).contains("by plain TCP"), "{plain:?}");
 }
 
 #[test]

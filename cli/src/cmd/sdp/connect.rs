@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weft_core::wire::portmap::UDP_PORT;
 use weft_peer::driver::Tape;
-use weft_peer::driver::sdp::{SdpStream, Side};
+use weft_peer::driver::sdp::Side;
 
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
@@ -28,9 +28,13 @@ pub(crate) struct Arguments {
     /// Who, HOST:PORT
     #[arg(value_name = "PEER")]
     peer: String,
-    /// PEER names a service: ask this port mapper, HOST or HOST:PORT (default: the service's host, port 3935) where it speaks SDP
+    /// PEER names a service: ask this port mapper, HOST or HOST:PORT (default: the service's host, port 3935) where it speaks SDP;
+    /// where it does not, plain TCP goes there
     #[arg(long, value_name = "SERVER", num_args = 0..=1, default_missing_value = "")]
     pm: Option<String>,
+    /// With --pm: no plain TCP
+    #[arg(long, requires = "pm")]
+    sdp_only: bool,
     /// Send so many octets, and hold what comes back against them
     #[arg(long, value_name = "COUNT")]
     octets: Option<usize>,
@@ -66,32 +70,51 @@ async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = host_and_port(&arguments.peer, None).await?;
     let device = arguments.sdp.open(tape.clone())?;
     let outward = Outward::new(&device, arguments.sdp.settings(), tape.as_ref())?;
+    let may_be_plain = !arguments.sdp_only;
     let connected = match arguments.pm.as_deref() {
         None => outward.direct(address).await.map(Side::Sdp),
-        Some("") => outward.mapped(mapper_of(address), address, false).await,
-        Some(mapper) => outward.mapped(host_and_port(mapper, Some(UDP_PORT)).await?, address, false).await,
+        Some("") => outward.mapped(mapper_of(address), address, may_be_plain).await,
+        Some(mapper) => outward.mapped(host_and_port(mapper, Some(UDP_PORT)).await?, address, may_be_plain).await,
     };
     let connected =
         connected.map_err(|error| Unsuccessful { code: UNREACHABLE, text: format!("no connection: {error}") })?;
-    let Side::Sdp(stream) = connected else { return Ok(()) };
-    arguments.sdp.set_mode(&stream)?;
-    match arguments.octets {
-        Some(octets) => compare(&stream, octets, arguments.piece as usize).await?,
-        None => cat(&stream).await?,
+    match connected {
+        Side::Sdp(stream) => {
+            arguments.sdp.set_mode(&stream)?;
+            arguments.exchange(&mut &stream, &mut &stream).await?;
+            stream.closed().await;
+        }
+        Side::Tcp(mut stream) => {
+            note(&format!("{address} is reached by plain TCP: the port mapper knows no SDP there"));
+            let (mut reader, mut writer) = stream.split();
+            arguments.exchange(&mut reader, &mut writer).await?;
+        }
     }
-    stream.closed().await;
     Ok(())
 }
 
+impl Arguments {
+    async fn exchange(
+        &self,
+        reader: &mut (impl AsyncRead + Unpin),
+        writer: &mut (impl AsyncWrite + Unpin),
+    ) -> anyhow::Result<()> {
+        match self.octets {
+            Some(octets) => compare(reader, writer, octets, self.piece as usize).await,
+            None => cat(reader, writer).await,
+        }
+    }
+}
+
 /// Standard input to the peer, what comes to standard output.
-async fn cat(stream: &SdpStream) -> anyhow::Result<()> {
+async fn cat(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<()> {
     let up = async {
-        tokio::io::copy(&mut tokio::io::stdin(), &mut &*stream).await?;
-        (&mut &*stream).shutdown().await
+        tokio::io::copy(&mut tokio::io::stdin(), writer).await?;
+        writer.shutdown().await
     };
     let down = async {
         let mut out = tokio::io::stdout();
-        tokio::io::copy(&mut &*stream, &mut out).await?;
+        tokio::io::copy(reader, &mut out).await?;
         out.flush().await
     };
     tokio::try_join!(up, down).map_err(broken)?;
@@ -99,15 +122,20 @@ async fn cat(stream: &SdpStream) -> anyhow::Result<()> {
 }
 
 /// What an echo gives back is what was sent.
-async fn compare(stream: &SdpStream, octets: usize, piece: usize) -> anyhow::Result<()> {
+async fn compare(
+    reader: &mut (impl AsyncRead + Unpin),
+    writer: &mut (impl AsyncWrite + Unpin),
+    octets: usize,
+    piece: usize,
+) -> anyhow::Result<()> {
     let sent: Vec<u8> = (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect();
     let up = async {
         for piece in sent.chunks(piece) {
-            (&mut &*stream).write_all(piece).await?;
+            writer.write_all(piece).await?;
         }
-        (&mut &*stream).shutdown().await
+        writer.shutdown().await
     };
-    let (mut got, mut reader) = (Vec::new(), stream);
+    let mut got = Vec::new();
     tokio::try_join!(up, reader.read_to_end(&mut got)).map_err(broken)?;
     if got != sent {
         let same = got.iter().zip(&sent).take_while(|(got, sent)| got == sent).count();
