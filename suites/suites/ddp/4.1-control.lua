@@ -87,3 +87,32 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "ddp/4.1-control/version-at-first",
+  version = 1,
+  title = "The first segment of a connection is refused, too, when it is of another DDP version",
+  requirements = { "DDP-4.1-13" },
+  roles = { "responder", "initiator" },
+  tags = { "segment", "refusal" },
+  parameters = { version = { 0, 2, 3 }, kind = { "untagged", "tagged" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    -- No service is needed: nobody has got so far as to have one.
+    local conn = t:start_up()
+    local made
+    if p.kind == "tagged" then
+      made = rdmap.write { stag = 0x7766, payload = "weft", ddp_version = p.version }
+    else
+      made = rdmap.send { payload = "weft", ddp_version = p.version }
+    end
+    conn:send(mpa.fpdu { ulpdu = made })
+    -- With which code is for the cases above.
+    conn:expect_terminate { requirement = "DDP-4.1-13" }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}

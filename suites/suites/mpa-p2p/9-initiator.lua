@@ -177,6 +177,26 @@ case {
 }
 
 case {
+  id = "mpa-p2p/9-initiator/no-room",
+  version = 1,
+  title = "A Reply with S=1 that has no room for the words ends the connection, and no FPDU follows it",
+  requirements = { "P2P-6-12" },
+  roles = { "initiator" },
+  capabilities = { "revision-2" },
+  tags = { "startup", "enhanced", "refusal" },
+  parameters = { length = { 0, 1, 2, 3 } },
+
+  run = function(t, p)
+    local conn = asked(t)
+    conn:send(mpa.reply { flags = 0x50, revision = 2, private_data = ("\0"):rep(p.length) })
+    -- Such a Reply is malformed whatever was asked for. A Terminate may tell of it (RFC 6581 section 8).
+    conn:expect_close { requirement = "P2P-6-12", after_terminate = true, overdue_fails = true }
+
+    t:liveness()
+  end,
+}
+
+case {
   id = "mpa-p2p/9-initiator/too-many-reads",
   version = 1,
   title = "A Reply whose ORD is more than the Initiator can hold is answered by Terminate 20 06, and the end of the connection",

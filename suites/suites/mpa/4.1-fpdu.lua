@@ -89,7 +89,7 @@ case {
 
 case {
   id = "mpa/4.1-fpdu/long",
-  version = 1,
+  version = 2,
   title = "An FPDU as long as a segment of Ethernet can be is taken from TCP segments of any size, those of others being whole",
   requirements = { "MPA-A.5.2-1", "MPA-B.2-1" },
   roles = { "responder", "initiator" },
@@ -110,7 +110,17 @@ case {
       else
         conn:send(fpdu, { every = p.every, pause = 0.01 })
       end
-      conn:expect_fpdu { requirement = { "MPA-A.5.2-1", "MPA-B.2-1" }, opcode = 3, payload = payload, overdue_fails = true }
+      -- TCP's options may leave the target less room in a segment: then its echo has two.
+      local echo = ""
+      repeat
+        local segment = conn:expect_fpdu { requirement = { "MPA-A.5.2-1", "MPA-B.2-1" }, opcode = 3, overdue_fails = true }
+        echo = echo .. segment.payload
+      until segment.last
+      t:check(echo == payload, {
+        requirement = { "MPA-A.5.2-1", "MPA-B.2-1" },
+        expected = "the octets of the Send",
+        actual = echo == payload and "they are" or #echo .. " octets, others",
+      })
     end
     conn:close()
 

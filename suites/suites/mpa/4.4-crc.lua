@@ -132,3 +132,57 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa/4.4-crc/changing",
+  version = 1,
+  title = "The CRCs of Read Responses are right, though the memory that is read is written to meanwhile",
+  requirements = { "MPA-4.1-6", "MPA-4.4-15" },
+  roles = { "responder", "initiator" },
+  capabilities = { "crc", "rping" },
+  tags = { "fpdu", "crc", "read", "write" },
+
+  run = function(t)
+    local ALL = { "MPA-4.1-6", "MPA-4.4-15" }
+    local conn, op = t:operate { crc = true }
+    --- All of the buffer, in segments of Ethernet.
+    local function written(octet)
+      local fpdus = ""
+      for at = 0, op.length - 1, 1024 do
+        local payload = octet:rep(math.min(1024, op.length - at))
+        local last = at + #payload == op.length
+        fpdus = fpdus .. mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
+      end
+      return fpdus
+    end
+    conn:send(written("a"))
+    local reads = math.min(op.ird or 1, 16)
+    local requests = ""
+    for msn = 1, reads do
+      requests = requests .. mpa.fpdu {
+        ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = op.length, src_stag = op.stag, src_to = op.to, msn = msn },
+      }
+    end
+    conn:send(requests)
+    -- Nobody takes what the target sends: its TCP holds a part of it back, with CRCs that are made already.
+    t:pause(0.5)
+    conn:send(written("b"))
+    t:pause(0.5)
+    -- Which of the octets a Read gives is left open (RFC 5040 section 5.5); that the CRC is that of the octets sent is not.
+    local wrong, seen, done = 0, 0, 0
+    repeat
+      local fpdu = conn:expect_fpdu { requirement = ALL, opcode = 2, overdue_fails = true }
+      seen = seen + 1
+      wrong = wrong + (fpdu.crc_is_right and 0 or 1)
+      done = done + (fpdu.last and 1 or 0)
+    until done == reads
+    t:check(wrong == 0, {
+      requirement = ALL,
+      expected = "a right CRC in each segment of the Read Responses",
+      actual = ("%d of %d are wrong"):format(wrong, seen),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}

@@ -300,6 +300,33 @@ case {
 }
 
 case {
+  id = "rdmap/5.2-read/far-too-long",
+  version = 1,
+  title = "A Read of more octets than the buffer has is refused, whatever number of them it asks for",
+  requirements = { "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  -- Sizes that are negative, or the smallest ones there are, where RDMARDSZ is taken for a signed number.
+  parameters = { length = { 0x01000000, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    refused(t, op, conn, { src_to = op.to, rdmardsz = p.length }, {
+      requirement = { "RDMAP-7.2-18", "RDMAP-8.1.1-3" },
+      told = "RDMAP-6.2.1-1",
+      code = "RDMAP-4.8-19",
+      -- A buffer whose first TO is near the greatest is left by a wrap.
+      error = { "01 01", "01 04" },
+    })
+
+    t:liveness()
+  end,
+}
+
+case {
   id = "rdmap/5.2-read/wrap",
   version = 1,
   title = "A Read that goes beyond the greatest TO is refused",
