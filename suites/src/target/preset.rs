@@ -42,6 +42,7 @@ pub const PRESETS: [Preset; 4] = [
             "leaves octets lying that arrive right behind its Reply, hence settle_ms",
             "offers ready-to-receive by Write and Read and prefers Write; ORD and IRD up to 128",
             "start-up timers: 5 s for a Request, 10 s for a Reply",
+            "as initiator a Reply with more than 256 octets of private data, or with S=1 and none, stops its kernel: say how to `restart` it",
         ],
     },
     Preset {
