@@ -5,9 +5,9 @@ use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::Deviations;
 use weft_peer::driver::sdp::{SdpSettings, SdpStream};
 use weft_peer::driver::{Device, Tape};
-use weft_peer::sdp::{Half, Policy, Profile, Settings, SrcAvailAnswer};
+use weft_peer::sdp::{Half, Policy, Profile, Refused, Settings, SrcAvailAnswer};
 
-use crate::exit::{BadInput, HARNESS, Unsuccessful};
+use crate::exit::{BadInput, HARNESS, UNEXPECTED, Unsuccessful};
 use crate::rnic;
 
 /// Settings of each connection.
@@ -154,7 +154,11 @@ impl SdpArguments {
             ModeName::Pipelined => Mode::Pipelined,
             ModeName::Buffered => Mode::Buffered,
         };
-        let refused = |error| Unsuccessful { code: HARNESS, text: format!("no {mode} Mode: {error}") };
+        let refused = |error| match error {
+            // It was gone before there was anything to do.
+            Refused::Closed => Unsuccessful { code: UNEXPECTED, text: "the connection broke: it was reset".to_owned() },
+            _ => Unsuccessful { code: HARNESS, text: format!("no {mode} Mode: {error}") },
+        };
         Ok(stream.set_mode(Half::Out, mode).map_err(refused)?)
     }
 }
