@@ -39,7 +39,7 @@ deviations! {
     "sdp.rd-compl-invalidates-other" [
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
         SdpOut(|out| invalidate_newest(out, Mid::RDMA_RD_COMPL)),
-    ] ["SDP-9.2-29", "SDP-9.2-26", "SDP-9.5.2.1-3", "SDP-9.2-15"] "A RdmaRdCompl invalidates the STag of the newest SrcAvail, not that of its own.";
+    ] ["SDP-9.2-26", "SDP-9.5.2.1-3", "SDP-9.2-15"] "A RdmaRdCompl invalidates the STag of the newest SrcAvail, not that of its own.";
     "sdp.rd-compl-unsolicited" [SdpOut(|out| turn(out, Mid::RDMA_RD_COMPL))]
         ["SDP-14.2-9", "SDP-9.2-27"] "A RdmaRdCompl has no Solicited Event.";
     "sdp.send-sm-unsolicited" [SdpOut(|out| turn(out, Mid::SEND_SM))] ["SDP-14.2-4"] "A SendSm has no Solicited Event.";
