@@ -176,7 +176,10 @@ impl Talk {
                         Some(mut heard) => {
                             heard.opcode = opcode.0;
                             heard.invalidates = header.ulp_word.get();
-                            self.heard = self.heard.wrapping_add(1);
+                            // HelloAck is the message of number 0: nothing is acknowledged by an update that it is due to.
+                            if heard.mid != Mid::HELLO_ACK {
+                                self.heard = self.heard.wrapping_add(1);
+                            }
                             self.credit = (heard.bufs, heard.mseq_ack);
                             self.note(&heard);
                             Item::Message(Box::new(heard))
@@ -346,4 +349,26 @@ fn is_solicited(mid: Mid) -> bool {
         Mid::CH_RCV_BUF_ACK,
     ];
     mid.is_assigned() && !UNSOLICITED.contains(&mid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(talk: &Talk, mid: Mid, msn: u32) -> Vec<u8> {
+        let draft = Message { draft: Some(Box::new(Draft::new(mid))), ..Message::new("message", Vec::new()) };
+        let octets = draft.filled(talk.counters()).octets;
+        correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
+    }
+
+    /// With three buffers an update is due as soon as HelloAck is here; it acknowledges nothing.
+    #[test]
+    fn hello_ack_is_the_message_of_number_0() {
+        let mut talk = Talk::new(FieldOrder::Figure, true, false);
+        talk.told = (3, 0);
+        talk.take(&message(&talk, Mid::HELLO_ACK, 1));
+        assert_eq!((talk.queue.len(), talk.counters().mseq_ack, talk.credit_told()), (1, 0, 3));
+        talk.take(&message(&talk, Mid::DATA, 2));
+        assert_eq!((talk.queue.len(), talk.counters().mseq_ack, talk.credit_told()), (2, 1, 2));
+    }
 }
