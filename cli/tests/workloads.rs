@@ -115,6 +115,16 @@ fn cat_rejects_who_does_not_ask_for_a_stream() {
     assert!(line.contains("its Request does not ask for a stream"), "{line}");
 }
 
+/// rping's server Reads first, which an IRD of 0 forbids.
+#[test]
+fn a_ping_that_cannot_be_says_why() {
+    let (_server, port) = server();
+    let ping = weft(&["ping", "-c", "-C", "1", "--ird", "0", "--ord", "0", "-a", "127.0.0.1", "-p", &port]);
+    let told = String::from_utf8(ping.stderr).unwrap();
+    assert_eq!(ping.status.code(), Some(1), "{told}");
+    assert!(told.starts_with("weft: IRD is 0: the server may not Read, with which each round begins"), "{told}");
+}
+
 /// Two regions of 64 MiB for each plan: 32 of them have the 4 GiB of the device. Who comes then is told, whatever it came for.
 #[test]
 fn who_finds_no_room_is_rejected() {

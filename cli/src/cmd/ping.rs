@@ -98,6 +98,9 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     if arguments.debug {
         note(&format!("connected with {address}: {}", rnic::agreed(&connected)));
     }
+    if connected.negotiated.enhanced.is_some_and(|agreed| agreed.ird == 0) {
+        note("IRD is 0: the server may not Read, with which each round begins (--ird here, --ord there)");
+    }
     tokio::time::sleep(Duration::from_millis(arguments.settle)).await;
     let mut times = Vec::new();
     let mut out = io::stdout().lock();
@@ -196,6 +199,9 @@ async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> R
     let connected = server.accept(request)?;
     if settings.debug {
         note(&format!("a client is connected: {}", rnic::agreed(&connected)));
+    }
+    if connected.negotiated.enhanced.is_some_and(|agreed| agreed.ord == 0) {
+        note("ORD is 0: this server may not Read, with which each round begins (--ord here, --ird there)");
     }
     while let Some(data) = server.round().await? {
         if settings.verbose {

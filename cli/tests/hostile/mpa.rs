@@ -47,6 +47,7 @@ const REFUSES: &[(&str, &str)] = &[
     ("mpa.accepts-any-revision", "MPA-7.1.1-22"),
     ("mpa.accepts-any-revision", "MPA-8-2"),
     ("mpa.checks-unused-crc", "MPA-8-2"),
+    ("mpa.drops-first-fpdu", "DDP-7.1-7"),
     ("mpa.drops-first-fpdu", "DDP-7.1-9"),
     ("mpa.needs-alignment", "MPA-8-2"),
     ("mpa.refuses-good-reply", "MPA-7.1.1-4"),

@@ -43,6 +43,8 @@ pub(crate) enum Scene {
     Silent,
     /// The Initiator posts a Send and closes at once.
     ClosesAtOnce,
+    /// Each end has one long message, and sends an FPDU a turn; the Initiator closes behind the first one.
+    ClosesInMessage,
     /// In place of the Initiator: a Request that is never whole.
     HalfARequest,
     /// In place of the Initiator: an enhanced Request, and a Write of no octets, with an STag, as ready-to-receive message.
@@ -72,6 +74,7 @@ impl Scene {
         Scene::ToRdmac,
         Scene::Silent,
         Scene::ClosesAtOnce,
+        Scene::ClosesInMessage,
         Scene::HalfARequest,
         Scene::WriteToStag,
     ];
@@ -93,6 +96,7 @@ impl Scene {
                 | Scene::ToRdmac
                 | Scene::Silent
                 | Scene::ClosesAtOnce
+                | Scene::ClosesInMessage
                 | Scene::HalfARequest
                 | Scene::WriteToStag
         );
@@ -100,7 +104,7 @@ impl Scene {
             ask.enhanced = EnhancedUse::Ask;
         }
         match self {
-            Scene::Plain | Scene::Enhanced | Scene::Silent | Scene::ClosesAtOnce => {}
+            Scene::Plain | Scene::Enhanced | Scene::Silent | Scene::ClosesAtOnce | Scene::ClosesInMessage => {}
             Scene::HalfARequest | Scene::WriteToStag => {}
             Scene::Markers => (ask.markers, answer.markers) = (true, true),
             Scene::NoCrc => (ask.crc, answer.crc) = (false, false),
@@ -180,6 +184,8 @@ fn only(kind: Rtr) -> RtrKinds {
 
 /// Lengths of the Sends of each end; with markers the second one's PAD ends where a marker stands.
 const SENDS: [usize; 12] = [458, 4, 5, 700, 0, 3000, 30, 40, 50, 60, 70, 80];
+/// Those of one long message of each end, of several FPDUs.
+const LONG_SENDS: [usize; 2] = [6000, 16_000];
 /// Octets of a TCP segment.
 const MSS: u16 = 1460;
 
@@ -292,12 +298,21 @@ impl Pair {
         let mut last = None;
         while let Some(transmit) = machine.poll_transmit(self.now) {
             match transmit {
-                Transmit::Octets(octets) => writes.push(octets.to_vec()),
+                Transmit::Octets(octets) => {
+                    writes.push(octets.to_vec());
+                    if self.scene == Scene::ClosesInMessage {
+                        break;
+                    }
+                }
                 end => {
                     last = Some(end);
                     break;
                 }
             }
+        }
+        if self.scene == Scene::ClosesInMessage && from == 0 && writes.iter().any(|octets| !octets.starts_with(b"MPA "))
+        {
+            machine.close(self.now);
         }
         self.users(from);
         (writes, last)
@@ -311,10 +326,11 @@ impl Pair {
             // A command is refused only where the connection is ending.
             match &event {
                 Event::Established { .. } => {
-                    let _ = (0..16).try_for_each(|_| machine.post_receive(4096));
+                    let _ = (0..16).try_for_each(|_| machine.post_receive(16_000));
                     let sends: &[usize] = match scene {
                         Scene::Silent if end == 0 => &[],
                         Scene::ClosesAtOnce if end == 0 => &[5],
+                        Scene::ClosesInMessage => &LONG_SENDS[end..=end],
                         _ => &SENDS,
                     };
                     for length in sends {

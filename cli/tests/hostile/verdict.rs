@@ -20,14 +20,9 @@ const CASES: &str = include_str!("cases.csv");
 
 /// What no tester can see: why. Users do, in one of the scenes.
 const UNSEEN: &[(&str, &str)] = &[
-    ("mpa.drops-posted-sends", "no scene shows it, and no case yet"),
-    ("mpa.stops-at-fin", "no scene shows it, and no case yet"),
-    ("p2p.opens-unasked", "no scene shows it, and no case yet"),
     ("p2p.words-behind-private-data", "what the ULP's private data is, its two users know alone"),
     ("pm.answers-as-before", "whether the service is still there, its host knows alone"),
     ("pm.request-goes-elsewhere", "nothing but the port tells that a datagram is a PMReq, and the port may be set"),
-    ("sdp.does-not-wait-for-rd-compls", "no scene shows it, and no case yet"),
-    ("sdp.ignores-ch-rcv-buf-ack", "no scene shows it, and no case yet"),
 ];
 
 static SUITES: LazyLock<Suites> = LazyLock::new(|| Suites::embedded().unwrap());

@@ -130,6 +130,12 @@ impl TcpFacts {
         Some(!before(*ack, end))
     }
 
+    /// Did this end have the peer's FIN when it sent `frame`, of which the same is true as there? `None`: not known.
+    pub(crate) fn had_fin(&self, frame: u64, peer: &TcpFacts) -> Option<bool> {
+        let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
+        Some(before(peer.fin?, *ack))
+    }
+
     fn boundaries(&mut self, start: u32, end: u32, segment: &Segment<'_>) {
         if self.next.is_some_and(|next| before(start, next)) {
             // A keep-alive repeats one octet.

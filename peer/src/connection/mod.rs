@@ -323,6 +323,9 @@ impl Connection {
             if !stream.may_send || self.conduct.drops_posted {
                 stream.outbound.drop_posted();
             }
+            if self.conduct.drops_posted {
+                stream.outbound.drop_begun();
+            }
             self.ending.get_or_insert(Closed { by: By::User, why: Why::Asked });
             self.want_fin(now);
         } else {

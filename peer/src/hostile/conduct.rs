@@ -64,7 +64,7 @@ deviations! {
     "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_behind_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5"]
         "What follows the first FPDU in what TCP delivers at once is lost.";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1", "DDP-6.2.1-4"]
-        "What is posted when the user closes is dropped, and TCP closed.";
+        "What is posted when the user closes is dropped, the rest of a message that was begun too, and TCP closed.";
     "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5"]
         "The Responder loses the first FPDU behind its Reply.";
     "mpa.goes-on-after-error" [Conduct(|conduct| conduct.goes_on_after_error = true)] ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]

@@ -121,7 +121,7 @@ deviations! {
     "p2p.reply-unenhanced" [Reply(|_, reply| reply.enhanced = None)]
         ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "The Reply to an enhanced Request has S=0 and no words.";
     "p2p.request-claims-peer-to-peer" [Request(|request| words(request, |words| words.peer_to_peer = true))]
-        ["P2P-9.2-24", "P2P-9-3", "P2P-9.2-2"]
+        ["P2P-9.2-24", "P2P-9-3"]
         "A is 1 in the Request of a client that wants the client-server model, and has no ready-to-receive message.";
     "p2p.request-kinds-of-client-server" [Request(|request| words(request, |words| {
         words.peer_to_peer = false;

@@ -114,6 +114,13 @@ impl Outbound {
         self.octets -= self.posted.drain(..).map(|(_, payload)| payload.len()).sum::<usize>();
     }
 
+    /// Drops what is left of the Send that was begun.
+    pub(crate) fn drop_begun(&mut self) {
+        if let Some(Current { id: Some(_), payload, .. }) = self.current.take() {
+            self.octets -= payload.len();
+        }
+    }
+
     /// The next FPDU; `None` when there is nothing to send.
     pub(crate) fn next_fpdu(&mut self) -> Option<Fpdu> {
         if self.current.is_none() {

@@ -26,6 +26,12 @@ impl Scene {
                     net.read(to);
                 }
             }
+            Scene::CombinedByReads => {
+                net.send(from, 2000);
+                net.ends[to].receive(700, false);
+                net.settle();
+                net.read(to);
+            }
             Scene::Pipelined | Scene::PipelinedBySendSm | Scene::MaxAdverts => {
                 pipelined(net, from);
                 for len in [2000, 3000, 2500, 2700] {

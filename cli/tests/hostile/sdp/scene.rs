@@ -21,8 +21,9 @@ pub(crate) enum Scene {
     /// A SrcAvail in Combined Mode that is read, and one that gets a SendSm.
     Combined,
     CombinedBySendSm,
-    /// One that is read in part.
+    /// One that is read in part, and one that is read as receives are posted.
     CombinedInParts,
+    CombinedByReads,
     /// Several SrcAvails in Pipelined Mode.
     Pipelined,
     PipelinedBySendSm,
@@ -106,6 +107,7 @@ impl Scene {
         Scene::Combined,
         Scene::CombinedBySendSm,
         Scene::CombinedInParts,
+        Scene::CombinedByReads,
         Scene::Pipelined,
         Scene::PipelinedBySendSm,
         Scene::Written,

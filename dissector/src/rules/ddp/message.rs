@@ -1,4 +1,10 @@
 //! Messages in segments: MO and TO, L, MSN and QN, and what is the same in all segments of one.
+//!
+//! A message of another queue or kind between the segments of one, a Send in the middle of a Write, breaks nothing here. RFC 5041 section 5.3
+//! wants messages in the order of their submission, and segments of one message by MO or TO; that the segments of a message stand
+//! together it does not say. The Send begins behind the Write, as it was submitted, and the sink delivers it behind it (section 5.4). Whoever
+//! takes the section to mean whole messages may call it a breach of DDP-5.3-1, which a finding must not. In one queue, among Writes and among
+//! Read Responses a message that begins ends the one before it: of tagged segments nothing but their place tells to which message they belong.
 
 use weft_core::RequirementId;
 use weft_core::requirement;

@@ -49,7 +49,12 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
             let expected = "all segments of each message before the close";
             let found = format!("a close in the middle of a message ({opcode})");
             // Whether the ULP asked for a graceful end is not on the wire.
-            findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found);
+            findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
+            let tcp = &books.mpa.tcp;
+            if tcp[direction].had_fin(fin, &tcp[1 - direction]) == Some(true) {
+                let expected = "messages that go on although the other half is closed";
+                findings.note().in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
+            }
         }
         let Some(peer_fin) = connection.fin[1 - direction] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
@@ -169,6 +174,18 @@ mod tests {
             wire.rst(1);
         });
         proves(requirement!("DDP-6.2.1-6"), &half_closed(false), &given_up);
+        let stops = |part: &str| {
+            then(&[(0, SEND), (1, part)], |wire| {
+                wire.fin(0);
+                wire.fin(1);
+            })
+        };
+        proves(requirement!("DDP-6.2.1-6"), &stops(part), &stops(SEND));
+        let crossing = then(&[(0, SEND), (1, part)], |wire| {
+            wire.fin(1);
+            wire.fin(0);
+        });
+        proves(requirement!("DDP-6.2.1-6"), &stops(part), &crossing);
         let ends = |reset: bool| {
             then(&[(0, SEND), (1, SEND)], |wire| {
                 wire.fin(0);

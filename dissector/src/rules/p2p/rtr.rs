@@ -21,6 +21,7 @@ pub(super) static FIRST_FPDU: Rule = Rule {
         requirement!("P2P-9.2-10"),
         requirement!("P2P-9.2-11"),
         requirement!("P2P-9.2-13"),
+        requirement!("P2P-mail.2-3"),
         requirement!("P2P-mail.4-1"),
         requirement!("P2P-mail.7-1"),
     ],
@@ -56,6 +57,15 @@ fn first_fpdu(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: 
         // No payload needs none: in revision 1 this can only be a message of readiness, agreed on elsewhere.
         let expected = "a zero-length RDMA Read, as the e-mail of 2007 recommends";
         findings.note().at(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&opener));
+        return;
+    }
+    if let Some((request, reply)) = pair.request.words.zip(pair.reply.words)
+        && !(request.peer_to_peer || reply.peer_to_peer)
+        && opener.is_empty_write()
+    {
+        // Both frames could have agreed on it, and did not.
+        let expected = "a message of the ULP, as A = 0";
+        findings.note().at(requirement!("P2P-mail.2-3"), unit, at, expected, describe(&opener));
         return;
     }
     let (true, Some(reply)) = (pair.is_peer_to_peer(), pair.reply.words) else { return };
@@ -260,6 +270,14 @@ mod tests {
             wire
         };
         proves(requirement!("P2P-mail.7-1"), &revision_1(WRITE), &revision_1(READ));
+        let client_server = |message: &str| {
+            let frame = |kind: fn(u8, u8, &[u8]) -> Vec<u8>| kind(0x50, 2, &testing::hex("0001 0001"));
+            let mut wire = Wire::started_as(&frame(testing::startup_frame), &frame(testing::reply_frame));
+            wire.send(0, &fpdu(&testing::hex(message)));
+            wire
+        };
+        let data = "c140 00000001 0000000000000000 2a2b";
+        proves(requirement!("P2P-mail.2-3"), &client_server(WRITE), &client_server(data));
     }
 
     #[test]

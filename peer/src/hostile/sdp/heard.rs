@@ -10,6 +10,9 @@ use crate::sdp::{OpId, Output};
 const FIRST: usize = 16;
 /// DesRemRcvSz of a Hello; LocIRD and LocORD are the halves of its last word, and of that of a HelloAck.
 const DES_REM_RCV_SZ: usize = 20;
+/// LocalRcvSz of a Hello, ActRcvSz of a HelloAck.
+const LOCAL_RCV_SZ: usize = 24;
+const ACT_RCV_SZ: usize = 20;
 const HELLO_ORD: usize = 30;
 const HELLO_ACK_ORD: usize = 26;
 const NON_DISCARDS: usize = 32;
@@ -95,9 +98,14 @@ deviations! {
             out.out.insert(0, change);
         }),
     ] ["SDP-6.1.2-15"] "REQ_PIPE leads to a ModeChange in Buffered Mode, too.";
-    "sdp.ignores-ch-rcv-buf-ack" [SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF_ACK) {
-        arrived.ignore();
-    })] ["SDP-10.6-4"] "A ChRcvBufAck is ignored: the size of messages stays as it was.";
+    "sdp.ignores-ch-rcv-buf-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
+        arrived.kept.count = arrived.word(LOCAL_RCV_SZ);
+    } else if arrived.is(Mid::HELLO_ACK) {
+        arrived.kept.count = arrived.word(ACT_RCV_SZ);
+    } else if arrived.is(Mid::CH_RCV_BUF_ACK) {
+        let size = arrived.kept.count;
+        arrived.set_word(FIRST, size);
+    })] ["SDP-10.6-4"] "A ChRcvBufAck tells nothing: the size of messages stays as it was.";
     "sdp.ignores-des-rem-rcv-sz" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
         arrived.set_word(DES_REM_RCV_SZ, 300);
     })] ["SDP-6.2.1.4-1"] "Private Buffers have 300 octets, whatever DesRemRcvSz of the Hello is.";
