@@ -74,6 +74,29 @@ case {
 }
 
 case {
+  id = "mpa/4.3-received/cut",
+  version = 1,
+  title = "An FPDU whose marker lies in two TCP segments is delivered without it",
+  requirements = { "MPA-5.1-7", "MPA-A.4-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "asks-for-markers", "echo", "crc" },
+  tags = { "fpdu", "markers" },
+  parameters = { place = { "in-front", "in-header", "in-payload", "before-crc" }, cut = { 1, 2, 3 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local distance = PLACES[p.place]
+    local conn = before_marker(t, distance)
+    conn:send(marked(conn, {}), { cuts = { distance + p.cut }, pause = 0.05 })
+    conn:expect_fpdu { requirement = { "MPA-5.1-7", "MPA-A.4-1" }, payload = "weftweft" }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
   id = "mpa/4.3-received/points-elsewhere",
   version = 1,
   title = "Who refuses a marker that points elsewhere, under a right CRC, tells error 3",
