@@ -195,6 +195,10 @@ fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
             Some("the twin's services send no Send that invalidates, or solicits an event")
         }
         name if name.starts_with("rdmap.atomic-request") => Some("the twin's services send no Atomic Requests"),
+        "pm.accept-time-1" => Some("how little a PmTime may be is not said"),
+        "pm.answers-as-before" => Some("the services that the twin's port mapper maps do not go"),
+        "pm.request-from-elsewhere" => Some("a repetition may leave by another socket"),
+        "sdp.ignores-ch-rcv-buf-ack" => Some("messages may be shorter than the peer's buffers, whatever their size"),
         "pm.request-goes-elsewhere" => {
             Some("nothing but the port tells that a datagram is a PMReq, and the port may be set")
         }

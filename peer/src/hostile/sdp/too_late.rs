@@ -21,7 +21,7 @@ deviations! {
             let word = out.mch(Mode::Combined, false);
             out.follow(Mid::DATA, |_| true, &[(Mid::MODE_CHANGE, &word)]);
         }
-    })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7"]
+    })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17"]
         "A ModeChange out of Pipelined Mode is sent, and SinkAvails are used all the same.";
     "sdp.writes-behind-cancel" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
