@@ -5,7 +5,7 @@
 ---@field id string
 ---@field version integer
 ---@field title string
----@field requirements string[]
+---@field requirements string|(string|string[])[]
 ---@field roles? string[]
 ---@field capabilities? string[]
 ---@field tags? string[]
@@ -394,11 +394,11 @@
 ---@field order? string
 
 ---@class weft.fields.good_exchange
----@field shows? string|string[]
+---@field shows? string|(string|string[])[]
 
 ---@class weft.fields.check
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field expected string
@@ -410,8 +410,8 @@
 ---@field pause? number
 
 ---@class weft.fields.expect_request
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field reject? boolean
@@ -421,8 +421,8 @@
 ---@field enhanced? boolean
 
 ---@class weft.fields.expect_reply
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field reject? boolean
@@ -432,8 +432,8 @@
 ---@field enhanced? boolean
 
 ---@class weft.fields.expect_fpdu
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field opcode? integer
@@ -447,32 +447,32 @@
 ---@field crc? boolean
 
 ---@class weft.fields.expect_octets
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field begins string
 ---@field keep? boolean
 
 ---@class weft.fields.expect_terminate
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
----@field code? string|string[]
----@field told? string|string[]
----@field error? string|string[]
+---@field code? string|(string|string[])[]
+---@field told? string|(string|string[])[]
+---@field error? string|(string|string[])[]
 
 ---@class weft.fields.expect_silence
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field open? boolean
 
 ---@class weft.fields.expect_close
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field or_reject? boolean
@@ -480,16 +480,16 @@
 ---@field graceful? boolean
 
 ---@class weft.fields.sdp
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field hello? weft.Message
 ---@field profile? string
 
 ---@class weft.fields.accept_sdp
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field hello_ack? weft.Message
@@ -503,8 +503,8 @@
 ---@field msn? integer
 
 ---@class weft.fields.sdp_expect
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field past? string[]
@@ -512,33 +512,33 @@
 ---@field fields? table
 
 ---@class weft.fields.expect_read
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
 ---@class weft.fields.expect_write
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field length? integer
 
 ---@class weft.fields.expect_response
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
 ---@class weft.fields.next
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
 ---@class weft.fields.expect_open
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
@@ -554,23 +554,23 @@
 ---@field payload? string
 
 ---@class weft.fields.serve
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field va? integer
 ---@field from? integer
 
 ---@class weft.fields.sdp_quiet
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field past? string[]
 
 ---@class weft.fields.sdp_end
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field past? string[]
@@ -584,8 +584,8 @@
 ---@field v6? boolean
 
 ---@class weft.fields.mapper_expect
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field type? string
@@ -596,8 +596,8 @@
 ---@field from_there? boolean
 
 ---@class weft.fields.mapper_quiet
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field or_deny? boolean
@@ -613,8 +613,8 @@
 ---@field aside? boolean
 
 ---@class weft.fields.asked_expect
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field type? string
@@ -627,41 +627,41 @@
 ---@field past? string
 
 ---@class weft.fields.asked_repeats
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field most? integer
 
 ---@class weft.fields.expect_from
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field ip? string
 ---@field port? integer
 
 ---@class weft.fields.asked_quiet
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
 ---@class weft.fields.expect_sdp
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
 ---@class weft.fields.expect_plain
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 
 ---@class weft.fields.asked_connection
----@field requirement? string|string[]
----@field shows? string|string[]
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field at table
@@ -881,6 +881,10 @@ local Sdp = {}
 ---@param message weft.Message|string
 ---@param options? weft.fields.carrier
 function Sdp:send(message, options) end
+
+---Sends Data with a line of text: what a driven socket shall do.
+---@param line string
+function Sdp:tell(line) end
 
 ---The message with its counters filled in, to be changed before it is sent.
 ---@param message weft.Message|string

@@ -183,7 +183,7 @@ fn lua_type(rust: &str) -> &'static str {
         "Vec<usize>" => "integer[]",
         "String" | "LuaString" => "string",
         "String>" => "string[]",
-        "Ids" => "string|string[]",
+        "Ids" => "string|(string|string[])[]",
         "Function" => "fun(t: weft.Tester, p: table<string, boolean|integer|string>)",
         "Table" => "table",
         "AnyUserData" => "weft.Message",
@@ -233,7 +233,7 @@ mod tests {
         for line in [
             "---@class weft.fields.mpa_request",
             "---@field private_data? string",
-            "---@field requirement? string|string[]",
+            "---@field requirement? string|(string|string[])[]",
             "function Connection:send(message, options) end",
             "---@field begins string",
             "---@field run fun(t: weft.Tester, p: table<string, boolean|integer|string>)",

@@ -10,6 +10,7 @@ use weft_core::RequirementId;
 use super::combine::{Combination, Strategy};
 use super::fields::Fields;
 use super::location;
+use super::options::Ids;
 use crate::model::{CaseInfo, CaseKey, ParameterValue, SourceLocation};
 
 /// A declared case with its function, which belongs to the Lua state that the script was loaded into.
@@ -45,7 +46,7 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     check_id(&id, &source.file).map_err(|why| fields.wrong("id", &why))?;
     let version: u32 = fields.required("version")?;
     let title: String = fields.required("title")?;
-    let names: Vec<String> = fields.required("requirements")?;
+    let Ids(names) = fields.required("requirements")?;
     let mut requirements = Vec::new();
     for name in &names {
         let known = name.parse::<RequirementId>().map_err(|error| fields.wrong("requirements", &error.to_string()))?;

@@ -170,6 +170,10 @@ pub(super) const SDP: &[Method] = &[
         ..method("send", "Sends an SDP message in a Send; its counters are filled in where it leaves them open")
     },
     Method {
+        parameters: &[("line", "string")],
+        ..method("tell", "Sends Data with a line of text: what a driven socket shall do")
+    },
+    Method {
         parameters: &[("message", "weft.Message|string")],
         gives: Some("weft.Message"),
         ..method("fill", "The message with its counters filled in, to be changed before it is sent")

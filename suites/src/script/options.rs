@@ -21,13 +21,22 @@ const MAX_PIECES: usize = 4096;
 /// Longest pause, in seconds.
 const MAX_PAUSE: f64 = 3600.0;
 
-/// One requirement id, or a list of them.
-pub(super) struct Ids(Vec<String>);
+/// One requirement id, or a list of them; lists may stand in it, too, as scripts name what belongs together.
+pub(super) struct Ids(pub(super) Vec<String>);
 
 impl FromLua for Ids {
     fn from_lua(value: Value, lua: &Lua) -> mlua::Result<Self> {
         match value {
-            Value::Table(_) => Vec::from_lua(value, lua).map(Ids),
+            Value::Table(list) => {
+                let mut ids = Vec::new();
+                for entry in list.sequence_values::<Value>() {
+                    match entry? {
+                        Value::Table(inner) => ids.extend(Vec::<String>::from_lua(Value::Table(inner), lua)?),
+                        one => ids.push(String::from_lua(one, lua)?),
+                    }
+                }
+                Ok(Ids(ids))
+            }
             one => String::from_lua(one, lua).map(|id| Ids(vec![id])),
         }
     }

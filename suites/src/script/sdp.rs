@@ -5,6 +5,7 @@
 //! local s, hello = t:accept_sdp { hello_ack = sdp.hello_ack {} }  -- the target connects
 //! local conn = t:greet { hello = sdp.hello { majv = 2 } }         -- Hello alone: see what comes
 //! s:send(sdp.data { payload = "hi" }, { solicited = true })        -- counters are filled in
+//! s:tell "mode out pipelined; send 2000"  -- Data with a line that a driven socket does
 //! local message = s:expect("data", { requirement = "SDP-...", fields = { payload = "hi" }, past = { "sink_avail" } })
 //! local read = s:expect_read {}      s:answer_read(read, octets)
 //! local write = s:expect_write { length = 2000 }
@@ -180,6 +181,15 @@ impl UserData for Sdp {
                 let (message, carrier) = read?;
                 let mut stage = stage.lock().await;
                 stage.sdp_send(number, &message, carrier, at.as_ref()).await.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("tell", |lua, s, text: mlua::LuaString| {
+            let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
+            let message = message::sdp_data([&text.as_bytes()[..], b"\n"].concat());
+            let carrier = s.reader(&lua).carrier(None);
+            async move {
+                let mut stage = stage.lock().await;
+                stage.sdp_send(number, &message, carrier?, at.as_ref()).await.map_err(mlua::Error::external)
             }
         });
         methods.add_async_method("fill", |lua, s, value: Value| {

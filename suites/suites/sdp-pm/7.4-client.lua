@@ -1,15 +1,5 @@
 -- What a PM Client asks, and what it makes of the first answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
 
-local function all(...)
-  local list = {}
-  for _, part in ipairs { ... } do
-    for _, id in ipairs(part) do
-      list[#list + 1] = id
-    end
-  end
-  return list
-end
-
 -- What the monitor judges in a PMReq, and in a PMAck.
 local REQUEST = {
   "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-2", "PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.3.1.3-4",
@@ -29,7 +19,7 @@ local function asks(name, title, v6, capabilities)
     id = "sdp-pm/7.4-client/" .. name,
     version = 1,
     title = title,
-    requirements = all(REQUEST, wanted),
+    requirements = { REQUEST, wanted },
     roles = { "initiator" },
     capabilities = capabilities,
 
@@ -60,7 +50,7 @@ case {
   id = "sdp-pm/7.4-client/acknowledges",
   version = 1,
   title = "A PMAccept gets a PMAck, which goes where it came from and repeats what it says",
-  requirements = all({ "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, ACK),
+  requirements = { { "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, ACK },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
   -- Another address than was asked for is the PM Server's right.

@@ -1,15 +1,5 @@
 -- A Request and its answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
 
-local function all(...)
-  local list = {}
-  for _, part in ipairs { ... } do
-    for _, id in ipairs(part) do
-      list[#list + 1] = id
-    end
-  end
-  return list
-end
-
 -- What the monitor judges in each answer.
 local ACCEPT = {
   "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-3", "PM-7.3.1.3-2", "PM-7.3.1.5-1", "PM-7.3.1.7-2",
@@ -23,7 +13,7 @@ local DENY = {
 }
 
 local function bring(name, title, service, v6, capabilities, rows, shown)
-  local requirements = all(rows, shown)
+  local requirements = { rows, shown }
   case {
     id = "sdp-pm/7.4-exchange/" .. name,
     version = 1,

@@ -1,10 +1,5 @@
 -- Private Buffers, send credit, and changes of size (draft-pinkerton-iwarp-sdp-01 sections 6.4 and 10).
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "data", "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-3", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.5-7", "SDP-10.5-8" }
 
@@ -12,14 +7,14 @@ do
     id = "sdp/10-buffers/few-credits",
     version = 2,
     title = "The target keeps to the credit that it has",
-    requirements = { "SDP-10.2-2", "SDP-6.3.1-4", table.unpack(shown) },
+    requirements = { "SDP-10.2-2", "SDP-6.3.1-4", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
       local s = t:sdp { hello = sdp.hello { bufs = 6 } }
       s:books { bufs = 6, updates = false }
-      tell(s, "threshold 1000000" .. ("; send 200"):rep(4))
+      s:tell("threshold 1000000" .. ("; send 200"):rep(4))
       s:expect_quiet { within = 0.2, past = { "data" } }
       s:send(sdp.data { payload = (("send 200;"):rep(5)) })
       s:expect_quiet { within = 0.2, past = { "data" } }
@@ -51,7 +46,7 @@ case {
   run = function(t)
     local s = t:sdp { hello = sdp.hello { bufs = 6 } }
     s:books { bufs = 6, updates = false }
-    tell(s, "threshold 1000000;" .. ("send 9;"):rep(3))
+    s:tell("threshold 1000000;" .. ("send 9;"):rep(3))
     s:expect_quiet { within = 0.2, past = { "data" } }
     s:send(sdp.data { payload = ("send 90;"):rep(7) })
     -- Behind it six messages may come, the last two of them without payload.
@@ -75,7 +70,7 @@ do
     id = "sdp/10-buffers/updates",
     version = 2,
     title = "The target tells of buffers that are free again, without being asked",
-    requirements = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10", table.unpack(shown) },
+    requirements = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10", shown },
     roles = { "responder" },
     capabilities = { "sdp-sink" },
 
@@ -109,7 +104,7 @@ case {
 
   run = function(t)
     local s, hello_ack = t:sdp {}
-    tell(s, "urgent 300")
+    s:tell "urgent 300"
     local got = 0
     while got < 300 do
       local m = s:expect("data", { requirement = "SDP-6.1.2-7", overdue_fails = true })
@@ -141,12 +136,12 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "wait 500; read 3000")
+      s:tell "wait 500; read 3000"
       for _ = 1, 30 do
         s:send(sdp.data { payload = (";"):rep(100) })
       end
       s:expect_quiet { within = 1 }
-      tell(s, "send 10")
+      s:tell "send 10"
       s:collect(10)
       s:close { shows = shown }
       t:liveness()
@@ -166,7 +161,7 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { local_rcv_sz = 64 } }
-    tell(s, "threshold 1000000; send 300")
+    s:tell "threshold 1000000; send 300"
     local got = 0
     while got < 300 do
       local m = s:expect("data", { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true })
@@ -191,11 +186,11 @@ do
 
     run = function(t)
       local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-      tell(s, "threshold 1000000; resize 2000; send 1900; send 1900")
+      s:tell "threshold 1000000; resize 2000; send 1900; send 1900"
       s:expect("ch_rcv_buf", { past = { "data" } })
       s:expect_quiet { within = 0.1, past = { "data" } }
       s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
-      tell(s, "send 1900")
+      s:tell "send 1900"
       s:close { shows = shown, past = { "data" } }
       t:liveness()
     end,
@@ -214,7 +209,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "threshold 1000000; resize 500; send 1900")
+    s:tell "threshold 1000000; resize 500; send 1900"
     s:expect "ch_rcv_buf"
     local got = 0
     while got < 1900 do
@@ -240,11 +235,11 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    tell(s, "resize 2000")
+    s:tell "resize 2000"
     s:expect "ch_rcv_buf"
     s:expect_quiet { within = 0.3, requirement = "SDP-10.6-19", overdue_fails = true }
     s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
-    tell(s, "resize 3000")
+    s:tell "resize 3000"
     s:expect_quiet { within = 0.3, requirement = "SDP-10.6-17", overdue_fails = true }
     s:close()
     t:liveness()
@@ -258,7 +253,7 @@ do
     id = "sdp/10-buffers/tester-asks",
     version = 2,
     title = "ChRcvBuf is answered when the buffers are there",
-    requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", "SDP-6.4.2-1", "SDP-6.4.2-2", table.unpack(shown) },
+    requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", "SDP-6.4.2-1", "SDP-6.4.2-2", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
@@ -271,12 +266,12 @@ do
       local m = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
       t:check(#m.octets == 20, { requirement = { "SDP-6.4.2-1", "SDP-6.4.2-2" }, overdue_fails = true, expected = "20 octets", actual = #m.octets .. " octets" })
       t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " octets" })
-      tell(s, "send 10" .. (" "):rep(m.act_sz - 40))
+      s:tell("send 10" .. (" "):rep(m.act_sz - 40))
       s:collect(10)
       s:send(sdp.ch_rcv_buf { des_sz = 500 })
       local less = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
       t:check(less.act_sz >= 500 and less.act_sz <= m.act_sz, { requirement = { "SDP-10.6-8", "SDP-10.6-9" }, overdue_fails = true, expected = "500 octets to the old size", actual = less.act_sz .. " octets" })
-      tell(s, "send 10")
+      s:tell "send 10"
       s:collect(10)
       s:close { shows = shown }
       t:liveness()
@@ -291,13 +286,13 @@ do
     id = "sdp/10-buffers/crossing",
     version = 2,
     title = "Where both ask at once, the Accepting Peer does not answer",
-    requirements = { "SDP-10.6.1-1", table.unpack(shown) },
+    requirements = { "SDP-10.6.1-1", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "wait 20; resize 2000; send 10")
+      s:tell "wait 20; resize 2000; send 10"
       s:expect_quiet { within = 0.01 }
       s:expect "ch_rcv_buf"
       s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = 0 })

@@ -1,10 +1,5 @@
 -- Private Buffers that change their size, and credit that changes with them (draft-pinkerton-iwarp-sdp-01 sections 6.4, 10.3, 10.5 and 10.6).
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 -- Asks the target for Private Buffers of this size, and uses the old ones up (section 10.6.2); gives the size that it tells.
 local function ask(s, size, options)
   s:send(sdp.ch_rcv_buf { des_sz = size })
@@ -67,7 +62,7 @@ case {
   run = function(t)
     local s = t:sdp {}
     local size = ask(s, 2000)
-    tell(s, "send 10" .. (" "):rep(size - 40))
+    s:tell("send 10" .. (" "):rep(size - 40))
     s:collect(10, { requirement = "SDP-10.6.2-1", overdue_fails = true })
     s:close()
     t:liveness()
@@ -85,7 +80,7 @@ case {
   run = function(t)
     local s, hello_ack = t:sdp {}
     -- Nobody reads meanwhile, so that no old one comes back.
-    tell(s, "wait 2000")
+    s:tell "wait 2000"
     for _ = 1, hello_ack.bufs - 6 do
       s:send(sdp.data { payload = ";" })
     end
@@ -114,10 +109,10 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    tell(s, "resize 2000")
+    s:tell "resize 2000"
     s:expect("ch_rcv_buf", { fields = { des_sz = 2000 }, requirement = "SDP-6.4.1.1-1", overdue_fails = true })
     s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
-    tell(s, "send 300")
+    s:tell "send 300"
     s:expect("data", { requirement = "SDP-10.6-6", overdue_fails = true })
     s:close()
     t:liveness()
@@ -134,10 +129,10 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "resize 500")
+    s:tell "resize 500"
     s:expect "ch_rcv_buf"
     s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
-    tell(s, "send 300")
+    s:tell "send 300"
     s:collect(300, { requirement = "SDP-10.6-12", overdue_fails = true })
     s:close()
     t:liveness()
@@ -154,10 +149,10 @@ case {
 
   run = function(t)
     local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    tell(s, "resize 2000")
+    s:tell "resize 2000"
     s:expect "ch_rcv_buf"
     s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
-    tell(s, "send 300")
+    s:tell "send 300"
     s:collect(300, { requirement = "SDP-6.4.2.1-1", overdue_fails = true })
     s:close()
     t:liveness()
@@ -176,7 +171,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "wait 20; resize 2000")
+    s:tell "wait 20; resize 2000"
     local before = s:books()
     s:expect "ch_rcv_buf"
     s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = before.mseq_ack })
@@ -199,7 +194,7 @@ case {
     local s, hello_ack = t:sdp {}
     local size = ask(s, hello_ack.act_rcv_sz + 1000)
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "read " .. size - 300 .. "; send 10")
+    s:tell("read " .. size - 300 .. "; send 10")
     s:expect("data", { requirement = "SDP-10.6-16", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -219,7 +214,7 @@ case {
     local size = hello_ack.act_rcv_sz
     s:send(sdp.mode_change { mode = 2 })
     s:send(sdp.ch_rcv_buf { des_sz = size // 2 })
-    tell(s, "read " .. size - 300)
+    s:tell("read " .. size - 300)
     local what
     repeat
       local m
@@ -248,7 +243,7 @@ case {
   run = function(t)
     local s = t:sdp { hello = sdp.hello { bufs = 6 } }
     s:books { bufs = 6, updates = false }
-    tell(s, "threshold 1000000" .. ("; send 100"):rep(10))
+    s:tell("threshold 1000000" .. ("; send 100"):rep(10))
     s:expect_quiet { within = 0.2, past = { "data" } }
     s:books { bufs = 16, updates = false }
     s:send(sdp.data {})
@@ -275,7 +270,7 @@ case {
     local s = t:sdp { hello = sdp.hello { bufs = 5 } }
     s:books { bufs = 5, updates = false }
     -- By then the credit of the HelloAck is not kept back any more.
-    tell(s, "threshold 1000000; wait 100; send 100; send 100; send 100")
+    s:tell "threshold 1000000; wait 100; send 100; send 100; send 100"
     s:expect "data"
     s:expect "data"
     s:expect("data", { requirement = "SDP-10.5-11", overdue_fails = true })

@@ -1,10 +1,5 @@
 -- Flow Control Modes (draft-pinkerton-iwarp-sdp-01 section 12).
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined", "pipelined", "buffered", "mode_change", "to_pipelined", "to_combined", "to_buffered", "out_of_buffered", "SDP-12-7", "SDP-12-20", "SDP-12.1-2", "SDP-12.4-3", "SDP-12.5-8", "SDP-12.5-13" }
 
@@ -18,18 +13,18 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "mode out pipelined; send 2000; send 300")
+      s:tell "mode out pipelined; send 2000; send 300"
       s:expect "mode_change"
       s:collect(2300)
-      tell(s, "mode out combined; send 2000; send 300")
+      s:tell "mode out combined; send 2000; send 300"
       s:collect(2300, { past = { "mode_change" } })
-      tell(s, "mode out buffered; send 900; send 300")
+      s:tell "mode out buffered; send 900; send 300"
       s:collect(1200, { past = { "mode_change" } })
       s:send(sdp.mode_change { mode = 1, s = 1 })
-      tell(s, "send 2000")
+      s:tell "send 2000"
       s:collect(2000)
       s:send(sdp.mode_change { mode = 0 })
-      tell(s, "mode in combined; send 10")
+      s:tell "mode in combined; send 10"
       s:collect(10, { past = { "mode_change" } })
       s:close { shows = shown, past = { "mode_change" } }
       t:liveness()
@@ -49,11 +44,11 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "mode out buffered; wait 20; send 300")
+    s:tell "mode out buffered; wait 20; send 300"
     s:expect "mode_change"
     s:expect("data", { fields = { payload_length = 300 } })
     s:send(sdp.mode_change { mode = 1, s = 1 })
-    tell(s, "send 2000")
+    s:tell "send 2000"
     s:expect("src_avail", { requirement = { "SDP-6.3.8.1-1", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-11-5", "SDP-6.3.8-3", "SDP-12-19" }, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -96,7 +91,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10")
+    s:tell "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
     s:expect_write { length = 1500 }
@@ -120,7 +115,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered")
+    s:tell "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered"
     s:books { updates = false }
     s:expect "mode_change"
     s:expect "mode_change"
@@ -144,7 +139,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "send 2000; wait 10; mode out buffered")
+    s:tell "send 2000; wait 10; mode out buffered"
     local m = s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-12.1-2", "SDP-12.5-13" }, overdue_fails = true }
     s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
@@ -168,7 +163,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "send 2000; send 300; send 2000")
+    s:tell "send 2000; send 300; send 2000"
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-11.2-6", "SDP-11.2-7", "SDP-11-7", "SDP-11-10", "SDP-11-15" }, overdue_fails = true }
     s:connection():reset()

@@ -3,11 +3,6 @@
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 local repeated = { "SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6" }
 
 case {
@@ -20,7 +15,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "mode out pipelined; wait 5; send 1800; wait 5; mode out combined")
+    s:tell "mode out pipelined; wait 5; send 1800; wait 5; mode out combined"
     s:expect "mode_change"
     s:expect "src_avail"
     s:expect "mode_change"
@@ -44,7 +39,7 @@ case {
   run = function(t)
     local s = t:sdp { hello = sdp.hello { bufs = 5 } }
     s:books { bufs = 5, updates = false }
-    tell(s, "mode out pipelined; wait 5; mode out combined; wait 50; threshold 1000000" .. ("; send 100"):rep(8))
+    s:tell("mode out pipelined; wait 5; mode out combined; wait 50; threshold 1000000" .. ("; send 100"):rep(8))
     s:expect "mode_change"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901, bufs = 16, mseq_ack = s:books().mseq_ack - 1 })
@@ -67,7 +62,7 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "read 3000")
+    s:tell "read 3000"
     s:expect "sink_avail"
     s:send(sdp.mode_change { mode = 1 })
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
@@ -75,7 +70,7 @@ case {
     local first = read.src_to - VA
     s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
     s:expect("rdma_rd_compl", { requirement = dropped, overdue_fails = true })
-    tell(s, "send 10")
+    s:tell "send 10"
     s:collect(10, { requirement = dropped, overdue_fails = true })
     s:close()
     t:liveness()
@@ -94,12 +89,12 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "follow; send 2000")
+    s:tell "follow; send 2000"
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
     s:expect_response {}
     s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload, req_pipe = true }, { invalidate = m.stag })
-    tell(s, "send 10")
+    s:tell "send 10"
     s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = hinted, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -118,11 +113,11 @@ case {
     local rows = { "SDP-6.1.2-21", "SDP-12-13" }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "follow; read 2000")
+    s:tell "follow; read 2000"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
     s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
-    tell(s, "send 10")
+    s:tell "send 10"
     s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = rows, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -140,12 +135,12 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "follow; mode out buffered; wait 5; read 2000")
+    s:tell "follow; mode out buffered; wait 5; read 2000"
     s:expect "mode_change"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
     s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
-    tell(s, "send 10")
+    s:tell "send 10"
     s:expect("data", { requirement = "SDP-6.1.2-15", overdue_fails = true })
     s:expect_quiet { within = 0.1, requirement = "SDP-6.1.2-15", overdue_fails = true }
     s:close()

@@ -1,10 +1,5 @@
 -- A connection that the tester or the target suspends (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1), and the one by which the target goes on.
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 do
   local shown = sdp.shown { "hello_ack", "susp_comm_ack" }
 
@@ -12,7 +7,7 @@ do
     id = "sdp/13.1-suspension/answered",
     version = 2,
     title = "SuspComm is answered by SuspCommAck, and by the end of TCP",
-    requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15", table.unpack(shown) },
+    requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15", shown },
     roles = { "responder" },
     -- A source may wait for what it has advertised to be read (section 13.1.1, step 3).
     capabilities = { "sdp-echo" },
@@ -52,13 +47,13 @@ do
     id = "sdp/13.1-suspension/with-data",
     version = 2,
     title = "SuspCommAck comes behind what is under way, and nothing comes behind it",
-    requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", table.unpack(shown) },
+    requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "threshold 1000000; send 900; send 900; wait 1; send 900")
+      s:tell "threshold 1000000; send 900; send 900; wait 1; send 900"
       s:send(sdp.susp_comm { port = 7000 })
       s:expect("susp_comm_ack", { past = { "data" }, requirement = "SDP-13.1.1-11", overdue_fails = true })
       s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
@@ -74,14 +69,14 @@ do
     id = "sdp/13.1-suspension/while-read",
     version = 2,
     title = "SuspCommAck waits for the RdmaRdCompl of a Read that is open",
-    requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", table.unpack(shown) },
+    requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
       local octets = ("abcdefghij"):rep(200)
       local s = t:sdp {}
-      tell(s, "read 3000")
+      s:tell "read 3000"
       s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), va = 0 })
       local read = s:expect_read()
       s:send(sdp.susp_comm { port = 7000 })
@@ -108,7 +103,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "threshold 1000000; send 100; wait 20; suspend 7001")
+      s:tell "threshold 1000000; send 100; wait 20; suspend 7001"
       s:expect "data"
       local m = s:expect "susp_comm"
       t:check(m.constant1 == 0 and m.port == 7001 and m.constant2 == 1, {
@@ -130,13 +125,13 @@ do
     id = "sdp/13.1-suspension/crossing",
     version = 1,
     title = "Where both ask at once, the Accepting Peer does not answer",
-    requirements = { "SDP-13.1.2-1", table.unpack(shown) },
+    requirements = { "SDP-13.1.2-1", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "wait 20; suspend 7001")
+      s:tell "wait 20; suspend 7001"
       local before = s:books()
       s:expect "susp_comm"
       s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
@@ -163,7 +158,7 @@ do
     id = "sdp/13.1-suspension/resumed",
     version = 1,
     title = "The target connects to the port of the SuspComm, with a Hello as any other, and goes on",
-    requirements = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16", "SDP-13.1.1-19", table.unpack(shown) },
+    requirements = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16", "SDP-13.1.1-19", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
@@ -174,7 +169,7 @@ do
       s:expect_end { graceful = true }
       local again, hello = t:accept_sdp { port = 7000, requirement = rows, overdue_fails = true }
       t:check(hello.mseq == 0, { requirement = "SDP-13.1.1-19", expected = "MSeq 0", actual = "MSeq " .. hello.mseq })
-      tell(again, "send 10")
+      again:tell "send 10"
       again:collect(10)
       again:close { shows = shown, past = { "data" } }
       t:liveness()
@@ -194,7 +189,7 @@ case {
     local s = t:sdp {}
     suspend(s, 7000)
     local again, hello = t:accept_sdp { port = 7000 }
-    tell(again, "wait 1000")
+    again:tell "wait 1000"
     for _ = 1, hello.bufs - 4 do
       again:send(sdp.data { payload = ";" })
     end
@@ -215,11 +210,11 @@ case {
     local octets = ("abcdefghij"):rep(200)
     local s = t:sdp {}
     -- Nobody reads it.
-    tell(s, "wait 20")
+    s:tell "wait 20"
     s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 39) .. ";", stag = 0x111 })
     suspend(s, 7000)
     local again = t:accept_sdp { port = 7000 }
-    tell(again, "read 3000")
+    again:tell "read 3000"
     again:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), stag = 0x222 })
     local read = again:expect_read { requirement = "SDP-13-3", overdue_fails = true }
     t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of what is advertised here", actual = "of another STag" })
@@ -238,7 +233,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    tell(s, "wait 20; suspend 7001")
+    s:tell "wait 20; suspend 7001"
     local before = s:books()
     s:expect "susp_comm"
     s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })

@@ -47,13 +47,13 @@ do
     id = "sdp/8.1.1-profiles/target-connects",
     version = 3,
     title = "The target sends a good Hello in streaming mode, and waits for HelloAck",
-    requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30", table.unpack(shown) },
+    requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30", shown },
     roles = { "responder" },
     capabilities = { "sdp-connect" },
 
     run = function(t)
       local s = t:accept_sdp { requirement = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1" }, overdue_fails = true }
-      s:send(sdp.data { payload = "send 2\n" })
+      s:tell "send 2"
       s:collect(2, { requirement = { "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30" }, overdue_fails = true })
       s:close { shows = shown }
       t:liveness()
@@ -180,7 +180,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { minv = 15 } }
-    s:send(sdp.data { payload = "send 2\n" })
+    s:tell "send 2"
     s:expect("data", { requirement = { "SDP-6.2.2.2-2", "SDP-8.1.1-35" }, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -199,7 +199,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq = 0xdeadbeef } }
-    s:send(sdp.data { payload = "send 2\n" })
+    s:tell "send 2"
     s:expect("data", { requirement = "SDP-6.2.2-8", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -218,7 +218,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { mseq_ack = 0xdeadbeef } }
-    s:send(sdp.data { payload = "send 2\n" })
+    s:tell "send 2"
     s:expect("data", { requirement = "SDP-6.2.2-10", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -237,7 +237,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { rsvd = 0xff } }
-    s:send(sdp.data { payload = "send 2\n" })
+    s:tell "send 2"
     s:expect("data", { requirement = "SDP-6.2.2.7-2", overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -254,7 +254,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:send(sdp.data { payload = "wait 20; resize 2000\n" })
+    s:tell "wait 20; resize 2000"
     local before = s:books()
     s:expect "ch_rcv_buf"
     s:send(sdp.ch_rcv_buf { des_sz = 500, mseq_ack = before.mseq_ack })
@@ -274,7 +274,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp {}
-    s:send(sdp.data { payload = "wait 20; suspend 7001\n" })
+    s:tell "wait 20; suspend 7001"
     local before = s:books()
     s:expect "susp_comm"
     s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
@@ -294,7 +294,7 @@ case {
   run = function(t)
     local s, hello = t:accept_sdp {}
     -- Nobody reads meanwhile.
-    s:send(sdp.data { payload = "wait 1000\n" })
+    s:tell "wait 1000"
     for _ = 1, hello.bufs - 4 do
       s:send(sdp.data { payload = ";" })
     end
@@ -313,7 +313,7 @@ case {
 
   run = function(t)
     local s, hello = t:accept_sdp {}
-    s:send(sdp.data { payload = "send 2000\n" })
+    s:tell "send 2000"
     local m = s:expect "src_avail"
     for number = 1, hello.loc_ird do
       s:read { stag = m.stag, va = m.va + number, length = 10 }
@@ -336,7 +336,7 @@ case {
 
   run = function(t)
     local s = t:accept_sdp { hello_ack = sdp.hello_ack { max_adverts = 1 } }
-    s:send(sdp.data { payload = "mode out pipelined; send 2000; send 2000\n" })
+    s:tell "mode out pipelined; send 2000; send 2000"
     s:expect "mode_change"
     s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = "SDP-6.2.2.3-3", overdue_fails = true }

@@ -132,7 +132,7 @@ case {
 
   run = function(t)
     local s, hello_ack = t:sdp {}
-    s:send(sdp.data { payload = "wait 1000\n" })
+    s:tell "wait 1000"
     for _ = 1, hello_ack.bufs - 4 do
       s:send(sdp.data { payload = ";" })
     end

@@ -1,10 +1,5 @@
 -- How connections end (draft-pinkerton-iwarp-sdp-01 sections 6.2 and 8.2).
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 case {
   id = "sdp/8.2.1-close/by-tester",
   version = 2,
@@ -32,13 +27,13 @@ do
     id = "sdp/8.2.1-close/by-target",
     version = 2,
     title = "The target closes first; the tester still sends",
-    requirements = { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11", table.unpack(shown) },
+    requirements = { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11", shown },
     roles = { "responder" },
     capabilities = { "sdp-drive" },
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "send 300; shut")
+      s:tell "send 300; shut"
       s:collect(300)
       s:expect "dis_conn"
       for _ = 1, 20 do
@@ -66,7 +61,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "wait 30; send 300; send 2000; shut")
+      s:tell "wait 30; send 300; send 2000; shut"
       s:expect_quiet { within = 0.01 }
       s:collect(2300)
       s:expect "dis_conn"
@@ -91,7 +86,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "send 10; shut; wait 10; abort")
+      s:tell "send 10; shut; wait 10; abort"
       s:collect(10)
       s:expect "dis_conn"
       s:expect_end { shows = shown }
@@ -113,7 +108,7 @@ do
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, "send 10; wait 10; abort")
+      s:tell "send 10; wait 10; abort"
       s:expect "data"
       s:expect_end { past = { "data" }, shows = shown }
       t:liveness()

@@ -10,7 +10,7 @@ local function violation(name, title, shown, capability, prepare, make, paramete
     id = "sdp/8.2.2-violations/" .. name,
     version = 2,
     title = title,
-    requirements = { "SDP-8.2.2-8", table.unpack(shown) },
+    requirements = { "SDP-8.2.2-8", shown },
     roles = { "responder" },
     capabilities = { capability },
     tags = { "violation" },
@@ -50,7 +50,7 @@ violation("mode-value", "A ModeChange to a reserved Mode ends the connection", {
   function(p) return sdp.mode_change { mode = p.mode } end, { mode = { 3, 7 } })
 
 local function open_src_avail(s)
-  s:send(sdp.data { payload = "send 2000\n" })
+  s:tell "send 2000"
   s:expect "src_avail"
 end
 
@@ -69,7 +69,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:send(sdp.data { payload = "mode out pipelined; send 2000; send 2000\n" })
+    s:tell "mode out pipelined; send 2000; send 2000"
     s:expect "mode_change"
     local a, b = s:expect "src_avail", s:expect "src_avail"
     s:read { stag = a.stag, va = a.va, length = a.length }
@@ -110,7 +110,7 @@ local STEPS = { buffered = 0, pipelined = 2 }
 local function in_modes(t, sends, receives)
   local s = t:sdp {}
   if sends ~= "combined" then
-    s:send(sdp.data { payload = "mode out " .. sends .. "\n" })
+    s:tell("mode out " .. sends)
     s:expect "mode_change"
   end
   if STEPS[receives] then

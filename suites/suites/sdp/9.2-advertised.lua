@@ -3,11 +3,6 @@
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 -- Takes Data, and no other message, until so many octets are here.
 local function take(s, due, options)
   local got = 0
@@ -29,7 +24,7 @@ case {
 
   run = function(t)
     local s, hello_ack = t:sdp {}
-    tell(s, "send 2000")
+    s:tell "send 2000"
     local m = s:expect "src_avail"
     t:pause(2)
     for number = 1, hello_ack.loc_ird do
@@ -53,7 +48,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "send 2000; wait 20; cancel-sends; send 1500")
+    s:tell "send 2000; wait 20; cancel-sends; send 1500"
     local m = s:expect "src_avail"
     s:expect "src_avail_cancel"
     -- To the target, a Read that crosses its SrcAvailCancel.
@@ -76,7 +71,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "send 2000")
+    s:tell "send 2000"
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va + #m.payload, length = 500 }
     s:expect_response {}
@@ -85,6 +80,30 @@ case {
     local rest = 1500 - #m.payload
     local got = take(s, rest, { requirement = "SDP-9.2-19", overdue_fails = true })
     t:check(got == rest, { requirement = "SDP-9.2-19", expected = rest .. " octets", actual = got .. " octets" })
+    s:close()
+    t:liveness()
+  end,
+}
+
+case {
+  id = "sdp/9.2-advertised/part-then-waits",
+  version = 1,
+  title = "Behind the RdmaRdCompl of a part nothing comes by Data; behind that of the rest the next octets do",
+  requirements = { "SDP-9.2-22" },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:tell "send 2000; send 10"
+    local m = s:expect "src_avail"
+    local rest = 2000 - #m.payload
+    s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
+    s:expect_response {}
+    s:send(sdp.rdma_rd_compl { length = rest - 500 })
+    s:expect_quiet { requirement = "SDP-9.2-22", within = 0.5 }
+    s:send(sdp.rdma_rd_compl { length = 500 })
+    take(s, 10, {})
     s:close()
     t:liveness()
   end,
@@ -103,7 +122,7 @@ for _, mode in ipairs { "combined", "pipelined" } do
 
     run = function(t)
       local s = t:sdp {}
-      tell(s, (mode == "pipelined" and "mode out pipelined; " or "") .. "send 2000")
+      s:tell((mode == "pipelined" and "mode out pipelined; " or "") .. "send 2000")
       local m = s:expect("src_avail", { past = { "mode_change" } })
       s:send(sdp.send_sm {})
       take(s, 2000 - #m.payload, { requirement = forced, overdue_fails = true })
@@ -123,7 +142,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "send 2000; wait 2000")
+    s:tell "send 2000; wait 2000"
     local m = s:expect "src_avail"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
     s:send(sdp.send_sm {})
@@ -146,7 +165,7 @@ case {
     local rows = { requirement = { "SDP-9.2-37", "SDP-11.3-10" }, overdue_fails = true }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "answer send-sm; wait 20; read 900 700")
+    s:tell "answer send-sm; wait 20; read 900 700"
     for number, len in ipairs { 900, 700 } do
       s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
     end
@@ -155,7 +174,7 @@ case {
       s:send(sdp.data { payload = OCTETS:sub(1, len - 50) })
       s:send(sdp.data { payload = OCTETS:sub(1, 50) })
     end
-    tell(s, "send 10")
+    s:tell "send 10"
     s:collect(10, rows)
     s:close()
     t:liveness()
@@ -176,7 +195,7 @@ case {
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
     -- Receives that are too small to be advertised.
-    tell(s, "wait 20; read 900 700 500")
+    s:tell "wait 20; read 900 700 500"
     for number, len in ipairs(lens) do
       s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
     end
@@ -207,7 +226,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "read 3000")
+    s:tell "read 3000"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
     s:expect_read { requirement = "SDP-9-7", overdue_fails = true }
     s:connection():reset()
@@ -226,7 +245,7 @@ case {
   run = function(t)
     local s, hello_ack = t:sdp { hello = sdp.hello { loc_ird = 1 } }
     t:check(hello_ack.loc_ord == 1, { expected = "LocORD 1", actual = "LocORD " .. hello_ack.loc_ord })
-    tell(s, "max-read 700; read 3000")
+    s:tell "max-read 700; read 3000"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
     s:expect_read {}
     s:expect_quiet { within = 0.2, requirement = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" }, overdue_fails = true }
@@ -245,7 +264,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "max-read 700; read 3000")
+    s:tell "max-read 700; read 3000"
     s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
     local read = s:expect_read {}
     s:send(sdp.src_avail_cancel {})
@@ -268,12 +287,12 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "send 2000")
+    s:tell "send 2000"
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
     s:expect_response {}
     s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload })
-    tell(s, "send 10")
+    s:tell "send 10"
     s:collect(10)
     s:read { stag = m.stag, va = m.va, length = 10 }
     s:expect_end { requirement = "SDP-9.2-30", overdue_fails = true }
@@ -291,7 +310,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "wait 50; read 900")
+    s:tell "wait 50; read 900"
     s:send(sdp.src_avail { length = 900, payload = OCTETS:sub(1, 40), va = VA })
     s:send(sdp.mode_change { mode = 2 })
     local read = s:expect_read { requirement = "SDP-12.3-2", overdue_fails = true }

@@ -1,10 +1,5 @@
 -- What a SinkAvail advertises, and what comes in its place (draft-pinkerton-iwarp-sdp-01 sections 9.3, 9.4, 9.5.1, 9.5.2.2, 9.5.5, 11.3 and 14.1).
 
--- What a driven socket is told to do.
-local function tell(s, text)
-  s:send(sdp.data { payload = text .. "\n" })
-end
-
 -- Writes to what a SinkAvail advertises, and says so.
 local function fill(s, m, len)
   s:write { stag = m.stag, va = m.va, payload = ("w"):rep(len) }
@@ -45,13 +40,13 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "read 2000; wait 20; cancel-receives")
+    s:tell "read 2000; wait 20; cancel-receives"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(1000) }
     s:expect "sink_avail_cancel"
     s:write { stag = m.stag, va = m.va + 1000, payload = ("w"):rep(1000) }
     s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
-    tell(s, "send 10")
+    s:tell "send 10"
     s:collect(10, { requirement = "SDP-9.3-18", overdue_fails = true })
     s:close()
     t:liveness()
@@ -69,11 +64,11 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "read 2000")
+    s:tell "read 2000"
     local m = s:expect "sink_avail"
     s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
     s:send(sdp.rdma_wr_compl { length = 2000 })
-    tell(s, "send 10")
+    s:tell "send 10"
     s:collect(10)
     s:write { stag = m.stag, va = m.va, payload = "again" }
     s:expect_end { requirement = "SDP-9.3-13", overdue_fails = true }
@@ -93,13 +88,13 @@ case {
     local rows = { requirement = { "SDP-9.5.2.2-1", "SDP-11-14" }, overdue_fails = true, past = { "sink_avail" } }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "read 2000 2000 2000")
+    s:tell "read 2000 2000 2000"
     local open = { s:expect "sink_avail", s:expect "sink_avail", s:expect "sink_avail" }
     fill(s, open[1], 700)
     -- It makes the second one stale.
     s:send(sdp.data { payload = "abc" })
     fill(s, open[3], 700)
-    tell(s, "send 10")
+    s:tell "send 10"
     s:collect(10, rows)
     s:close()
     t:liveness()
@@ -119,11 +114,11 @@ local function transaction(name, title, row, answer)
     run = function(t)
       local s = t:sdp {}
       s:send(sdp.mode_change { mode = 2 })
-      tell(s, "mode out pipelined; wait 5; send 100; read 2000")
+      s:tell "mode out pipelined; wait 5; send 100; read 2000"
       local m = s:expect("sink_avail", { past = { "data", "mode_change" } })
       t:check(#m.payload > 0, { expected = "a SinkAvail with payload", actual = "none in it" })
       answer(s, m)
-      tell(s, "send 10")
+      s:tell "send 10"
       s:collect(10, { requirement = row, overdue_fails = true })
       s:close()
       t:liveness()
@@ -145,7 +140,7 @@ case {
   run = function(t)
     local rows = { "SDP-9.5.1-8", "SDP-9.5.1-11" }
     local s = t:sdp {}
-    tell(s, "mode out pipelined; send 100; send 100; wait 30; send 1500")
+    s:tell "mode out pipelined; send 100; send 100; wait 30; send 1500"
     s:expect "mode_change"
     s:expect "data"
     s:expect "data"
@@ -189,7 +184,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    tell(s, "mode out pipelined; wait 20; send 3000")
+    s:tell "mode out pipelined; wait 20; send 3000"
     s:expect "mode_change"
     s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
     s:expect_write { length = 2000 }
@@ -212,7 +207,7 @@ case {
     local rows = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" }
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "read 2000 2000")
+    s:tell "read 2000 2000"
     local before = s:books()
     local open = { s:expect "sink_avail", s:expect "sink_avail" }
     s:send(sdp.src_avail { length = 1500, mseq_ack = before.mseq_ack })
@@ -220,7 +215,7 @@ case {
       fill(s, m, 1500)
     end
     s:expect_quiet { within = 0.2, requirement = rows, overdue_fails = true }
-    tell(s, "send 10")
+    s:tell "send 10"
     s:collect(10, { requirement = rows, overdue_fails = true })
     s:close()
     t:liveness()
@@ -238,7 +233,7 @@ case {
   run = function(t)
     local rows = { "SDP-9.5.5-3", "SDP-6.3.10-2" }
     local s = t:sdp {}
-    tell(s, "mode out pipelined; send 100; wait 20; send 1500")
+    s:tell "mode out pipelined; send 100; wait 20; send 1500"
     s:expect "mode_change"
     s:expect "data"
     -- The first is used at once, by what waits for it.
@@ -250,7 +245,7 @@ case {
     s:expect_write { length = 1500 }
     s:expect "rdma_wr_compl"
     s:expect("sink_cancel_ack", { requirement = rows, overdue_fails = true })
-    tell(s, "send 600")
+    s:tell "send 600"
     s:expect("src_avail", { requirement = rows, overdue_fails = true })
     s:connection():reset()
     t:liveness()
@@ -268,7 +263,7 @@ case {
   run = function(t)
     local s = t:sdp {}
     s:send(sdp.mode_change { mode = 2 })
-    tell(s, "read 2000; wait 20; cancel-receives; read 2000")
+    s:tell "read 2000; wait 20; cancel-receives; read 2000"
     s:expect "sink_avail"
     s:expect "sink_avail_cancel"
     -- To the target, Data that crosses its SinkAvailCancel.

@@ -26,6 +26,7 @@ pub(crate) use read::{
     FPDU_FIELDS, OPERATION_FIELDS, REPLY_FIELDS, TERMINATE_FIELDS, fpdu_table, operation_table, reply_table,
     terminate_table,
 };
+pub(crate) use sdp::data as sdp_data;
 pub(crate) use startup::from_lua as startup_from_lua;
 
 /// Most octets that one message may have; the greatest legal FPDU is a tenth of it.
