@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -139,6 +140,24 @@ class Guest:
         if self.folder:
             call("stop", self.folder)
             self.folder = None
+
+
+def put_in(guest, weft):
+    """Copies weft and the libraries it is linked with into the guest's memory; gives the command that runs it there."""
+    share = os.path.join(guest.folder, "share", "weft")
+    os.makedirs(share)
+    binary = os.path.join(share, "weft")
+    # Symbols are of no use in there, and there is little memory.
+    if subprocess.run(["strip", "-o", binary, weft]).returncode:
+        shutil.copy(weft, binary)
+    for path in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", weft], stdout=subprocess.PIPE, text=True).stdout):
+        shutil.copy(path, share)
+    status, output = guest.run("cp -r /host/weft /tmp/weft && ls /tmp/weft/ld-linux*")
+    if status:
+        raise Failed("weft cannot be copied into the guest: " + output)
+    shutil.rmtree(share)
+    loader = output.split()[-1]
+    return "%s --library-path /tmp/weft /tmp/weft/weft" % loader
 
 
 class Server:

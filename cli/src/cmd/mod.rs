@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod agent;
 mod bench;
 mod cat;
 mod coverage;
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Sdp(sdp::Arguments),
     /// Be a responder for others to test against
     Serve(serve::Arguments),
+    /// Have a NIC's own verbs do what a tester says, on the NIC's host
+    Agent(agent::Arguments),
     /// The endpoint itself under mangled octets, for an hour or as long as one likes
     Soak(soak::Arguments),
     /// List what the builtin responder can be told to do wrong
@@ -99,6 +102,7 @@ impl Command {
             Command::Pm(arguments) => pm::run(&arguments),
             Command::Sdp(arguments) => sdp::run(&arguments),
             Command::Serve(arguments) => serve::run(&arguments),
+            Command::Agent(arguments) => agent::run(&arguments),
             Command::Soak(arguments) => soak::run(&arguments),
             Command::Deviations(arguments) => deviations::run(&arguments),
             Command::Demo(arguments) => demo::run(&arguments),

@@ -1,0 +1,16 @@
+//! The agent: what a NIC's own verbs are asked to do for a test, on the NIC's host.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`listen`] | control connections over TCP, each on a thread of its own |
+//! | [`protocol`] | what tester and agent say to each other |
+//! | [`serve`] | one control connection, of whatever carries its actions out |
+//! | [`rdma`] | what carries them out: libibverbs and librdmacm, loaded at run time |
+//!
+//! What is left out: datagrams, atomics and immediate data, completion queues of one's own (each Queue Pair has one, whose completions are
+//! told as they come), and tuning.
+
+pub mod listen;
+pub mod protocol;
+pub mod rdma;
+pub mod serve;

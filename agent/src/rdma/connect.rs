@@ -1,0 +1,392 @@
+//! Connections: librdmacm's identifiers, from a listener or an address to the end.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::time::Duration;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
+use libc::{AF_INET, AF_INET6, in_addr, in6_addr, sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::abi::{CmEvent, CmId, ConnParam, PORT_SPACE_TCP, QUEUE_PAIR_RC, QpCap, QpInitAttr};
+use super::names;
+use super::nic::{Connection, Nic, Thing, check, failed, none};
+use crate::protocol::{Action, Done, Event, Failure, Object, Octets, Parameters};
+
+/// The time that librdmacm may take for an address, and for a route: both are found on this host.
+const RESOLVED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Numbers of `enum rdma_cm_event_type`.
+const ADDR_RESOLVED: c_int = 0;
+const ROUTE_RESOLVED: c_int = 2;
+const CONNECT_REQUEST: c_int = 4;
+const REJECTED: c_int = 8;
+const ESTABLISHED: c_int = 9;
+const DISCONNECTED: c_int = 10;
+const TIMEWAIT_EXIT: c_int = 15;
+
+/// An event of librdmacm, copied and acknowledged.
+struct Happened {
+    id: *mut CmId,
+    /// Whose it is: of a request, the listener.
+    object: Object,
+    kind: c_int,
+    status: i32,
+    private_data: Octets,
+    ird: u8,
+    ord: u8,
+}
+
+impl Nic {
+    fn id(&mut self, object: Object) -> Result<*mut CmId, Failure> {
+        let mut id = ptr::null_mut();
+        // SAFETY: the channel is there as long as the device is; the context is a number.
+        let result = unsafe {
+            (self.lib.rdma_create_id)(
+                self.channel,
+                &raw mut id,
+                ptr::without_provenance_mut(object as usize),
+                PORT_SPACE_TCP,
+            )
+        };
+        check("rdma_create_id", result).map(|()| id)
+    }
+
+    /// The device that has an address.
+    pub(super) fn of_address(&mut self, address: IpAddr) -> Option<*mut super::abi::Context> {
+        let id = self.id(0).ok()?;
+        let mut socket = socket_address(address, 0);
+        // SAFETY: a socket address of its family's length; the identifier is given back below.
+        let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
+        // SAFETY: the library has made it.
+        let context = unsafe { (*id).verbs };
+        // SAFETY: in no table.
+        unsafe { (self.lib.rdma_destroy_id)(id) };
+        (bound == 0 && !context.is_null()).then_some(context)
+    }
+
+    pub(super) fn listen(&mut self, address: IpAddr, port: u16, backlog: u32) -> Result<Done, Failure> {
+        let id = self.id(self.next())?;
+        let mut socket = socket_address(address, port);
+        // SAFETY: a socket address of its family's length.
+        let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
+        let listens = check("rdma_bind_addr", bound).and_then(|()| {
+            let backlog = c_int::try_from(backlog).unwrap_or(c_int::MAX);
+            // SAFETY: bound.
+            check("rdma_listen", unsafe { (self.lib.rdma_listen)(id, backlog) })
+        });
+        if let Err(failure) = listens {
+            // SAFETY: in no table.
+            unsafe { (self.lib.rdma_destroy_id)(id) };
+            return Err(failure);
+        }
+        // SAFETY: bound.
+        let port = u16::from_be(unsafe { (self.lib.rdma_get_src_port)(id) });
+        self.keep(Thing::Listener(id)).map(|listener| Done::Listener { listener, port })
+    }
+
+    pub(super) fn resolve(&mut self, address: IpAddr, port: u16) -> Result<Done, Failure> {
+        let object = self.next();
+        let id = self.id(object)?;
+        let mut socket = socket_address(address, port);
+        let within = c_int::try_from(RESOLVED_WITHIN.as_millis()).unwrap_or(c_int::MAX);
+        // SAFETY: a socket address of its family's length; no source is named.
+        let begun =
+            unsafe { (self.lib.rdma_resolve_addr)(id, ptr::null_mut(), (&raw mut socket).cast::<sockaddr>(), within) };
+        let way = check("rdma_resolve_addr", begun).and_then(|()| self.resolved(id, ADDR_RESOLVED)).and_then(|()| {
+            // SAFETY: its address is resolved.
+            check("rdma_resolve_route", unsafe { (self.lib.rdma_resolve_route)(id, within) })?;
+            self.resolved(id, ROUTE_RESOLVED)
+        });
+        if let Err(failure) = way {
+            // SAFETY: in no table.
+            unsafe { (self.lib.rdma_destroy_id)(id) };
+            return Err(failure);
+        }
+        let connection = Thing::Connection(Connection { id, cq: ptr::null_mut(), asked: false });
+        self.keep(connection).map(|connection| Done::Connection { connection })
+    }
+
+    /// Waits for an event of an identifier that is in no table yet; what comes meanwhile is kept.
+    fn resolved(&mut self, id: *mut CmId, wanted: c_int) -> Result<(), Failure> {
+        let until = Instant::now() + 2 * RESOLVED_WITHIN;
+        loop {
+            while let Some(happened) = self.next_happened() {
+                if happened.id != id {
+                    let event = self.event(happened);
+                    self.early.extend(event);
+                } else if happened.kind == wanted {
+                    return Ok(());
+                } else {
+                    let (kind, errno) = (names::cm_event(happened.kind), happened.status.abs());
+                    let error = io::Error::from_raw_os_error(errno);
+                    return Err(Failure { what: format!("{kind}: {error}"), errno: Some(errno) });
+                }
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::of(format!(
+                    "no {} within {} s",
+                    names::cm_event(wanted),
+                    2 * RESOLVED_WITHIN.as_secs()
+                )));
+            }
+            // SAFETY: open as long as the device is.
+            let fd = unsafe { BorrowedFd::borrow_raw((*self.channel).fd) };
+            let left = left.try_into().map_err(|_| Failure::of("a time that is none"))?;
+            poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&left)).map_err(|why| Failure::of(why.to_string()))?;
+        }
+    }
+
+    pub(super) fn of_connection(&mut self, connection: Object) -> Result<&mut Connection, Failure> {
+        match self.things.get_mut(&connection) {
+            Some(Thing::Connection(connection)) => Ok(connection),
+            _ => Err(none(connection, "connection")),
+        }
+    }
+
+    pub(super) fn pair(&mut self, action: &Action) -> Result<Done, Failure> {
+        let Action::Pair { connection: object, domain, shared, depth, parts, inline } = *action else {
+            return Err(Failure::of("no Queue Pair is asked for"));
+        };
+        let domain = self.of_domain(domain)?;
+        let srq = match shared {
+            None => ptr::null_mut(),
+            Some(shared) => match self.things.get(&shared) {
+                Some(Thing::Shared(shared)) => *shared,
+                _ => return Err(none(shared, "shared receive queue")),
+            },
+        };
+        let (id, cq) = {
+            let connection = self.of_connection(object)?;
+            (connection.id, connection.cq)
+        };
+        if !cq.is_null() {
+            return Err(Failure::of(format!("connection {object} has a Queue Pair")));
+        }
+        // All that both queues hold, and a shared one's.
+        let entries = depth.saturating_mul(if srq.is_null() { 2 } else { 3 }).max(16);
+        let entries = c_int::try_from(entries).unwrap_or(c_int::MAX);
+        // SAFETY: an open device, and its channel of completions; the context is a number.
+        let cq = unsafe {
+            (self.lib.ibv_create_cq)(
+                (*id).verbs,
+                entries,
+                ptr::without_provenance_mut(object as usize),
+                self.completions,
+                0,
+            )
+        };
+        if cq.is_null() {
+            return Err(failed("ibv_create_cq"));
+        }
+        let mut attributes = QpInitAttr {
+            qp_context: ptr::without_provenance_mut(object as usize),
+            send_cq: cq,
+            recv_cq: cq,
+            srq,
+            cap: QpCap {
+                max_send_wr: depth,
+                max_recv_wr: if srq.is_null() { depth } else { 0 },
+                max_send_sge: parts,
+                max_recv_sge: if srq.is_null() { parts } else { 0 },
+                max_inline_data: inline,
+            },
+            qp_type: QUEUE_PAIR_RC,
+            sq_sig_all: 0,
+        };
+        // SAFETY: all of one device.
+        let made = check("rdma_create_qp", unsafe { (self.lib.rdma_create_qp)(id, domain, &raw mut attributes) });
+        let armed = made.and_then(|()| self.arm(cq));
+        if let Err(failure) = armed {
+            // SAFETY: no Queue Pair has it, or it has just been made.
+            unsafe {
+                if !(*id).qp.is_null() {
+                    (self.lib.rdma_destroy_qp)(id);
+                }
+                (self.lib.ibv_destroy_cq)(cq);
+            }
+            return Err(failure);
+        }
+        self.of_connection(object)?.cq = cq;
+        Ok(Done::Nothing)
+    }
+
+    fn with_parameters(
+        &mut self,
+        parameters: &Parameters,
+        what: &str,
+        call: impl Fn(&Self, *mut CmId, *mut ConnParam) -> c_int,
+    ) -> Result<Done, Failure> {
+        let octets = parameters.private_data.0.as_slice();
+        let length = u8::try_from(octets.len())
+            .map_err(|_| Failure::of(format!("{} octets of private data: librdmacm takes 255", octets.len())))?;
+        let mut param = ConnParam {
+            private_data: octets.as_ptr().cast::<c_void>(),
+            private_data_len: length,
+            responder_resources: parameters.ird,
+            initiator_depth: parameters.ord,
+            flow_control: 0,
+            retry_count: 0,
+            rnr_retry_count: 0,
+            srq: 0,
+            qp_num: 0,
+        };
+        let id = {
+            let connection = self.of_connection(parameters.connection)?;
+            if connection.cq.is_null() {
+                return Err(Failure::of(format!("connection {} has no Queue Pair yet: pair", parameters.connection)));
+            }
+            connection.asked = false;
+            connection.id
+        };
+        check(what, call(self, id, &raw mut param)).map(|()| Done::Nothing)
+    }
+
+    pub(super) fn connect(&mut self, parameters: &Parameters) -> Result<Done, Failure> {
+        self.with_parameters(parameters, "rdma_connect", |nic, id, param| {
+            // SAFETY: an identifier with a Queue Pair; the library copies the private data.
+            unsafe { (nic.lib.rdma_connect)(id, param) }
+        })
+    }
+
+    pub(super) fn accept(&mut self, parameters: &Parameters) -> Result<Done, Failure> {
+        self.with_parameters(parameters, "rdma_accept", |nic, id, param| {
+            // SAFETY: an identifier with a Queue Pair; the library copies the private data.
+            unsafe { (nic.lib.rdma_accept)(id, param) }
+        })
+    }
+
+    pub(super) fn reject(&mut self, connection: Object, private_data: &Octets) -> Result<Done, Failure> {
+        let length = u8::try_from(private_data.0.len())
+            .map_err(|_| Failure::of("librdmacm takes 255 octets of private data"))?;
+        let asked = self.of_connection(connection)?;
+        if !asked.asked {
+            return Err(Failure::of(format!("connection {connection} asks for nothing")));
+        }
+        asked.asked = false;
+        let id = asked.id;
+        let octets = private_data.0.as_ptr().cast::<c_void>();
+        // SAFETY: a request that is not answered yet.
+        check("rdma_reject", unsafe { (self.lib.rdma_reject)(id, octets, length) }).map(|()| Done::Nothing)
+    }
+
+    pub(super) fn disconnect(&mut self, connection: Object) -> Result<Done, Failure> {
+        let id = self.of_connection(connection)?.id;
+        // SAFETY: an identifier of the table.
+        check("rdma_disconnect", unsafe { (self.lib.rdma_disconnect)(id) }).map(|()| Done::Nothing)
+    }
+
+    pub(super) fn destroy_connection(&mut self, connection: &Connection) -> Result<(), Failure> {
+        // SAFETY: out of the table; its Queue Pair first, then what that used.
+        unsafe {
+            if !(*connection.id).qp.is_null() {
+                (self.lib.rdma_destroy_qp)(connection.id);
+            }
+            if !connection.cq.is_null() {
+                check("ibv_destroy_cq", (self.lib.ibv_destroy_cq)(connection.cq))?;
+            }
+            check("rdma_destroy_id", (self.lib.rdma_destroy_id)(connection.id))
+        }
+    }
+
+    pub(super) fn connection_events(&mut self, events: &mut Vec<Event>) {
+        while let Some(happened) = self.next_happened() {
+            let event = self.event(happened);
+            events.extend(event);
+        }
+    }
+
+    fn next_happened(&mut self) -> Option<Happened> {
+        let mut event: *mut CmEvent = ptr::null_mut();
+        // SAFETY: the channel does not block; what it gives is acknowledged below.
+        let got = unsafe { (self.lib.rdma_get_cm_event)(self.channel, &raw mut event) };
+        if got != 0 || event.is_null() {
+            return None;
+        }
+        // SAFETY: until it is acknowledged, the event is there, and its private data has the length that it says.
+        let happened = unsafe {
+            let (conn, of) =
+                (&(*event).conn, if (*event).kind_is_request() { (*event).listen_id } else { (*event).id });
+            let private_data = match conn.private_data_len {
+                length @ 1.. if !conn.private_data.is_null() && (*event).is_about_a_connection() => {
+                    std::slice::from_raw_parts(conn.private_data.cast::<u8>(), length.into()).to_vec()
+                }
+                _ => Vec::new(),
+            };
+            Happened {
+                id: (*event).id,
+                object: u32::try_from((*of).context.addr()).unwrap_or(0),
+                kind: (*event).event,
+                status: (*event).status,
+                private_data: Octets(private_data),
+                ird: conn.responder_resources,
+                ord: conn.initiator_depth,
+            }
+        };
+        // SAFETY: it came from the channel, and nothing of it is used from here on.
+        unsafe { (self.lib.rdma_ack_cm_event)(event) };
+        Some(happened)
+    }
+
+    fn event(&mut self, happened: Happened) -> Option<Event> {
+        let Happened { id, object, kind, status, private_data, ird, ord } = happened;
+        match kind {
+            CONNECT_REQUEST => {
+                let connection =
+                    self.keep(Thing::Connection(Connection { id, cq: ptr::null_mut(), asked: true })).ok()?;
+                // SAFETY: the identifier is ours from now on; the context is a number.
+                unsafe { (*id).context = ptr::without_provenance_mut(connection as usize) };
+                Some(Event::Request { listener: object, connection, private_data, ird, ord })
+            }
+            ESTABLISHED => Some(Event::Established { connection: object, private_data, ird, ord }),
+            REJECTED => Some(Event::Rejected { connection: object, status: status.abs(), private_data }),
+            DISCONNECTED => Some(Event::Disconnected { connection: object }),
+            TIMEWAIT_EXIT => None,
+            _ => Some(Event::Failed { connection: object, kind: names::cm_event(kind), status: status.abs() }),
+        }
+    }
+}
+
+impl CmEvent {
+    fn kind_is_request(&self) -> bool {
+        self.event == CONNECT_REQUEST
+    }
+
+    /// Only these have parameters.
+    fn is_about_a_connection(&self) -> bool {
+        matches!(self.event, CONNECT_REQUEST | REJECTED | ESTABLISHED | 5 | 6 | 7)
+    }
+}
+
+fn socket_address(address: IpAddr, port: u16) -> sockaddr_storage {
+    // SAFETY: all zeros are right values of each member.
+    let mut storage: sockaddr_storage = unsafe { core::mem::zeroed() };
+    match address {
+        IpAddr::V4(address) => {
+            let socket = sockaddr_in {
+                sin_family: AF_INET as _,
+                sin_port: port.to_be(),
+                sin_addr: in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage has room for it, and its alignment.
+            unsafe { (&raw mut storage).cast::<sockaddr_in>().write(socket) };
+        }
+        IpAddr::V6(address) => {
+            let socket = sockaddr_in6 {
+                sin6_family: AF_INET6 as _,
+                sin6_port: port.to_be(),
+                sin6_flowinfo: 0,
+                sin6_addr: in6_addr { s6_addr: address.octets() },
+                sin6_scope_id: 0,
+            };
+            // SAFETY: the storage has room for it, and its alignment.
+            unsafe { (&raw mut storage).cast::<sockaddr_in6>().write(socket) };
+        }
+    }
+    storage
+}

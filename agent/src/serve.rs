@@ -1,0 +1,215 @@
+//! One control connection: lines in, answers and events out, as long as the tester is there.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Outcome, Request, Told, VERSION, What};
+
+/// The time in which the first line has to be there.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// Octets of the first line.
+const LONGEST_HELLO: usize = 4096;
+
+/// Who carries out what is asked on one control connection.
+pub trait Carrier {
+    /// Does it.
+    fn perform(&mut self, action: Action) -> Result<Done, Failure>;
+    /// What happened since it was asked last. Called whenever one of the descriptors can be read, and behind each action.
+    fn events(&mut self) -> Vec<Event>;
+    /// Descriptors that can be read when something has happened, open as long as the carrier is.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+}
+
+impl Carrier for crate::rdma::Nic {
+    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+        crate::rdma::Nic::perform(self, action)
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        crate::rdma::Nic::events(self)
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        crate::rdma::Nic::descriptors(self).into()
+    }
+}
+
+/// What a control connection ends with, when not by the tester's going away.
+#[derive(Debug, thiserror::Error)]
+pub enum Ended {
+    /// The first line was no right hello; the tester was told.
+    #[error("no hello: {0}")]
+    NoHello(String),
+    /// A line without an end.
+    #[error("a line of more than {0} octets")]
+    TooLong(usize),
+    /// The connection broke, or the tester does not read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Serves a tester until it goes away. `begin` is when the agent began: times are counted from there. The carrier is made once the
+/// hello is right, so nobody takes anything of the device without the token.
+pub fn serve<C: Carrier>(
+    mut input: impl Read + AsFd,
+    output: impl Write,
+    token: Option<&str>,
+    begin: Instant,
+    carrier: impl FnOnce() -> Result<C, Failure>,
+) -> Result<(), Ended> {
+    let mut lines = Lines { octets: Vec::new(), looked: 0 };
+    let mut out = Out { output, begin };
+    let until = Instant::now() + HELLO_WITHIN;
+    let first = loop {
+        if let Some(line) = lines.next() {
+            break line;
+        }
+        if lines.octets.len() > LONGEST_HELLO {
+            return Err(out.refuse(None, &format!("more than {LONGEST_HELLO} octets without a line feed")));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || !wait(&[input.as_fd()], Some(left))? {
+            return Err(out.refuse(None, &format!("nothing within {} s", HELLO_WITHIN.as_secs())));
+        }
+        if lines.read(&mut input)? == 0 {
+            return Ok(());
+        }
+    };
+    let (id, hello) = match read(&first) {
+        Ok(Request { id, action: Action::Hello { version, token } }) => (id, (version, token)),
+        Ok(Request { id, .. }) => return Err(out.refuse(Some(id), "the first request is hello")),
+        Err(why) => return Err(out.refuse(None, &why)),
+    };
+    if hello.0 != VERSION {
+        return Err(out.refuse(Some(id), &format!("version {}: this agent speaks {VERSION}", hello.0)));
+    }
+    if let Some(token) = token
+        && !is_same(token.as_bytes(), hello.1.as_deref().unwrap_or("").as_bytes())
+    {
+        return Err(out.refuse(Some(id), "the token is not the agent's"));
+    }
+    let mut carrier = match carrier() {
+        Ok(carrier) => carrier,
+        Err(failure) => return Err(out.refuse(Some(id), &failure.to_string())),
+    };
+    out.answer(Some(id), Ok(Done::Hello { version: VERSION, agent: env!("CARGO_PKG_VERSION").to_owned() }))?;
+    loop {
+        while let Some(line) = lines.next() {
+            match read(&line) {
+                Ok(Request { id, action }) => out.answer(Some(id), carrier.perform(action))?,
+                Err(why) => out.answer(None, Err(Failure::of(why)))?,
+            }
+            out.events(carrier.events())?;
+        }
+        if lines.octets.len() >= LONGEST_LINE {
+            out.answer(None, Err(Failure::of(format!("a line of more than {LONGEST_LINE} octets"))))?;
+            return Err(Ended::TooLong(LONGEST_LINE));
+        }
+        let readable = {
+            let mut all = vec![input.as_fd()];
+            all.extend(carrier.descriptors());
+            wait(&all, None)?
+        };
+        out.events(carrier.events())?;
+        if readable && lines.read(&mut input)? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits for any of them; whether the first can be read.
+fn wait(descriptors: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
+    let mut polled: Vec<PollFd<'_>> = descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let within = within.map(TryInto::try_into).transpose().map_err(io::Error::other)?;
+    match poll(&mut polled, within.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(why) => return Err(why.into()),
+    }
+    Ok(polled.first().is_some_and(|input| !input.revents().is_empty()))
+}
+
+/// What was read, and is no whole line yet.
+struct Lines {
+    octets: Vec<u8>,
+    /// So many of them have no line feed.
+    looked: usize,
+}
+
+impl Lines {
+    /// The next whole line, without its line feed.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let Some(end) = self.octets[self.looked..].iter().position(|octet| *octet == b'\n') else {
+            self.looked = self.octets.len();
+            return None;
+        };
+        let rest = self.octets.split_off(self.looked + end + 1);
+        let mut line = std::mem::replace(&mut self.octets, rest);
+        self.looked = 0;
+        line.pop();
+        Some(line)
+    }
+
+    /// Reads what is there, up to the longest line; how many octets.
+    fn read(&mut self, input: &mut impl Read) -> io::Result<usize> {
+        let room = (LONGEST_LINE - self.octets.len().min(LONGEST_LINE)).min(1 << 16);
+        let before = self.octets.len();
+        self.octets.resize(before + room, 0);
+        let got = loop {
+            match input.read(&mut self.octets[before..]) {
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                got => break got,
+            }
+        };
+        self.octets.truncate(before + *got.as_ref().unwrap_or(&0));
+        got
+    }
+}
+
+fn read(line: &[u8]) -> Result<Request, String> {
+    serde_json::from_slice(line).map_err(|why| format!("no request: {why}"))
+}
+
+/// Whether a token is the right one, in a time that does not tell where they differ.
+fn is_same(token: &[u8], said: &[u8]) -> bool {
+    let differs =
+        token.iter().enumerate().fold(0, |differs, (index, octet)| differs | (octet ^ said.get(index).unwrap_or(&0)));
+    differs == 0 && token.len() == said.len()
+}
+
+struct Out<W> {
+    output: W,
+    begin: Instant,
+}
+
+impl<W: Write> Out<W> {
+    fn tell(&mut self, what: What) -> io::Result<()> {
+        let at = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let mut line = serde_json::to_vec(&Told { at, what })?;
+        line.push(b'\n');
+        self.output.write_all(&line)
+    }
+
+    fn answer(&mut self, id: Option<u64>, outcome: Result<Done, Failure>) -> io::Result<()> {
+        let outcome = outcome.map_or_else(Outcome::Failed, Outcome::Done);
+        self.tell(What::Answer { id, outcome })?;
+        self.output.flush()
+    }
+
+    fn events(&mut self, events: Vec<Event>) -> io::Result<()> {
+        for event in events {
+            self.tell(What::Event(event))?;
+        }
+        self.output.flush()
+    }
+
+    /// Tells that the connection ends here, and why.
+    fn refuse(&mut self, id: Option<u64>, why: &str) -> Ended {
+        match self.answer(id, Err(Failure::of(why))) {
+            Ok(()) => Ended::NoHello(why.to_owned()),
+            Err(broken) => broken.into(),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The control protocol, with a carrier that has no device behind it: what harms, and what does not.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Octets, VERSION};
+use weft_agent::serve::{Carrier, Ended, serve};
+
+/// Counts how many of its kind there are, and answers `Domain` with a number and an event.
+struct Fake {
+    alive: Arc<AtomicUsize>,
+    /// Something to look at, on which nothing comes.
+    quiet: UnixStream,
+    _other: UnixStream,
+    events: Vec<Event>,
+}
+
+impl Fake {
+    fn new(alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::SeqCst);
+        let (quiet, other) = UnixStream::pair().unwrap();
+        Fake { alive: Arc::clone(alive), quiet, _other: other, events: Vec::new() }
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Carrier for Fake {
+    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+        match action {
+            Action::Domain => {
+                self.events.push(Event::Disconnected { connection: 7 });
+                Ok(Done::Domain { domain: 1 })
+            }
+            Action::Put { octets, .. } => Ok(Done::Octets { octets }),
+            _ => Err(Failure::of("not here")),
+        }
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.quiet.as_fd()]
+    }
+}
+
+struct Tester {
+    stream: UnixStream,
+    lines: BufReader<UnixStream>,
+    alive: Arc<AtomicUsize>,
+    agent: Option<JoinHandle<Result<(), Ended>>>,
+}
+
+impl Tester {
+    fn new(token: Option<&'static str>) -> Self {
+        let (stream, agents) = UnixStream::pair().unwrap();
+        let alive = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&alive);
+        let agent = thread::spawn(move || serve(&agents, &agents, token, Instant::now(), || Ok(Fake::new(&counted))));
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap());
+        Tester { stream, lines, alive, agent: Some(agent) }
+    }
+
+    fn hello(self) -> Self {
+        let mut tester = self;
+        let told = tester.ask(&json!({"id": 1, "do": {"hello": {"version": VERSION}}}));
+        assert_eq!(told["answer"]["done"]["hello"]["version"], VERSION);
+        tester
+    }
+
+    fn ask(&mut self, request: &Value) -> Value {
+        self.say(format!("{request}\n").as_bytes());
+        self.told()
+    }
+
+    fn say(&mut self, octets: &[u8]) {
+        self.stream.write_all(octets).unwrap();
+    }
+
+    fn told(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.lines.read_line(&mut line).unwrap() > 0, "the agent has gone");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// How it ended, and that nothing of it is left.
+    fn end(&mut self) -> Result<(), Ended> {
+        let _ = self.stream.shutdown(Shutdown::Write);
+        let ended = self.agent.take().unwrap().join().unwrap();
+        assert_eq!(self.alive.load(Ordering::SeqCst), 0, "something is left of the control connection");
+        ended
+    }
+}
+
+#[test]
+fn each_request_has_its_answer_and_events_come_between() {
+    let mut tester = Tester::new(None).hello();
+    tester.say(b"{\"id\":5,\"do\":\"domain\"}\n{\"id\":6,\"do\":\"device\"}\n");
+    let [first, event, second] = [tester.told(), tester.told(), tester.told()];
+    assert_eq!(first["answer"], json!({"id": 5, "done": {"domain": {"domain": 1}}}));
+    assert_eq!(event["event"], json!({"disconnected": {"connection": 7}}));
+    assert_eq!(second["answer"], json!({"id": 6, "failed": {"what": "not here"}}));
+    let at = |told: &Value| told["at"].as_u64().unwrap();
+    assert!(at(&first) <= at(&event) && at(&event) <= at(&second));
+    tester.end().unwrap();
+}
+
+#[test]
+fn nothing_is_opened_without_a_right_hello() {
+    let refused = [
+        ("{\"id\":1,\"do\":\"domain\"}\n", "the first request is hello"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":2,\"token\":\"secret\"}}}\n", "version 2: this agent speaks 1"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1}}}\n", "the token is not the agent's"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secreT\"}}}\n", "the token is not the agent's"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret \"}}}\n", "the token is not the agent's"),
+        ("GET / HTTP/1.1\r\n\r\n", "no request"),
+        ("\n", "no request"),
+    ];
+    for (said, why) in refused {
+        let mut tester = Tester::new(Some("secret"));
+        tester.say(said.as_bytes());
+        let told = tester.told();
+        assert!(told["answer"]["failed"]["what"].as_str().unwrap().starts_with(why), "{said}: {told}");
+        assert!(matches!(tester.end(), Err(Ended::NoHello(_))), "{said}");
+    }
+    let mut tester = Tester::new(Some("secret"));
+    tester.say(&vec![b'{'; 5000]);
+    assert!(tester.told()["answer"]["failed"]["what"].as_str().unwrap().contains("4096 octets"));
+    assert!(matches!(tester.end(), Err(Ended::NoHello(_))));
+    let mut tester = Tester::new(Some("secret"));
+    let told = tester.ask(&json!({"id": 1, "do": {"hello": {"version": 1, "token": "secret"}}}));
+    assert_eq!(told["answer"]["id"], 1);
+    tester.end().unwrap();
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_next_is_done() {
+    let mut tester = Tester::new(None).hello();
+    for wrong in [
+        "",
+        "nonsense",
+        "[]",
+        "{}",
+        "{\"id\":1}",
+        "{\"id\":-1,\"do\":\"domain\"}",
+        "{\"id\":1,\"do\":\"domain\",\"more\":1}",
+        "{\"id\":1,\"do\":{\"put\":{\"region\":1,\"octets\":\"0\"}}}",
+        "{\"id\":1,\"do\":{\"put\":{\"region\":1,\"octets\":\"0g\"}}}",
+        "{\"id\":1,\"do\":{\"put\":{\"region\":1,\"octets\":\"é\"}}}",
+        "{\"id\":1,\"do\":{\"listen\":{\"address\":\"x\",\"port\":1}}}",
+        "{\"id\":1,\"do\":{\"domain\":{}}}",
+    ] {
+        tester.say(format!("{wrong}\n").as_bytes());
+        let told = tester.told();
+        assert!(told["answer"]["id"].is_null() && told["answer"]["failed"].is_object(), "{wrong}: {told}");
+    }
+    // Depth is limited by the reader of JSON.
+    tester.say(&vec![b'['; 100_000]);
+    tester.say(b"\n");
+    assert!(tester.told()["answer"]["failed"].is_object());
+    assert_eq!(tester.ask(&json!({"id": 9, "do": "domain"}))["answer"]["id"], 9);
+    tester.end().unwrap();
+}
+
+#[test]
+fn octets_are_hexadecimal_both_ways() {
+    let mut tester = Tester::new(None).hello();
+    let told = tester.ask(&json!({"id": 2, "do": {"put": {"region": 1, "octets": "00fFa5"}}}));
+    assert_eq!(told["answer"]["done"]["octets"]["octets"], "00ffa5");
+    assert_eq!(serde_json::to_value(Octets(vec![1, 0xab])).unwrap(), "01ab");
+    tester.end().unwrap();
+}
+
+#[test]
+fn a_line_without_an_end_ends_the_connection() {
+    let mut tester = Tester::new(None).hello();
+    // The agent stops reading there: the rest would not be taken.
+    tester.say(&vec![b' '; LONGEST_LINE]);
+    assert!(tester.told()["answer"]["failed"]["what"].as_str().unwrap().contains("1048576 octets"));
+    assert!(matches!(tester.end(), Err(Ended::TooLong(LONGEST_LINE))));
+}
+
+#[test]
+fn a_tester_that_vanishes_takes_everything_with_it() {
+    for said in [&b""[..], b"{\"id\":1,", b"{\"id\":1,\"do\":\"domain\"}\n"] {
+        let mut tester = Tester::new(None).hello();
+        tester.say(said);
+        tester.end().unwrap();
+    }
+}
