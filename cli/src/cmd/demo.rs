@@ -16,7 +16,7 @@ use crate::cmd::test;
 use crate::exit::{HARNESS, say};
 use crate::runtime;
 
-/// A connection of the Linux kernel's siw; `captures/siw/README.md` tells more.
+/// A connection of the Linux kernel's siw; `captures/README.md` tells more.
 const CAPTURE: &[u8] = include_bytes!("../../../captures/siw/rping-crc.pcap");
 /// Units of it that are shown.
 const SHOWN: usize = 8;
