@@ -210,8 +210,9 @@ impl Connection {
         // (section 9.5.1): the answer waits until the peer is done with such.
         let fits = |size: u32| !self.pool.has_smaller() && !self.sink.advertises_up_to(size);
         let early = self.credits.conduct.acknowledges_early;
-        // While a SrcAvailCancel is held back, its MSeqAck would say that the ChRcvBuf behind that has not come (section 9.5.4).
-        let shows = self.credits.frozen.is_none();
+        // While a SrcAvailCancel is held back, its MSeqAck would say that the ChRcvBuf behind that has not come (section 9.5.4). Behind
+        // both DisConns TCP ends, and nothing else comes (SDP-8.2.1-32).
+        let shows = self.credits.frozen.is_none() && !(self.close.sent.is_some() && self.close.has_received());
         if let Some(act_sz) = self.resize.answer.filter(|size| early || shows && fits(*size)) {
             self.resize.answer = None;
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());

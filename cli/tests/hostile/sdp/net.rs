@@ -71,7 +71,7 @@ impl Net {
     }
 
     /// Both ends rest: another TCP connection, where the one that is to connect does so, and to where the other listens.
-    fn reconnect(&mut self) -> bool {
+    pub(crate) fn reconnect(&mut self) -> bool {
         let opener = self.ends.iter().position(|end| matches!(end.rests, Some(Some(_))));
         let Some(opener) = opener.filter(|_| self.ends.iter().all(End::has_come_to_rest)) else { return false };
         let port = Net::port(1 - opener);

@@ -101,7 +101,8 @@ impl Program {
             84..88 => end.machine.resize(30 + random.below(670) as u32),
             88..91 => end.machine.cancel_sends(),
             91..94 => end.machine.cancel_receives(),
-            94..98 => *end.machine.policy_mut() = policy(random),
+            94..97 => *end.machine.policy_mut() = policy(random),
+            97 if random.percent(60) => _ = end.machine.suspend(Net::port(side)),
             98 if random.percent(30) => end.machine.shut_down(),
             99 if random.percent(10) => end.machine.abort(self.net.now),
             _ => {}
@@ -136,7 +137,7 @@ impl Program {
                 }
             }
             self.net.load();
-            if !(self.net.deliver(0) | self.net.deliver(1)) {
+            if !(self.net.deliver(0) | self.net.deliver(1) || self.net.reconnect()) {
                 self.net.tick(self.net.now + Duration::from_secs(60));
             }
         }

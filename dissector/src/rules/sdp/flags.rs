@@ -25,7 +25,7 @@ pub(super) static FLAGS: Rule = Rule {
     judge: Judge::Sdp(flags),
 };
 
-fn flags(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn flags(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, flags) = (view.mid(), view.bsdh.flags);
     if flags == 0 {
         return;
@@ -55,7 +55,9 @@ fn flags(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
             wrong(&[requirement!("SDP-6.1.2-2")], "an Out-Of-Band octet where OOB_PRES says that there is one");
         }
         let before = view.before();
-        if before.certain && before.oob_pending == 0 && !flags.oob_pend {
+        // It may have been announced before the socket was suspended (section 13).
+        let known = before.certain && !books.connection.resumes;
+        if known && before.oob_pending == 0 && !flags.oob_pend {
             wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in a message before, or in this one");
         }
     }

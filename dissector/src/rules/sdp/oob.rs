@@ -18,7 +18,7 @@ pub(super) static ANNOUNCED: Rule = Rule {
 
 pub(super) static PLACE: Rule = Rule { requirements: &[requirement!("SDP-9.5.3-8")], judge: Judge::Sdp(place) };
 
-fn announced(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (flags, urgent) = (view.bsdh.flags, before.urgent);
     if !before.certain || urgent.lost {
@@ -36,6 +36,10 @@ fn announced(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Find
     }
     let at = if flags & FLAG_OOB_PEND != 0 { urgent.oldest.or(Some(urgent.position)) } else { urgent.oldest };
     let Some(at) = at else {
+        // It may have been announced before the socket was suspended (section 13).
+        if books.connection.resumes {
+            return;
+        }
         let expected = "OOB_PEND in this message or an earlier one";
         findings.at(requirement!("SDP-9.5.3-5"), unit, range, expected, "OOB_PRES without it".to_owned());
         return;
