@@ -32,6 +32,8 @@ class Run:
         profile, order = r.choice(("swapped", "bare", "natural", "private-data")), r.choice(("figure", "mirrored"))
         crc = r.random() < 0.7
         bufs, size = [(r.choice((3, 4, 5, 8, 16, 32)), r.choice((37, 64, 100, 512, 2048, 4096, 8192))) for _ in "12"], None
+        # Behind its SuspComm the peer gives no credit any more: it must not have been short of it before (C31).
+        self.ample = bufs[1][0] >= 8
         self.mode = r.choice(("combined", "pipelined", "buffered"))
         receive = r.choice((4096, 16384, 65536))
         self.ours = ["--profile", profile, "--order", order, "--mode", self.mode, "--bufs", str(bufs[0][0]),
@@ -81,7 +83,7 @@ class Run:
                 self.script.append("cancel")
             elif word == "sinkcancel" and self.sinks and self.mode == "pipelined" and self.serves:
                 self.script.append("sinkcancel")
-            elif word in ("suspend", "drain"):
+            elif word == "drain" or word == "suspend" and self.ample:
                 self.script.append(word)
             elif word == "wait":
                 self.script.append("wait 0.02")
