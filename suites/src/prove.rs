@@ -187,7 +187,6 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
 fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
     match deviation.name {
         "mpa.reject-bit-moved" | "p2p.rejects-unenhanced" => Some("the twin's services reject nobody"),
-        "p2p.words-behind-private-data" => Some("the twin has no private data of its own"),
         "mpa.overlooks-markers" => Some("the tester's segments arrive in order, where looking at markers is optional"),
         "mpa.crc-unused-left-out" => Some("no case looks at the field of a CRC that is unused"),
         "ddp.overlooks-rights" => Some("the twin's services register no memory without the rights of a peer"),

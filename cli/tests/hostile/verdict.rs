@@ -20,7 +20,6 @@ const CASES: &str = include_str!("cases.csv");
 
 /// What no tester can see: why. Users do, in one of the scenes.
 const UNSEEN: &[(&str, &str)] = &[
-    ("p2p.words-behind-private-data", "what the ULP's private data is, its two users know alone"),
     ("pm.answers-as-before", "whether the service is still there, its host knows alone"),
     ("pm.request-goes-elsewhere", "nothing but the port tells that a datagram is a PMReq, and the port may be set"),
 ];

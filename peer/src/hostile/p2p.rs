@@ -155,9 +155,6 @@ deviations! {
     })] ["P2P-8-4"] "A Terminate for an MPA error has a DDP header.";
     "p2p.terminate-with-length" [Terminate(|terminate| terminate.segment_length = Some(0))]
         ["P2P-8-4"] "A Terminate for an MPA error has a DDP Segment Length.";
-    "p2p.words-behind-private-data" [Frame(|octets| if octets.len() > HEADER_LEN + 4 && octets[16] & FLAG_S != 0 {
-        octets[HEADER_LEN..].rotate_left(4);
-    })] ["P2P-9-8", "P2P-6-2"] "The words of an enhanced frame stand behind the ULP's private data.";
     "mpa.terminate-code" [Terminate(|terminate| {
         if matches!(terminate.error, TerminateError::MPA_CRC | TerminateError::MPA_MARKER) {
             terminate.error = TerminateError::MPA_CONNECTION_LOST;

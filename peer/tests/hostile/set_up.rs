@@ -139,11 +139,6 @@ pub(crate) const CHECKS: &[Check] = &[
         let terminate = &opening(d, OFFER_SEND)[0];
         terminate[18..21] == [0x20, 7, 0x80] && terminate.len() == 24
     }),
-    ("p2p.words-behind-private-data", |d| {
-        let private_data = PrivateData::new(&b"data"[..]).unwrap();
-        let machine = Machine::initiator(Settings { private_data, ..peer_to_peer(d, |_| ()) });
-        machine.octets_sent()[20..] == *b"data\xc0\x20\xc0\x20"
-    }),
     ("p2p.withholds-read-response", |d| {
         let mut machine = responder(d, &[&[0x50, 2, 0, 4][..], &ASK_ALL].concat());
         machine.forget();
