@@ -1,4 +1,4 @@
-//! What a tester and an agent say to each other: a line of JSON for each [`Request`], [`Answer`] and event, in UTF-8, of at most
+//! What a tester and an agent say to each other: a line of JSON for each [`Request`], answer ([`Outcome`]) and [`Event`], in UTF-8, of at most
 //! [`LONGEST_LINE`] octets with its line feed.
 //!
 //! The tester speaks first: [`Action::Hello`] with the version and, where the agent wants one, the token. Every request has a number
