@@ -32,8 +32,6 @@ class Run:
         profile, order = r.choice(("swapped", "bare", "natural", "private-data")), r.choice(("figure", "mirrored"))
         crc = r.random() < 0.7
         bufs, size = [(r.choice((3, 4, 5, 8, 16, 32)), r.choice((37, 64, 100, 512, 2048, 4096, 8192))) for _ in "12"], None
-        # Behind its SuspComm the peer gives no credit any more: it must not have been short of it before (C31).
-        self.ample = bufs[1][0] >= 8
         self.mode = r.choice(("combined", "pipelined", "buffered"))
         receive = r.choice((4096, 16384, 65536))
         self.ours = ["--profile", profile, "--order", order, "--mode", self.mode, "--bufs", str(bufs[0][0]),
@@ -54,6 +52,11 @@ class Run:
         self.theirs += ["--strict-port"] if r.random() < 0.5 else []
         self.given = r.randbytes(r.choice((0, 1, 1000, 30000, 150000)))[:150000 if bufs[1][1] > 100 else 20000]
         self.echoes = r.random() < 0.7
+        # Behind its SuspComm the peer gives no credit any more, and weft's answer needs some (C31): all that weft may have to say fits into
+        # half of the peer's buffers.
+        says = 0 if self.serves else len(self.given)
+        self.ample = bufs[1][0] >= 8 and 2 * says <= bufs[1][0] * (bufs[1][1] - 16)
+        self.ample &= not (self.serves and (self.echoes or self.ending == "close and abort"))
         self.write_script(number)
 
     def write_script(self, number):
@@ -71,10 +74,12 @@ class Run:
             elif word == "oob":
                 # A read of weft's goes on behind it: it is no octet of the stream.
                 self.script.append(f"oob {r.randint(1, 255)}")
-            elif word == "mode" and mode != "buffered":
-                # Out of Buffered Mode the sink leads, and weft's commands do not.
+            elif word == "mode" and mode != "settled":
                 mode = r.choice({"combined": ("pipelined", "pipelined", "buffered"), "pipelined": ("combined",)}[mode])
                 self.script.append(f"mode {mode}")
+                # Out of Buffered Mode the sink leads, and weft's commands do not. Out of Pipelined Mode the next change has to wait for weft's next
+                # message (SDP-12.4-3), and weft may have nothing more to say.
+                mode = mode if mode == "pipelined" else "settled"
             elif word == "resize" and size:
                 # A larger size is acknowledged when messages have used up the old buffers, and a script makes none while it waits.
                 wanted = r.choice((37, 100, 1000, 5000, 20000, 100000))

@@ -299,16 +299,16 @@ class Checker:
         for seq in [s for s in self.headers if after(self.ack, s)]:
             del self.headers[seq]
         if cancel is not None and not after(cancel, self.ack):
-            self._cancel_acknowledged(m)
+            self._cancel_acknowledged(m, [a for a in self.src_in if not after(a.mseq, cancel)])
 
-    def _cancel_acknowledged(self, m):
-        """Our SrcAvailCancel is acknowledged by m: In-Process SrcAvails must have ended (9.5.4-5)."""
-        self.nd_unsure = bool(self.src_in)
-        for a in self.src_in:
+    def _cancel_acknowledged(self, m, canceled):
+        """Our SrcAvailCancel is acknowledged by m: In-Process SrcAvails in front of it must have ended (9.5.4-5)."""
+        self.nd_unsure = bool(canceled)
+        for a in canceled:
             if m.mid != w.SENDSM and a.taken < self.read_bytes.get(a.stag, 0) and m.mid != w.RDCOMPL:
                 self.bad("9.5.4-5", f"{m} acknowledges the SrcAvailCancel while a SrcAvail is In-Process")
-        self.cancel_settled = bool(self.src_in)
-        if not self.src_in:
+        self.cancel_settled = bool(canceled)
+        if not canceled:
             self.my_cancel = None
 
     def _closing(self, m):
