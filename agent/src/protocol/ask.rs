@@ -1,0 +1,311 @@
+//! What a tester asks: requests, and what is said in them.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Object, Octets};
+
+/// What the tester asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Comes back with the answer.
+    pub id: u64,
+    /// What is to be done.
+    #[serde(rename = "do")]
+    pub action: Action,
+}
+
+/// What can be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Action {
+    /// The first request, and no other.
+    Hello {
+        /// [`VERSION`](super::VERSION).
+        version: u32,
+        /// What the agent was started with.
+        #[serde(default)]
+        token: Option<String>,
+    },
+    /// What the device is and holds: [`Done::Device`](super::Done::Device).
+    Device,
+    /// Waits for connections: [`Done::Listener`](super::Done::Listener); each that comes is an [`Event::Request`](super::Event::Request).
+    Listen {
+        /// One of the device's.
+        address: IpAddr,
+        /// 0: any; the answer has it.
+        port: u16,
+        /// Requests that wait for an answer.
+        #[serde(default = "sixteen")]
+        backlog: u32,
+    },
+    /// Finds the way to a peer: [`Done::Connection`](super::Done::Connection). Not yet a connection: that is [`Action::Connect`], with a Queue Pair.
+    Resolve {
+        /// The peer's.
+        address: IpAddr,
+        /// The peer's.
+        port: u16,
+    },
+    /// A Protection Domain: [`Done::Domain`](super::Done::Domain).
+    Domain,
+    /// Memory of the agent, registered: [`Done::Region`](super::Done::Region). It is all zeros.
+    Register {
+        /// Where it belongs.
+        domain: Object,
+        /// Its length, from 1.
+        octets: u64,
+        /// What may be done to it. Local reading is always allowed.
+        #[serde(default)]
+        access: Vec<Access>,
+    },
+    /// A memory window, bound to nothing: [`Done::Window`](super::Done::Window).
+    Window {
+        /// Where it belongs.
+        domain: Object,
+        /// Bound by a posted work request, and invalidated (type 2); or bound by a verb of its own (type 1).
+        #[serde(default)]
+        posted: bool,
+    },
+    /// A shared receive queue: [`Done::Shared`](super::Done::Shared).
+    Shared {
+        /// Where it belongs.
+        domain: Object,
+        /// Receives that it holds.
+        depth: u32,
+        /// Parts of a receive.
+        #[serde(default = "one")]
+        parts: u32,
+    },
+    /// The Queue Pair of a connection, before it is connected or accepted. Receives can be posted from then on.
+    Pair {
+        /// Whose.
+        connection: Object,
+        /// Where it belongs.
+        domain: Object,
+        /// Takes its receives.
+        #[serde(default)]
+        shared: Option<Object>,
+        /// Work requests that the Send Queue holds, and receives that the Receive Queue does.
+        #[serde(default = "sixteen")]
+        depth: u32,
+        /// Parts of a work request.
+        #[serde(default = "one")]
+        parts: u32,
+        /// Octets that go with a work request.
+        #[serde(default)]
+        inline: u32,
+    },
+    /// Connects what [`Action::Resolve`] found: an [`Event::Established`](super::Event::Established), [`Event::Rejected`](super::Event::Rejected) or [`Event::Failed`](super::Event::Failed) follows.
+    Connect(Parameters),
+    /// Accepts what an [`Event::Request`](super::Event::Request) brought: an [`Event::Established`](super::Event::Established) or [`Event::Failed`](super::Event::Failed) follows.
+    Accept(Parameters),
+    /// Rejects it.
+    Reject {
+        /// Which.
+        connection: Object,
+        /// What the peer is told.
+        #[serde(default)]
+        private_data: Octets,
+    },
+    /// Ends a connection: an [`Event::Disconnected`](super::Event::Disconnected) follows.
+    Disconnect {
+        /// Which.
+        connection: Object,
+    },
+    /// Gives an object back: a connection or listener at once, without a word to the peer but TCP's.
+    Destroy {
+        /// Which.
+        object: Object,
+    },
+    /// A receive, on the Queue Pair of a connection or on a shared receive queue.
+    PostReceive {
+        /// Where.
+        on: Object,
+        /// Comes back with its completion.
+        work: u64,
+        /// Where the message goes.
+        #[serde(default)]
+        parts: Vec<Part>,
+    },
+    /// A work request on the Send Queue.
+    PostSend {
+        /// On whose Queue Pair.
+        connection: Object,
+        /// Comes back with its completion.
+        work: u64,
+        /// What is to be done.
+        operation: Operation,
+        /// The octets, or where those that are Read go.
+        #[serde(default)]
+        parts: Vec<Part>,
+        /// It completes also when nothing went wrong.
+        #[serde(default = "yes")]
+        signaled: bool,
+        /// Waits for the Reads before it.
+        #[serde(default)]
+        fence: bool,
+        /// The octets are taken while it is posted.
+        #[serde(default)]
+        inline: bool,
+    },
+    /// Puts octets into a region's memory.
+    Put {
+        /// Which.
+        region: Object,
+        /// From its first octet.
+        #[serde(default)]
+        offset: u64,
+        /// At most [`MOST_OCTETS`](super::MOST_OCTETS).
+        octets: Octets,
+    },
+    /// Gives octets of a region's memory: [`Done::Octets`](super::Done::Octets).
+    Get {
+        /// Which.
+        region: Object,
+        /// From its first octet.
+        #[serde(default)]
+        offset: u64,
+        /// At most [`MOST_OCTETS`](super::MOST_OCTETS).
+        length: u64,
+    },
+    /// Fills a region's memory with the octets of [`pattern`](super::pattern).
+    Fill {
+        /// Which.
+        region: Object,
+        /// From its first octet.
+        #[serde(default)]
+        offset: u64,
+        /// How many.
+        length: u64,
+        /// Of the pattern.
+        seed: u64,
+    },
+    /// The CRC32c of octets of a region's memory: [`Done::Hash`](super::Done::Hash).
+    Hash {
+        /// Which.
+        region: Object,
+        /// From its first octet.
+        #[serde(default)]
+        offset: u64,
+        /// How many.
+        length: u64,
+    },
+    /// The agent's process ends at once, as one that was killed. There is no answer.
+    Exit,
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// How a connection begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// Which.
+    pub connection: Object,
+    /// What the peer is told, at most 255 octets (librdmacm counts in one octet; MPA would take 512).
+    #[serde(default)]
+    pub private_data: Octets,
+    /// Reads of the peer that are answered at once (`responder_resources`).
+    #[serde(default = "most")]
+    pub ird: u8,
+    /// Reads that are asked for at once (`initiator_depth`).
+    #[serde(default = "most")]
+    pub ord: u8,
+}
+
+fn most() -> u8 {
+    1
+}
+
+/// What may be done to a region, beside reading by its own side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// By this side's own work requests.
+    LocalWrite,
+    /// RDMA Writes of the peer.
+    RemoteWrite,
+    /// RDMA Reads of the peer.
+    RemoteRead,
+    /// Windows may be bound to it.
+    Bind,
+    /// Offsets count from 0 and not from its address.
+    ZeroBased,
+}
+
+/// Octets of a region, in a work request. What is beside the region, or wrong, is for the device to find.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Which.
+    pub region: Object,
+    /// From its first octet. It may be behind its last.
+    #[serde(default)]
+    pub offset: u64,
+    /// How many.
+    pub length: u32,
+    /// Another key than the region's own L_Key.
+    #[serde(default)]
+    pub key: Option<u32>,
+}
+
+/// What a work request of the Send Queue does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Operation {
+    /// A Send.
+    Send {
+        /// With Solicited Event.
+        #[serde(default)]
+        solicited: bool,
+        /// Invalidates this STag of the peer.
+        #[serde(default)]
+        invalidate: Option<u32>,
+    },
+    /// An RDMA Write.
+    Write {
+        /// The peer's Tagged Offset.
+        address: u64,
+        /// The peer's STag.
+        key: u32,
+    },
+    /// An RDMA Read.
+    Read {
+        /// The peer's Tagged Offset.
+        address: u64,
+        /// The peer's STag.
+        key: u32,
+    },
+    /// Invalidates an STag of this side.
+    Invalidate {
+        /// Which.
+        key: u32,
+    },
+    /// Binds a window.
+    Bind {
+        /// Which.
+        window: Object,
+        /// To what.
+        region: Object,
+        /// From the region's first octet.
+        #[serde(default)]
+        offset: u64,
+        /// How many octets.
+        length: u64,
+        /// [`Access::RemoteRead`], [`Access::RemoteWrite`].
+        #[serde(default)]
+        access: Vec<Access>,
+    },
+}

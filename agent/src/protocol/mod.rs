@@ -1,0 +1,66 @@
+//! What a tester and an agent say to each other: a line of JSON for each [`Request`], answer ([`Outcome`]) and [`Event`], in UTF-8, of at most
+//! [`LONGEST_LINE`] octets with its line feed.
+//!
+//! The tester speaks first: [`Action::Hello`] with the version and, where the agent wants one, the token. Every request has a number
+//! of the tester's own and gets one answer with that number, in the order in which they were asked. Between answers come events:
+//! what happened to a connection, a completion, an asynchronous event of the device. Both have the agent's time.
+//!
+//! Objects have numbers that the agent gives. All that a control connection made ends with it.
+//!
+//! `ask` has what a tester says, `tell` what an agent does.
+//!
+//! Octets (`private_data`, `octets`) are hexadecimal. STags and addresses are numbers as the verbs have them: what goes on the wire.
+
+mod ask;
+mod tell;
+
+use serde::{Deserialize, Serialize};
+
+pub use ask::{Access, Action, Operation, Parameters, Part, Request};
+pub use tell::{Completion, Device, Done, Event, Failure, Outcome, Told, What};
+
+/// The version of this protocol. An agent answers no other.
+pub const VERSION: u32 = 1;
+/// Octets of a line, its line feed included.
+pub const LONGEST_LINE: usize = 1 << 20;
+/// Octets of memory that one request carries: twice as many digits have room in a line.
+pub const MOST_OCTETS: usize = 1 << 18;
+
+/// The number of an object, as an answer or event told it.
+pub type Object = u32;
+
+/// Octets, as hexadecimal digits.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Octets(pub Vec<u8>);
+
+impl std::fmt::Debug for Octets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+    }
+}
+
+impl Serialize for Octets {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{self:?}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Octets {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+        let octets = digits.as_bytes().chunks(2).map(|pair| match *pair {
+            [high, low] => Some(value(high)? << 4 | value(low)?),
+            _ => None,
+        });
+        let octets: Option<Vec<u8>> = octets.collect();
+        octets.map(Octets).ok_or_else(|| serde::de::Error::custom("not hexadecimal digits, two for each octet"))
+    }
+}
+
+/// Octets of [`Action::Fill`]: the `index`-th of a region filled with `seed`. Both sides can compute it.
+pub fn pattern(seed: u64, index: u64) -> u8 {
+    // The middle octets of a product: neighbours differ, and no short row repeats.
+    let mixed = (index ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed.to_be_bytes()[2]
+}

@@ -1,0 +1,250 @@
+//! What an agent tells: answers and events, and what is said in them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Object, Octets};
+
+/// What an agent says of its own accord, and in answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// Nanoseconds since the agent's process began, of a clock that never goes back.
+    pub at: u64,
+    /// What is told.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// An answer.
+    Answer {
+        /// The request's number; absent where it could not be read.
+        id: Option<u64>,
+        /// How it went.
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+    /// Something happened.
+    Event(Event),
+}
+
+/// How a request went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// As asked.
+    Done(Done),
+    /// Not at all.
+    Failed(Failure),
+}
+
+/// What an action gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Done {
+    /// Nothing that has to be told.
+    Nothing,
+    /// The version that is spoken, and the agent's own.
+    Hello {
+        /// [`VERSION`](super::VERSION).
+        version: u32,
+        /// Of weft.
+        agent: String,
+    },
+    /// The device.
+    Device(Box<Device>),
+    /// A listener.
+    Listener {
+        /// Its number.
+        listener: Object,
+        /// Where it listens.
+        port: u16,
+    },
+    /// What may become a connection.
+    Connection {
+        /// Its number.
+        connection: Object,
+    },
+    /// A Protection Domain.
+    Domain {
+        /// Its number.
+        domain: Object,
+    },
+    /// Registered memory.
+    Region {
+        /// Its number.
+        region: Object,
+        /// The Tagged Offset of its first octet.
+        address: u64,
+        /// L_Key: what its own side says.
+        local_key: u32,
+        /// R_Key: the STag that the peer is told.
+        remote_key: u32,
+    },
+    /// A window.
+    Window {
+        /// Its number.
+        window: Object,
+        /// The STag that it has until it is bound.
+        remote_key: u32,
+    },
+    /// A shared receive queue.
+    Shared {
+        /// Its number.
+        shared: Object,
+    },
+    /// A bound window's STag.
+    Bound {
+        /// What the peer is told.
+        remote_key: u32,
+    },
+    /// Memory.
+    Octets {
+        /// As they were when they were read.
+        octets: Octets,
+    },
+    /// Of memory.
+    Hash {
+        /// CRC32c, as iWARP computes it.
+        crc32c: u32,
+    },
+}
+
+/// Why an action was not done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{what}{}", errno.map(|errno| format!(" (errno {errno})")).unwrap_or_default())]
+pub struct Failure {
+    /// A sentence.
+    pub what: String,
+    /// What the library or the driver said, where it was one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+}
+
+impl Failure {
+    /// Without a number.
+    pub fn of(what: impl Into<String>) -> Self {
+        Failure { what: what.into(), errno: None }
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A peer asks for a connection.
+    Request {
+        /// Where.
+        listener: Object,
+        /// Its number from now on.
+        connection: Object,
+        /// What the peer says.
+        private_data: Octets,
+        /// Reads that it holds at once, as it says.
+        ird: u8,
+        /// Reads that it asks for at once, as it says.
+        ord: u8,
+    },
+    /// A connection is there.
+    Established {
+        /// Which.
+        connection: Object,
+        /// What the peer's answer says; nothing, where it was the peer that asked.
+        private_data: Octets,
+        /// `responder_resources` of the event.
+        ird: u8,
+        /// `initiator_depth` of the event.
+        ord: u8,
+    },
+    /// The peer said no.
+    Rejected {
+        /// Which.
+        connection: Object,
+        /// An errno, without its sign.
+        status: i32,
+        /// What the peer says.
+        private_data: Octets,
+    },
+    /// It did not come to a connection.
+    Failed {
+        /// Which.
+        connection: Object,
+        /// librdmacm's name of the event.
+        kind: String,
+        /// An errno, without its sign.
+        status: i32,
+    },
+    /// A connection has ended, whoever ended it.
+    Disconnected {
+        /// Which.
+        connection: Object,
+    },
+    /// A work request is done.
+    Completion(Completion),
+    /// An asynchronous event of the device.
+    Asynchronous {
+        /// Its name, as libibverbs has it, in lower case: `qp_fatal`.
+        kind: String,
+        /// Of which connection, where it is one's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        connection: Option<Object>,
+    },
+}
+
+/// A completed work request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Completion {
+    /// On whose Queue Pair.
+    pub connection: Object,
+    /// What it was posted with.
+    pub work: u64,
+    /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix: `wr_flush_err`.
+    pub status: String,
+    /// `send`, `write`, `read`, `bind`, `invalidate`, `receive`, or a number; of one that failed it says nothing.
+    pub operation: String,
+    /// Octets of a receive or Read.
+    pub octets: u32,
+    /// The STag that a receive found invalidated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalidated: Option<u32>,
+}
+
+/// What is known of a device. Counts are the device's own limits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// As the kernel names it.
+    pub name: String,
+    /// The kernel's driver, where sysfs tells.
+    pub driver: Option<String>,
+    /// Of the firmware.
+    pub firmware: String,
+    /// PCI's.
+    pub vendor: u32,
+    /// PCI's.
+    pub part: u32,
+    /// Ports, with their states (`active`).
+    pub ports: Vec<String>,
+    /// Octets of a region.
+    pub max_region: u64,
+    /// Queue Pairs.
+    pub max_queue_pairs: u32,
+    /// Work requests of a queue.
+    pub max_work_requests: u32,
+    /// Parts of a work request.
+    pub max_parts: u32,
+    /// Parts of a Read.
+    pub max_read_parts: u32,
+    /// Reads of the peer that are held at once.
+    pub max_ird: u32,
+    /// Reads that are asked for at once.
+    pub max_ord: u32,
+    /// Shared receive queues; 0: none.
+    pub max_shared: u32,
+    /// Windows; 0: none.
+    pub max_windows: u32,
+    /// `window_type_1`, `window_type_2a`, `window_type_2b`, `memory_management_extensions`.
+    pub capabilities: Vec<String>,
+}
