@@ -245,8 +245,10 @@ impl Nic {
     pub(super) fn keep(&mut self, thing: Thing) -> Result<Object, Failure> {
         if self.things.len() >= self.limits.objects {
             let most = self.limits.objects;
-            let gone = self.destroy(thing);
-            debug_assert!(gone.is_ok());
+            // What the device does not give back it may still write to.
+            if let Err((thing, _)) = self.destroy(thing) {
+                core::mem::forget(thing);
+            }
             return Err(Failure::of(format!("{most} objects are the most of a control connection")));
         }
         self.last += 1;
