@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::protocol::Failure;
-use crate::serve::{Carrier, Ended, serve};
+use crate::serve::{Carrier, Ended, serve, turn_away};
 
 /// Control connections at once.
 pub const MOST_TESTERS: usize = 8;
@@ -33,6 +33,9 @@ pub fn listen<C: Carrier>(
         };
         if shared.3.fetch_add(1, Ordering::Relaxed) >= MOST_TESTERS {
             shared.3.fetch_sub(1, Ordering::Relaxed);
+            // A line fits into the buffers of a connection that is new.
+            let ended = turn_away(&stream, begin, &format!("{MOST_TESTERS} testers are there already"));
+            (shared.1)(&peer.to_string(), Some(Err(ended)));
             continue;
         }
         let shared = Arc::clone(&shared);

@@ -71,8 +71,12 @@ pub fn serve<C: Carrier>(
             return Err(out.refuse(None, &format!("more than {LONGEST_HELLO} octets without a line feed")));
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || !wait(&[input.as_fd()], Some(left))? {
+        if left.is_zero() {
             return Err(out.refuse(None, &format!("nothing within {} s", HELLO_WITHIN.as_secs())));
+        }
+        // A signal ends a wait, too.
+        if !wait(&[input.as_fd()], Some(left))? {
+            continue;
         }
         if lines.read(&mut input)? == 0 {
             return Ok(());
@@ -118,6 +122,11 @@ pub fn serve<C: Carrier>(
             return Ok(());
         }
     }
+}
+
+/// Tells a tester that there is no room for it.
+pub(crate) fn turn_away(output: impl Write, begin: Instant, why: &str) -> Ended {
+    Out { output, begin }.refuse(None, why)
 }
 
 /// Waits for any of them; whether the first can be read.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use weft_agent::listen::{MOST_TESTERS, listen};
 use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Octets, VERSION};
 use weft_agent::serve::{Carrier, Ended, serve};
 
@@ -202,4 +203,28 @@ fn a_tester_that_vanishes_takes_everything_with_it() {
         tester.say(said);
         tester.end().unwrap();
     }
+}
+
+#[test]
+fn one_tester_too_many_is_told_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let alive = Arc::new(AtomicUsize::new(0));
+    // It listens as long as this process lives.
+    thread::spawn(move || listen(&listener, None, move || Ok(Fake::new(&alive)), |_, _| ()));
+    let tester = || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(b"{\"id\":1,\"do\":{\"hello\":{\"version\":1}}}\n").unwrap();
+        let mut lines = BufReader::new(stream);
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        (lines, serde_json::from_str::<Value>(&line).unwrap())
+    };
+    let there: Vec<_> = (0..MOST_TESTERS).map(|_| tester()).collect();
+    assert!(there.iter().all(|(_, told)| told["answer"]["done"]["hello"].is_object()), "{there:?}");
+    let listener = TcpStream::connect(address).unwrap();
+    let mut line = String::new();
+    BufReader::new(listener).read_line(&mut line).unwrap();
+    assert!(line.contains("8 testers are there already"), "{line}");
 }
