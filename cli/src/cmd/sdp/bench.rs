@@ -5,7 +5,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ const BESIDE: u64 = 32;
 /// A subject, and its samples.
 struct Subject {
     name: &'static str,
-    stream: Option<SdpStream>,
+    stream: Option<Arc<SdpStream>>,
     times: Vec<Duration>,
 }
 
@@ -96,15 +96,19 @@ async fn compare(
     let bcopy = SdpStream::connect(device, other, bcopy).await?;
     let mut subjects = [
         Subject { name: "tcp", stream: None, times: Vec::new() },
-        Subject { name: "pipelined", stream: Some(pipelined), times: Vec::new() },
-        Subject { name: "bcopy", stream: Some(bcopy), times: Vec::new() },
+        Subject { name: "pipelined", stream: Some(Arc::new(pipelined)), times: Vec::new() },
+        Subject { name: "bcopy", stream: Some(Arc::new(bcopy)), times: Vec::new() },
     ];
     for _ in 0..arguments.samples {
         for Subject { stream, times, .. } in &mut subjects {
             times.push(match stream {
                 None if arguments.latency => tcp.round_trips(count, size)?,
                 None => tcp.stream(count, size)?,
-                Some(stream) => sample(stream, count, size, arguments.latency).await?,
+                Some(stream) => {
+                    let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
+                    // As a task, like the other end: the runtime looks at the network before it goes on with its first future.
+                    tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
+                }
             });
         }
     }
@@ -146,7 +150,7 @@ impl Subject {
 }
 
 /// The time of `count` writes until the other side has them all, or of as many round trips. Commands are those of [`Tcp`].
-async fn sample(stream: &mut SdpStream, count: u64, size: u32, round_trips: bool) -> std::io::Result<Duration> {
+async fn sample(mut stream: &SdpStream, count: u64, size: u32, round_trips: bool) -> std::io::Result<Duration> {
     let mut buffer = vec![0; size as usize];
     let part = if round_trips { u64::from(size) } else { 0 };
     let command = [(count * u64::from(size)).to_be_bytes(), part.to_be_bytes()].concat();
@@ -209,8 +213,8 @@ async fn scale(
     let idle = resident()?.saturating_sub(before);
     let begin = Instant::now();
     let mut running = JoinSet::new();
-    for mut stream in streams {
-        running.spawn(async move { sample(&mut stream, 1, 1, true).await.map(|_| stream) });
+    for stream in streams {
+        running.spawn(async move { sample(&stream, 1, 1, true).await.map(|_| stream) });
     }
     let mut done = Vec::new();
     while let Some(ran) = running.join_next().await {
