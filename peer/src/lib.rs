@@ -11,7 +11,7 @@
 //! - [`service`]: what a builtin endpoint does with its connections (echo);
 //! - [`workload`]: what a pair of RNICs does with a connection (ping);
 //! - [`portmap`]: the SDP port mapper, client and server;
-//! - [`agent`]: what the preload shim and its agent say to each other, and the rules;
+//! - [`shim`]: what the preload shim and its agent say to each other, and the rules;
 //! - [`hostile`]: the same endpoint with named misdeeds, each tied to the requirements it breaks;
 //! - [`soak`]: two ends under mangled octets, run by run;
 //! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
@@ -19,7 +19,6 @@
 //! What is absent on purpose: verdicts. This crate says what it did and why; whether a peer is right is judged elsewhere.
 #![forbid(unsafe_code)]
 
-pub mod agent;
 pub mod connection;
 pub mod ddp;
 pub mod driver;
@@ -30,6 +29,7 @@ pub mod portmap;
 pub mod rdmap;
 pub mod sdp;
 pub mod service;
+pub mod shim;
 pub mod soak;
 pub mod time;
 pub mod verbs;

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use weft_peer::agent::{Answer, LONGEST, Request};
+use weft_peer::shim::{Answer, LONGEST, Request};
 
 use crate::socket;
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 
 use libc::c_int;
-use weft_peer::agent::{Answer, By, Failure, Names, Request, Rules, Unreachable, is_here};
+use weft_peer::shim::{Answer, By, Failure, Names, Request, Rules, Unreachable, is_here};
 
 use crate::agent::{Agent, PATIENCE, SHORTLY};
 use crate::rules::{Known, rules, tell};

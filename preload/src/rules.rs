@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::sync::OnceLock;
 
-use weft_peer::agent::Rules;
+use weft_peer::shim::Rules;
 
 /// The variable that names the file.
 const VARIABLE: &str = "WEFT_SDP_RULES";

@@ -1,6 +1,6 @@
 //! `weft sdp agent`: the SDP side of programs that run under the preload library.
 //!
-//! The shim in a program asks on a Unix socket (`weft_peer::agent`); the program's descriptors are TCP connections with this process on the
+//! The shim in a program asks on a Unix socket (`weft_peer::shim`); the program's descriptors are TCP connections with this process on the
 //! loopback interface.
 
 mod connect;
@@ -19,10 +19,10 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
-use weft_peer::agent::{Answer, Failure, LONGEST, Request};
 use weft_peer::driver::portmap::PmServer;
 use weft_peer::driver::{Device, Tape};
 use weft_peer::portmap::{ServerSettings, Table};
+use weft_peer::shim::{Answer, Failure, LONGEST, Request};
 
 use self::listen::Listeners;
 use self::names::NameTable;

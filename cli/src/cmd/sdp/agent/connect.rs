@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixStream};
-use weft_peer::agent::{Answer, By, Failure, HERE_V4, HERE_V6, Names, Request};
 use weft_peer::driver::portmap::ConnectError;
 use weft_peer::driver::sdp::{SdpError, Side, relay};
+use weft_peer::shim::{Answer, By, Failure, HERE_V4, HERE_V6, Names, Request};
 
 use super::{Agent, Refusal, STEP, read, write};
 use crate::cmd::sdp::outward::OutwardError;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use weft_core::wire::portmap::PmTime;
-use weft_peer::agent::{Failure, HERE_V4, HERE_V6, Names};
 use weft_peer::driver::sdp::{Incoming, SdpListener, Side, relay};
 use weft_peer::portmap::{Mapping, Target};
+use weft_peer::shim::{Failure, HERE_V4, HERE_V6, Names};
 
 use super::names::Row;
 use super::{Agent, Refusal};

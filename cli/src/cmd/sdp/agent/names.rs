@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use weft_peer::agent::Names;
+use weft_peer::shim::Names;
 
 /// A connection on the loopback interface: the program's end, the agent's.
 type Ends = (SocketAddr, SocketAddr);
