@@ -149,13 +149,17 @@ const TOP: u32 = 40;
 const ROW: u32 = 30;
 
 impl Row {
+    /// All but its place is told from its own middle: rows that say the same are the same text, which compresses well.
     fn svg(&self, y: u32, svg: &mut String) {
         let (fill, faint) = (fill(self.tone), fill(Tone::Faint));
-        let frame = self.frame.map_or_else(String::new, |frame| format!(", frame {frame}"));
-        let _ = write!(svg, "<g><title>{}{frame}</title>", escaped(&self.label));
-        text(svg, (LEFT - 60, y + 4), "end", &faint, &milliseconds(self.time));
+        let _ = write!(svg, "<g transform=\"translate(0,{y})\">");
+        if self.frame.is_some() || self.label.chars().count() > MOST_LABEL {
+            let frame = self.frame.map_or_else(String::new, |frame| format!(", frame {frame}"));
+            let _ = write!(svg, "<title>{}{frame}</title>", escaped(&self.label));
+        }
+        text(svg, (LEFT - 60, 4), "end", &faint, &milliseconds(self.time));
         if let Some(frame) = self.frame {
-            text(svg, (LEFT - 10, y + 4), "end", &faint, &frame.to_string());
+            text(svg, (LEFT - 10, 4), "end", &faint, &frame.to_string());
         }
         let middle = u32::midpoint(LEFT, RIGHT);
         match self.what {
@@ -163,21 +167,19 @@ impl Row {
                 let (start, end) = if from == 0 { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
                 let dash = if dashed { " stroke-dasharray=\"5 3\"" } else { "" };
                 let stroke = stroke(self.tone);
-                line(svg, (start, y + 6), (end, y + 6), &format!("{stroke} stroke-width=\"1.5\"{dash}"));
+                line(svg, (start, 6), (end, 6), &format!("{stroke} stroke-width=\"1.5\"{dash}"));
                 let back = if end > start { end - 8 } else { end + 8 };
-                let (top, tip, bottom) = (y + 2, y + 6, y + 10);
-                let _ = write!(svg, "<polygon points=\"{end},{tip} {back},{top} {back},{bottom}\" {fill}/>");
-                text(svg, (middle, y), "middle", &fill, &self.label);
+                let _ = write!(svg, "<polygon points=\"{end},6 {back},2 {back},10\" {fill}/>");
+                text(svg, (middle, 0), "middle", &fill, &self.label);
             }
             What::Note => {
                 let (x, width) = (LEFT + 12, RIGHT - LEFT - 24);
-                let top = y - 10;
                 let stroke = stroke(self.tone);
                 let _ = write!(
                     svg,
-                    "<rect x=\"{x}\" y=\"{top}\" width=\"{width}\" height=\"22\" rx=\"4\" fill=\"none\" {stroke}/>"
+                    "<rect x=\"{x}\" y=\"-10\" width=\"{width}\" height=\"22\" rx=\"4\" fill=\"none\" {stroke}/>"
                 );
-                text(svg, (middle, y + 5), "middle", &fill, &self.label);
+                text(svg, (middle, 5), "middle", &fill, &self.label);
             }
         }
         svg.push_str("</g>");
