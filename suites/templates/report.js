@@ -14,8 +14,8 @@ function unpacked(id) {
 
 // What an element names as its own.
 async function piece(element) {
-  const { pack, from, to } = element.dataset;
-  delete element.dataset.pack;
+  const [pack, from, to] = element.dataset.at.split(" ");
+  delete element.dataset.at;
   return (await unpacked(pack)).slice(Number(from), Number(to));
 }
 
@@ -30,15 +30,15 @@ function address(octets) {
 }
 
 async function unfold(result) {
-  const story = result.querySelector(".story[data-pack]");
-  const capture = result.querySelector("a[data-pack]");
+  const story = result.querySelector(".story[data-at]");
+  const capture = result.querySelector("a[data-at]");
   try {
-    if (story) {
-      story.innerHTML = new TextDecoder().decode(await piece(story));
-      story.classList.remove("faint");
-    }
+    if (story) story.innerHTML = new TextDecoder().decode(await piece(story));
     // Until then, and where this fails, the link is to the file beside the page.
-    if (capture) capture.href = await address(await piece(capture));
+    if (capture) {
+      capture.href = await address(await piece(capture));
+      capture.download = `${result.id.replaceAll("/", "_")}.pcapng`;
+    }
   } catch (error) {
     if (story) story.textContent = `This browser cannot unpack it: ${error}`;
   }

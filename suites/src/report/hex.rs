@@ -27,6 +27,37 @@ pub struct HexCell {
     pub label: String,
 }
 
+/// Octets of a row that stand beside each other and mean the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HexRun<'a> {
+    /// Two hexadecimal digits for each, a space in between.
+    pub(super) hex: String,
+    /// As [`HexCell::class`].
+    pub(super) class: &'static str,
+    /// As [`HexCell::label`].
+    pub(super) label: &'a str,
+}
+
+impl HexRow {
+    /// Its octets, joined where nothing tells them apart.
+    pub(super) fn runs(&self) -> Vec<HexRun<'_>> {
+        let alike = |a: &HexCell, b: &HexCell| (a.class, &a.label) == (b.class, &b.label);
+        let run = |cells: &'_ [HexCell]| cells.iter().map(|cell| cell.hex.as_str()).collect::<Vec<_>>().join(" ");
+        let runs = self.cells.chunk_by(alike).filter_map(|cells| Some((cells, cells.first()?)));
+        runs.map(|(cells, first)| HexRun { hex: run(cells), class: first.class, label: &first.label }).collect()
+    }
+
+    /// Spaces in place of the octets that the last row lacks.
+    pub(super) fn gap(&self) -> String {
+        " ".repeat(3 * ROW.saturating_sub(self.cells.len()))
+    }
+
+    /// Its octets as characters.
+    pub(super) fn text(&self) -> String {
+        self.cells.iter().map(|cell| cell.character).collect()
+    }
+}
+
 /// The rows of at most `most` octets.
 #[must_use]
 pub fn rows(octets: &Octets, most: usize) -> Vec<HexRow> {
@@ -82,6 +113,26 @@ mod tests {
         assert_eq!((class(0, 0), class(0, 3), class(1, 0), class(1, 1)), ("field-0", "stimulus", "field-1", "wrong"));
         assert_eq!((class(1, 2), rows[0].cells[3].label.as_str()), ("plain", "Key, changed"));
         assert_eq!((rows[0].cells[0].character, rows[1].cells[1].character), ('M', '.'));
+    }
+
+    #[test]
+    fn octets_that_mean_the_same_are_one_run() {
+        let mut octets = Octets::new(b"abcdefghijklmnopqr");
+        octets.marks.push(Mark { start: 1, end: 3, label: "two".into(), kind: MarkKind::Field });
+        octets.marks.push(Mark { start: 3, end: 4, label: "next".into(), kind: MarkKind::Stimulus });
+        let rows = rows(&octets, 100);
+        let runs = rows[0].runs();
+        let told: Vec<_> = runs.iter().map(|run| (run.hex.as_str(), run.class, run.label)).collect();
+        assert_eq!(
+            told,
+            [
+                ("61", "plain", ""),
+                ("62 63", "field-0", "two"),
+                ("64", "stimulus", "next"),
+                ("65 66 67 68 69 6a 6b 6c 6d 6e 6f 70", "plain", ""),
+            ]
+        );
+        assert_eq!((rows[0].gap().len(), rows[1].gap().len(), rows[1].text().as_str()), (0, 42, "qr"));
     }
 
     #[test]

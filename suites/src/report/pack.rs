@@ -2,6 +2,7 @@
 //!
 //! Many pieces share a pack, for compression lives on what they have in common; no pack is so large that unpacking it is felt.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use base64::Engine;
@@ -36,6 +37,13 @@ pub(super) struct Piece {
     pub(super) from: usize,
     /// The first octet behind.
     pub(super) to: usize,
+}
+
+/// As the page names it: pack, first octet, first octet behind.
+impl fmt::Display for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.pack, self.from, self.to)
+    }
 }
 
 impl Packer {
