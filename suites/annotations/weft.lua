@@ -470,6 +470,9 @@
 ---@field within? number
 ---@field open? boolean
 
+---@class weft.fields.waiting
+---@field within? number
+
 ---@class weft.fields.expect_close
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
@@ -860,6 +863,11 @@ function Connection:expect_from(options) end
 ---What comes first is no Hello, and no start-up frame of MPA; nothing may come.
 ---@param options? weft.fields.expect_plain
 function Connection:expect_plain(options) end
+
+---What comes next, and decides nothing: a start-up frame or an FPDU with its fields, octets that are neither, the connection's end, or nil where nothing comes.
+---@param options? weft.fields.waiting
+---@return "reply"|"request"|"fpdu"|"octets"|"close"|nil, weft.Reply|weft.Fpdu|nil
+function Connection:next(options) end
 
 ---Octets sent behind the tester's start-up frame: where its next FPDU begins.
 ---@return integer

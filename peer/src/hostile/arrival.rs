@@ -86,6 +86,13 @@ deviations! {
         let again = opcode(octets) == Opcode::WRITE && has_payload(octets) && std::mem::replace(&mut kept.count, to) == to;
         again.then_some(Fault::Tagged(AccessError::Rights))
     })] ["DDP-5.1.1-4"] "A Write to the same place as the one before it is refused.";
+    "ddp.stops-at-empty-segment" [
+        RefusesSegment(|octets, kept| {
+            kept.count |= u32::from(is_tagged(octets) && !has_payload(octets) && !is_last(octets));
+            (kept.count != 0).then_some(Fault::Tagged(AccessError::InvalidStag))
+        }),
+        Overlooks(|_, kept| kept.count != 0),
+    ] ["RDMAP-5.2.1-18"] "Behind a tagged segment of no octets that does not end its message nothing is taken any more, and nothing is said.";
     "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
         ["DDP-7.1-7", "DDP-7.2-11"] "Only the lower half of MO is looked at.";
     "rdmap.answers-with-nothing" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST { set_word(octets, RDMARDSZ, 0) })]

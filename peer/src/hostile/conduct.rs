@@ -6,6 +6,8 @@
 pub(crate) struct Conduct {
     /// What arrives behind an error is taken as if there were none.
     pub(crate) acts_after_error: bool,
+    /// An FPDU is taken while its CRC is still to come.
+    pub(crate) acts_before_crc: bool,
     /// A malformed start-up frame is answered before the connection closes.
     pub(crate) answers_malformed: bool,
     /// An Initiator sends an FPDU behind its Request.
@@ -53,6 +55,8 @@ pub(crate) struct Conduct {
 }
 
 deviations! {
+    "mpa.acts-before-crc" [Conduct(|conduct| conduct.acts_before_crc = true)] ["MPA-6-7"]
+        "An FPDU is acted on while octets of its CRC field are still to come.";
     "mpa.answers-malformed-request" [Conduct(|conduct| conduct.answers_malformed = true)] ["MPA-7.1.2-4", "MPA-7.1.2-3"]
         "The Responder sends a Reply to a Request that is malformed, and closes then.";
     "mpa.begins-without-reply" [Conduct(|conduct| conduct.begins_without_reply = true)] ["MPA-7.1.2-11", "MPA-7.1.2-13"]

@@ -6,7 +6,7 @@
 //!
 //! The CRC is checked first, so that a wrong marker behind it is the sender's doing (error 3) and not the network's.
 
-use weft_core::crc;
+use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
 
 use super::FpduError;
@@ -27,6 +27,8 @@ pub struct Deframer {
     /// The ULPDU given out last, where markers stood in it.
     ulpdu: Vec<u8>,
     deviations: Deviations,
+    /// Octets still to come of the FPDU given out last; none but by a deviation.
+    owed: usize,
 }
 
 impl Deframer {
@@ -39,7 +41,7 @@ impl Deframer {
     /// Reads as these deviations have it.
     #[must_use]
     pub fn deviating(framing: Framing, deviations: Deviations) -> Self {
-        Deframer { framing, partial: Vec::new(), given_out: false, position: 0, ulpdu: Vec::new(), deviations }
+        Deframer { framing, partial: Vec::new(), given_out: false, position: 0, ulpdu: Vec::new(), deviations, owed: 0 }
     }
 
     /// The next ULPDU; takes its FPDU off the front of `input`. `None` when `input` is used up and no FPDU is whole.
@@ -50,6 +52,11 @@ impl Deframer {
         if self.given_out {
             self.partial.clear();
             self.given_out = false;
+        }
+        if self.owed > 0 {
+            let (late, rest) = input.split_at(self.owed.min(input.len()));
+            self.owed -= late.len();
+            *input = rest;
         }
         let header = fpdu::header_position(self.position, self.framing.phase()) - self.position;
         let head_len = usize::try_from(header).unwrap_or(0) + LENGTH_LEN;
@@ -68,12 +75,22 @@ impl Deframer {
         self.take(input, head_len);
         let layout = self.layout(&self.partial, head_len)?;
         self.take(input, len(&layout));
+        let mut framing = self.framing;
         if self.partial.len() < len(&layout) {
-            return None;
+            if !self.acts_before_crc(&layout) {
+                return None;
+            }
+            self.owed = len(&layout) - self.partial.len();
+            framing.crc = false;
         }
         self.given_out = true;
         self.position = layout.end;
-        Some(open(&self.partial, layout, self.framing, &self.deviations, &mut self.ulpdu))
+        Some(open(&self.partial, layout, framing, &self.deviations, &mut self.ulpdu))
+    }
+
+    /// A deviation: nothing but octets of the CRC field is missing, and that is enough.
+    fn acts_before_crc(&self, layout: &Layout) -> bool {
+        self.partial.len() + CRC_LEN >= len(layout) && hostile::hook::conduct(&self.deviations).acts_before_crc
     }
 
     /// Nothing of an unfinished FPDU is here.

@@ -89,12 +89,13 @@ impl Receiver {
     /// The same as the deviations have it.
     fn misjudge(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
         let arrived = hostile::hook::segment_arrived(&self.deviations, &mut self.kept, ulpdu);
-        match arrived.map_err(|fault| SegmentError::of(fault, ulpdu))? {
-            Some(lost) if lost.is_empty() => Ok(()),
-            Some(changed) => self.judge(&changed, sink),
-            None => self.judge(ulpdu, sink),
-        }
-        .or_else(|error| {
+        let judged = match arrived.map_err(|fault| SegmentError::of(fault, ulpdu)) {
+            Ok(Some(lost)) if lost.is_empty() => Ok(()),
+            Ok(Some(changed)) => self.judge(&changed, sink),
+            Ok(None) => self.judge(ulpdu, sink),
+            Err(refused) => Err(refused),
+        };
+        judged.or_else(|error| {
             if !hostile::hook::overlooks(&self.deviations, &mut self.kept, error.fault) {
                 return Err(error);
             }

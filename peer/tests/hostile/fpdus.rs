@@ -88,6 +88,12 @@ const TO_THE_EDGE: [usize; 2] = [458, 4];
 
 pub(crate) const CHECKS: &[Check] = &[
     ("mpa.accepts-bad-crc", |d| receives(d, true, false, &[WRITE, &bad(1)]).received().len() == 1),
+    ("mpa.acts-before-crc", |d| {
+        let (first, second) = (send(1, b"one"), send(2, b"two"));
+        let (most, rest) = first.split_at(first.len() - 3);
+        let early = receives(d, true, false, &[WRITE, most]).received().len();
+        early == 1 && receives(d, true, false, &[WRITE, most, rest, &second]).received().len() == 2
+    }),
     ("mpa.checks-unused-crc", |d| receives(d, false, false, &[&bad(1)]).received().is_empty()),
     ("mpa.coalesces-sends", |d| {
         let octets = sent(d, 0x40, 1460, &[5, 6]);

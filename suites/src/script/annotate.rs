@@ -138,6 +138,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.expect_octets(Some(table("return { begins = '' }")?))?;
     reader.expect_terminate(None)?;
     reader.expect_silence(None)?;
+    reader.waiting(None)?;
     reader.expect_close(None)?;
     reader.sdp(None)?;
     reader.accept_sdp(None)?;

@@ -136,6 +136,14 @@ pub(super) const CONNECTION: &[Method] = &[
         ..method("expect_plain", "What comes first is no Hello, and no start-up frame of MPA; nothing may come")
     },
     Method {
+        table: Some("waiting"),
+        gives: Some("\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil"),
+        ..method(
+            "next",
+            "What comes next, and decides nothing: a start-up frame or an FPDU with its fields, octets that are neither, the connection's end, or nil where nothing comes",
+        )
+    },
+    Method {
         gives: Some("integer"),
         ..method("position", "Octets sent behind the tester's start-up frame: where its next FPDU begins")
     },

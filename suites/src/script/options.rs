@@ -71,11 +71,15 @@ impl Reader<'_> {
         let requirements = self.ids(fields, "requirement")?;
         let shows = self.ids(fields, "shows")?;
         let overdue_fails = fields.or("overdue_fails", false)?;
+        let within = self.within(fields, seconds)?;
+        Ok(Expectation { requirements, shows, overdue_fails, within, at: here(self.lua) })
+    }
+
+    fn within(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Duration> {
         let seconds = fields.or("within", seconds)?;
         let within =
             Duration::try_from_secs_f64(seconds).map_err(|error| fields.wrong("within", &error.to_string()))?;
-        let within = self.target.scaled(within.as_secs_f64());
-        Ok(Expectation { requirements, shows, overdue_fails, within, at: here(self.lua) })
+        Ok(self.target.scaled(within.as_secs_f64()))
     }
 
     pub(super) fn good_exchange(&self, table: Option<Table>) -> mlua::Result<Vec<RequirementId>> {
@@ -120,6 +124,14 @@ impl Reader<'_> {
         let open = fields.or("open", false)?;
         fields.done()?;
         Ok((expectation, open))
+    }
+
+    /// What is waited for without a judgement: for how long.
+    pub(super) fn waiting(&self, table: Option<Table>) -> mlua::Result<Expectation> {
+        let mut fields = Fields::new(self.lua, "waiting", table);
+        let within = self.within(&mut fields, REPLY_SECONDS)?;
+        fields.done()?;
+        Ok(Expectation::preparation(within, here(self.lua).as_ref()))
     }
 
     pub(super) fn expect_reply(&self, table: Option<Table>) -> mlua::Result<(Expectation, ReplyFields)> {

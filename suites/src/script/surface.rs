@@ -45,7 +45,7 @@ use super::message;
 use super::options::{self, Reader};
 use crate::model::Role;
 use crate::script::message::Message;
-use crate::stage::{Expectation, Operation, ReplyFields, Stage, Stop};
+use crate::stage::{Expectation, Next, Operation, ReplyFields, Stage, Stop};
 use crate::target::Target;
 
 /// `t`.
@@ -327,6 +327,23 @@ impl UserData for Connection {
                 let (expectation, begins, keep) = read?;
                 let octets = stage.lock().await.expect_octets(number, &expectation, &begins, keep).await;
                 lua.create_string(octets.map_err(mlua::Error::external)?)
+            }
+        });
+        methods.add_async_method("next", |lua, conn, table: Option<Table>| {
+            let (stage, number) = (conn.stage.clone(), conn.number);
+            let read = conn.reader(&lua).waiting(table);
+            async move {
+                let next = stage.lock().await.next(number, &read?).await.map_err(mlua::Error::external)?;
+                Ok(match next {
+                    Next::Frame(kind, octets) => {
+                        let name = if kind == StartupKind::Request { "request" } else { "reply" };
+                        (Some(name), Some(message::reply_table(&lua, &octets)?))
+                    }
+                    Next::Fpdu(octets) => (Some("fpdu"), Some(message::fpdu_table(&lua, &octets)?)),
+                    Next::Octets => (Some("octets"), None),
+                    Next::Close => (Some("close"), None),
+                    Next::Nothing => (None, None),
+                })
             }
         });
         methods.add_async_method("position", |lua, conn, ()| {

@@ -152,3 +152,53 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "ddp/5.1-buffers/empty-segment",
+  version = 1,
+  title = "A Write of several segments, one of which has no octets, is placed, or refused by a Terminate",
+  -- RFC 5041 neither forbids such a segment nor says what it is good for. A Read behind it is valid all the same, and where no Terminate says why it is not
+  -- answered, it has to be: a target that closes without a word, or stops working, breaks that.
+  requirements = { "RDMAP-5.2.1-18", "RDMAP-5.5-26" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping" },
+  tags = { "write", "empty", "robust" },
+  parameters = { place = { "first", "middle", "last" }, again = { false, true } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local function segment(at, payload, last)
+      return mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
+    end
+    -- With `again` the Write goes on where one before it ended: siw looks up the buffer of a Write at its first segment that has octets.
+    local at = p.again and 8 or 0
+    local write = ({
+      first = segment(at, "", false) .. segment(at, "weftweft", true),
+      middle = segment(at, "weft", false) .. segment(at + 4, "", false) .. segment(at + 4, "weft", true),
+      last = segment(at, "weftweft", false) .. segment(at + 8, "", true),
+    })[p.place]
+    if p.again then
+      conn:send(segment(0, "01234567", true))
+    end
+    conn:send(write)
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 8, src_stag = op.stag, src_to = op.to + at } })
+    local what, answer = conn:next { within = 5 }
+    if what == "fpdu" and answer.opcode == 7 then
+      conn:close()
+      t:liveness()
+      t:unimplemented("The target refuses a segment of no octets that is not all of its message, which RFC 5041 leaves open.")
+    end
+    t:check(what == "fpdu" and answer.opcode == 2, {
+      requirement = "RDMAP-5.2.1-18",
+      expected = "the Read Response, or a Terminate",
+      actual = what == "fpdu" and "an FPDU of opcode " .. answer.opcode or what or "nothing, and the connection stays open",
+    })
+    local same = answer.payload == "weftweft"
+    t:check(same, { requirement = "RDMAP-5.5-26", expected = "the octets written", actual = same and "they are" or "others" })
+    conn:close()
+
+    t:liveness()
+  end,
+}

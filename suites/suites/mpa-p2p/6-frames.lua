@@ -145,3 +145,32 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa-p2p/6-frames/not-supported",
+  version = 1,
+  title = "A Responder without the enhanced set-up closes on an enhanced Request, and sends no Reply",
+  requirements = { "P2P-10-4" },
+  roles = { "responder" },
+  tags = { "startup", "enhanced" },
+  parameters = { ird = { 0, 1 }, private_data = { "", "12345678" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { enhanced = true, revision = 2, ird = p.ird, ord = 0, private_data = p.private_data })
+    local what, reply = conn:next { within = 15 }
+    if what == "reply" and reply.flags & 0x10 ~= 0 then
+      conn:close()
+      t:unimplemented("The target has the enhanced set-up.")
+    end
+    t:check(what == "close", {
+      requirement = "P2P-10-4",
+      expected = "the target closes the connection and sends no octet before",
+      actual = what == "reply" and ("a Reply of revision %d with S=0"):format(reply.revision) or what or "nothing, and the connection stays open",
+    })
+
+    t:liveness()
+  end,
+}

@@ -196,3 +196,29 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa/4.1-fpdu/end-missing",
+  version = 1,
+  title = "An FPDU that lacks octets of its end is not acted on before they come",
+  requirements = { "MPA-6-7" },
+  roles = { "responder", "initiator" },
+  capabilities = { "echo" },
+  tags = { "fpdu", "segments" },
+  parameters = { missing = { 1, 2, 3, 4 }, payload = { 4, 5, 1000 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local payload = ("w"):rep(p.payload)
+    local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn } }:octets()
+    conn:send(fpdu:sub(1, -p.missing - 1))
+    conn:expect_silence { requirement = "MPA-6-7", within = 0.5, open = true }
+    conn:send(fpdu:sub(-p.missing))
+    conn:expect_fpdu { requirement = "MPA-6-7", opcode = 3, payload = payload, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}

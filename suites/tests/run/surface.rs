@@ -86,6 +86,20 @@ async fn a_check_of_the_script_is_an_expectation() {
     assert_eq!((result.verdict, result.actual.as_deref()), (Verdict::Fail, Some("two")));
 }
 
+/// Each thing that can come is told by its name, with its fields where it has some, and the case goes on whichever it is.
+#[tokio::test]
+async fn what_comes_next_is_told_and_decides_nothing() {
+    let result = passes(
+        "local c = t:connect()\nassert(c:next { within = 1 } == nil)\nc:send(t:request())\n\
+         local what, r = c:next()\nassert(what == 'reply' and r.revision == 1, what)\n\
+         c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'weft' } })\n\
+         local what, f = c:next {}\nassert(what == 'fpdu' and f.opcode == 3 and f.payload == 'weft', what)\n\
+         c:finish()\nassert(c:next {} == 'close')",
+    )
+    .await;
+    assert!(result.steps.iter().any(|step| step.kind == StepKind::Silence && step.text == "nothing within 1 s"));
+}
+
 /// Too late is a failure only where time is what the requirement is about.
 #[tokio::test]
 async fn lateness_fails_where_the_case_says_so() {

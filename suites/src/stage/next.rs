@@ -1,0 +1,64 @@
+//! What comes next on a connection, for a script that goes one way or the other by it. Nothing is judged here, and nothing decided.
+
+use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
+
+use super::expect::NoFrame;
+use super::{Arrival, Expectation, Stage, Stop};
+
+/// What came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A start-up frame, whole.
+    Frame(StartupKind, Vec<u8>),
+    /// An FPDU, whole and without markers.
+    Fpdu(Vec<u8>),
+    /// Octets that came to be neither.
+    Octets,
+    /// FIN, or a reset.
+    Close,
+    /// Nothing, until the time was over.
+    Nothing,
+}
+
+impl Stage {
+    /// Waits for what the target does next on a connection, `expectation.within` at most.
+    pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Next, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        let at = expectation.at.as_ref();
+        let kind = loop {
+            let unread = &self.conn(number, at)?.unread;
+            let begins = |key: &[u8]| !unread.is_empty() && unread.iter().zip(key).all(|(a, b)| a == b);
+            match (begins(&REQUEST_KEY), begins(&REPLY_KEY)) {
+                // So few octets that they may be either.
+                (true, true) => {}
+                (true, false) => break Some(StartupKind::Request),
+                (false, true) => break Some(StartupKind::Reply),
+                (false, false) if !unread.is_empty() => break None,
+                (false, false) => {}
+            }
+            let partial = !unread.is_empty();
+            match self.receive(number, deadline, at).await? {
+                Arrival::Octets => {}
+                _ if partial => return Ok(Next::Octets),
+                Arrival::Fin | Arrival::Reset => return Ok(Next::Close),
+                Arrival::TimedOut => {
+                    self.silence(number, expectation);
+                    return Ok(Next::Nothing);
+                }
+            }
+        };
+        let whole = match kind {
+            Some(kind) => self.frame(number, expectation, kind).await?.map(|octets| Next::Frame(kind, octets)),
+            None => self.fpdu(number, deadline, at).await?.map(Next::Fpdu),
+        };
+        match whole {
+            Ok(whole) => {
+                self.log.answered();
+                Ok(whole)
+            }
+            // It has begun, and so is no close, whatever came behind it.
+            Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(Next::Octets),
+        }
+    }
+}
