@@ -45,7 +45,7 @@ case {
 
 case {
   id = "mpa/7.1.1-pd-length/fin-too-early",
-  version = 1,
+  version = 2,
   title = "A Request that ends before its private data does is answered by a close, and by no Reply",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-4" },
   roles = { "responder" },
@@ -55,10 +55,13 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    local conn = t:connect()
-    conn:send(mpa.request { pd_length = 8, private_data = ("x"):rep(8 - p.missing) })
-    conn:finish()
-    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-4" } }
+    -- What a target makes of the octets and of the FIN may be a race inside it.
+    for attempt = 1, 16 do
+      local conn = t:connect()
+      conn:send(mpa.request { pd_length = 8, private_data = ("x"):rep(8 - p.missing) })
+      conn:finish()
+      conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-4" } }
+    end
 
     t:liveness()
   end,
