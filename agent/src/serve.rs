@@ -12,6 +12,10 @@ use crate::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Outcome, Reque
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// Octets of the first line.
 const LONGEST_HELLO: usize = 4096;
+/// Octets that are read at once.
+const AT_ONCE: usize = 1 << 16;
+/// Characters of what is wrong with a line.
+const LONGEST_REASON: usize = 512;
 
 /// Who carries out what is asked on one control connection.
 pub trait Carrier {
@@ -60,15 +64,17 @@ pub fn serve<C: Carrier>(
     begin: Instant,
     carrier: impl FnOnce() -> Result<C, Failure>,
 ) -> Result<(), Ended> {
-    let mut lines = Lines { octets: Vec::new(), looked: 0 };
+    let mut lines = Lines { octets: Vec::new(), looked: 0, arrived: vec![0; AT_ONCE] };
     let mut out = Out { output, begin };
     let until = Instant::now() + HELLO_WITHIN;
     let first = loop {
-        if let Some(line) = lines.next() {
-            break line;
-        }
-        if lines.octets.len() > LONGEST_HELLO {
+        let line = lines.next();
+        // However they came.
+        if line.as_ref().map_or(lines.octets.len(), Vec::len) > LONGEST_HELLO {
             return Err(out.refuse(None, &format!("more than {LONGEST_HELLO} octets without a line feed")));
+        }
+        if let Some(line) = line {
+            break line;
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -145,6 +151,8 @@ struct Lines {
     octets: Vec<u8>,
     /// So many of them have no line feed.
     looked: usize,
+    /// Where a read puts what it gets.
+    arrived: Vec<u8>,
 }
 
 impl Lines {
@@ -163,22 +171,22 @@ impl Lines {
 
     /// Reads what is there, up to the longest line; how many octets.
     fn read(&mut self, input: &mut impl Read) -> io::Result<usize> {
-        let room = (LONGEST_LINE - self.octets.len().min(LONGEST_LINE)).min(1 << 16);
-        let before = self.octets.len();
-        self.octets.resize(before + room, 0);
+        let room = LONGEST_LINE.saturating_sub(self.octets.len()).min(AT_ONCE);
         let got = loop {
-            match input.read(&mut self.octets[before..]) {
+            match input.read(&mut self.arrived[..room]) {
                 Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-                got => break got,
+                got => break got?,
             }
         };
-        self.octets.truncate(before + *got.as_ref().unwrap_or(&0));
-        got
+        self.octets.extend_from_slice(&self.arrived[..got]);
+        Ok(got)
     }
 }
 
 fn read(line: &[u8]) -> Result<Request, String> {
-    serde_json::from_slice(line).map_err(|why| format!("no request: {why}"))
+    // The reason may have a name from the line in it, which may be nearly all of the line.
+    let told = |why: serde_json::Error| why.to_string().chars().take(LONGEST_REASON).collect::<String>();
+    serde_json::from_slice(line).map_err(|why| format!("no request: {}", told(why)))
 }
 
 /// Whether a token is the right one, in a time that does not tell where they differ.

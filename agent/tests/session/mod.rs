@@ -1,0 +1,263 @@
+//! A control connection without a socket and without a device: octets in, lines out, and what has to hold of them whatever the octets are.
+//! The fuzz target `agent` calls it, too.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use weft_agent::protocol::{
+    Action, Done, Event, Failure, LONGEST_LINE, MOST_OCTETS, Object, Octets, Outcome, Request, Told, VERSION, What,
+    pattern,
+};
+use weft_agent::serve::{Carrier, Ended, serve};
+
+/// Octets that one control connection may register here.
+pub const MEMORY: u64 = 1 << 20;
+
+/// What there is of carriers, their objects and the octets of these.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Made since the beginning.
+    pub made: usize,
+    pub carriers: usize,
+    pub objects: usize,
+    pub octets: u64,
+}
+
+/// [`Counts`] of all carriers that share it.
+#[derive(Debug, Default, Clone)]
+pub struct Counter(Arc<Mutex<Counts>>);
+
+impl Counter {
+    /// Now.
+    pub fn now(&self) -> Counts {
+        *self.counted()
+    }
+
+    /// Also where a thread that counted has panicked.
+    fn counted(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing is there, and so many carriers were.
+    pub fn expect_gone(&self, made: usize) {
+        let now = self.now();
+        assert_eq!(now, Counts { made, carriers: 0, objects: 0, octets: 0 }, "something is left");
+    }
+}
+
+/// An object that is counted for as long as it is there.
+struct Counted {
+    counter: Counter,
+    memory: Vec<u8>,
+}
+
+impl Counted {
+    fn new(counter: &Counter, memory: Vec<u8>) -> Self {
+        let mut counts = counter.counted();
+        counts.objects += 1;
+        counts.octets += memory.len() as u64;
+        Counted { counter: counter.clone(), memory }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut counts = self.counter.counted();
+        counts.objects -= 1;
+        counts.octets -= self.memory.len() as u64;
+    }
+}
+
+/// A device that is none: domains, and regions with their memory. Each new domain comes with an event.
+pub struct StandIn {
+    counter: Counter,
+    objects: BTreeMap<Object, Counted>,
+    last: Object,
+    events: Vec<Event>,
+}
+
+impl StandIn {
+    pub fn new(counter: &Counter) -> Self {
+        let mut counts = counter.counted();
+        counts.made += 1;
+        counts.carriers += 1;
+        StandIn { counter: counter.clone(), objects: BTreeMap::new(), last: 0, events: Vec::new() }
+    }
+
+    fn keep(&mut self, memory: Vec<u8>) -> Object {
+        self.last += 1;
+        self.objects.insert(self.last, Counted::new(&self.counter, memory));
+        self.last
+    }
+
+    fn part(&mut self, region: Object, offset: u64, length: u64) -> Result<&mut [u8], Failure> {
+        let memory = self.objects.get_mut(&region).map(|object| object.memory.as_mut_slice());
+        let end = offset.checked_add(length).and_then(|end| usize::try_from(end).ok());
+        let begin = usize::try_from(offset).ok();
+        memory.zip(begin.zip(end)).and_then(|(memory, (begin, end))| memory.get_mut(begin..end)).ok_or_else(beside)
+    }
+}
+
+fn beside() -> Failure {
+    Failure::of("beside it")
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.counter.counted().carriers -= 1;
+    }
+}
+
+impl Carrier for StandIn {
+    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+        match action {
+            Action::Domain => {
+                let domain = self.keep(Vec::new());
+                self.events.push(Event::Disconnected { connection: domain });
+                Ok(Done::Domain { domain })
+            }
+            Action::Register { octets, .. } => {
+                let used: u64 = self.objects.values().map(|object| object.memory.len() as u64).sum();
+                let octets = usize::try_from(octets).ok().filter(|octets| *octets as u64 <= MEMORY - used);
+                let region = self.keep(vec![0; octets.ok_or_else(|| Failure::of("too much"))?]);
+                Ok(Done::Region { region, address: 0, local_key: 1, remote_key: 1 })
+            }
+            Action::Put { region, offset, octets } => {
+                self.part(region, offset, octets.0.len() as u64)?.copy_from_slice(&octets.0);
+                Ok(Done::Nothing)
+            }
+            Action::Fill { region, offset, length, seed } => {
+                let part = self.part(region, offset, length)?;
+                part.iter_mut().zip(0..).for_each(|(octet, index)| *octet = pattern(seed, index));
+                Ok(Done::Nothing)
+            }
+            Action::Get { region, offset, length } if length <= MOST_OCTETS as u64 => {
+                let octets = self.part(region, offset, length)?.to_vec();
+                Ok(Done::Octets { octets: Octets(octets) })
+            }
+            Action::Destroy { object } => self.objects.remove(&object).map(|_| Done::Nothing).ok_or_else(beside),
+            _ => Err(Failure::of("not here")),
+        }
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+/// What a tester said, as it arrives, and then its going away. It can be read at any time.
+struct Input<'a, P> {
+    octets: &'a [u8],
+    piece: P,
+    readable: UnixStream,
+}
+
+impl<P: FnMut() -> usize> Read for Input<'_, P> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let length = (self.piece)().max(1).min(self.octets.len()).min(into.len());
+        let (now, later) = self.octets.split_at(length);
+        into[..length].copy_from_slice(now);
+        self.octets = later;
+        Ok(length)
+    }
+}
+
+impl<P> AsFd for Input<'_, P> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.readable.as_fd()
+    }
+}
+
+/// Plays a control connection in which the tester says `octets` and goes, where each read gives as many as `piece` says, and holds what is
+/// told against docs/agent.md: an answer to each line with its number, in order; nothing made without a right hello; nothing left behind.
+///
+/// # Panics
+///
+/// When anything is otherwise.
+pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
+    // Its other end is closed: the end can be read at any time.
+    let (readable, _) = UnixStream::pair().expect("two descriptors");
+    let (counter, mut told) = (Counter::default(), Vec::new());
+    let input = Input { octets, piece, readable };
+    let ended = serve(input, &mut told, token, Instant::now(), || Ok(StandIn::new(&counter)));
+    let expected = Expected::of(octets, token);
+    match (&ended, expected.end) {
+        (Ok(()), End::Gone) | (Err(Ended::NoHello(_)), End::Refused) | (Err(Ended::TooLong(_)), End::TooLong) => {}
+        _ => panic!("ended by {ended:?}, expected {:?}", expected.end),
+    }
+    counter.expect_gone(usize::from(expected.hello));
+    let mut answers = Vec::new();
+    let mut last = 0;
+    for line in told.split_inclusive(|octet| *octet == b'\n') {
+        assert!(line.len() <= LONGEST_LINE && line.ends_with(b"\n"), "a line of {} octets", line.len());
+        let told: Told = serde_json::from_slice(line).expect("what is told can be read");
+        assert!(told.at >= last, "time goes back");
+        last = told.at;
+        match told.what {
+            What::Answer { id, outcome } => {
+                assert!(id.is_some() || matches!(outcome, Outcome::Failed(_)), "{outcome:?} to nothing");
+                answers.push(id);
+            }
+            What::Event(_) => assert!(!answers.is_empty(), "an event before the hello"),
+        }
+    }
+    assert_eq!(answers, expected.answers, "ids of the answers");
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Gone,
+    Refused,
+    TooLong,
+}
+
+/// What docs/agent.md says of these octets.
+struct Expected {
+    answers: Vec<Option<u64>>,
+    hello: bool,
+    end: End,
+}
+
+impl Expected {
+    fn of(octets: &[u8], token: Option<&str>) -> Self {
+        let mut lines = octets.split(|octet| *octet == b'\n');
+        // What is behind the last line feed is no line.
+        let rest = lines.next_back().unwrap_or(&[]);
+        let first = lines.next();
+        if first.unwrap_or(rest).len() > 4096 {
+            return Expected { answers: vec![None], hello: false, end: End::Refused };
+        }
+        let Some(first) = first else {
+            return Expected { answers: Vec::new(), hello: false, end: End::Gone };
+        };
+        let first: Option<Request> = serde_json::from_slice(first).ok();
+        let hello = first.as_ref().is_some_and(|request| match &request.action {
+            Action::Hello { version, token: said } => {
+                *version == VERSION && token.is_none_or(|token| said.as_deref() == Some(token))
+            }
+            _ => false,
+        });
+        let mut answers = vec![first.map(|request| request.id)];
+        if !hello {
+            return Expected { answers, hello, end: End::Refused };
+        }
+        for line in lines.by_ref().chain([rest]) {
+            if line.len() >= LONGEST_LINE {
+                answers.push(None);
+                return Expected { answers, hello, end: End::TooLong };
+            }
+            answers.push(serde_json::from_slice(line).ok().map(|request: Request| request.id));
+        }
+        // The rest is none.
+        answers.pop();
+        Expected { answers, hello, end: End::Gone }
+    }
+}
