@@ -1,8 +1,8 @@
 # weft in a small image. `docker build -t weft .`, then for example
 #   docker run --rm -v "$PWD:/var/lib/weft" weft dissect capture.pcap
 #   docker run --rm -v weft:/var/lib/weft weft test builtin --out run
-#   docker run --rm --network host -v weft:/var/lib/weft weft web --listen 127.0.0.1:8080 --out run
-# The dashboard listens on loopback only, hence the host's network.
+#   docker run --rm -p 7171:7171 -v weft:/var/lib/weft weft web --listen 0.0.0.0:7171 --token-file tokens --out run
+# Beyond loopback, the container's own, the dashboard needs tokens: a file with lines `viewer TOKEN` and `operator TOKEN`.
 # It reads captures and takes none (`weft dissect -i`): for that, run weft on the host itself.
 # The steps are scripts, which .ci/image runs outside Docker too.
 

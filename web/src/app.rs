@@ -1,12 +1,14 @@
 //! What every route can use, and how a route fails.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::watch;
 use weft_suites::store::{Store, StoreError};
 
+use crate::access::{Gate, Refused};
 use crate::live::Hub;
 use crate::view;
 
@@ -17,6 +19,7 @@ pub(crate) struct App {
     /// Evidence paths are relative to it.
     pub(crate) folder: PathBuf,
     pub(crate) hub: Hub,
+    pub(crate) gate: Arc<Gate>,
     /// Becomes `true` when the server goes down.
     pub(crate) stopped: watch::Receiver<bool>,
 }
@@ -32,6 +35,16 @@ pub(crate) enum Failure {
     Page(askama::Error),
     /// A file of evidence cannot be read.
     File(std::io::Error),
+    /// Who asks may not; why, in words.
+    Forbidden(&'static str),
+    /// The token is not taken.
+    Token(Refused),
+    /// A form did not arrive in time.
+    TooSlow,
+    /// A form is longer than any of ours.
+    TooLong,
+    /// The machine gives no random octets.
+    Random(getrandom::Error),
 }
 
 impl From<StoreError> for Failure {
@@ -48,18 +61,31 @@ impl From<askama::Error> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
+        let wait = match self {
+            Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
+            _ => None,
+        };
         let (status, words) = match self {
             Failure::NotFound(what) => (StatusCode::NOT_FOUND, what.to_owned()),
             Failure::Store(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
             Failure::Page(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            Failure::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
+            Failure::Token(Refused::Wrong) => (StatusCode::UNAUTHORIZED, "This token is not known here.".to_owned()),
+            Failure::Token(Refused::TooMany(seconds)) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                format!("Too many wrong tokens came from this address; it may try again in {seconds} s."),
+            ),
+            Failure::TooSlow => (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time.".to_owned()),
+            Failure::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "No form of this server is that long.".to_owned()),
+            Failure::Random(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
             Failure::File(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("the file cannot be read: {error}")),
         };
         if status.is_server_error() {
             tracing::error!("{words}");
         }
         match view::error(status, &words) {
-            Ok(page) => (status, axum::response::Html(page)).into_response(),
-            Err(_) => (status, words).into_response(),
+            Ok(page) => (status, wait, axum::response::Html(page)).into_response(),
+            Err(_) => (status, wait, words).into_response(),
         }
     }
 }

@@ -1,14 +1,17 @@
 //! What stands before and behind every route: the names that the server answers to, and the headers of every answer.
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// No inline script or style, nothing from elsewhere, no frames, no forms.
+use crate::access::Gate;
+use crate::app::App;
+
+/// No inline script or style, nothing from elsewhere, no frames, forms to this server only.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
-     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+     connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Set on every answer.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -21,13 +24,13 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ];
 
 /// Refuses foreign names and adds the headers.
-pub(crate) async fn guard(request: Request, next: Next) -> Response {
-    let mut response = if is_loopback_name(request.headers(), request.uri()) {
+pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    let mut response = if is_our_name(&app.gate, request.headers(), request.uri()) {
         next.run(request).await
     } else {
-        // A page of another site can give its own name the address 127.0.0.1; its requests then carry that name.
-        (StatusCode::MISDIRECTED_REQUEST, "this server answers to localhost, 127.0.0.1 and [::1] only\n")
-            .into_response()
+        // A page of another site can give its own name the address of this server; its requests then carry that name.
+        let words = "this server answers to the names of loopback and to those that it was started with (--name)\n";
+        (StatusCode::MISDIRECTED_REQUEST, words).into_response()
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
@@ -39,7 +42,7 @@ pub(crate) async fn guard(request: Request, next: Next) -> Response {
     response
 }
 
-fn is_loopback_name(headers: &HeaderMap, uri: &Uri) -> bool {
+fn is_our_name(gate: &Gate, headers: &HeaderMap, uri: &Uri) -> bool {
     let mut named = headers.get_all(header::HOST).iter();
     let host = match (named.next(), named.next()) {
         (Some(host), None) => host.to_str().ok(),
@@ -53,17 +56,41 @@ fn is_loopback_name(headers: &HeaderMap, uri: &Uri) -> bool {
         _ => host,
     };
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    // Nobody can make another site's page carry a plain address; without tokens it would still let in who is no operator.
     name.eq_ignore_ascii_case("localhost")
-        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback() || gate.asks())
+        || gate.is_named(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answers_to(host: &str) -> bool {
+    use crate::access::{Access, Tokens};
+
+    fn local() -> Gate {
+        Gate::new(Access::default()).unwrap()
+    }
+
+    fn named(gate: &Gate, host: &str) -> bool {
         let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_str(host).unwrap())]);
-        is_loopback_name(&headers, &Uri::from_static("/"))
+        is_our_name(gate, &headers, &Uri::from_static("/"))
+    }
+
+    fn answers_to(host: &str) -> bool {
+        named(&local(), host)
+    }
+
+    #[test]
+    fn with_tokens_addresses_and_given_names_too() {
+        let tokens = Tokens::parse("viewer aaaaaaaaaaaaaaaaaaaa").unwrap();
+        let gate = Gate::new(Access { tokens, names: vec!["Lab.example".into()] }).unwrap();
+        for host in ["192.0.2.1:7171", "[2001:db8::1]:7171", "lab.example", "LAB.EXAMPLE:80", "localhost"] {
+            assert!(named(&gate, host), "{host}");
+        }
+        for host in ["evil.example", "lab.example.evil.example", "xlab.example", ""] {
+            assert!(!named(&gate, host), "{host}");
+        }
     }
 
     #[test]
@@ -80,10 +107,10 @@ mod tests {
         {
             assert!(!answers_to(host), "{host}");
         }
-        assert!(!is_loopback_name(&HeaderMap::new(), &Uri::from_static("/")));
+        assert!(!is_our_name(&local(), &HeaderMap::new(), &Uri::from_static("/")));
         let mut two = HeaderMap::new();
         two.append(header::HOST, HeaderValue::from_static("localhost"));
         two.append(header::HOST, HeaderValue::from_static("example.org"));
-        assert!(!is_loopback_name(&two, &Uri::from_static("/")));
+        assert!(!is_our_name(&local(), &two, &Uri::from_static("/")));
     }
 }

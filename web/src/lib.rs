@@ -6,14 +6,17 @@
 //! ```
 //!
 //! Pages are rendered here and work without scripts; small ES modules add live updates and keys. Everything a page needs is
-//! in the binary. What stays out: starting and stopping runs, uploads, accounts. Every address is read-only.
+//! in the binary. What stays out: starting and stopping runs, uploads, accounts, TLS.
 //!
-//! **Safety.** The server listens on loopback only and answers to loopback names only, so that no page of another site can
-//! reach it under a name of its own. No file is opened under a path that a request holds: evidence is found through the
+//! **Safety.** The server listens on loopback unless it has tokens, and then asks for one ([`Access`]). It answers to names of
+//! loopback and to those it was given, so that no page of another site can reach it under a name of its own; a post has to come
+//! from one of its own pages. No file is opened under a path that a request holds: evidence is found through the
 //! results store. Pages forbid inline scripts and styles, and everything from elsewhere.
 #![forbid(unsafe_code)]
 
+mod access;
 mod app;
+mod connections;
 mod guard;
 mod live;
 mod routes;
@@ -31,16 +34,22 @@ use tokio::sync::{broadcast, watch};
 use weft_suites::model::Event;
 use weft_suites::store::{Store, StoreError};
 
+pub use access::{Access, Role, Tokens, TokensError};
+
+use access::Gate;
 use app::App;
+use connections::Limits;
 use live::Hub;
 
 /// What to serve, and where.
 #[derive(Debug, Clone)]
 pub struct WebOptions {
-    /// Address and port; port 0 takes a free one. Loopback only.
+    /// Address and port; port 0 takes a free one. Without tokens on loopback only.
     pub listen: SocketAddr,
     /// The results store. Evidence is read from its folder, the run's.
     pub store: PathBuf,
+    /// Who may reach it.
+    pub access: Access,
     /// Events of runs in this process, the same channel that the run has as its sink. Start the server before the run:
     /// a run whose beginning was missed is shown from the store, with a delay. Runs of other processes always are.
     pub live: Option<broadcast::Sender<Arc<Event>>>,
@@ -51,8 +60,7 @@ pub struct WebOptions {
 pub enum WebError {
     /// Somebody else could reach it.
     #[error(
-        "{0} is not a loopback address: the dashboard has no access control yet (tokens come with a later version), so it \
-         listens on 127.0.0.1 or [::1] only"
+        "{0} is not a loopback address: beyond 127.0.0.1 and [::1] the dashboard needs tokens (weft web --token-file)"
     )]
     NotLoopback(SocketAddr),
     /// The address cannot be had.
@@ -66,9 +74,9 @@ pub enum WebError {
     /// The results store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Serving stopped.
-    #[error("the dashboard stopped: {0}")]
-    Serve(io::Error),
+    /// The machine gives no random octets, on which sessions rest.
+    #[error("no random octets: {0}")]
+    Random(#[from] getrandom::Error),
 }
 
 /// Serves until `shutdown` is ready; then open event streams end and requests under way are finished.
@@ -82,24 +90,25 @@ pub async fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), WebError> {
-    let WebOptions { listen, store, live } = options;
-    if !listen.ip().is_loopback() {
+    let WebOptions { listen, store, access, live } = options;
+    if !listen.ip().is_loopback() && access.tokens.is_empty() {
         return Err(WebError::NotLoopback(listen));
     }
     let hub = Hub::start(live);
     let opened = Store::open(&store).await?;
     let (stop, stopped) = watch::channel(false);
     let folder = store.parent().map(ToOwned::to_owned).unwrap_or_default();
-    let app = App { store: opened.clone(), folder, hub, stopped };
+    let gate = Arc::new(Gate::new(access)?);
+    let app = App { store: opened.clone(), folder, hub, gate, stopped: stopped.clone() };
     let failed = |error| WebError::Listen { address: listen, error };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
+    // Event streams end by it too.
     let stopping = async move {
         shutdown.await;
-        // Without this, event streams would hold the server open.
         stop.send_replace(true);
     };
-    let served = axum::serve(listener, routes::router(app)).with_graceful_shutdown(stopping).await;
+    tokio::join!(connections::take(listener, routes::router(app), Limits::default(), stopped), stopping);
     opened.close().await;
-    served.map_err(WebError::Serve)
+    Ok(())
 }

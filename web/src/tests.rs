@@ -1,5 +1,7 @@
 //! The dashboard as a browser sees it: requests against the router, without a socket where none is needed.
 
+mod access;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use weft_suites::store::{FILE_NAME, Store};
 use weft_suites::target::Target;
 use weft_suites::{Filter, RunOptions};
 
+use crate::access::{Access, Gate};
 use crate::app::App;
 use crate::live::Hub;
 use crate::{WebError, WebOptions, routes, serve};
@@ -48,9 +51,14 @@ struct Site {
 }
 
 async fn site(folder: &Path, live: Option<broadcast::Sender<Arc<Event>>>) -> Site {
+    site_for(folder, live, Access::default()).await
+}
+
+async fn site_for(folder: &Path, live: Option<broadcast::Sender<Arc<Event>>>, access: Access) -> Site {
     let store = Store::open(&folder.join(FILE_NAME)).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let app = App { store: store.clone(), folder: folder.to_owned(), hub: Hub::start(live), stopped };
+    let gate = Arc::new(Gate::new(access).unwrap());
+    let app = App { store: store.clone(), folder: folder.to_owned(), hub: Hub::start(live), gate, stopped };
     Site { store, router: routes::router(app), stop }
 }
 
@@ -409,8 +417,12 @@ async fn other_names_and_other_methods_are_refused() {
     let send = |request: Request<Body>| site.router.clone().oneshot(request);
     let foreign = Request::get("/").header(header::HOST, "rebound.example:80").body(Body::empty()).unwrap();
     assert_eq!(send(foreign).await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
-    let post = Request::post("/").header(header::HOST, "localhost").body(Body::empty()).unwrap();
-    assert_eq!(send(post).await.unwrap().status(), StatusCode::METHOD_NOT_ALLOWED);
+    // What is posted has to be a form of one of our pages, even where there is nothing to post to.
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
+        let request = Request::builder().method(method).uri("/").header(header::HOST, "localhost");
+        let status = send(request.body(Body::empty()).unwrap()).await.unwrap().status();
+        assert_eq!(status, StatusCode::FORBIDDEN, "{method}");
+    }
 }
 
 #[tokio::test]
@@ -438,7 +450,8 @@ async fn only_loopback_is_listened_on() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
         let store = folder.path().join("none.sqlite");
-        let options = WebOptions { listen: address.parse().unwrap(), store: store.clone(), live: None };
+        let listen = address.parse().unwrap();
+        let options = WebOptions { listen, store: store.clone(), access: Access::default(), live: None };
         let error = serve(options, |_| panic!("nothing is bound"), async {}).await.unwrap_err();
         assert!(matches!(error, WebError::NotLoopback(_)) && error.to_string().contains("token"), "{error}");
         assert!(!store.exists(), "nothing is created");
@@ -448,8 +461,8 @@ async fn only_loopback_is_listened_on() {
 #[tokio::test]
 async fn a_served_page_and_an_orderly_end() {
     let folder = tempfile::tempdir().unwrap();
-    let options =
-        WebOptions { listen: "127.0.0.1:0".parse().unwrap(), store: folder.path().join(FILE_NAME), live: None };
+    let (listen, store) = ("127.0.0.1:0".parse().unwrap(), folder.path().join(FILE_NAME));
+    let options = WebOptions { listen, store, access: Access::default(), live: None };
     let (ready, bound) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(serve(options, move |address| ready.send(address).unwrap(), async move {

@@ -16,7 +16,7 @@ use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::script::Suites;
 use weft_suites::target::{OpenError, Target};
 use weft_suites::{Filter, Plan, RunOptions, Schedule, report, store};
-use weft_web::WebOptions;
+use weft_web::{Access, WebOptions};
 
 use crate::cmd::web;
 use crate::exit::{self, BadInput, say};
@@ -264,7 +264,12 @@ async fn in_browser(
         return Err(BadInput("--web shows the store in the folder of --out: leave --store away".to_owned()).into());
     }
     let (live, _) = tokio::sync::broadcast::channel(EVENTS_KEPT);
-    let web = WebOptions { listen: address, store: options.out.join(store::FILE_NAME), live: Some(live.clone()) };
+    let web = WebOptions {
+        listen: address,
+        store: options.out.join(store::FILE_NAME),
+        access: Access::default(),
+        live: Some(live.clone()),
+    };
     let (ready, up) = tokio::sync::oneshot::channel();
     let mut stopped = stop.subscribe();
     let announce = move |address| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_suites::store;
-use weft_web::{WebError, WebOptions};
+use weft_web::{Access, Tokens, WebError, WebOptions};
 
 use crate::exit::{BadInput, say};
 use crate::runtime;
@@ -13,15 +13,22 @@ use crate::runtime;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  weft web                                        the runs in ./weft-report\n  \
-    weft web --listen 127.0.0.1:8080 --out nic      those in the folder nic\n\n\
+    weft web --listen 127.0.0.1:8080 --out nic      those in the folder nic\n  \
+    weft web --listen 0.0.0.0:7171 --token-file F   for the lab; F has lines `viewer TOKEN` and `operator TOKEN`\n\n\
     A run that lasts is shown live by `weft test ... --web ADDRESS`. Ctrl-C stops the server.")]
 pub(crate) struct Arguments {
-    /// Address and port, loopback only; port 0 takes a free one, which is printed
+    /// Address and port, beyond loopback with --token-file only; port 0 takes a free one, which is printed
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7171")]
     listen: SocketAddr,
     /// The folder that `weft test --out` wrote, or a results.sqlite
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
+    /// Who may look: lines `viewer TOKEN` and `operator TOKEN`; then everybody needs one, here too
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A name by which browsers reach it, beside its addresses; may be given more than once
+    #[arg(long = "name", value_name = "HOST", requires = "token_file")]
+    names: Vec<String>,
 }
 
 /// Serves until it is interrupted.
@@ -31,7 +38,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let out = arguments.out.display();
         return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
     }
-    let options = WebOptions { listen: arguments.listen, store: file, live: None };
+    let tokens = match &arguments.token_file {
+        Some(file) => tokens(file)?,
+        None => Tokens::default(),
+    };
+    let access = Access { tokens, names: arguments.names.clone() };
+    let options = WebOptions { listen: arguments.listen, store: file, access, live: None };
     runtime::block_on(async {
         weft_web::serve(options, announce, runtime::interrupted()).await.map_err(explain)?;
         Ok(ExitCode::SUCCESS)
@@ -47,8 +59,14 @@ pub(crate) fn announce(address: SocketAddr) {
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
         WebError::NotLoopback(_) | WebError::Listen { .. } => BadInput(error.to_string()).into(),
-        WebError::Store(_) | WebError::Serve(_) => error.into(),
+        WebError::Store(_) | WebError::Random(_) => error.into(),
     }
+}
+
+fn tokens(file: &Path) -> Result<Tokens, BadInput> {
+    let failed = |error: &dyn std::fmt::Display| BadInput(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+    Tokens::parse(&text).map_err(|error| failed(&error))
 }
 
 fn store_file(out: &Path) -> PathBuf {

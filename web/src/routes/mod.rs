@@ -8,6 +8,7 @@
 //! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
 //! | `/runs/{run}/evidence/{kind}/{case}` | its `pcapng` or `transcript` |
 //! | `/assets/{name}` | style and scripts |
+//! | `/login`, `/logout` | signing in and out |
 //! | `/healthz` | for watchdogs |
 
 mod assets;
@@ -15,15 +16,17 @@ mod case;
 mod events;
 mod evidence;
 mod health;
+mod login;
 mod run;
 mod runs;
 
 use axum::Router;
-use axum::middleware::from_fn;
-use axum::routing::get;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
 use weft_suites::model::CaseKey;
 use weft_suites::store::RunDetail;
 
+use crate::access::door;
 use crate::app::{App, Failure};
 use crate::guard::guard;
 
@@ -36,9 +39,13 @@ pub(crate) fn router(app: App) -> Router {
         .route("/runs/{run}/cases/{*case}", get(case::page))
         .route("/runs/{run}/evidence/{kind}/{*case}", get(evidence::file))
         .route("/assets/{name}", get(assets::file))
+        .route("/login", get(login::page).post(login::sign_in))
+        .route("/logout", post(login::sign_out))
         .route("/healthz", get(health::check))
         .fallback(|| async { Failure::NotFound("There is no such page.") })
-        .layer(from_fn(guard))
+        // The last one added is the first that a request meets.
+        .layer(from_fn_with_state(app.clone(), door))
+        .layer(from_fn_with_state(app.clone(), guard))
         .with_state(app)
 }
 

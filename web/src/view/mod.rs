@@ -4,6 +4,7 @@
 //! and has no styles inline ([`weft_suites::report::ladder`]).
 
 mod case;
+mod login;
 mod run;
 mod runs;
 mod time;
@@ -14,6 +15,7 @@ use axum::http::StatusCode;
 use weft_suites::model::{Counts, Verdict};
 
 pub(crate) use case::case;
+pub(crate) use login::login;
 pub(crate) use run::run;
 pub(crate) use runs::runs;
 

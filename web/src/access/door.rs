@@ -1,0 +1,117 @@
+//! The door: who comes in, and which posts are taken.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use subtle::ConstantTimeEq;
+
+use super::{Peer, Role, Session};
+use crate::app::{App, Failure};
+
+/// The longest form, in octets.
+const FORM: usize = 16 << 10;
+/// The field of every form that holds the session's key.
+const FORM_KEY: &str = "key";
+
+/// Lets in who may come in, and puts the [`Session`] into the request.
+pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let from = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(address)| *address);
+    let session = match app.gate.session(request.headers(), from, Instant::now()) {
+        Ok(session) => session,
+        Err(refused) => return Failure::Token(refused).into_response(),
+    };
+    // Nothing of a run is behind these; a watchdog has no token, and the page to sign in on needs its style.
+    let is_open = matches!(path, "/healthz" | "/login") || path.starts_with("/assets/");
+    if session.is_none() && !is_open {
+        return strange(&request);
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let may =
+            matches!(path, "/login" | "/logout") || session.as_ref().is_some_and(|who| who.role == Role::Operator);
+        if !may {
+            return Failure::Forbidden("Only an operator may do that.").into_response();
+        }
+        request = match posted(request, session.as_ref(), app.gate.patience).await {
+            Ok(request) => request,
+            Err(failure) => return failure.into_response(),
+        };
+    }
+    if let Some(session) = session {
+        request.extensions_mut().insert(session);
+    }
+    next.run(request).await
+}
+
+/// A browser that asks for a page is shown where to sign in; everybody else is told that there is something to say.
+fn strange(request: &Request) -> Response {
+    let asks_for_page = request.method() == Method::GET
+        && request.headers().get(header::ACCEPT).is_some_and(|kinds| kinds.as_bytes().starts_with(b"text/html"));
+    if asks_for_page {
+        let next = request.uri().path_and_query().map_or("/", |next| next.as_str());
+        let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+        return Redirect::to(&format!("/login?next={next}")).into_response();
+    }
+    let ask = [(header::WWW_AUTHENTICATE, "Bearer realm=\"weft\"")];
+    (StatusCode::UNAUTHORIZED, ask, "a token is needed: sign in at /login, or send Authorization: Bearer TOKEN\n")
+        .into_response()
+}
+
+/// A form whose sender is one of our own pages, read whole.
+async fn posted(request: Request, session: Option<&Session>, patience: Duration) -> Result<Request, Failure> {
+    const FORGED: Failure = Failure::Forbidden("This form was not sent by a page of this server.");
+    if !is_same_origin(request.headers()) {
+        return Err(FORGED);
+    }
+    let (parts, body) = request.into_parts();
+    let read = tokio::time::timeout(patience, to_bytes(body, FORM));
+    let form = read.await.map_err(|_| Failure::TooSlow)?.map_err(|_| Failure::TooLong)?;
+    // Who is not signed in has no key; what such a one may post is a token, and a foreign page knows none.
+    if let Some(Session { form_key: Some(key), .. }) = session {
+        let given = form_urlencoded::parse(&form).find(|(name, _)| name == FORM_KEY);
+        let is_ours = given.is_some_and(|(_, given)| bool::from(given.as_bytes().ct_eq(key.as_bytes())));
+        if !is_ours {
+            return Err(FORGED);
+        }
+    }
+    Ok(Request::from_parts(parts, Body::from(form)))
+}
+
+/// Browsers say where a post comes from; what they say must be this server. Other programs need not say anything.
+fn is_same_origin(headers: &HeaderMap) -> bool {
+    let site = headers.get(HeaderName::from_static("sec-fetch-site"));
+    if site.is_some_and(|site| site != "same-origin") {
+        return false;
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, name)| name);
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    matches!((origin, host), (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(pairs: &[(&'static str, &'static str)]) -> bool {
+        is_same_origin(&pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect())
+    }
+
+    #[test]
+    fn where_a_post_comes_from() {
+        assert!(same(&[("host", "lab:1"), ("origin", "http://lab:1"), ("sec-fetch-site", "same-origin")]));
+        assert!(same(&[("host", "lab"), ("origin", "https://LAB")]), "TLS ends in front");
+        assert!(same(&[("host", "lab")]), "no browser");
+        assert!(!same(&[("host", "lab:1"), ("origin", "http://lab:2")]));
+        assert!(!same(&[("host", "lab"), ("origin", "http://lab.evil.example")]));
+        assert!(!same(&[("host", "lab"), ("origin", "null")]));
+        for site in ["cross-site", "same-site", "none"] {
+            assert!(!same(&[("host", "lab"), ("sec-fetch-site", site)]), "{site}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Wrong tokens, counted by the address that they come from.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+/// Wrong tokens from one address before it has to wait.
+const MOST: u32 = 10;
+/// How long they count.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Addresses that are counted at a time; while there are more, new ones have to wait too.
+const ADDRESSES: usize = 1024;
+
+/// The counts.
+#[derive(Debug, Default)]
+pub(super) struct Failures(HashMap<IpAddr, (u32, Instant)>);
+
+impl Failures {
+    /// Seconds for which no token is taken from that address; `None` where it need not wait.
+    pub(super) fn closed_for(&mut self, from: IpAddr, now: Instant) -> Option<u64> {
+        let left = |since: Instant| WINDOW.saturating_sub(now.saturating_duration_since(since));
+        self.0.retain(|_, (_, since)| !left(*since).is_zero());
+        let seconds = |left: Duration| left.as_secs().max(1);
+        match self.0.get(&network(from)) {
+            Some((count, since)) => (*count >= MOST).then(|| seconds(left(*since))),
+            None => (self.0.len() >= ADDRESSES).then_some(WINDOW.as_secs()),
+        }
+    }
+
+    /// One more. To be called where [`closed_for`](Self::closed_for) has just let it through.
+    pub(super) fn add(&mut self, from: IpAddr, now: Instant) {
+        self.0.entry(network(from)).or_insert((0, now)).0 += 1;
+    }
+}
+
+/// Who has one address of an IPv6 network of 64 bits has them all.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_eleventh_waits_and_others_do_not() {
+        let (mut failures, now) = (Failures::default(), Instant::now());
+        let (bad, good) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        for _ in 0..MOST {
+            assert_eq!(failures.closed_for(bad, now), None);
+            failures.add(bad, now);
+        }
+        assert_eq!(failures.closed_for(bad, now), Some(60));
+        assert_eq!(failures.closed_for("::ffff:192.0.2.1".parse().unwrap(), now), Some(60), "the same address");
+        assert_eq!(failures.closed_for(good, now), None);
+        assert_eq!(failures.closed_for(bad, now + Duration::from_secs(59)), Some(1));
+        assert_eq!(failures.closed_for(bad, now + WINDOW), None);
+        assert!(failures.0.is_empty(), "nothing is kept longer than it counts");
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_client() {
+        let (mut failures, now) = (Failures::default(), Instant::now());
+        for host in 0..u128::from(MOST) {
+            let from: Ipv6Addr = "2001:db8::".parse().unwrap();
+            failures.add(Ipv6Addr::from_bits(from.to_bits() + host).into(), now);
+        }
+        assert!(failures.closed_for("2001:db8::ffff:1".parse().unwrap(), now).is_some());
+        assert_eq!(failures.closed_for("2001:db8:0:1::1".parse().unwrap(), now), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let (mut failures, now) = (Failures::default(), Instant::now());
+        for host in 0..5000u32 {
+            let from = IpAddr::from(host.to_be_bytes());
+            if failures.closed_for(from, now).is_none() {
+                failures.add(from, now);
+            }
+        }
+        assert_eq!(failures.0.len(), ADDRESSES);
+    }
+}

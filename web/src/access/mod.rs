@@ -1,0 +1,128 @@
+//! Who may do what: tokens, sessions, and the door before every route.
+//!
+//! Without tokens the server is for whoever reaches it over loopback, who is its operator. With tokens a browser signs in on a page
+//! and holds a cookie from then on; other programs send `Authorization: Bearer TOKEN` with each request. Viewers read (GET and
+//! HEAD), operators post too. What stays out: accounts, and TLS, which is for a proxy in front.
+
+mod door;
+mod failures;
+mod sessions;
+mod tokens;
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, header};
+
+pub(crate) use door::door;
+use failures::Failures;
+use sessions::Sessions;
+pub(crate) use sessions::{COOKIE, LASTS};
+pub use tokens::{Role, Tokens, TokensError};
+
+/// For a form to arrive.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who may reach the server, and under which names.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// The tokens; none of them is for loopback only.
+    pub tokens: Tokens,
+    /// Names that the server answers to beside those of loopback (and, with tokens, plain addresses): what stands in browsers' address
+    /// bars, without a port.
+    pub names: Vec<String>,
+}
+
+/// Whose request it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Session {
+    pub(crate) role: Role,
+    /// What every form of a page holds, so that another site's form is told from ours. `None` for programs with a token of their own:
+    /// no browser adds that by itself.
+    pub(crate) form_key: Option<Arc<str>>,
+}
+
+/// The address that a request came from. Set by the one who took the connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Why a token is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It is none of ours.
+    Wrong,
+    /// Too many wrong ones came from that address; again in so many seconds.
+    TooMany(u64),
+}
+
+/// What the door knows. Shared by all requests.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    access: Access,
+    /// The session of whoever comes over loopback, where there are no tokens.
+    local: Session,
+    sessions: Mutex<Sessions>,
+    failures: Mutex<Failures>,
+    /// How long a form may take to arrive.
+    pub(crate) patience: Duration,
+}
+
+impl Gate {
+    pub(crate) fn new(access: Access) -> Result<Self, getrandom::Error> {
+        let local = Session { role: Role::Operator, form_key: Some(sessions::random()?.into()) };
+        Ok(Gate { access, local, sessions: Mutex::default(), failures: Mutex::default(), patience: PATIENCE })
+    }
+
+    /// Does it ask for tokens?
+    pub(crate) fn asks(&self) -> bool {
+        !self.access.tokens.is_empty()
+    }
+
+    /// Is it one of the names that were configured?
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.access.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// Whose token it is.
+    pub(crate) fn role(&self, token: &str, from: IpAddr, now: Instant) -> Result<Role, Refused> {
+        let mut failures = held(&self.failures);
+        if let Some(seconds) = failures.closed_for(from, now) {
+            return Err(Refused::TooMany(seconds));
+        }
+        self.access.tokens.role(token).ok_or_else(|| {
+            failures.add(from, now);
+            Refused::Wrong
+        })
+    }
+
+    /// A new session; returns the value of its cookie.
+    pub(crate) fn open(&self, role: Role, now: Instant) -> Result<String, getrandom::Error> {
+        let session = Session { role, form_key: Some(sessions::random()?.into()) };
+        held(&self.sessions).open(session, now)
+    }
+
+    /// Ends the session of the request's cookie.
+    pub(crate) fn close(&self, headers: &HeaderMap) {
+        if let Some(cookie) = sessions::cookie(headers) {
+            held(&self.sessions).close(cookie);
+        }
+    }
+
+    /// Whose request it is; `None` where nobody signed in.
+    fn session(&self, headers: &HeaderMap, from: IpAddr, now: Instant) -> Result<Option<Session>, Refused> {
+        if !self.asks() {
+            return Ok(Some(self.local.clone()));
+        }
+        if let Some(said) = headers.get(header::AUTHORIZATION) {
+            let token = said.to_str().ok().and_then(|said| said.strip_prefix("Bearer ")).unwrap_or_default();
+            return self.role(token, from, now).map(|role| Some(Session { role, form_key: None }));
+        }
+        Ok(sessions::cookie(headers).and_then(|cookie| held(&self.sessions).find(cookie, now)))
+    }
+}
+
+/// What a panic of another thread left is whole: nothing under these locks panics half-way.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

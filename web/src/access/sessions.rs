@@ -1,0 +1,99 @@
+//! Sessions of browsers that signed in, held in memory: a restart of the server signs everybody out.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, header};
+
+use super::Session;
+
+/// Name of the cookie.
+pub(crate) const COOKIE: &str = "weft-session";
+/// How long a session lasts.
+pub(crate) const LASTS: Duration = Duration::from_secs(12 * 3600);
+/// Sessions at a time; one more ends the oldest.
+const MOST: usize = 1000;
+
+/// The sessions, by the value of their cookie.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(HashMap<String, (Session, Instant)>);
+
+impl Sessions {
+    /// Returns the value of the new session's cookie.
+    pub(super) fn open(&mut self, session: Session, now: Instant) -> Result<String, getrandom::Error> {
+        let cookie = random()?;
+        self.0.retain(|_, (_, since)| now.saturating_duration_since(*since) < LASTS);
+        if self.0.len() >= MOST {
+            let oldest = self.0.iter().min_by_key(|(_, (_, since))| *since).map(|(cookie, _)| cookie.clone());
+            oldest.and_then(|cookie| self.0.remove(&cookie));
+        }
+        self.0.insert(cookie.clone(), (session, now));
+        Ok(cookie)
+    }
+
+    pub(super) fn find(&self, cookie: &str, now: Instant) -> Option<Session> {
+        let (session, since) = self.0.get(cookie)?;
+        (now.saturating_duration_since(*since) < LASTS).then(|| session.clone())
+    }
+
+    pub(super) fn close(&mut self, cookie: &str) {
+        self.0.remove(cookie);
+    }
+}
+
+/// The session cookie of a request.
+pub(super) fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+}
+
+/// 256 random bits, in hex.
+pub(super) fn random() -> Result<String, getrandom::Error> {
+    let mut octets = [0; 32];
+    getrandom::fill(&mut octets)?;
+    Ok(octets.iter().fold(String::with_capacity(64), |mut text, octet| {
+        let _ = write!(text, "{octet:02x}");
+        text
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Role;
+    use super::*;
+
+    fn session() -> Session {
+        Session { role: Role::Viewer, form_key: Some("k".into()) }
+    }
+
+    #[test]
+    fn a_session_ends_with_its_time_and_when_it_is_closed() {
+        let (mut sessions, now) = (Sessions::default(), Instant::now());
+        let (first, second) = (sessions.open(session(), now).unwrap(), sessions.open(session(), now).unwrap());
+        assert_ne!(first, second);
+        assert!(sessions.find(&first, now + LASTS - Duration::from_secs(1)).is_some());
+        assert!(sessions.find(&first, now + LASTS).is_none());
+        sessions.close(&first);
+        assert!(sessions.find(&first, now).is_none() && sessions.find(&second, now).is_some());
+    }
+
+    #[test]
+    fn one_too_many_ends_the_oldest() {
+        let (mut sessions, now) = (Sessions::default(), Instant::now());
+        let oldest = sessions.open(session(), now).unwrap();
+        for at in 0..u64::try_from(MOST).unwrap() {
+            sessions.open(session(), now + Duration::from_secs(1 + at)).unwrap();
+        }
+        assert_eq!(sessions.0.len(), MOST);
+        assert!(sessions.find(&oldest, now).is_none());
+    }
+
+    #[test]
+    fn our_cookie_among_others() {
+        let headers = HeaderMap::from_iter([(header::COOKIE, "a=b; weft-session=12; c".parse().unwrap())]);
+        assert_eq!(cookie(&headers), Some("12"));
+        assert_eq!(cookie(&HeaderMap::from_iter([(header::COOKIE, "xweft-session=12".parse().unwrap())])), None);
+    }
+}

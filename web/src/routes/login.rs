@@ -1,0 +1,103 @@
+//! Signing in and out.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Instant;
+
+use axum::extract::{Extension, Form, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use serde::Deserialize;
+
+use crate::access::{COOKIE, LASTS, Peer, Refused, Session};
+use crate::app::{App, Failure};
+use crate::view;
+
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Given {
+    token: String,
+    next: Option<String>,
+}
+
+pub(super) async fn page(
+    State(app): State<App>,
+    session: Option<Extension<Session>>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Html<String>, Failure> {
+    let session = session.map(|Extension(session)| session);
+    Ok(Html(view::login(app.gate.asks(), session.as_ref(), own(wanted.next.as_deref()), "")?))
+}
+
+pub(super) async fn sign_in(
+    State(app): State<App>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    Form(given): Form<Given>,
+) -> Result<Response, Failure> {
+    let next = own(given.next.as_deref());
+    if !app.gate.asks() {
+        return Ok(Redirect::to(next).into_response());
+    }
+    let from = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Extension(Peer(address))| address);
+    let now = Instant::now();
+    let role = match app.gate.role(given.token.trim(), from, now) {
+        Ok(role) => role,
+        Err(Refused::Wrong) => {
+            tracing::warn!("a wrong token from {from}");
+            let page = view::login(true, None, next, "This token is not known here.")?;
+            return Ok((StatusCode::UNAUTHORIZED, Html(page)).into_response());
+        }
+        Err(refused) => return Err(Failure::Token(refused)),
+    };
+    app.gate.close(&headers);
+    let cookie = app.gate.open(role, now).map_err(Failure::Random)?;
+    let cookie = [(header::SET_COOKIE, set_cookie(&headers, &cookie, LASTS.as_secs()))];
+    Ok((cookie, Redirect::to(next)).into_response())
+}
+
+pub(super) async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Response {
+    app.gate.close(&headers);
+    ([(header::SET_COOKIE, set_cookie(&headers, "", 0))], Redirect::to("/login")).into_response()
+}
+
+/// Scripts do not see it, requests that other sites cause do not carry it; where TLS ends in front, it stays on TLS.
+fn set_cookie(headers: &HeaderMap, value: &str, seconds: u64) -> String {
+    let is_tls =
+        headers.get("x-forwarded-proto").is_some_and(|scheme| scheme.as_bytes().eq_ignore_ascii_case(b"https"));
+    let secure = if is_tls { "; Secure" } else { "" };
+    format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
+}
+
+/// An address of this server, or its first page: a link to the form leads nowhere else.
+fn own(next: Option<&str>) -> &str {
+    let is_own = |next: &&str| {
+        // Browsers read `//` and `/\` as the beginning of a name, and leave out tabs and line feeds.
+        next.starts_with('/')
+            && !next[1..].starts_with(['/', '\\'])
+            && next.bytes().all(|octet| octet.is_ascii_graphic())
+            && !next.starts_with("/login")
+    };
+    next.filter(is_own).unwrap_or("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_back_leads_to_this_server() {
+        for next in ["/", "/runs/a?b=c", "/runs/a//b"] {
+            assert_eq!(own(Some(next)), next);
+        }
+        for next in
+            ["", "//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example", "/a\r\nb: c", "x"]
+        {
+            assert_eq!(own(Some(next)), "/", "{next:?}");
+        }
+        assert_eq!(own(None), "/");
+    }
+}

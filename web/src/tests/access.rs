@@ -1,0 +1,275 @@
+//! Who gets in, with which token, and what is taken from whom.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+
+use axum::http::HeaderMap;
+use http_body_util::StreamBody;
+use hyper::body::{Bytes, Frame};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::access::{Peer, Tokens};
+use crate::connections::{self, Limits};
+
+const VIEWER: &str = "viewer-token-0123456789";
+const OPERATOR: &str = "operator-token-0123456789";
+
+async fn guarded(folder: &Path) -> Site {
+    let tokens = Tokens::parse(&format!("viewer {VIEWER}\noperator {OPERATOR}")).unwrap();
+    site_for(folder, None, Access { tokens, names: vec!["lab.example".into()] }).await
+}
+
+/// A request as a client at `from` would send it; `headers` are `name: value`.
+async fn ask(site: &Site, line: &str, headers: &[&str], form: &str, from: &str) -> Response<Body> {
+    let (method, uri) = line.split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(uri).header(header::HOST, "lab.example:7171");
+    for header in headers {
+        let (name, value) = header.split_once(": ").unwrap();
+        request = request.header(name, value);
+    }
+    if method == "POST" {
+        request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    }
+    let mut request = request.body(Body::from(form.to_owned())).unwrap();
+    request.extensions_mut().insert(Peer(from.parse::<IpAddr>().unwrap()));
+    site.router.clone().oneshot(request).await.unwrap()
+}
+
+async fn status(site: &Site, line: &str, headers: &[&str], form: &str) -> u16 {
+    ask(site, line, headers, form, "192.0.2.9").await.status().as_u16()
+}
+
+/// Signs in; returns the `Cookie` header, and the key of the session's forms.
+async fn signed_in(site: &Site, token: &str) -> (String, String) {
+    let answer = ask(site, "POST /login", &[], &format!("token={token}&next=/runs/x"), "192.0.2.1").await;
+    assert_eq!(
+        (answer.status(), &answer.headers()[header::LOCATION]),
+        (StatusCode::SEE_OTHER, &"/runs/x".parse().unwrap())
+    );
+    let cookie = answer.headers()[header::SET_COOKIE].to_str().unwrap();
+    let cookie = format!("cookie: {}", cookie.split(';').next().unwrap());
+    let page = ask(site, "GET /login", &[&cookie], "", "192.0.2.1").await;
+    let page = String::from_utf8(octets(page).await).unwrap();
+    let key = page.split("name=\"key\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    (cookie, key)
+}
+
+#[tokio::test]
+async fn without_a_token_nothing_of_a_run_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path(), None).await;
+    let site = guarded(folder.path()).await;
+    let run = format!("/runs/{}", report.run.id);
+    let case = case_page(&report.run.id, &report.results[0].key);
+    for path in [
+        "/".into(),
+        run.clone(),
+        format!("{run}/events"),
+        case.clone(),
+        case.replace("/cases/", "/evidence/pcapng/"),
+        "/none".into(),
+    ] {
+        let answer = ask(&site, &format!("GET {path}"), &[], "", "192.0.2.9").await;
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{path}");
+        assert!(answer.headers().contains_key(header::WWW_AUTHENTICATE), "{path}");
+        assert!(!String::from_utf8(octets(answer).await).unwrap().contains(&report.run.id), "{path}");
+        // A browser is shown where to sign in, and comes back.
+        let answer = ask(&site, &format!("GET {path}"), &["accept: text/html,*/*"], "", "192.0.2.9").await;
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{path}");
+        assert!(answer.headers()[header::LOCATION].to_str().unwrap().starts_with("/login?next=%2F"), "{path}");
+    }
+    for cookie in ["cookie: weft-session=", "cookie: weft-session=00", "cookie: ;;=;", "authorization: Basic YTpi"] {
+        assert_eq!(status(&site, "GET /", &[cookie], "").await, 401, "{cookie}");
+    }
+    for path in ["/healthz", "/login", "/assets/style.css"] {
+        assert_eq!(status(&site, &format!("GET {path}"), &[], "").await, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_signs_in_and_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let wrong = ask(&site, "POST /login", &[], "token=viewer-token-0123456780", "192.0.2.1").await;
+    assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
+    assert!(!wrong.headers().contains_key(header::SET_COOKIE));
+
+    let (cookie, key) = signed_in(&site, VIEWER).await;
+    assert_eq!(status(&site, "GET /", &[&cookie], "").await, 200);
+    assert_eq!(status(&site, "POST /logout", &[&cookie], "").await, 403, "no key of our form");
+    assert_eq!(status(&site, "POST /logout", &[&cookie], &format!("key={key}")).await, 303);
+    assert_eq!(status(&site, "GET /", &[&cookie], "").await, 401, "the session is over");
+}
+
+#[tokio::test]
+async fn the_cookie_is_for_this_site_alone_and_for_tls_where_that_is_in_front() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let form = format!("token={OPERATOR}&next=//evil.example");
+    for (headers, secure) in [(&[][..], false), (&["x-forwarded-proto: https"][..], true)] {
+        let answer = ask(&site, "POST /login", headers, &form, "192.0.2.1").await;
+        let cookie = answer.headers()[header::SET_COOKIE].to_str().unwrap();
+        assert!(cookie.contains("; HttpOnly; SameSite=Strict") && !cookie.contains(OPERATOR), "{cookie}");
+        assert_eq!(cookie.ends_with("; Secure"), secure, "{cookie}");
+        assert_eq!(answer.headers()[header::LOCATION], "/", "the way back leads to this server");
+    }
+}
+
+#[tokio::test]
+async fn programs_send_their_token_with_each_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let (viewer, operator) = (format!("authorization: Bearer {VIEWER}"), format!("authorization: Bearer {OPERATOR}"));
+    assert_eq!(status(&site, "GET /", &[&viewer], "").await, 200);
+    assert_eq!(status(&site, "GET /", &["authorization: Bearer x"], "").await, 401);
+    // Viewers read; what operators post has to go somewhere.
+    assert_eq!(status(&site, "POST /", &[&viewer], "").await, 403);
+    assert_eq!(status(&site, "POST /", &[&operator], "").await, 405);
+}
+
+#[tokio::test]
+async fn forged_posts_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let (cookie, key) = signed_in(&site, OPERATOR).await;
+    let form = format!("key={key}");
+    let (origin, ours) = ("origin: http://lab.example:7171", "sec-fetch-site: same-origin");
+    // There is nothing to post to at `/`: 405 stands for a form that came through.
+    assert_eq!(status(&site, "POST /", &[&cookie, origin, ours], &form).await, 405);
+    for forged in
+        ["origin: http://evil.example", "origin: null", "sec-fetch-site: cross-site", "sec-fetch-site: same-site"]
+    {
+        assert_eq!(status(&site, "POST /", &[&cookie, forged], &form).await, 403, "{forged}");
+        let login = format!("token={VIEWER}");
+        assert_eq!(status(&site, "POST /login", &[forged], &login).await, 403, "{forged}");
+    }
+    let (_, another) = signed_in(&site, OPERATOR).await;
+    for form in ["", "key=", "key=0", "Key=x", &format!("key={another}"), &format!("key=x&key={key}"), "%ff=%f&&&=;"] {
+        assert_eq!(status(&site, "POST /", &[&cookie, origin], form).await, 403, "{form}");
+    }
+}
+
+#[tokio::test]
+async fn who_guesses_has_to_wait_and_others_have_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let wrong = "authorization: Bearer viewer-token-0123456780";
+    for at in 0..10 {
+        let answer = match at % 2 {
+            0 => ask(&site, "GET /", &[wrong], "", "198.51.100.7").await,
+            _ => ask(&site, "POST /login", &[], "token=x", "198.51.100.7").await,
+        };
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+    }
+    let right = format!("authorization: Bearer {VIEWER}");
+    for answer in [
+        ask(&site, "GET /", &[&right], "", "198.51.100.7").await,
+        ask(&site, "POST /login", &[], &format!("token={VIEWER}"), "198.51.100.7").await,
+    ] {
+        assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "the right one would be told too");
+        let seconds: u64 = answer.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{seconds}");
+    }
+    assert_eq!(ask(&site, "GET /", &[&right], "", "198.51.100.8").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn long_forms_and_garbage() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    assert_eq!(status(&site, "POST /login", &[], &format!("token={}", "a".repeat(20 << 10))).await, 413);
+    for form in ["", "token", "token=%", "token=%ff", "next=/", "token=a&token=b", "{\"token\":1}", "\0"] {
+        let code = status(&site, "POST /login", &[], form).await;
+        assert!((400..500).contains(&code), "{form:?}: {code}");
+    }
+    for line in
+        ["GET /login?next", "GET /login?next=%ff&&=", "GET /login?%00=%0a", "GET /login?next=%0d%0aset-cookie:a"]
+    {
+        let code = status(&site, line, &[], "").await;
+        assert!(code == 200 || (400..500).contains(&code), "{line}: {code}");
+    }
+    let mut odd = HeaderMap::new();
+    for name in [header::COOKIE, header::AUTHORIZATION, header::ACCEPT, header::ORIGIN, header::IF_NONE_MATCH] {
+        odd.append(name, axum::http::HeaderValue::from_bytes(b"\xff\xfe=\x80;weft-session=\xc0").unwrap());
+    }
+    let mut request = Request::get("/").header(header::HOST, "lab.example").body(Body::empty()).unwrap();
+    *request.headers_mut() = odd.clone();
+    assert_eq!(site.router.clone().oneshot(request).await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
+    odd.insert(header::HOST, "lab.example".parse().unwrap());
+    let mut request = Request::get("/").body(Body::empty()).unwrap();
+    *request.headers_mut() = odd;
+    assert_eq!(site.router.clone().oneshot(request).await.unwrap().status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_form_that_does_not_end_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
+    let (_stop, stopped) = watch::channel(false);
+    let mut gate = Gate::new(Access::default()).unwrap();
+    gate.patience = Duration::from_millis(20);
+    let app = App { store, folder: folder.path().to_owned(), hub: Hub::start(None), gate: Arc::new(gate), stopped };
+    let first = tokio_stream::once(Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"token="))));
+    let body = Body::new(StreamBody::new(first.chain(tokio_stream::pending())));
+    let request = Request::post("/login").header(header::HOST, "localhost").body(body).unwrap();
+    let answer = routes::router(app).oneshot(request).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::REQUEST_TIMEOUT);
+}
+
+/// Reads until the server closes.
+async fn rest(mut connection: TcpStream) -> String {
+    let mut told = Vec::new();
+    let read = connection.read_to_end(&mut told);
+    // A reset ends it as well.
+    let _ = tokio::time::timeout(LONG, read).await.expect("the server closes");
+    String::from_utf8(told).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_holds_no_connection_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(folder.path(), None).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let limits = Limits { connections: 2, head: Duration::from_millis(50), end: Duration::from_secs(5) };
+    let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
+    // Two that never end what they say fill the server; a third is served when the server gave one of them up.
+    let mut slow = Vec::new();
+    for begun in ["", "GET / HTTP/1.1\r\nHost: local"] {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(begun.as_bytes()).await.unwrap();
+        slow.push(connection);
+    }
+    let mut third = TcpStream::connect(address).await.unwrap();
+    third.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
+    assert!(rest(third).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    for connection in slow {
+        assert!(!rest(connection).await.contains("200 OK"));
+    }
+    // A head without end is refused before it is whole.
+    let mut long = TcpStream::connect(address).await.unwrap();
+    let head = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "a".repeat(64 << 10));
+    let _ = long.write_all(head.as_bytes()).await;
+    assert!(!rest(long).await.contains("200 OK"));
+    site.stop.send_replace(true);
+    tokio::time::timeout(LONG, server).await.expect("it ends").unwrap();
+}
+
+#[tokio::test]
+async fn a_request_under_way_holds_no_server_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(folder.path(), None).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let limits = Limits { connections: 1, head: LONG * 10, end: Duration::from_millis(50) };
+    let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
+    let mut stuck = TcpStream::connect(address).await.unwrap();
+    // Taken, since it is answered; then it begins a form and leaves it.
+    stuck.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = [0; 15];
+    stuck.read_exact(&mut answer).await.unwrap();
+    stuck.write_all(b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nt").await.unwrap();
+    site.stop.send_replace(true);
+    tokio::time::timeout(LONG, server).await.expect("it ends").unwrap();
+}
