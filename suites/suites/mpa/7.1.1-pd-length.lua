@@ -56,7 +56,7 @@ case {
     t:good_exchange()
 
     -- What a target makes of the octets and of the FIN may be a race inside it.
-    for attempt = 1, 16 do
+    for attempt = 1, 64 do
       local conn = t:connect()
       conn:send(mpa.request { pd_length = 8, private_data = ("x"):rep(8 - p.missing) })
       conn:finish()
