@@ -8,6 +8,8 @@ use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 
+use crate::side::Put;
+
 const LINKTYPE_ETHERNET: u16 = 1;
 /// Nanoseconds from a frame to the next.
 const GAP: u64 = 20_000;
@@ -23,6 +25,8 @@ pub(crate) struct Capture {
     /// The ports of the last one.
     ports: [u16; 2],
     next: [u32; 2],
+    /// Octets of the other end that are on their way to each, and a FIN: it does not acknowledge them yet.
+    on_their_way: [u32; 2],
     /// How each end closed: F for FIN, R for a reset.
     pub(crate) ends: [String; 2],
     /// Octets of payload that a TCP segment carries at most.
@@ -47,6 +51,7 @@ impl Capture {
             openers: Vec::new(),
             ports: PORTS,
             next: [0x1000_0000, 0x5000_0000],
+            on_their_way: [0; 2],
             ends: Default::default(),
             mss,
         };
@@ -61,6 +66,7 @@ impl Capture {
         self.ports[opener] = from;
         self.ports[1 - opener] = port;
         self.next = self.next.map(|next| next.wrapping_add(0x0100_0000));
+        self.on_their_way = [0; 2];
         self.open(opener);
     }
 
@@ -84,6 +90,36 @@ impl Capture {
         self.frame(1 - from, ACK, &[]);
     }
 
+    /// The same, and what was sent has not arrived: [`arrived`](Self::arrived) says when.
+    pub(crate) fn departs(&mut self, from: usize, put: &Put) {
+        match put {
+            Put::Octets(octets) => {
+                for segment in octets.chunks(usize::from(self.mss)) {
+                    self.on_their_way[1 - from] += u32::try_from(segment.len()).unwrap();
+                    self.frame(from, ACK, segment);
+                }
+            }
+            Put::Fin => {
+                self.ends[from].push('F');
+                self.on_their_way[1 - from] += 1;
+                self.frame(from, Flags { fin: true, ..ACK }, &[]);
+            }
+            Put::Reset => self.reset(from),
+        }
+    }
+
+    /// What `from` sent first of all that has not arrived does so.
+    pub(crate) fn arrived(&mut self, from: usize, put: &Put) {
+        match put {
+            Put::Octets(octets) => self.on_their_way[1 - from] -= u32::try_from(octets.len()).unwrap(),
+            Put::Fin => {
+                self.on_their_way[1 - from] -= 1;
+                self.frame(1 - from, ACK, &[]);
+            }
+            Put::Reset => {}
+        }
+    }
+
     pub(crate) fn reset(&mut self, from: usize) {
         self.ends[from].push('R');
         self.frame(from, Flags { rst: true, ..ACK }, &[]);
@@ -94,7 +130,7 @@ impl Capture {
         let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], self.next[from], WINDOW);
         (tcp.syn, tcp.ack, tcp.fin, tcp.rst) = (flags.syn, flags.ack, flags.fin, flags.rst);
         tcp.psh = !payload.is_empty();
-        tcp.acknowledgment_number = if flags.ack { self.next[to] } else { 0 };
+        tcp.acknowledgment_number = if flags.ack { self.next[to].wrapping_sub(self.on_their_way[from]) } else { 0 };
         if flags.syn {
             let options =
                 [TcpOptionElement::MaximumSegmentSize(self.mss), TcpOptionElement::SelectiveAcknowledgementPermitted];

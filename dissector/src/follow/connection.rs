@@ -28,8 +28,8 @@ pub(crate) struct Connection {
     pub startup: [Option<StartupSeen>; 2],
     /// How the direction began, where it began with octets outside MPA, all of them captured.
     pub beginning: [Option<Beginning>; 2],
-    /// Was an SDP Hello seen in streaming mode? Then start-up frames may be left out.
-    pub bare_sdp: bool,
+    /// The direction in which an SDP Hello was seen in streaming mode: then start-up frames may be left out.
+    pub streaming_hello: Option<usize>,
     /// Does it take the place of an SDP connection that was suspended?
     pub resumes: bool,
     /// When its last segment was captured, in nanoseconds since 1970.
@@ -60,7 +60,7 @@ impl Connection {
             Kind::Streaming { head, .. } if first && !unit.incomplete => {
                 self.beginning[direction] = Some(Beginning { head: head.to_vec(), frame: unit.frame });
             }
-            Kind::Sdp(Carrier::Streaming, ..) => self.bare_sdp = true,
+            Kind::Sdp(Carrier::Streaming, ..) => self.streaming_hello = Some(direction),
             _ => {}
         }
     }

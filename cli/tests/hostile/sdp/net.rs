@@ -36,11 +36,7 @@ impl Net {
         for from in 0..2 {
             self.ends[from].run(self.now);
             while let Some(put) = self.ends[from].put(self.now) {
-                match &put {
-                    Put::Octets(octets) => self.capture.octets(from, octets),
-                    Put::Fin => self.capture.fin(from),
-                    Put::Reset => self.capture.reset(from),
-                }
+                self.capture.departs(from, &put);
                 self.wires[from].push_back(put);
             }
         }
@@ -49,6 +45,7 @@ impl Net {
     /// Delivers the next thing that `from` did; `false` when there is none.
     pub(crate) fn deliver(&mut self, from: usize) -> bool {
         let Some(put) = self.wires[from].pop_front() else { return false };
+        self.capture.arrived(from, &put);
         self.ends[1 - from].take(self.now, &put);
         self.load();
         true

@@ -75,7 +75,7 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
 
 fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
     let connection = &books.connection;
-    if connection.bare_sdp {
+    if connection.streaming_hello.is_some() {
         return;
     }
     let none = connection.startup.iter().all(Option::is_none);
@@ -162,6 +162,10 @@ fn request_is_answered(books: &Books, findings: &mut Findings<'_>) {
     let connection = &books.connection;
     let Some(initiator) = connection.initiator() else { return };
     let responder = 1 - initiator;
+    // Who does not accept the SDP Hello in front of the Request ends TCP: SDP has no other way to say so (SDP-8.1.1-14 to SDP-8.1.1-18).
+    if connection.streaming_hello == Some(initiator) {
+        return;
+    }
     let Some(request) = connection.startup[initiator].filter(|frame| frame.kind == StartupKind::Request) else {
         return;
     };
@@ -325,6 +329,22 @@ mod tests {
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Reply, Closes(1)]));
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Closes(0), Closes(1)]));
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Sends(0), Closes(1)]));
+    }
+
+    #[test]
+    fn who_refuses_an_sdp_hello_owes_no_reply_to_the_request_behind_it() {
+        let refused = |hello: &[u8]| {
+            let mut wire = Wire::connected();
+            wire.send(0, &[hello, &testing::request()].concat());
+            wire.fin(1);
+            wire
+        };
+        // The same Request without a Hello in front is to be answered.
+        proves(requirement!("MPA-7.1.2-8"), &refused(&[]), &refused(&testing::hello()));
+        assert_eq!(refused(&testing::hello()).errors(), []);
+        let mut major_2 = testing::hello();
+        major_2[19] = 0x22;
+        assert!(refused(&major_2).errors().iter().all(|finding| finding.direction == 0), "who refuses it is blamed");
     }
 
     #[test]
