@@ -59,12 +59,9 @@ impl From<askama::Error> for Failure {
     }
 }
 
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        let wait = match self {
-            Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
-            _ => None,
-        };
+impl Failure {
+    /// Its status and words; faults of the server are logged.
+    pub(crate) fn told(self) -> (StatusCode, String) {
         let (status, words) = match self {
             Failure::NotFound(what) => (StatusCode::NOT_FOUND, what.to_owned()),
             Failure::Store(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
@@ -83,6 +80,17 @@ impl IntoResponse for Failure {
         if status.is_server_error() {
             tracing::error!("{words}");
         }
+        (status, words)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let wait = match self {
+            Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
+            _ => None,
+        };
+        let (status, words) = self.told();
         match view::error(status, &words) {
             Ok(page) => (status, wait, axum::response::Html(page)).into_response(),
             Err(_) => (status, wait, words).into_response(),

@@ -1,6 +1,7 @@
 //! The dashboard as a browser sees it: requests against the router, without a socket where none is needed.
 
 mod access;
+mod api;
 
 use std::path::Path;
 use std::sync::Arc;

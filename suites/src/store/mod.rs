@@ -3,6 +3,7 @@
 //! A case is written when it is finished, in one transaction, so a run that is killed keeps what it had. Evidence files are
 //! beside the database, under the paths that the results name; where the database is a server, they stay in the run's folder.
 
+mod lists;
 mod read;
 mod write;
 
@@ -13,6 +14,7 @@ use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{AnyPool, Executor};
 
+pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
 
 /// Why the store does not do what it should.

@@ -69,6 +69,7 @@ macro_rules! records {
         )
     };
 }
+pub(super) use records;
 
 impl Store {
     /// The newest `limit` runs, newest first.
@@ -180,7 +181,11 @@ impl Store {
         Ok(row.map(|row| row.try_get("id")).transpose()?)
     }
 
-    async fn record(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
+    /// One run without its plan.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn record(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
         let row = sqlx::query(records!("WHERE id = $1")).bind(id).fetch_optional(&self.pool).await?;
         row.as_ref().map(record).transpose()
     }
@@ -191,7 +196,7 @@ impl Store {
     }
 }
 
-fn record(row: &AnyRow) -> Result<RunRecord, StoreError> {
+pub(super) fn record(row: &AnyRow) -> Result<RunRecord, StoreError> {
     let id: String = row.try_get("id")?;
     let status: String = row.try_get("status")?;
     let summary: Option<String> = row.try_get("summary")?;
@@ -234,6 +239,6 @@ fn parsed<T: serde::de::DeserializeOwned>(run: &str, document: &str) -> Result<T
     serde_json::from_str(document).map_err(|error| damaged(run, error))
 }
 
-fn damaged(run: &str, error: impl std::fmt::Display) -> StoreError {
+pub(super) fn damaged(run: &str, error: impl std::fmt::Display) -> StoreError {
     StoreError::Damaged { run: run.to_owned(), error: error.to_string() }
 }

@@ -9,14 +9,18 @@
 //! | `/runs/{run}/evidence/{kind}/{case}` | its `pcapng` or `transcript` |
 //! | `/assets/{name}` | style and scripts |
 //! | `/login`, `/logout` | signing in and out |
+//! | `/api/...` | all of that as JSON; `/api/openapi.json` describes it |
+//! | `/metrics` | for Prometheus |
 //! | `/healthz` | for watchdogs |
 
+mod api;
 mod assets;
 mod case;
 mod events;
 mod evidence;
 mod health;
 mod login;
+mod metrics;
 mod run;
 mod runs;
 
@@ -41,6 +45,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/assets/{name}", get(assets::file))
         .route("/login", get(login::page).post(login::sign_in))
         .route("/logout", post(login::sign_out))
+        .nest("/api", api::routes())
+        .route("/metrics", get(metrics::page))
         .route("/healthz", get(health::check))
         .fallback(|| async { Failure::NotFound("There is no such page.") })
         // The last one added is the first that a request meets.

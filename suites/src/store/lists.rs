@@ -1,0 +1,81 @@
+//! Lists over many runs: pages of them, targets, counts by status.
+
+use sqlx::Row;
+
+use super::read::{RunRecord, damaged, record, records};
+use super::{Store, StoreError};
+use crate::model::RunStatus;
+
+/// Which runs of a list, newest first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunsPage<'a> {
+    /// Of this target alone.
+    pub target: Option<&'a str>,
+    /// Those older than the run with this id; of an id that no run has, none is.
+    pub before: Option<&'a str>,
+    /// So many at most.
+    pub limit: u32,
+}
+
+/// A target that the store has runs of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetRecord {
+    /// Its name.
+    pub name: String,
+    /// Runs against it.
+    pub runs: u64,
+    /// Id of the newest one that came to its end; where none did, of the newest.
+    pub last: String,
+}
+
+impl Store {
+    /// Runs of a list, newest first.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn runs_of(&self, page: RunsPage<'_>) -> Result<Vec<RunRecord>, StoreError> {
+        let query = records!(
+            "WHERE ($1 = '' OR target = $2) AND ($3 = '' OR \
+             (started_unix_ms, id) < (SELECT started_unix_ms, id FROM runs AS other WHERE other.id = $4)) \
+             ORDER BY started_unix_ms DESC, id DESC LIMIT $5"
+        );
+        let (target, before) = (page.target.unwrap_or_default(), page.before.unwrap_or_default());
+        let query = sqlx::query(query).bind(target).bind(target).bind(before).bind(before).bind(i64::from(page.limit));
+        query.fetch_all(&self.pool).await?.iter().map(record).collect()
+    }
+
+    /// The targets that there are runs of, by name.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn targets(&self) -> Result<Vec<TargetRecord>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT target, COUNT(*) AS runs, \
+             (SELECT id FROM runs AS newest WHERE newest.target = runs.target \
+              ORDER BY CASE WHEN status = $1 THEN 0 ELSE 1 END, started_unix_ms DESC, id DESC LIMIT 1) AS last \
+             FROM runs GROUP BY target ORDER BY target",
+        )
+        .bind(RunStatus::Done.as_str())
+        .fetch_all(&self.pool)
+        .await?;
+        let target = |row: &sqlx::any::AnyRow| {
+            let runs = u64::try_from(row.try_get::<i64, _>("runs")?).unwrap_or(0);
+            Ok(TargetRecord { name: row.try_get("target")?, runs, last: row.try_get("last")? })
+        };
+        rows.iter().map(target).collect()
+    }
+
+    /// How many runs have each status; those that none has are left out.
+    ///
+    /// # Errors
+    /// The database, or a damaged row in it.
+    pub async fn counts(&self) -> Result<Vec<(RunStatus, u64)>, StoreError> {
+        let rows = sqlx::query("SELECT status, COUNT(*) AS runs FROM runs GROUP BY status ORDER BY status");
+        let count = |row: &sqlx::any::AnyRow| {
+            let status: String = row.try_get("status")?;
+            let runs = u64::try_from(row.try_get::<i64, _>("runs")?).unwrap_or(0);
+            Ok((status.parse().map_err(|error| damaged("(any)", error))?, runs))
+        };
+        rows.fetch_all(&self.pool).await?.iter().map(count).collect()
+    }
+}

@@ -1,0 +1,242 @@
+//! The JSON of the dashboard, held against its own description, and the numbers for Prometheus.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::*;
+
+async fn json(site: &Site, path: &str) -> Value {
+    let response = site.get(path).await;
+    assert_eq!(response.status(), StatusCode::OK, "{path}");
+    assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json", "{path}");
+    serde_json::from_slice(&octets(response).await).unwrap()
+}
+
+/// Holds values against the schemas of a description, as far as those are used here; what is not known is refused.
+struct Checker<'a> {
+    document: &'a Value,
+    /// `schema.property` of what was seen.
+    seen: BTreeSet<String>,
+}
+
+impl Checker<'_> {
+    fn resolve<'s>(&'s self, schema: &'s Value) -> (&'s Value, Option<&'s str>) {
+        match schema["$ref"].as_str() {
+            None => (schema, None),
+            Some(reference) => {
+                let name = reference.strip_prefix("#/components/schemas/").unwrap();
+                (&self.document["components"]["schemas"][name], Some(name))
+            }
+        }
+    }
+
+    /// Why `value` is none of `schema`; `name` is that of the schema around it.
+    fn check(&mut self, schema: &Value, value: &Value, name: &str) -> Result<(), String> {
+        let (schema, named) = self.resolve(schema);
+        let (schema, name) = (schema.clone(), named.unwrap_or(name).to_owned());
+        assert!(!schema.is_null(), "{name} is not described");
+        for all in schema["allOf"].as_array().into_iter().flatten() {
+            self.check(all, value, &name)?;
+        }
+        for any in ["anyOf", "oneOf"] {
+            let Some(choices) = schema[any].as_array() else { continue };
+            let fits = choices.iter().filter(|choice| self.check(choice, value, &name).is_ok()).count();
+            if fits == 0 || (any == "oneOf" && fits > 1) {
+                return Err(format!("{name}: {value} fits {fits} of {any}"));
+            }
+        }
+        if schema["const"] != Value::Null && schema["const"] != *value {
+            return Err(format!("{name}: {value} is not {}", schema["const"]));
+        }
+        if schema["enum"].as_array().is_some_and(|words| !words.contains(value)) {
+            return Err(format!("{name}: {value} is none of {}", schema["enum"]));
+        }
+        let kinds: Vec<&str> = match &schema["type"] {
+            Value::String(kind) => vec![kind],
+            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let fits = |kind: &&str| match *kind {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "integer" => value.is_u64() || value.is_i64(),
+            "boolean" => value.is_boolean(),
+            "null" => value.is_null(),
+            kind => panic!("{kind} is not known here"),
+        };
+        if !kinds.is_empty() && !kinds.iter().any(fits) {
+            return Err(format!("{name}: {value} is no {kinds:?}"));
+        }
+        if schema["minimum"].as_i64().is_some_and(|least| value.as_i64().is_some_and(|value| value < least)) {
+            return Err(format!("{name}: {value} is less than {}", schema["minimum"]));
+        }
+        for required in schema["required"].as_array().into_iter().flatten() {
+            if value.get(required.as_str().unwrap()).is_none() {
+                return Err(format!("{name} without {required}"));
+            }
+        }
+        for (property, value) in value.as_object().into_iter().flatten() {
+            match &schema["properties"][property] {
+                Value::Null if schema["additionalProperties"].is_object() => {
+                    self.check(&schema["additionalProperties"], value, &name)?;
+                }
+                Value::Null if schema["properties"].is_object() => {
+                    return Err(format!("{name}.{property}: not described"));
+                }
+                Value::Null => {}
+                known => {
+                    self.check(known, value, &name)?;
+                    self.seen.insert(format!("{name}.{property}"));
+                }
+            }
+        }
+        for item in value.as_array().into_iter().flatten() {
+            self.check(&schema["items"], item, &name)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, path: &str, code: &str, value: &Value) {
+        let document = self.document;
+        let schema = &document["paths"][path]["get"]["responses"][code]["content"]["application/json"]["schema"];
+        assert!(schema.is_object(), "{path} {code}");
+        if let Err(why) = self.check(schema, value, path) {
+            panic!("{path}: {why}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_field_that_is_described_stands_in_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = failing_run(folder.path(), None).await;
+    failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    let document = json(&site, "/api/openapi.json").await;
+    let mut checker = Checker { document: &document, seen: BTreeSet::new() };
+
+    let run = format!("/api/runs/{}", first.run.id);
+    for (path, address) in [
+        ("/api/runs", "/api/runs?limit=1".to_owned()),
+        ("/api/runs/{run}", run.clone()),
+        ("/api/runs/{run}/cases", format!("{run}/cases")),
+        ("/api/targets", "/api/targets".to_owned()),
+    ] {
+        let answer = json(&site, &address).await;
+        checker.answer(path, "200", &answer);
+    }
+    for case in json(&site, &format!("{run}/cases")).await["cases"].as_array().unwrap() {
+        let address = format!("{run}/cases/{}", case["path"].as_str().unwrap().replace('%', "%25").replace('=', "%3D"));
+        let answer = json(&site, &address).await;
+        assert_eq!((&answer["key"], &answer["verdict"]), (&case["key"], &case["verdict"]));
+        checker.answer("/api/runs/{run}/cases/{case}", "200", &answer);
+    }
+    for (path, address) in [
+        ("/api/runs/{run}", "/api/runs/none".to_owned()),
+        ("/api/runs/{run}/cases", "/api/runs/none/cases".to_owned()),
+        ("/api/runs/{run}/cases/{case}", format!("{run}/cases/none")),
+    ] {
+        let answer = site.get(&address).await;
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{address}");
+        checker.answer(path, "404", &serde_json::from_slice(&octets(answer).await).unwrap());
+    }
+
+    // What no run of the builtin target has; `suites` tests these documents themselves.
+    let elsewhere = |name: &str| {
+        matches!(name, "Summary.expected" | "Summary.stale" | "Evidence.source" | "Evidence.without_wire")
+            || ["ExpectedResult.", "Seen."].iter().any(|schema| name.starts_with(schema))
+    };
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let described = schemas.iter().flat_map(|(name, schema)| {
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        properties.map(move |(property, _)| format!("{name}.{property}"))
+    });
+    let missing: Vec<String> = described.filter(|name| !checker.seen.contains(name) && !elsewhere(name)).collect();
+    assert!(missing.is_empty(), "described and never sent: {missing:?}");
+    assert!(checker.seen.len() > 60, "{:?}", checker.seen);
+}
+
+#[tokio::test]
+async fn the_checker_can_refuse() {
+    let document = serde_json::json!({"components": {"schemas": {"a": {
+        "type": "object", "required": ["b"], "properties": {"b": {"type": "integer", "minimum": 0}}
+    }}}});
+    let mut checker = Checker { document: &document, seen: BTreeSet::new() };
+    let schema = serde_json::json!({"$ref": "#/components/schemas/a"});
+    assert_eq!(checker.check(&schema, &serde_json::json!({"b": 1}), ""), Ok(()));
+    for wrong in [r#"{}"#, r#"{"b": "x"}"#, r#"{"b": -1}"#, r#"{"b": 1, "c": 2}"#, "[]", "null"] {
+        assert!(checker.check(&schema, &serde_json::from_str(wrong).unwrap(), "").is_err(), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn runs_come_in_pages_and_by_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    for number in 0..5u64 {
+        let mut run = report.run.clone();
+        // Two that began in the same millisecond are told apart by their ids.
+        run.id = format!("29990101-{number}");
+        run.started_unix_ms += 1000 + number / 2;
+        run.target.name = ["odd", "even"][usize::from(number % 2 == 0)].into();
+        site.store.begin(&run, &[], &[]).await.unwrap();
+    }
+    let ids = |answer: &Value| -> Vec<String> {
+        let runs = answer["runs"].as_array().unwrap().iter();
+        runs.map(|run| run["run"]["id"].as_str().unwrap().replace("29990101-", "")).collect()
+    };
+    let (mut all, mut next) = (Vec::new(), "/api/runs?limit=2".to_owned());
+    loop {
+        let answer = json(&site, &next).await;
+        assert!(ids(&answer).len() <= 2);
+        all.extend(ids(&answer));
+        let Some(older) = answer["older"].as_str() else { break };
+        next = format!("/api/runs?limit=2&before={older}");
+    }
+    assert_eq!(all, ["4", "3", "2", "1", "0", &report.run.id]);
+    assert_eq!(ids(&json(&site, "/api/runs?target=odd").await), ["3", "1"]);
+    assert_eq!(ids(&json(&site, "/api/runs?target=even&before=29990101-4").await), ["2", "0"]);
+    for nobody in ["target=none", "before=none", "target='%20OR%201=1"] {
+        assert!(ids(&json(&site, &format!("/api/runs?{nobody}")).await).is_empty(), "{nobody}");
+    }
+    for wrong in ["limit=x", "limit=-1", "limit=99999999999", "limit=1&limit=2"] {
+        assert_eq!(site.get(&format!("/api/runs?{wrong}")).await.status(), StatusCode::BAD_REQUEST, "{wrong}");
+    }
+    // No run of these came to its end: the newest stands for the target.
+    let targets = json(&site, "/api/targets").await["targets"].clone();
+    let even = serde_json::json!({"name": "even", "runs": 3, "last": "29990101-4"});
+    let odd = serde_json::json!({"name": "odd", "runs": 2, "last": "29990101-3"});
+    assert_eq!(targets.as_array().unwrap()[1..], [even, odd]);
+    assert_eq!(targets[0]["last"], report.run.id);
+}
+
+#[tokio::test]
+async fn numbers_for_prometheus() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    let mut later = report.run.clone();
+    (later.id, later.started_unix_ms, later.target.name) = ("2999".into(), 4_000_000_000_012, "a\"b\\c\nd".into());
+    site.store.begin(&later, &[], &[]).await.unwrap();
+    site.store.finish("2999", &report.summary).await.unwrap();
+    let text = site.text("/metrics").await;
+    let name = report.run.target.name.as_str();
+    for line in [
+        "weft_runs{status=\"done\"} 2",
+        "weft_runs{status=\"running\"} 0",
+        &format!("weft_last_run_cases{{target=\"{name}\",verdict=\"fail\"}} 16"),
+        &format!("weft_last_run_exit_code{{target=\"{name}\"}} 1"),
+        "weft_last_run_started_seconds{target=\"a\\\"b\\\\c\\nd\"} 4000000000.012",
+    ] {
+        assert!(text.lines().any(|told| told == line), "{line} in\n{text}");
+    }
+    // Each family is told once, its comments before it, and nothing else stands there.
+    let mut heads: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+    let families = heads.len();
+    heads.sort_unstable();
+    heads.dedup();
+    assert_eq!(heads.len(), families);
+}
