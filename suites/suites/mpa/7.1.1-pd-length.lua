@@ -53,10 +53,10 @@ case {
   parameters = { missing = { 1, 4, 8 } },
 
   run = function(t, p)
-    t:good_exchange()
+    -- What a target makes of the octets and of the FIN may be a race inside it, behind a connection that has just ended.
+    for attempt = 1, 8 do
+      t:good_exchange()
 
-    -- What a target makes of the octets and of the FIN may be a race inside it.
-    for attempt = 1, 64 do
       local conn = t:connect()
       conn:send(mpa.request { pd_length = 8, private_data = ("x"):rep(8 - p.missing) })
       conn:finish()
