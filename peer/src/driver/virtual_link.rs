@@ -84,7 +84,8 @@ impl VirtualLink {
         })
     }
 
-    fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
+    /// A target that has `factory` make whatever a new connection is driven by; `None`: it has no room for one.
+    pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
         let world =
             Arc::new(Mutex::new(World { now: Instant::ORIGIN, machines: BTreeMap::new(), mapper: None, asker: None }));
         VirtualLink {
@@ -345,6 +346,27 @@ impl VirtualLink {
     pub(super) async fn pause(&self, until: Instant) {
         tokio::task::yield_now().await;
         lock(&self.world).run_until(until, None);
+    }
+
+    /// Lets time pass until `ready` says so, `deadline` at most; did it? What is due at the target now happens first.
+    pub async fn until(&self, deadline: Instant, mut ready: impl FnMut() -> bool + Send) -> bool {
+        tokio::task::yield_now().await;
+        loop {
+            if ready() {
+                return true;
+            }
+            let mut world = lock(&self.world);
+            match world.next().filter(|at| *at <= deadline.max(world.now)) {
+                Some(at) => {
+                    world.now = world.now.max(at);
+                    world.happen();
+                }
+                None => {
+                    world.now = world.now.max(deadline);
+                    return false;
+                }
+            }
+        }
     }
 
     pub(super) fn tape(&self) -> &Tape {

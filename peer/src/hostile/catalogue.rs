@@ -78,6 +78,7 @@ impl Eq for Deviation {}
 pub fn all() -> impl Iterator<Item = &'static Deviation> {
     let tables = [
         super::arrival::ALL,
+        super::completion::ALL,
         super::conduct::ALL,
         super::ddp::ALL,
         super::extension::ALL,

@@ -24,6 +24,12 @@ pub(crate) struct Conduct {
     pub(crate) drops_first_fpdu: bool,
     /// An invalid FPDU ends nothing; what follows is delivered.
     pub(crate) goes_on_after_error: bool,
+    /// A Read completes with the first segment of its Response.
+    pub(crate) completes_reads_early: bool,
+    /// A Read Request of the peer completes a receive.
+    pub(crate) delivers_reads: bool,
+    /// A Write of the peer completes a receive.
+    pub(crate) delivers_writes: bool,
     /// The connection stays open behind an error.
     pub(crate) keeps_open: bool,
     /// An FPDU that begins in one TCP segment and ends in another is an error.

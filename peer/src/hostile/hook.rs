@@ -11,6 +11,7 @@ use weft_core::wire::portmap::Message as PmMessage;
 use weft_core::wire::rdmap::{AtomicOperation, Terminate};
 use weft_core::wire::sdp::FieldOrder;
 
+use super::completion::Completed;
 use super::fpdu::SentFpdu;
 pub(crate) use super::portmap::PmSide;
 use super::portmap::{PmConduct, PmSent};
@@ -22,6 +23,7 @@ use crate::mpa::{Negotiated, PeerFrame, Role};
 use crate::portmap::Datagram;
 use crate::rdmap::Fault;
 use crate::sdp::{Output, Violation};
+use crate::verbs::{EventId, WorkCompletion};
 
 /// A place, and what the deviation does there.
 #[derive(Debug)]
@@ -30,6 +32,10 @@ pub(crate) enum Hook {
     Arrived(fn(Role, &mut [u8])),
     /// An Atomic Operation, before it is done.
     Atomic(fn(&mut AtomicOperation)),
+    /// A completion, before the user is told.
+    Completion(fn(&mut Completed<'_>)),
+    /// An asynchronous event: keep it from the user?
+    Conceals(fn(EventId) -> bool),
     /// What the connection does and leaves out.
     Conduct(fn(&mut Conduct)),
     /// ORD and IRD of a Queue Pair.
@@ -124,6 +130,26 @@ places! {
     request: Request(frame: &mut Startup<'_>);
     /// Before a Terminate goes out.
     terminate: Terminate(message: &mut Terminate);
+}
+
+/// For each completion: what the user is told in its place.
+pub(crate) fn completed(
+    deviations: &Deviations,
+    held: &mut Vec<WorkCompletion>,
+    completion: WorkCompletion,
+) -> Vec<WorkCompletion> {
+    let mut told = Completed::right(completion, held);
+    for hook in each(deviations) {
+        if let Hook::Completion(change) = hook {
+            change(&mut told);
+        }
+    }
+    told.into_told()
+}
+
+/// For each asynchronous event: is it kept from the user?
+pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
+    each(deviations).any(|hook| matches!(hook, Hook::Conceals(conceals) if conceals(event)))
 }
 
 /// When a connection is made.

@@ -28,6 +28,7 @@ macro_rules! deviations {
 
 mod arrival;
 mod catalogue;
+mod completion;
 mod conduct;
 mod ddp;
 mod extension;

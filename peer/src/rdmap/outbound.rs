@@ -62,7 +62,7 @@ impl Outbound {
     }
 
     /// The Terminate of an Initiator that cannot go on behind a Reply.
-    pub(crate) fn last_words(negotiated: &Negotiated, error: SetupError, deviations: Deviations) -> Vec<u8> {
+    pub fn last_words(negotiated: &Negotiated, error: SetupError, deviations: Deviations) -> Vec<u8> {
         let mut terminate = StreamError::Setup(error).terminate();
         hostile::hook::terminate(&deviations, &mut terminate);
         let sender = FpduSender::deviating(negotiated.framing_sent(), deviations);

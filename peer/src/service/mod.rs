@@ -20,7 +20,8 @@ pub(crate) use plain::PlainEnd;
 pub(crate) use rping::RpingClient;
 pub use rping::RpingServer;
 pub use sdp::{SdpServer, SdpUser};
-pub(crate) use served::{Served, WithService};
+pub use served::Served;
+pub(crate) use served::WithService;
 
 use crate::connection::{Connection, Event};
 use crate::time::Instant;

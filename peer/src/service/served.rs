@@ -5,7 +5,7 @@ use crate::connection::{Connection, Transmit};
 use crate::time::Instant;
 
 /// What is driven. The methods are those of [`Connection`]; after each that is told something, a driver asks as it does there.
-pub(crate) trait Served: Send {
+pub trait Served: Send {
     /// Octets came in, cut in any way.
     fn handle_octets(&mut self, now: Instant, octets: &[u8]);
 

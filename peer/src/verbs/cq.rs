@@ -24,7 +24,7 @@ pub struct CqAttributes {
 }
 
 /// A completion on its queue.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Cqe {
     pub(super) completion: WorkCompletion,
     pub(super) qp: Key,

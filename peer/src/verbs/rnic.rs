@@ -90,6 +90,7 @@ impl Node {
             notifications: VecDeque::new(),
             reads: ReadPool::new(&settings),
             places: Vec::new(),
+            held: Vec::new(),
         };
         let rnic = Rnic {
             node: self.clone(),

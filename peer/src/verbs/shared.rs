@@ -8,8 +8,10 @@ use super::read_pool::ReadPool;
 use super::slab::{Key, Slab};
 use super::srq::Srq;
 use super::work_request::ReceiveWr;
-use super::{CompletionHandlerId, CqHandle, HandlerAddress, Notification, RnicId, RnicSettings, SrqHandle};
-use crate::hostile::Deviations;
+use super::{
+    CompletionHandlerId, CqHandle, HandlerAddress, Notification, RnicId, RnicSettings, SrqHandle, WorkCompletion,
+};
+use crate::hostile::{self, Deviations};
 use crate::memory::{Memory, Place};
 
 #[derive(Debug)]
@@ -27,11 +29,16 @@ pub(super) struct Shared {
     pub(super) reads: ReadPool,
     /// Used again and again by whoever needs some places at a time.
     pub(super) places: Vec<Place>,
+    /// Completions that a deviation tells later.
+    pub(super) held: Vec<WorkCompletion>,
 }
 
 impl Shared {
     /// Tells the asynchronous event handler; without one the event is lost (VERBS-8.3.3-6).
     pub(super) fn notify(&mut self, event: AsyncEvent) {
+        if hostile::hook::conceals(&self.deviations, event.event) {
+            return;
+        }
         if let Some(handler) = self.async_handler {
             self.notifications.push_back(Notification::Asynchronous { handler, event });
         }
@@ -39,6 +46,14 @@ impl Shared {
 
     /// Adds a completion to a queue; otherwise gives what its Queue Pair is told.
     pub(super) fn complete(&mut self, key: Key, cqe: Cqe) -> Option<EventId> {
+        if self.deviations.is_empty() {
+            return self.push(key, cqe);
+        }
+        let told = hostile::hook::completed(&self.deviations, &mut self.held, cqe.completion);
+        told.into_iter().fold(None, |failed, completion| failed.or(self.push(key, Cqe { completion, ..cqe })))
+    }
+
+    fn push(&mut self, key: Key, cqe: Cqe) -> Option<EventId> {
         let Some(cq) = self.cqs.get_mut(key) else { return Some(EventId::CqOperation) };
         let handle = CqHandle { rnic: self.id, key };
         match cq.push(cqe) {

@@ -8,6 +8,7 @@ use super::send_queue::Progress;
 use super::source::walk;
 use super::table::{QpEvent, QpState};
 use super::{InboundRequest, LateSegment, ReceiveOverflow, Request};
+use crate::hostile;
 use crate::memory::{AccessError, InvalidateBy, Right};
 use crate::rdmap::{DataSink, Fault, Received};
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
@@ -92,6 +93,10 @@ impl DataSink for Sink<'_, '_> {
         }
         let place = shared.memory.locate(qp.accessor(), stag, to, payload.len(), Right::RemoteWrite);
         shared.memory.put(place.map_err(Fault::Tagged)?, payload);
+        let last = self.header.is_some_and(|header| header.control().last());
+        if last && hostile::hook::conduct(&self.context.shared.deviations).delivers_writes {
+            self.deliver();
+        }
         Ok(())
     }
 
@@ -121,7 +126,12 @@ impl DataSink for Sink<'_, '_> {
             *arrived = u32::try_from(end).unwrap_or(u32::MAX);
         }
         match (last, *arrived == local.length) {
-            (false, false) => return Ok(()),
+            (false, false) => {
+                if hostile::hook::conduct(&shared.deviations).completes_reads_early {
+                    qp.sq.answer(CompletionStatus::Success, None);
+                }
+                return Ok(());
+            }
             (false, true) => return Err(Fault::MissingLast),
             (true, false) => return Err(Fault::Tagged(AccessError::BaseAndBounds)),
             (true, true) => {}
@@ -216,6 +226,9 @@ impl DataSink for Sink<'_, '_> {
         let right = Right::RemoteRead;
         shared.memory.locate(qp.accessor(), request.src_stag, request.src_to, len, right).map_err(Fault::Source)?;
         qp.irrq.push_back(InboundRequest { header: self.header, request: Request::Read(request) });
+        if hostile::hook::conduct(&shared.deviations).delivers_reads {
+            self.deliver();
+        }
         Ok(())
     }
 
@@ -245,6 +258,17 @@ impl DataSink for Sink<'_, '_> {
 
     fn terminate(&mut self, terminate: Terminate) {
         self.terminate = Some(terminate);
+    }
+}
+
+impl Sink<'_, '_> {
+    /// Completes a receive with something that is no Send: a misdeed.
+    fn deliver(&mut self) {
+        let qp = &mut self.context.qp;
+        if let Some(wr) = qp.receives.pop_front() {
+            let completion = receive(wr.wr_id, qp, CompletionStatus::Success);
+            self.context.complete_receive(completion);
+        }
     }
 }
 
