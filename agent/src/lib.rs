@@ -5,12 +5,16 @@
 //! | [`listen`] | control connections over TCP, each on a thread of its own |
 //! | [`protocol`] | what tester and agent say to each other |
 //! | [`serve`] | one control connection, of whatever carries its actions out |
-//! | [`rdma`] | what carries them out: libibverbs and librdmacm, loaded at run time |
+//! | `rdma` | what carries them out: libibverbs and librdmacm, loaded at run time (feature `rdma`) |
+//! | `soft` | the same by the software RNIC, in process, for weft's own targets (feature `soft`) |
 //!
 //! What is left out: datagrams, atomics and immediate data, completion queues of one's own (each Queue Pair has one, whose completions are
 //! told as they come), and tuning.
 
 pub mod listen;
 pub mod protocol;
+#[cfg(feature = "rdma")]
 pub mod rdma;
 pub mod serve;
+#[cfg(feature = "soft")]
+pub mod soft;

@@ -27,6 +27,7 @@ pub trait Carrier {
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 }
 
+#[cfg(feature = "rdma")]
 impl Carrier for crate::rdma::Nic {
     fn perform(&mut self, action: Action) -> Result<Done, Failure> {
         crate::rdma::Nic::perform(self, action)

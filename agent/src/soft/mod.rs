@@ -1,0 +1,186 @@
+//! The software RNIC in the place of a device: what is asked is carried out in process, and time is handed in.
+//!
+//! [`Soft`] is what one control connection has. It opens no socket: whoever has a stream for it asks [`Soft::arrive`] for the end to drive.
+//! `objects` has regions, windows and queues, `end` the connections, `work` work requests and what comes of them.
+//!
+//! What is left out: limits (who asks is this process), and windows of type 1, which the verbs of iWARP do not have.
+
+mod end;
+mod names;
+mod objects;
+mod work;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weft_peer::memory::{Buffer, PdId, Stag, StagIndex};
+use weft_peer::service::Served;
+use weft_peer::verbs::{HandlerAddress, Node, Rnic, RnicError, RnicSettings, SrqHandle};
+use weft_peer::{Instant, Settings};
+
+use self::end::{End, SoftEnd};
+use crate::protocol::{Action, Done, Event, Failure, Object, VERSION};
+
+/// The errno of a wrong argument.
+const EINVAL: i32 = 22;
+
+/// A software RNIC, and all that was made on it. Clones are the same one.
+#[derive(Debug, Clone)]
+pub struct Soft(Arc<Mutex<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    rnic: Rnic,
+    /// Of MPA, and the misdeeds.
+    settings: Settings,
+    things: BTreeMap<Object, Thing>,
+    ends: BTreeMap<Object, End>,
+    /// Those that were told to connect, and have no stream yet.
+    connecting: VecDeque<Object>,
+    events: VecDeque<(Instant, Event)>,
+    last: Object,
+    /// The process would be gone by now.
+    exited: bool,
+}
+
+#[derive(Debug)]
+enum Thing {
+    Listener,
+    Connection,
+    Domain(PdId),
+    Region(Region),
+    Window { index: StagIndex, key: u8 },
+    Shared(SrqHandle),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Region {
+    buffer: Buffer,
+    stag: Stag,
+    /// Of its first octet.
+    address: u64,
+    octets: u64,
+}
+
+impl Soft {
+    /// An RNIC of its own, whose connections have these settings, deviations among them.
+    ///
+    /// # Errors
+    /// There is no such RNIC.
+    pub fn new(settings: Settings) -> Result<Self, RnicError> {
+        const NAME: &str = "weft0";
+        let (mut rnic, _) = Node::new([NAME]).open(NAME, RnicSettings::default())?;
+        rnic.deviate(settings.deviations.clone());
+        // It has just been opened.
+        let _ = rnic.set_async_event_handler(Some(HandlerAddress(0)));
+        Ok(Soft(Arc::new(Mutex::new(Inner {
+            rnic,
+            settings,
+            things: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            connecting: VecDeque::new(),
+            events: VecDeque::new(),
+            last: 0,
+            exited: false,
+        }))))
+    }
+
+    /// Does what is asked. What it makes of a stream goes out when that is driven next.
+    ///
+    /// # Errors
+    /// It cannot be done, as a device says so.
+    pub fn perform(&self, now: Instant, action: Action) -> Result<Done, Failure> {
+        let mut inner = self.lock();
+        let done = inner.perform(now, action);
+        inner.collect(now);
+        done
+    }
+
+    /// What happened first of what was not told yet, and when.
+    pub fn next_event(&self) -> Option<(Instant, Event)> {
+        self.lock().events.pop_front()
+    }
+
+    /// Is there something to tell?
+    #[must_use]
+    pub fn has_event(&self) -> bool {
+        !self.lock().events.is_empty()
+    }
+
+    /// A TCP connection is there: that of a connection that was told to connect, or one to a listener. `None`: nobody wants it.
+    #[must_use]
+    pub fn arrive(&self, now: Instant) -> Option<Box<dyn Served>> {
+        let object = self.lock().arrive(now)?;
+        Some(Box::new(SoftEnd { soft: self.clone(), object }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A verb that panicked left whole objects behind.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn perform(&mut self, now: Instant, action: Action) -> Result<Done, Failure> {
+        if self.exited {
+            return Err(Failure::of("the process has ended"));
+        }
+        match action {
+            Action::Hello { .. } => Ok(Done::Hello { version: VERSION, agent: env!("CARGO_PKG_VERSION").to_owned() }),
+            Action::Device => self.device(),
+            Action::Listen { port, .. } => {
+                let listener = self.keep(Thing::Listener);
+                Ok(Done::Listener { listener, port })
+            }
+            Action::Resolve { .. } => {
+                let connection = self.keep(Thing::Connection);
+                self.ends.insert(connection, End::resolved());
+                Ok(Done::Connection { connection })
+            }
+            Action::Domain => self.domain(),
+            Action::Register { domain, octets, access } => self.register(domain, octets, &access),
+            Action::Window { domain, .. } => self.window(domain),
+            Action::Shared { domain, depth, parts } => self.shared(domain, depth, parts),
+            action @ Action::Pair { .. } => self.pair(&action),
+            Action::Connect(parameters) => self.connect(now, &parameters),
+            Action::Accept(parameters) => self.accept(now, &parameters),
+            Action::Reject { connection, private_data } => self.reject(now, connection, &private_data),
+            Action::Disconnect { connection } => self.disconnect(now, connection),
+            Action::Destroy { object } => self.destroy(object),
+            Action::PostReceive { on, work, parts } => self.post_receive(on, work, &parts),
+            action @ Action::PostSend { .. } => self.post_send(action),
+            Action::Put { region, offset, octets } => self.put(region, offset, &octets.0),
+            Action::Get { region, offset, length } => self.get(region, offset, length),
+            Action::Fill { region, offset, length, seed } => self.fill(region, offset, length, seed),
+            Action::Hash { region, offset, length } => self.hash(region, offset, length),
+            Action::Exit => {
+                self.exited = true;
+                let objects: Vec<Object> = self.ends.keys().copied().collect();
+                objects.into_iter().for_each(|object| self.forget(object));
+                Ok(Done::Nothing)
+            }
+        }
+    }
+
+    /// Puts a thing into the table.
+    fn keep(&mut self, thing: Thing) -> Object {
+        let object = self.number();
+        self.things.insert(object, thing);
+        object
+    }
+
+    fn number(&mut self) -> Object {
+        self.last += 1;
+        self.last
+    }
+}
+
+/// There is no such object.
+fn none(object: Object, what: &str) -> Failure {
+    Failure::of(format!("{object} is no {what}"))
+}
+
+/// What a driver would have refused.
+fn invalid(why: impl ToString) -> Failure {
+    Failure { what: why.to_string(), errno: Some(EINVAL) }
+}

@@ -1,0 +1,155 @@
+//! Work requests, and what comes of them.
+
+use bytes::Bytes;
+use weft_peer::Instant;
+use weft_peer::memory::{Bind, RemoteAccess, Stag, StagKey};
+use weft_peer::verbs::{
+    CompletionStatus, Fence, Notification, Operation as Verb, Payload, ReceiveWr, RemoteAddress, Resource, SendWr, Sge,
+    WorkCompletion,
+};
+
+use super::{Inner, Thing, invalid, names, none};
+use crate::protocol::{Access, Action, Completion, Done, Event, Failure, Object, Operation, Part};
+
+impl Inner {
+    fn sges(&self, parts: &[Part]) -> Result<Vec<Sge>, Failure> {
+        let sge = |part: &Part| {
+            let region = self.of_region(part.region)?;
+            let stag = part.key.unwrap_or(region.stag.to_bits());
+            Ok(Sge { stag, tagged_offset: region.address.wrapping_add(part.offset), length: part.length })
+        };
+        parts.iter().map(sge).collect()
+    }
+
+    pub(super) fn post_receive(&mut self, on: Object, work: u64, parts: &[Part]) -> Result<Done, Failure> {
+        let wr = ReceiveWr { wr_id: work, scatter: self.sges(parts)? };
+        let posted = match self.things.get(&on) {
+            Some(Thing::Shared(srq)) => self.rnic.post_srq(*srq, [wr]),
+            _ => {
+                let qp = self.pair_of(on)?.qp;
+                self.rnic.post_receive(qp, [wr])
+            }
+        };
+        posted.map(|_| Done::Nothing).map_err(invalid)
+    }
+
+    pub(super) fn post_send(&mut self, action: Action) -> Result<Done, Failure> {
+        let Action::PostSend { connection, work, operation, parts, signaled, fence, inline } = action else {
+            return Err(Failure::of("no work request"));
+        };
+        let qp = self.pair_of(connection)?.qp;
+        let mut done = Done::Nothing;
+        let verb = match operation {
+            Operation::Send { solicited, invalidate } => {
+                Verb::Send { payload: self.payload(&parts, inline)?, solicited, invalidate }
+            }
+            Operation::Write { address, key } => {
+                let remote = RemoteAddress { stag: key, tagged_offset: address };
+                Verb::Write { payload: self.payload(&parts, inline)?, remote }
+            }
+            Operation::Read { address, key } => {
+                let local = match self.sges(&parts)?[..] {
+                    [local] => local,
+                    [] => Sge { stag: 0, tagged_offset: 0, length: 0 },
+                    _ => return Err(invalid("a Read has one part")),
+                };
+                let remote = RemoteAddress { stag: key, tagged_offset: address };
+                Verb::Read { local, remote, invalidate_local: false }
+            }
+            Operation::Invalidate { key } => {
+                Verb::InvalidateLocal(Stag::from_bits(key).ok_or_else(|| invalid("no STag has the index 0"))?)
+            }
+            Operation::Bind { window, region, offset, length, access } => {
+                let bind = self.bind(window, region, (offset, length), &access)?;
+                done = Done::Bound { remote_key: bind.window.to_bits() };
+                Verb::Bind(bind)
+            }
+        };
+        let fence = match verb {
+            Verb::InvalidateLocal(_) if fence => Fence::Local,
+            _ if fence => Fence::Read,
+            _ => Fence::None,
+        };
+        self.rnic.post_send(qp, [SendWr { wr_id: work, signaled, fence, operation: verb }]).map_err(invalid)?;
+        if let Done::Bound { remote_key } = done
+            && let Some(stag) = Stag::from_bits(remote_key)
+        {
+            self.things.values_mut().for_each(|thing| {
+                if let Thing::Window { index, key } = thing
+                    && *index == stag.index
+                {
+                    *key = stag.key.0;
+                }
+            });
+        }
+        Ok(done)
+    }
+
+    fn payload(&mut self, parts: &[Part], inline: bool) -> Result<Payload, Failure> {
+        if !inline {
+            return self.sges(parts).map(Payload::Gather);
+        }
+        let mut octets = Vec::new();
+        for part in parts {
+            if let Done::Octets { octets: more } = self.get(part.region, part.offset, part.length.into())? {
+                octets.extend(more.0);
+            }
+        }
+        Ok(Payload::Inline(Bytes::from(octets)))
+    }
+
+    /// The window with its next key, on the region.
+    fn bind(
+        &self,
+        window: Object,
+        region: Object,
+        (offset, length): (u64, u64),
+        access: &[Access],
+    ) -> Result<Bind, Failure> {
+        let Some(Thing::Window { index, key }) = self.things.get(&window) else { return Err(none(window, "window")) };
+        let region = self.of_region(region)?;
+        Ok(Bind {
+            window: Stag { index: *index, key: StagKey(key.wrapping_add(1)) },
+            region: region.stag,
+            address: region.address.wrapping_add(offset),
+            length,
+            va_based: !access.contains(&Access::ZeroBased),
+            access: RemoteAccess {
+                read: access.contains(&Access::RemoteRead),
+                write: access.contains(&Access::RemoteWrite),
+            },
+        })
+    }
+
+    /// Takes what has completed and what has happened.
+    pub(super) fn collect(&mut self, now: Instant) {
+        let pairs: Vec<_> = self.ends.iter().filter_map(|(object, end)| Some((*object, end.pair?))).collect();
+        for (connection, pair) in &pairs {
+            while let Ok(completion) = self.rnic.poll_cq(pair.cq) {
+                self.events.push_back((now, told(*connection, &completion)));
+            }
+        }
+        while let Some(notification) = self.rnic.poll_notification() {
+            let Notification::Asynchronous { event, .. } = notification else { continue };
+            let Some(kind) = names::asynchronous(event.event) else { continue };
+            let of_pair = |qp| pairs.iter().find(|(_, pair)| pair.qp == qp).map(|(object, _)| *object);
+            let connection = match event.resource {
+                Resource::Qp(qp, _) => of_pair(qp),
+                Resource::Cq(_) | Resource::Srq(_) | Resource::Rnic => None,
+            };
+            self.events.push_back((now, Event::Asynchronous { kind: kind.to_owned(), connection }));
+        }
+        self.tell_ended(now);
+    }
+}
+
+fn told(connection: Object, completion: &WorkCompletion) -> Event {
+    Event::Completion(Completion {
+        connection,
+        work: completion.wr_id,
+        status: names::status(completion.status, completion.operation).to_owned(),
+        operation: names::operation(completion.operation).to_owned(),
+        octets: completion.octets,
+        invalidated: completion.invalidated.filter(|_| completion.status == CompletionStatus::Success),
+    })
+}
