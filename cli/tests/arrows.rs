@@ -48,7 +48,7 @@ fn table_is_read_from_the_page() {
     assert_eq!(table["weft-dissector"], set(&["weft-core"]));
     assert_eq!(table["weft-peer"], set(&["weft-core"]));
     assert_eq!(table["weft-preload"], set(&["weft-peer"]));
-    assert_eq!(table["weft-suites"], set(&["weft-capture", "weft-core", "weft-dissector", "weft-peer"]));
+    assert_eq!(table["weft-suites"], set(&["weft-agent", "weft-capture", "weft-core", "weft-dissector", "weft-peer"]));
     assert!(table["weft"].contains("weft-web"));
 }
 

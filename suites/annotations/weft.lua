@@ -12,7 +12,7 @@
 ---@field parameters? table<string, (boolean|integer|string)[]>
 ---@field tier? string
 ---@field combine? weft.fields.combine
----@field run fun(t: weft.Tester, p: table<string, boolean|integer|string>)
+---@field run fun(t: weft.Tester, p: table<string, boolean|integer|string>, target: weft.Agent)
 
 ---@class weft.fields.combine
 ---@field smoke? any
@@ -669,6 +669,178 @@
 ---@field within? number
 ---@field at table
 
+---@class weft.fields.agent_region
+---@field access? string[]
+---@field octets? integer
+---@field domain? integer
+---@field fill? integer
+---@field put? string
+
+---@class weft.fields.agent_window
+---@field posted? boolean
+---@field domain? integer
+
+---@class weft.fields.agent_shared
+---@field depth? integer
+---@field parts? integer
+---@field domain? integer
+
+---@class weft.fields.agent_operate
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field private_data? string
+---@field ird? integer
+---@field ord? integer
+---@field domain? integer
+---@field shared? weft.Shared
+---@field depth? integer
+---@field parts? integer
+---@field inline? integer
+
+---@class weft.fields.agent_pair
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field private_data? string
+---@field ird? integer
+---@field ord? integer
+---@field domain? integer
+---@field shared? weft.Shared
+---@field depth? integer
+---@field parts? integer
+---@field inline? integer
+
+---@class weft.fields.agent_request
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field private_data? string
+
+---@class weft.fields.agent_octets
+---@field offset? integer
+---@field length? integer
+---@field octets? string
+---@field seed? integer
+
+---@class weft.fields.post_receive
+---@field parts? weft.fields.agent_part[]
+---@field region? weft.Region
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field work? integer
+---@field signaled? boolean
+---@field fence? boolean
+---@field inline? boolean
+---@field may_refuse? boolean
+
+---@class weft.fields.post_send
+---@field parts? weft.fields.agent_part[]
+---@field region? weft.Region
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field work? integer
+---@field signaled? boolean
+---@field fence? boolean
+---@field inline? boolean
+---@field may_refuse? boolean
+---@field solicited? boolean
+---@field invalidate? integer
+
+---@class weft.fields.post_write
+---@field parts? weft.fields.agent_part[]
+---@field region? weft.Region
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field work? integer
+---@field signaled? boolean
+---@field fence? boolean
+---@field inline? boolean
+---@field may_refuse? boolean
+---@field stag? integer
+---@field to? integer
+
+---@class weft.fields.post_read
+---@field parts? weft.fields.agent_part[]
+---@field region? weft.Region
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field work? integer
+---@field signaled? boolean
+---@field fence? boolean
+---@field inline? boolean
+---@field may_refuse? boolean
+---@field stag? integer
+---@field to? integer
+
+---@class weft.fields.post_invalidate
+---@field parts? weft.fields.agent_part[]
+---@field region? weft.Region
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field work? integer
+---@field signaled? boolean
+---@field fence? boolean
+---@field inline? boolean
+---@field may_refuse? boolean
+---@field stag integer
+
+---@class weft.fields.post_bind
+---@field parts? weft.fields.agent_part[]
+---@field region? weft.Region
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field work? integer
+---@field signaled? boolean
+---@field fence? boolean
+---@field inline? boolean
+---@field may_refuse? boolean
+---@field at? integer
+---@field octets? integer
+---@field access? string[]
+---@field window? weft.Window
+---@field to_region? weft.Region
+
+---@class weft.fields.agent_part
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field region weft.Region
+
+---@class weft.fields.expect_completion
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field status? string|(string|string[])[]
+---@field work? integer
+---@field operation? string
+---@field octets? integer
+---@field invalidated? integer
+
+---@class weft.fields.expect_event
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field event string|(string|string[])[]
+---@field private_data? string
+
+---@class weft.fields.expect_no_completion
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+
 ---@class weft.Reply
 ---@field octets string
 ---@field kind string?
@@ -778,6 +950,35 @@
 ---@field ip string
 ---@field octets string
 ---@field port integer
+
+---@class weft.Operated
+---@field msn integer
+---@field target_msn integer
+
+---@class weft.Completion
+---@field connection integer
+---@field work integer
+---@field status string
+---@field operation string
+---@field octets integer
+---@field invalidated integer?
+
+---@class weft.Event
+---@field event string
+---@field private_data string?
+---@field ird integer?
+---@field ord integer?
+---@field status integer?
+---@field kind string?
+
+---@class weft.Window
+---@field stag integer
+
+---@class weft.Region
+---@field stag integer
+---@field address integer
+---@field local_key integer
+---@field octets integer
 
 ---@class weft.Message
 ---@operator concat(weft.Message|string): weft.Message
@@ -1076,6 +1277,150 @@ function PortMapper:expect_no_connection(options) end
 ---@param options? weft.fields.asked_connection
 ---@return weft.Connection
 function PortMapper:expect_connection(options) end
+
+---@class weft.Agent
+local Agent = {}
+
+---What the device is and holds, as docs/agent.md has it.
+---@return table
+function Agent:device() end
+
+---A Protection Domain beside the usual one.
+---@return integer
+function Agent:domain() end
+
+---Registered memory of the target.
+---@param options? weft.fields.agent_region
+---@return weft.Region
+function Agent:region(options) end
+
+---A memory window, bound to nothing.
+---@param options? weft.fields.agent_window
+---@return weft.Window
+function Agent:window(options) end
+
+---A shared receive queue.
+---@param options? weft.fields.agent_shared
+---@return weft.Shared
+function Agent:shared(options) end
+
+---A connection in Full Operation, in either role: the opening Send is done, and FPDUs may go both ways.
+---@param options? weft.fields.agent_operate
+---@return weft.Connection, weft.Pair, weft.Operated
+function Agent:operate(options) end
+
+---An initiator connects: TCP is there, and its Request is on the way.
+---@param options? weft.fields.agent_pair
+---@return weft.Connection, weft.Pair
+function Agent:connect(options) end
+
+---The responder's user is told of the Request that was sent, with these private data; and what it is told.
+---@param options? weft.fields.agent_request
+---@return weft.Pair, table
+function Agent:expect_request(options) end
+
+---The octets that `fill` puts into memory.
+---@param seed integer
+---@param length integer
+---@return string
+function Agent:pattern(seed, length) end
+
+---@class weft.Pair
+local Pair = {}
+
+---Makes the Queue Pair of a connection that asks; receives can be posted then.
+---@param options? weft.fields.agent_pair
+function Pair:open(options) end
+
+---Accepts it.
+---@param options? weft.fields.agent_pair
+function Pair:accept(options) end
+
+---Rejects it, with these private data.
+---@param options? weft.fields.agent_pair
+function Pair:reject(options) end
+
+---The user ends the connection.
+function Pair:disconnect() end
+
+---The user gives the connection back, without a word to the peer but TCP's.
+function Pair:destroy() end
+
+---Posts a receive; gives its number, or why it was refused.
+---@param options? weft.fields.post_receive
+---@return integer?, string?
+function Pair:post_receive(options) end
+
+---Posts a Send.
+---@param options? weft.fields.post_send
+---@return integer?, string?
+function Pair:post_send(options) end
+
+---Posts an RDMA Write to `stag` and `to`.
+---@param options? weft.fields.post_write
+---@return integer?, string?
+function Pair:post_write(options) end
+
+---Posts an RDMA Read from `stag` and `to`.
+---@param options? weft.fields.post_read
+---@return integer?, string?
+function Pair:post_read(options) end
+
+---Posts an Invalidate Local of an STag of the target.
+---@param options? weft.fields.post_invalidate
+---@return integer?, string?
+function Pair:post_invalidate(options) end
+
+---Posts a Bind of a window to octets of a region; gives the STag that it has then.
+---@param options? weft.fields.post_bind
+---@return integer?, integer|string|nil
+function Pair:post_bind(options) end
+
+---The user is told that a work request has completed so.
+---@param options? weft.fields.expect_completion
+---@return weft.Completion
+function Pair:expect_completion(options) end
+
+---The user is told of one of these events of the connection.
+---@param options? weft.fields.expect_event
+---@return weft.Event
+function Pair:expect_event(options) end
+
+---The user is told of no completion.
+---@param options? weft.fields.expect_no_completion
+function Pair:expect_no_completion(options) end
+
+---@class weft.Region
+local Region = {}
+
+---Octets of the memory.
+---@param options? weft.fields.agent_octets
+---@return string
+function Region:get(options) end
+
+---Puts `octets` there.
+---@param options? weft.fields.agent_octets
+function Region:put(options) end
+
+---Fills it with the pattern of `seed`.
+---@param options? weft.fields.agent_octets
+function Region:fill(options) end
+
+---CRC32c of its octets.
+---@param options? weft.fields.agent_octets
+---@return integer
+function Region:hash(options) end
+
+---Deregisters it.
+function Region:destroy() end
+
+---@class weft.Shared
+local Shared = {}
+
+---Posts a receive.
+---@param options? weft.fields.post_receive
+---@return integer?, string?
+function Shared:post_receive(options) end
 
 ---@class weft.Tester
 local Tester = {}

@@ -33,6 +33,7 @@
 //! the event stream and of the results [`store`].
 #![forbid(unsafe_code)]
 
+mod agent;
 pub mod baseline;
 pub mod clock;
 mod correct;

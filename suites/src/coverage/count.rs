@@ -37,6 +37,11 @@ pub struct Count {
     pub named: Vec<RequirementId>,
     /// The others.
     pub open: Vec<RequirementId>,
+    /// Rows beside all of these: their breach shows to the target's user alone, whom an agent on its host hears. Counted for cases and
+    /// for the layers that verbs drive; 0 otherwise.
+    pub upper: usize,
+    /// Those of them that a case is proven to judge.
+    pub upper_covered: usize,
 }
 
 impl Count {
@@ -54,6 +59,8 @@ impl Count {
             covered: 0,
             named: Vec::new(),
             open: Vec::new(),
+            upper: 0,
+            upper_covered: 0,
         }
     }
 
@@ -91,13 +98,7 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
     let mut counts: Vec<Count> = Vec::new();
     let (rules, cases, by_kind) = (proofs.ids(By::Rule), proofs.ids(By::Case), proofs.ids(by));
     for (id, row) in rows(by) {
-        let section = sections.then_some(row.section);
-        let known = counts.iter().position(|count| (count.catalogue, count.section) == (row.catalogue, section));
-        let index = known.unwrap_or_else(|| {
-            counts.push(Count::of(row.catalogue, section));
-            counts.len() - 1
-        });
-        let count = &mut counts[index];
+        let count = count_of(&mut counts, row, sections);
         count.rows += 1;
         match row.classified.map(|classified| classified.class) {
             Some(Class::Permission) => {
@@ -121,7 +122,29 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
             count.open.push(id);
         }
     }
+    let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
+    for (id, row) in requirement::all().filter(|(_, row)| by == By::Case && is_upper(row)) {
+        let count = count_of(&mut counts, row, sections);
+        count.upper += 1;
+        count.upper_covered += usize::from(cases.contains(&id));
+    }
     counts
+}
+
+/// Where a row is counted.
+fn count_of<'c>(counts: &'c mut Vec<Count>, row: &Requirement, sections: bool) -> &'c mut Count {
+    let section = sections.then_some(row.section);
+    let known = counts.iter().position(|count| (count.catalogue, count.section) == (row.catalogue, section));
+    let index = known.unwrap_or_else(|| {
+        counts.push(Count::of(row.catalogue, section));
+        counts.len() - 1
+    });
+    &mut counts[index]
+}
+
+/// The layers whose user is an agent's.
+const fn is_driven(catalogue: Catalogue) -> bool {
+    matches!(catalogue, Catalogue::Ddp | Catalogue::Mpa | Catalogue::MpaP2p | Catalogue::Rdmap)
 }
 
 #[cfg(test)]
@@ -158,6 +181,22 @@ mod tests {
         let proven = mpa(&Proofs::from_iter([rule, case]), By::Case, &[key]);
         assert_eq!((proven.covered, proven.rule, proven.case), (2, 1, 1));
         assert!(proven.named.is_empty() && !proven.open.contains(&key));
+    }
+
+    #[test]
+    fn what_the_user_alone_sees_is_counted_beside() {
+        let shown = requirement!("RDMAP-5.3-13");
+        let case = Proven::by_case(shown, "rdmap/x/y", Role::Responder, "rdmap.tells-one-octet-more");
+        let of = |by, sections| {
+            let counts = count(&Proofs::from_iter([case.clone()]), by, &BTreeSet::new(), sections);
+            let rdmap = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap);
+            rdmap.fold((0, 0, 0), |sum, it| (sum.0 + it.upper, sum.1 + it.upper_covered, sum.2 + it.covered))
+        };
+        // As the catalogue has them.
+        assert_eq!((of(By::Case, false), of(By::Case, true)), ((59, 1, 0), (59, 1, 0)));
+        assert_eq!(of(By::Rule, false), (0, 0, 0));
+        let sdp = count(&Proofs::default(), By::Case, &BTreeSet::new(), false);
+        assert!(sdp.iter().filter(|it| it.catalogue == Catalogue::Sdp).all(|it| it.upper == 0));
     }
 
     #[test]

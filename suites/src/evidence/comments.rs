@@ -38,7 +38,7 @@ pub(super) fn of_events(result: &CaseResult, tape: &[TapeEvent]) -> Vec<Vec<Stri
                 comments[index].extend(wire_comments(step));
             }
             // What was decided belongs to the packet that came before.
-            (None, StepKind::Met | StepKind::Unmet | StepKind::Silence | StepKind::Note) => {
+            (None, StepKind::Agent | StepKind::Met | StepKind::Unmet | StepKind::Silence | StepKind::Note) => {
                 let word = match step.kind {
                     StepKind::Met => "pass: ",
                     StepKind::Unmet => "fail: ",

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
+    /// An agent drives the target's own verbs. Follows from the target's `agent`; nobody declares it.
+    Agent,
     /// Has M=1 in its own start-up frames, so that the tester's FPDUs are to have markers.
     AsksForMarkers,
     /// Serves Atomic Operations, and takes Immediate Data (RFC 7306).
@@ -52,6 +54,7 @@ pub enum Capability {
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Capability::Agent => "agent",
             Capability::AsksForMarkers => "asks-for-markers",
             Capability::Atomics => "atomics",
             Capability::Crc => "crc",

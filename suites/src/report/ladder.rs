@@ -56,7 +56,9 @@ fn tone_of_note(kind: StepKind) -> Tone {
         StepKind::Met => Tone::Good,
         StepKind::Unmet => Tone::Wrong,
         StepKind::Refused | StepKind::Silence => Tone::Notable,
-        StepKind::Connected | StepKind::Octets | StepKind::Fin | StepKind::Reset | StepKind::Note => Tone::Faint,
+        StepKind::Connected | StepKind::Octets | StepKind::Fin | StepKind::Reset | StepKind::Note | StepKind::Agent => {
+            Tone::Faint
+        }
     }
 }
 

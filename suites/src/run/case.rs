@@ -168,7 +168,7 @@ impl Site {
     async fn play(&self, case: &SuiteCase, key: &CaseKey, target: &Arc<Target>, seed: u64) -> Result<Played, RunError> {
         let link = self.live.link(target)?;
         let mut limits = self.suites.limits;
-        limits.time = script_time(limits.time, target, link.1.as_ref());
+        limits.time = script_time(limits.time, target, link.start.as_ref());
         let stage = Stage::new(target.clone(), link, key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
@@ -235,6 +235,7 @@ impl Site {
             return Some("The target asks for markers, and the case sends FPDUs without them.".to_owned());
         }
         let has = |capability: &Capability| match capability {
+            Capability::Agent => self.target.offers(Service::Agent),
             Capability::Echo => self.target.offers(Service::Echo),
             Capability::PortMapper => self.target.offers(Service::PortMapper),
             Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.maps_v6(),
@@ -251,6 +252,7 @@ impl Site {
         };
         let missing = case.capabilities.iter().find(|capability| !has(capability))?;
         Some(match missing {
+            Capability::Agent => "The target has no agent.".to_owned(),
             Capability::Echo => "No echo service runs on the target.".to_owned(),
             Capability::Operation => "Neither echo nor rping runs on the target.".to_owned(),
             Capability::Rping => "No rping runs on the target.".to_owned(),

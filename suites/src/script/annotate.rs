@@ -8,9 +8,12 @@ use std::fmt::Write as _;
 use mlua::{Lua, Table};
 
 use super::fields::{Asked, AskedField};
-use super::methods::{CONNECTION, MAPPER, MESSAGE, Method, PORT_MAPPER, READ_FIELDS, SDP, TESTER, WRITE_FIELDS};
+use super::methods::{
+    AGENT, CONNECTION, MAPPER, MESSAGE, Method, PAIR, PORT_MAPPER, READ_FIELDS, REGION, SDP, SHARED, TESTER,
+    WRITE_FIELDS,
+};
 use super::options::Reader;
-use super::{declare, message};
+use super::{agent, declare, message};
 use crate::target::Target;
 
 /// The annotations.
@@ -53,6 +56,11 @@ fn generate() -> mlua::Result<String> {
         ("weft.Write", &WRITE_FIELDS[..]),
         ("weft.PortMapperMessage", &message::PORTMAP_FIELDS[..]),
         ("weft.Place", &super::asked::PLACE_FIELDS[..]),
+        ("weft.Operated", &agent::OPERATED_FIELDS[..]),
+        ("weft.Completion", &agent::COMPLETION_FIELDS[..]),
+        ("weft.Event", &agent::EVENT_FIELDS[..]),
+        ("weft.Window", &agent::WINDOW_FIELDS[..]),
+        ("weft.Region", &agent::REGION_FIELDS[..]),
     ] {
         let _ = writeln!(text, "\n---@class {class}");
         for (name, is) in fields {
@@ -65,6 +73,10 @@ fn generate() -> mlua::Result<String> {
         ("weft.Sdp", SDP),
         ("weft.Mapper", MAPPER),
         ("weft.PortMapper", PORT_MAPPER),
+        ("weft.Agent", AGENT),
+        ("weft.Pair", PAIR),
+        ("weft.Region", REGION),
+        ("weft.Shared", SHARED),
         ("weft.Tester", TESTER),
     ] {
         let local = class.trim_start_matches("weft.");
@@ -168,8 +180,29 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
         reader.asked_quiet(None, what)?;
     }
     reader.asked_connection(Some(table("return { at = { ip = '192.0.2.2', port = 1 } }")?))?;
+    reader.agent_region(None)?;
+    reader.agent_window(None)?;
+    reader.agent_shared(None)?;
+    reader.agent_pair(None, "agent_operate")?;
+    reader.agent_pair(None, "agent_pair")?;
+    reader.agent_request(None)?;
+    reader.agent_octets(None, 0)?;
+    reader.agent_work(None, "post_receive", |_| Ok(()))?;
+    reader.agent_work(None, "post_send", Reader::agent_send)?;
+    reader.agent_work(None, "post_write", Reader::agent_remote)?;
+    reader.agent_work(None, "post_read", Reader::agent_remote)?;
+    reader
+        .agent_work(Some(table("return { stag = 1 }")?), "post_invalidate", |fields| fields.required::<u32>("stag"))?;
+    noted(reader.agent_work(None, "post_bind", Reader::agent_bind));
+    noted(reader.agent_part(None));
+    reader.expect_completion(None)?;
+    reader.expect_event(Some(table("return { event = 'established' }")?))?;
+    reader.expect_no_completion(None)?;
     Ok(lua.remove_app_data::<Asked>().map(|asked| asked.0).unwrap_or_default())
 }
+
+/// What needs an object of the target cannot be read without one; what it asked for until then is noted.
+fn noted<T>(_: mlua::Result<T>) {}
 
 fn class(table: &str) -> String {
     format!("weft.fields.{}", table.replace('.', "_"))
@@ -185,7 +218,11 @@ fn lua_type(rust: &str) -> &'static str {
         "String" | "LuaString" => "string",
         "String>" => "string[]",
         "Ids" => "string|(string|string[])[]",
-        "Function" => "fun(t: weft.Tester, p: table<string, boolean|integer|string>)",
+        "Function" => "fun(t: weft.Tester, p: table<string, boolean|integer|string>, target: weft.Agent)",
+        "Region" => "weft.Region",
+        "Shared" => "weft.Shared",
+        "Window" => "weft.Window",
+        "Table>" => "weft.fields.agent_part[]",
         "Table" => "table",
         "AnyUserData" => "weft.Message",
         _ if rust.contains("BTreeMap") => "table<string, (boolean|integer|string)[]>",
@@ -237,7 +274,7 @@ mod tests {
             "---@field requirement? string|(string|string[])[]",
             "function Connection:send(message, options) end",
             "---@field begins string",
-            "---@field run fun(t: weft.Tester, p: table<string, boolean|integer|string>)",
+            "---@field run fun(t: weft.Tester, p: table<string, boolean|integer|string>, target: weft.Agent)",
             "function rdmap.read_request(fields) end",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use mlua::{Lua, Table};
 use tokio::sync::Mutex;
 
+use super::agent::Agent;
 use super::load::{self, LoadError, SuiteCase};
 use super::surface::Tester;
 use super::{Limits, location};
-use crate::model::{CaseKey, ParameterValue, Parameters, SourceLocation};
+use crate::model::{Capability, CaseKey, ParameterValue, Parameters, SourceLocation};
 use crate::stage::{Stage, Stop};
 use crate::target::Target;
 
@@ -38,8 +39,11 @@ pub(crate) async fn invoke(
     };
     let parameters = parameter_table(&lua, &key.parameters).map_err(|error| fault(error.to_string()))?;
     let requirements = Arc::new(case.info.requirements.clone());
+    let needs_agent = case.info.capabilities.contains(&Capability::Agent);
+    let agent =
+        needs_agent.then(|| Agent { stage: stage.clone(), target: target.clone(), requirements: requirements.clone() });
     let tester = Tester { stage, target, requirements };
-    let run = declared.run.call_async::<()>((tester, parameters));
+    let run = declared.run.call_async::<()>((tester, parameters, agent));
     match tokio::time::timeout(limits.time, run).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) if error.downcast_ref::<Stop>().is_some() => Ok(()),

@@ -345,6 +345,113 @@ pub(super) const PORT_MAPPER: &[Method] = &[
     },
 ];
 
+pub(super) const AGENT: &[Method] = &[
+    Method { gives: Some("table"), ..method("device", "What the device is and holds, as docs/agent.md has it") },
+    Method { gives: Some("integer"), ..method("domain", "A Protection Domain beside the usual one") },
+    Method {
+        table: Some("agent_region"),
+        gives: Some("weft.Region"),
+        ..method("region", "Registered memory of the target")
+    },
+    Method {
+        table: Some("agent_window"),
+        gives: Some("weft.Window"),
+        ..method("window", "A memory window, bound to nothing")
+    },
+    Method { table: Some("agent_shared"), gives: Some("weft.Shared"), ..method("shared", "A shared receive queue") },
+    Method {
+        table: Some("agent_operate"),
+        gives: Some("weft.Connection, weft.Pair, weft.Operated"),
+        ..method(
+            "operate",
+            "A connection in Full Operation, in either role: the opening Send is done, and FPDUs may go both ways",
+        )
+    },
+    Method {
+        table: Some("agent_pair"),
+        gives: Some("weft.Connection, weft.Pair"),
+        ..method("connect", "An initiator connects: TCP is there, and its Request is on the way")
+    },
+    Method {
+        table: Some("agent_request"),
+        gives: Some("weft.Pair, table"),
+        ..method(
+            "expect_request",
+            "The responder's user is told of the Request that was sent, with these private data; and what it is told",
+        )
+    },
+    Method {
+        parameters: &[("seed", "integer"), ("length", "integer")],
+        gives: Some("string"),
+        ..method("pattern", "The octets that `fill` puts into memory")
+    },
+];
+
+pub(super) const PAIR: &[Method] = &[
+    Method {
+        table: Some("agent_pair"),
+        ..method("open", "Makes the Queue Pair of a connection that asks; receives can be posted then")
+    },
+    Method { table: Some("agent_pair"), ..method("accept", "Accepts it") },
+    Method { table: Some("agent_pair"), ..method("reject", "Rejects it, with these private data") },
+    Method { ..method("disconnect", "The user ends the connection") },
+    Method { ..method("destroy", "The user gives the connection back, without a word to the peer but TCP's") },
+    Method {
+        table: Some("post_receive"),
+        gives: Some("integer?, string?"),
+        ..method("post_receive", "Posts a receive; gives its number, or why it was refused")
+    },
+    Method { table: Some("post_send"), gives: Some("integer?, string?"), ..method("post_send", "Posts a Send") },
+    Method {
+        table: Some("post_write"),
+        gives: Some("integer?, string?"),
+        ..method("post_write", "Posts an RDMA Write to `stag` and `to`")
+    },
+    Method {
+        table: Some("post_read"),
+        gives: Some("integer?, string?"),
+        ..method("post_read", "Posts an RDMA Read from `stag` and `to`")
+    },
+    Method {
+        table: Some("post_invalidate"),
+        gives: Some("integer?, string?"),
+        ..method("post_invalidate", "Posts an Invalidate Local of an STag of the target")
+    },
+    Method {
+        table: Some("post_bind"),
+        gives: Some("integer?, integer|string|nil"),
+        ..method("post_bind", "Posts a Bind of a window to octets of a region; gives the STag that it has then")
+    },
+    Method {
+        table: Some("expect_completion"),
+        gives: Some("weft.Completion"),
+        ..method("expect_completion", "The user is told that a work request has completed so")
+    },
+    Method {
+        table: Some("expect_event"),
+        gives: Some("weft.Event"),
+        ..method("expect_event", "The user is told of one of these events of the connection")
+    },
+    Method {
+        table: Some("expect_no_completion"),
+        ..method("expect_no_completion", "The user is told of no completion")
+    },
+];
+
+pub(super) const REGION: &[Method] = &[
+    Method { table: Some("agent_octets"), gives: Some("string"), ..method("get", "Octets of the memory") },
+    Method { table: Some("agent_octets"), ..method("put", "Puts `octets` there") },
+    Method { table: Some("agent_octets"), ..method("fill", "Fills it with the pattern of `seed`") },
+    Method { table: Some("agent_octets"), gives: Some("integer"), ..method("hash", "CRC32c of its octets") },
+    Method { ..method("destroy", "Deregisters it") },
+];
+
+pub(super) const SHARED: &[Method] = &[Method {
+    table: Some("post_receive"),
+    gives: Some("integer?, string?"),
+    ..method("post_receive", "Posts a receive")
+}];
+
 /// The fields of a Read Request, and of an RDMA Write, from the target.
 pub(super) const READ_FIELDS: [(&str, &str); 5] = [
     ("sink_stag", "integer"),

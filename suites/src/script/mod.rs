@@ -4,6 +4,8 @@
 //! and its connections can do is in `surface.rs`; messages are in `message/`. Nothing here decides a verdict: expectations
 //! are recorded, and [`crate::run`] judges the record.
 
+mod agent;
+mod agent_options;
 mod annotate;
 mod asked;
 mod asked_options;

@@ -75,8 +75,20 @@ impl Stage {
         if self.target.service == Service::PortMapper {
             return self.mapper_good_exchange(shows, within, at).await;
         }
-        let number = self.connect(at).await?;
         let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
+        if self.target.service == Service::Agent {
+            let expected = "a good exchange: start-up, a Send each way, and what its user is told of them";
+            return match self.agent_exchange(&expectation).await? {
+                Ok(number) => {
+                    self.close(number, at).await?;
+                    self.log.alive();
+                    self.met(number, &expectation, expected, "a good exchange");
+                    Ok(())
+                }
+                Err(why) => Err(self.undecided(&expectation, expected, &format!("in the good exchange, {why}"))),
+            };
+        }
+        let number = self.connect(at).await?;
         let done = if self.target.service.is_sdp() {
             self.sdp_work(number, &expectation).await?
         } else if self.start.is_some() {
@@ -173,6 +185,16 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<Result<Started, String>, Stop> {
         self.put(number, request, expectation.at.as_ref()).await?;
+        self.replied(number, request, expectation).await
+    }
+
+    /// The same behind the Request.
+    pub(super) async fn replied(
+        &mut self,
+        number: u32,
+        request: &Message,
+        expectation: &Expectation,
+    ) -> Result<Result<Started, String>, Stop> {
         let reply = match self.frame(number, expectation, StartupKind::Reply).await? {
             Ok(reply) => reply,
             Err(none) => return Ok(Err(format!("it {none} where its Reply was due"))),

@@ -173,7 +173,7 @@ impl Stage {
                 }
             }
         }
-        if self.target.service == Service::None {
+        if matches!(self.target.service, Service::None | Service::Agent) {
             return Ok(Ok(opened));
         }
         let fpdu = match self.answer(number, &opened.started, "its first Send", expectation).await? {

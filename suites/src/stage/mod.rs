@@ -3,6 +3,7 @@
 //! Scripts act through a [`Stage`]. An expectation that is not met ends the case: it decides the record and returns [`Stop`],
 //! which no script can catch. Which verdict the whole record deserves is judged elsewhere ([`crate::run`]).
 
+mod agent;
 mod asked;
 mod begins;
 mod decide;
@@ -26,6 +27,7 @@ use weft_core::wire::mpa::startup::{HEADER_LEN, REPLY_KEY, REQUEST_KEY};
 use weft_peer::Instant;
 use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection};
 
+pub(crate) use agent::{CompletionFields, EventFields, PairOptions, event_name, parameters};
 pub(crate) use asked::{AskedFields, Ended};
 pub(crate) use exchange::Operation;
 pub(crate) use expect::{Before, Close, Expectation, ReplyFields};
@@ -39,7 +41,7 @@ pub(crate) use terminate::TerminateFields;
 
 use crate::model::{CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
 use crate::script::message::Message;
-use crate::target::{Running, Start, Target};
+use crate::target::{Reached, Running, Service, Start, Target};
 
 /// The case is decided; the record says how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -92,6 +94,7 @@ pub(crate) struct Stage {
     sockets: Vec<DatagramSocket>,
     /// Of a target that asks one.
     asked: asked::Asked,
+    agent: agent::AgentSide,
     received: usize,
     /// The target sent something, or closed: it is not merely a port.
     pub(crate) heard: bool,
@@ -101,7 +104,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new(
         target: Arc<Target>,
-        (link, start): (Link, Option<Start>),
+        Reached { link, start, agent }: Reached,
         key: CaseKey,
         sink: Arc<dyn EventSink>,
     ) -> Self {
@@ -116,6 +119,7 @@ impl Stage {
             talks: BTreeMap::new(),
             sockets: Vec::new(),
             asked: asked::Asked::default(),
+            agent: agent::AgentSide::new(agent),
             received: 0,
             heard: false,
             log: Log::default(),
@@ -129,6 +133,9 @@ impl Stage {
 
     /// A TCP connection and no more: to a responder, or from an initiator, which is started for it. Gives its number, from 1.
     pub(crate) async fn connect(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+        if self.target.service == Service::Agent {
+            return self.agent_connection(at).await;
+        }
         if self.start.is_some() {
             return self.meet(at).await;
         }
@@ -268,6 +275,7 @@ impl Stage {
 
     /// Ends what the case left open, so that the evidence is whole and the target free.
     pub(crate) async fn leave(&mut self) {
+        self.agent_leave().await;
         for index in 0..self.connections.len() {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
             if !self.connections[index].finished {

@@ -89,12 +89,30 @@ pub struct TargetFile {
     /// target does no good exchange any more. It has 120 s times `time_scale`; status 0 says that the target is there again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restart: Vec<String>,
+    /// What drives the NIC's verbs for cases that need that, `weft agent` on its host: `"host:port"`, or a command and its arguments, run
+    /// here without a shell, that speaks its protocol on standard input and output, as `["ssh", "nic", "weft", "agent", "--stdio"]`. Such
+    /// cases connect to, or from, the IP address of `address`, or of `listen`. For kind `tcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentField>,
+    /// What the agent was started with as its token. Default: the environment's `WEFT_AGENT_TOKEN`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_token: Option<String>,
     /// An interface to capture on while a run lasts, as `--capture` says it: the evidence is what was on the wire there.
     #[serde(default)]
     pub capture: Option<String>,
     /// Outcomes that are known and expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,
+}
+
+/// How the agent of a target is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AgentField {
+    /// `host:port`.
+    Address(String),
+    /// A command and its arguments.
+    Command(Vec<String>),
 }
 
 /// The `[sdp]` table of a target file.

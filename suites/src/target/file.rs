@@ -9,7 +9,10 @@ use weft_core::wire::mpa::startup::{ENHANCED_LEN, NOT_NEGOTIATED};
 use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
-use super::{MapperTable, PRESETS, Preset, Restart, Service, Target, TargetError, TargetFile, TargetKind, start};
+use super::{
+    AgentField, MapperTable, PRESETS, Preset, Restart, Service, Target, TargetError, TargetFile, TargetKind, start,
+};
+use crate::agent::{AgentAt, Way};
 use crate::correct::StartupFields;
 use crate::model::Role;
 
@@ -120,6 +123,19 @@ impl Target {
                 "capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into(),
             ));
         }
+        let agent = match fields.agent {
+            None => None,
+            Some(_) if !is_tcp => {
+                return Err(wrong("agent: builtin targets have their own; kind = \"tcp\" takes one".into()));
+            }
+            Some(AgentField::Address(address)) if is_host_and_port(&address) => Some(Way::Tcp(address)),
+            Some(AgentField::Command(words)) if words.first().is_some_and(|word| !word.is_empty()) => {
+                Some(Way::Command(words))
+            }
+            Some(_) => return Err(wrong("agent: expected host:port, or a command as a list of words".into())),
+        };
+        let token = fields.agent_token.or_else(|| std::env::var("WEFT_AGENT_TOKEN").ok());
+        let agent = agent.map(|way| AgentAt { way, token: token.filter(|token| !token.is_empty()) });
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
                 let words = table.words().ok_or_else(|| {
@@ -191,6 +207,7 @@ impl Target {
             mapper_v6,
             listen,
             start: fields.start,
+            agent,
             capture: fields.capture,
             ..Self::builtin()
         };

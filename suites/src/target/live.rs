@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
+use weft_agent::soft::Soft;
 use weft_core::wire::portmap::PmTime;
 use weft_peer::Settings;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest, Listener};
@@ -23,6 +24,7 @@ use weft_peer::workload::{WorkloadError, ping};
 
 use super::start::Start;
 use super::{MADE, MAPPED, Service, Target, TargetKind};
+use crate::agent::Agent;
 use crate::model::Role as TargetRole;
 
 /// Seconds that a connection attempt may take.
@@ -65,6 +67,15 @@ pub enum OpenError {
 fn unresolved(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.rsplit_once("lookup address information: ").map_or(text.clone(), |(_, why)| why.to_owned())
+}
+
+/// The way to a target for one case.
+pub(crate) struct Reached {
+    pub(crate) link: Link,
+    /// What makes an initiator connect.
+    pub(crate) start: Option<Start>,
+    /// Its agent, where that is in this process.
+    pub(crate) agent: Option<Agent>,
 }
 
 /// A target that can be connected to.
@@ -207,7 +218,25 @@ impl Live {
     ///
     /// # Errors
     /// The builtin target has no RNIC; no port is free.
-    pub(crate) fn link(&self, target: &Target) -> Result<(Link, Option<Start>), OpenError> {
+    pub(crate) fn link(&self, target: &Target) -> Result<Reached, OpenError> {
+        if target.service == Service::Agent
+            && let Reach::Virtual(settings) | Reach::Initiator { settings, over_tcp: false } = &self.reach
+        {
+            let mut settings = settings.clone();
+            if target.asks_enhanced {
+                settings.mpa.enhanced = EnhancedUse::Ask;
+            }
+            let soft = Soft::new(settings)?;
+            let nic = soft.clone();
+            let link = Link::Virtual(VirtualLink::serving(move |now| nic.arrive(now)));
+            let start = matches!(self.reach, Reach::Initiator { .. }).then_some(Start::Virtual);
+            return Ok(Reached { link, start, agent: Some(Agent::Soft(soft)) });
+        }
+        let (link, start) = self.way(target)?;
+        Ok(Reached { link, start, agent: None })
+    }
+
+    fn way(&self, target: &Target) -> Result<(Link, Option<Start>), OpenError> {
         let rping = target.service == Service::Rping;
         let asking = |settings: &Settings| {
             let mut settings = settings.clone();

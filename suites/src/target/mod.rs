@@ -22,12 +22,14 @@ use weft_peer::hostile::Deviation;
 use weft_peer::service::RpingServer;
 
 pub use check::{Probe, check};
-pub use fields::{EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
+pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
+pub(crate) use live::Reached;
 pub use live::{Live, OpenError};
 pub use preset::{PRESETS, Preset};
 pub(crate) use restart::{RESTART_SECONDS, Restart};
 pub(crate) use start::{COMMAND_SECONDS, PERSON_SECONDS, Running, Start};
 
+use crate::agent::AgentAt;
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role, TargetInfo, Verdict};
@@ -38,6 +40,9 @@ pub use crate::stage::SdpStart;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
+    /// What its agent is asked to do. A target's file does not say so: cases that need the agent have it.
+    #[serde(skip)]
+    Agent,
     /// Each Send comes back as a Send with the same octets (the builtin responder; `siwprobe server -e`). An Initiator opens with a Send
     /// of its own.
     Echo,
@@ -65,6 +70,7 @@ impl Service {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Service::Agent => "agent",
             Service::Echo => "echo",
             Service::Rping => "rping",
             Service::None => "none",
@@ -142,6 +148,8 @@ pub struct Target {
     pub(crate) asks_markers: bool,
     /// A builtin target asks for no CRCs, and knows nothing of RFC 6581.
     pub(crate) plain: bool,
+    /// What drives its verbs, where that is on another host.
+    pub(crate) agent: Option<AgentAt>,
     /// The interface that is captured on while a run lasts, for evidence from the wire.
     pub(crate) capture: Option<String>,
 }
@@ -278,6 +286,7 @@ impl Target {
             asks_enhanced: false,
             asks_markers: false,
             plain: false,
+            agent: None,
             capture: None,
         }
     }
@@ -400,7 +409,7 @@ impl Target {
                 Service::PortMapper => self.role == Role::Initiator,
                 other => matches!(other, Service::Echo | Service::Rping),
             },
-            TargetKind::Tcp => false,
+            TargetKind::Tcp => service == Service::Agent && self.agent.is_some(),
         };
         self.service == service || builtin
     }
@@ -409,6 +418,7 @@ impl Target {
     pub(crate) fn service_for(&self, capabilities: &[Capability]) -> Service {
         let wanted = |capability, service| capabilities.contains(&capability) && self.offers(service);
         match () {
+            () if wanted(Capability::Agent, Service::Agent) => Service::Agent,
             () if wanted(Capability::Rping, Service::Rping) => Service::Rping,
             () if wanted(Capability::Echo, Service::Echo) => Service::Echo,
             () if wanted(Capability::SdpConnect, Service::SdpConnect) => Service::SdpConnect,

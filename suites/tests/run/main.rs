@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 
+mod agent;
 mod common;
 mod evidence;
 mod folder;

@@ -151,7 +151,7 @@ fn transcript(steps: &[Step], text: &mut Text) {
         let style = match step.kind {
             StepKind::Unmet => text.theme.verdict(Verdict::Fail),
             StepKind::Met => text.theme.verdict(Verdict::Pass),
-            StepKind::Note => text.theme.faint(),
+            StepKind::Agent | StepKind::Note => text.theme.faint(),
             _ => Style::new(),
         };
         text.styled(&words, 0, style);

@@ -1,0 +1,159 @@
+//! What is expected of the agent's events: completions, and what happens to connections.
+
+use weft_agent::protocol::{Completion, Event, Object};
+
+use super::{Expectation, Stage, Stop};
+
+/// What a completion must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CompletionFields {
+    /// Which work request; the next one that completes.
+    pub(crate) work: Option<u64>,
+    /// One of these; `error` stands for all but success.
+    pub(crate) status: Vec<String>,
+    pub(crate) operation: Option<String>,
+    pub(crate) octets: Option<u32>,
+    pub(crate) invalidated: Option<u32>,
+}
+
+/// What an event of a connection must be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct EventFields {
+    /// One of these: `established`, `rejected`, `failed`, `disconnected`, `asynchronous`.
+    pub(crate) events: Vec<String>,
+    pub(crate) private_data: Option<Vec<u8>>,
+}
+
+impl CompletionFields {
+    fn miss(&self, it: &Completion) -> bool {
+        let is = |status: &String| match status.as_str() {
+            "error" => it.status != "success",
+            status => it.status == status,
+        };
+        // Of a work request that failed, nothing but its number is told for sure.
+        let succeeded = it.status == "success";
+        let operation = !succeeded || self.operation.as_ref().is_none_or(|wanted| *wanted == it.operation);
+        let octets = !succeeded || self.octets.is_none_or(|wanted| wanted == it.octets);
+        let invalidated = self.invalidated.is_none_or(|wanted| it.invalidated == Some(wanted));
+        !(self.status.iter().any(is) && operation && octets && invalidated)
+    }
+
+    fn told(&self) -> String {
+        let mut text = match self.work {
+            Some(work) => format!("work request {work} completes"),
+            None => "a work request completes".to_owned(),
+        };
+        text.push_str(&format!(" with {}", self.status.join(" or ")));
+        if let Some(operation) = &self.operation {
+            text.push_str(&format!(", {operation}"));
+        }
+        if let Some(octets) = self.octets {
+            text.push_str(&format!(", {octets} octets"));
+        }
+        if let Some(stag) = self.invalidated {
+            text.push_str(&format!(", STag {stag:#010x} invalidated"));
+        }
+        text
+    }
+}
+
+fn told(it: &Completion) -> String {
+    let invalidated = it.invalidated.map_or(String::new(), |stag| format!(", STag {stag:#010x} invalidated"));
+    format!(
+        "its user is told that work request {} completes with {}, {}, {} octets{invalidated}",
+        it.work, it.status, it.operation, it.octets
+    )
+}
+
+impl Stage {
+    /// The target's user is told that a work request has completed so.
+    pub(crate) async fn expect_completion(
+        &mut self,
+        pair: Object,
+        expectation: &Expectation,
+        wanted: &CompletionFields,
+    ) -> Result<Completion, Stop> {
+        let expected = wanted.told();
+        let deadline = self.link.now() + expectation.within;
+        let is_it = |event: &Event| match event {
+            Event::Completion(it) => it.connection == pair && wanted.work.is_none_or(|work| work == it.work),
+            _ => false,
+        };
+        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(Event::Completion(it)) if wanted.miss(&it) => Err(self.unmet(expectation, &expected, &told(&it))),
+            Some(Event::Completion(it)) => {
+                self.met(0, expectation, &expected, &told(&it));
+                Ok(it)
+            }
+            _ => {
+                let actual = format!("its user is told of none within {} s", expectation.within.as_secs_f64());
+                Err(self.overdue(expectation, &expected, &actual))
+            }
+        }
+    }
+
+    /// The target's user is told of one of these events of a connection; the events of others, and completions, are kept.
+    pub(crate) async fn expect_event(
+        &mut self,
+        pair: Object,
+        expectation: &Expectation,
+        wanted: &EventFields,
+    ) -> Result<Event, Stop> {
+        let expected = format!("its user is told: {}", wanted.events.join(" or "));
+        let deadline = self.link.now() + expectation.within;
+        // An established connection that was expected to be rejected is told by its own event: any but a completion is the next one. What
+        // is asynchronous stands beside the others.
+        let asked = |name: &str| wanted.events.iter().any(|event| event == name);
+        let is_it = |event: &Event| match event {
+            Event::Asynchronous { connection, .. } => *connection == Some(pair) && asked("asynchronous"),
+            Event::Disconnected { connection } => *connection == pair && asked("disconnected"),
+            Event::Established { connection, .. }
+            | Event::Rejected { connection, .. }
+            | Event::Failed { connection, .. } => *connection == pair,
+            Event::Request { .. } | Event::Completion(_) => false,
+        };
+        let Some(event) = self.agent_event(deadline, is_it, expectation.at.as_ref()).await? else {
+            let actual = format!("its user is told of nothing within {} s", expectation.within.as_secs_f64());
+            return Err(self.overdue(expectation, &expected, &actual));
+        };
+        let actual = format!("its user is told: {}", serde_json::to_string(&event).unwrap_or_default());
+        let data = match &event {
+            Event::Established { private_data, .. } | Event::Rejected { private_data, .. } => Some(&private_data.0),
+            _ => None,
+        };
+        let is_data = wanted.private_data.as_ref().is_none_or(|wanted| data == Some(wanted));
+        if !asked(event_name(&event)) || !is_data {
+            return Err(self.unmet(expectation, &expected, &actual));
+        }
+        self.met(0, expectation, &expected, &actual);
+        Ok(event)
+    }
+
+    /// The target's user is told of no completion of a connection.
+    pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
+        let expected = "its user is told of no completion";
+        let deadline = self.link.now() + expectation.within;
+        let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
+        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(Event::Completion(it)) => Err(self.unmet(expectation, expected, &told(&it))),
+            _ => {
+                let actual = format!("it is told of none within {} s", expectation.within.as_secs_f64());
+                self.met(0, expectation, expected, &actual);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What a script calls an event.
+pub(crate) fn event_name(event: &Event) -> &'static str {
+    match event {
+        Event::Asynchronous { .. } => "asynchronous",
+        Event::Completion(_) => "completion",
+        Event::Disconnected { .. } => "disconnected",
+        Event::Established { .. } => "established",
+        Event::Failed { .. } => "failed",
+        Event::Rejected { .. } => "rejected",
+        Event::Request { .. } => "request",
+    }
+}

@@ -1,0 +1,376 @@
+//! Connections between the tester and the agent, and the good exchange on one of them.
+
+use std::net::SocketAddr;
+
+use weft_agent::protocol::{Access, Action, Done, Event, Object, Octets, Operation as Verb, Parameters, Part};
+use weft_core::wire::ddp::Segment;
+use weft_core::wire::mpa::StartupKind;
+use weft_peer::driver::LinkError;
+
+use super::{Expectation, Stage, Stop};
+use crate::correct;
+use crate::model::{Direction, Role, SourceLocation};
+use crate::script::message::Message;
+use crate::stage::exchange::Started;
+use crate::stage::{describe, ulpdu};
+
+/// What the opening Sends hold.
+const OPENING: &[u8] = b"weft opening";
+/// Numbers of the work requests that open a connection; a script's count from 1.
+const OPENING_WORK: u64 = 1 << 32;
+
+/// How the agent's side of a connection is made. The defaults are those of a correct user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PairOptions {
+    pub(crate) private_data: Vec<u8>,
+    pub(crate) ird: u8,
+    pub(crate) ord: u8,
+    pub(crate) domain: Option<Object>,
+    pub(crate) shared: Option<Object>,
+    pub(crate) depth: u32,
+    pub(crate) parts: u32,
+    pub(crate) inline: u32,
+}
+
+impl Default for PairOptions {
+    fn default() -> Self {
+        PairOptions {
+            private_data: Vec::new(),
+            ird: 1,
+            ord: 1,
+            domain: None,
+            shared: None,
+            depth: 16,
+            parts: 1,
+            inline: 0,
+        }
+    }
+}
+
+/// A connection in Full Operation: FPDUs may go both ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operated {
+    /// The tester's end.
+    pub(crate) number: u32,
+    /// The agent's.
+    pub(crate) pair: Object,
+    /// MSN of the tester's next Send.
+    pub(crate) msn: u32,
+    /// MSN of the target's next Send.
+    pub(crate) target_msn: u32,
+    /// CRCs are in use.
+    crc: bool,
+}
+
+impl Stage {
+    /// A TCP connection to where the agent listens.
+    pub(in crate::stage) async fn agent_connection(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+        if self.target.role == Role::Initiator {
+            return Err(self.harness(at, "the target is an initiator: its agent connects, by target:connect"));
+        }
+        self.check_room(at)?;
+        let there = self.agent_listener(at).await?;
+        let connected = match self.link.is_virtual() {
+            true => self.link.connect().await,
+            false => self.link.connect_to(there, None).await,
+        };
+        match connected {
+            Ok(end) => Ok(self.connected(end, Direction::Sent)),
+            Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
+                Err(self.unreached("a TCP connection to the target", error.to_string(), at))
+            }
+            Err(error) => Err(self.harness(at, &error.to_string())),
+        }
+    }
+
+    async fn agent_listener(&mut self, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
+        if let Some(listener) = self.agent.listener {
+            return Ok(listener);
+        }
+        let address = self.link.target().ip();
+        let Done::Listener { port, .. } = self.agent_done(Action::Listen { address, port: 0, backlog: 16 }, at).await?
+        else {
+            return Err(self.agent_gone("answers something else", at));
+        };
+        let there = SocketAddr::new(address, port);
+        self.agent.listener = Some(there);
+        Ok(there)
+    }
+
+    /// The agent's end of a connection that is not begun yet: there is a way to the tester.
+    async fn agent_resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
+        let there = self.link.target();
+        if there.ip().is_unspecified() {
+            let why = "cannot connect everywhere: listen in the target file has to be an address that its host reaches";
+            return Err(self.agent_gone(why, at));
+        }
+        let Done::Connection { connection } =
+            self.agent_done(Action::Resolve { address: there.ip(), port: there.port() }, at).await?
+        else {
+            return Err(self.agent_gone("answers something else", at));
+        };
+        Ok(connection)
+    }
+
+    /// Gives the agent's end its Queue Pair.
+    pub(crate) async fn agent_pair(
+        &mut self,
+        connection: Object,
+        options: &PairOptions,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        let domain = match options.domain {
+            Some(domain) => domain,
+            None => self.agent_domain(at).await?,
+        };
+        let &PairOptions { shared, depth, parts, inline, .. } = options;
+        self.agent_done(Action::Pair { connection, domain, shared, depth, parts, inline }, at).await?;
+        Ok(())
+    }
+
+    /// The agent's end connects to the tester: TCP, and its Request is on the way. Gives both ends.
+    pub(crate) async fn agent_connect(
+        &mut self,
+        options: &PairOptions,
+        expectation: &Expectation,
+    ) -> Result<(u32, Object), Stop> {
+        let at = expectation.at.as_ref();
+        if self.target.role != Role::Initiator {
+            return Err(self.harness(at, "the target is a responder: the tester connects to it, by t:connect"));
+        }
+        self.check_room(at)?;
+        let pair = self.agent_resolve(at).await?;
+        self.agent_pair(pair, options, at).await?;
+        self.agent_done(Action::Connect(parameters(pair, options)), at).await?;
+        let deadline = self.link.now() + expectation.within;
+        match self.link.accept(deadline).await {
+            Ok(Some(end)) => Ok((self.connected(end, Direction::Received), pair)),
+            Ok(None) => {
+                let actual = format!("none within {} s", expectation.within.as_secs_f64());
+                Err(self.unreached("a TCP connection from the target", actual, at))
+            }
+            Err(error) => Err(self.harness(at, &error.to_string())),
+        }
+    }
+
+    /// The agent's end of the connection whose Request was sent last.
+    pub(crate) async fn agent_request(&mut self, expectation: &Expectation) -> Result<(Object, Event), Stop> {
+        let deadline = self.link.now() + expectation.within;
+        let is_request = |event: &Event| matches!(event, Event::Request { .. });
+        match self.agent_event(deadline, is_request, expectation.at.as_ref()).await? {
+            Some(event @ Event::Request { connection, .. }) => Ok((connection, event)),
+            _ => {
+                let expected = "the target's user is told of the Request";
+                Err(self.overdue(expectation, expected, "it is told nothing"))
+            }
+        }
+    }
+
+    /// A connection in Full Operation, whichever role the target plays. `request` is the tester's, where it is the Initiator.
+    pub(crate) async fn agent_operate(
+        &mut self,
+        options: &PairOptions,
+        request: &Message,
+        expectation: &Expectation,
+    ) -> Result<Operated, Stop> {
+        let at = expectation.at.as_ref();
+        let begun = match self.target.role {
+            Role::Initiator => self.agent_opens(options, expectation).await?,
+            Role::Responder | Role::Both => self.agent_answers(options, request, expectation).await?,
+        };
+        match begun {
+            Ok(operated) => {
+                self.log.answered();
+                let settled = self.link.now() + self.target.settle;
+                self.link.pause(settled).await;
+                Ok(operated)
+            }
+            Err(why) => {
+                let preparation = Expectation::preparation(expectation.within, at);
+                Err(self.undecided(&preparation, "a connection in Full Operation", &why))
+            }
+        }
+    }
+
+    /// The agent accepts a connection of the tester's, which begins with a Send.
+    async fn agent_answers(
+        &mut self,
+        options: &PairOptions,
+        request: &Message,
+        expectation: &Expectation,
+    ) -> Result<Result<Operated, String>, Stop> {
+        let at = expectation.at.as_ref();
+        let number = self.agent_connection(at).await?;
+        self.put(number, request, at).await?;
+        let (pair, _) = self.agent_request(&Expectation::preparation(expectation.within, at)).await?;
+        self.agent_pair(pair, options, at).await?;
+        let on = options.shared.unwrap_or(pair);
+        let part = self.agent_opening(options, at).await?;
+        self.agent_done(Action::PostReceive { on, work: OPENING_WORK, parts: vec![part] }, at).await?;
+        self.agent_done(Action::Accept(parameters(pair, options)), at).await?;
+        let started = match self.replied(number, request, expectation).await? {
+            Ok(started) => started,
+            Err(why) => return Ok(Err(why)),
+        };
+        if let Err(why) = self.agent_established(pair, expectation).await? {
+            return Ok(Err(why));
+        }
+        let msn = match self.first_send(number, &started, OPENING, expectation).await? {
+            Ok(msn) => msn,
+            Err(why) => return Ok(Err(why)),
+        };
+        let done = self.agent_work_done(pair, OPENING_WORK, expectation).await?;
+        Ok(done.map(|()| Operated { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc }))
+    }
+
+    /// The agent connects, and begins with a Send.
+    async fn agent_opens(
+        &mut self,
+        options: &PairOptions,
+        expectation: &Expectation,
+    ) -> Result<Result<Operated, String>, Stop> {
+        let at = expectation.at.as_ref();
+        let (number, pair) = self.agent_connect(options, expectation).await?;
+        let preparation = Expectation::preparation(expectation.within, at);
+        self.expect_frame(number, &preparation, StartupKind::Request, &super::super::ReplyFields::default()).await?;
+        let reply = Message::new("MPA Reply", correct::startup(&self.right_reply(number, at)?));
+        let opened = match self.welcome(number, &reply, expectation).await? {
+            Ok(opened) => opened,
+            Err(why) => return Ok(Err(why)),
+        };
+        if let Err(why) = self.agent_established(pair, expectation).await? {
+            return Ok(Err(why));
+        }
+        let part = self.agent_opening(options, at).await?;
+        let sent = self.agent_sends(number, pair, part, &opened.started, expectation).await?;
+        Ok(sent.map(|msn| Operated { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
+    }
+
+    /// The agent posts a Send of the opening octets, and it goes out; gives its MSN.
+    async fn agent_sends(
+        &mut self,
+        number: u32,
+        pair: Object,
+        part: Part,
+        started: &Started,
+        expectation: &Expectation,
+    ) -> Result<Result<u32, String>, Stop> {
+        let at = expectation.at.as_ref();
+        let action = Action::PostSend {
+            connection: pair,
+            work: OPENING_WORK,
+            operation: Verb::Send { solicited: false, invalidate: None },
+            parts: vec![part],
+            signaled: true,
+            fence: false,
+            inline: false,
+        };
+        self.agent_done(action, at).await?;
+        let fpdu = match self.answer(number, started, "its Send", expectation).await? {
+            Ok(fpdu) => fpdu,
+            Err(why) => return Ok(Err(why)),
+        };
+        let msn = match Segment::parse(ulpdu(&fpdu)) {
+            Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload == OPENING => {
+                header.msn.get()
+            }
+            _ => return Ok(Err(format!("it sent {} where its Send was due", describe::stream(&fpdu)))),
+        };
+        Ok(self.agent_work_done(pair, OPENING_WORK, expectation).await?.map(|()| msn))
+    }
+
+    /// Memory for an opening Send, which has its octets.
+    async fn agent_opening(&mut self, options: &PairOptions, at: Option<&SourceLocation>) -> Result<Part, Stop> {
+        let domain = match options.domain {
+            Some(domain) => domain,
+            None => self.agent_domain(at).await?,
+        };
+        let octets = OPENING.len() as u64;
+        let access = vec![Access::LocalWrite];
+        let Done::Region { region, .. } = self.agent_done(Action::Register { domain, octets, access }, at).await?
+        else {
+            return Err(self.agent_gone("answers something else", at));
+        };
+        self.agent_done(Action::Put { region, offset: 0, octets: Octets(OPENING.to_vec()) }, at).await?;
+        Ok(Part { region, offset: 0, length: u32::try_from(octets).unwrap_or(0), key: None })
+    }
+
+    async fn agent_established(&mut self, pair: Object, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        let of_pair = |event: &Event| match event {
+            Event::Established { connection, .. }
+            | Event::Rejected { connection, .. }
+            | Event::Failed { connection, .. } => *connection == pair,
+            _ => false,
+        };
+        Ok(match self.agent_event(deadline, of_pair, expectation.at.as_ref()).await? {
+            Some(Event::Established { .. }) => Ok(()),
+            Some(other) => Err(format!("its user is told {}", serde_json::to_string(&other).unwrap_or_default())),
+            None => Err("its user is not told that the connection is there".to_owned()),
+        })
+    }
+
+    async fn agent_work_done(
+        &mut self,
+        pair: Object,
+        work: u64,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        let deadline = self.link.now() + expectation.within;
+        let of_work =
+            |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair && it.work == work);
+        Ok(match self.agent_event(deadline, of_work, expectation.at.as_ref()).await? {
+            Some(Event::Completion(it)) if it.status == "success" => Ok(()),
+            Some(Event::Completion(it)) => Err(format!("its work request completes with {}", it.status)),
+            _ => Err("its work request does not complete".to_owned()),
+        })
+    }
+
+    /// A Send each way on a connection of its own, which ends in order.
+    pub(in crate::stage) async fn agent_exchange(
+        &mut self,
+        expectation: &Expectation,
+    ) -> Result<Result<u32, String>, Stop> {
+        let at = expectation.at.as_ref();
+        let options = PairOptions::default();
+        let request = Message::new("MPA Request", correct::startup(&self.target.request));
+        let begun = match self.target.role {
+            Role::Initiator => self.agent_opens(&options, expectation).await?,
+            Role::Responder | Role::Both => self.agent_answers(&options, &request, expectation).await?,
+        };
+        let Operated { number, pair, msn, crc, .. } = match begun {
+            Ok(operated) => operated,
+            Err(why) => return Ok(Err(why)),
+        };
+        // The other way.
+        let part = self.agent_opening(&options, at).await?;
+        let started = Started { crc, markers: false, rtr: None, ird: None };
+        let done = match self.target.role {
+            Role::Initiator => {
+                let work = OPENING_WORK + 1;
+                self.agent_done(Action::PostReceive { on: pair, work, parts: vec![part] }, at).await?;
+                self.put_ulpdu(number, "Send", &correct::send(msn, OPENING), &started, expectation).await?;
+                self.agent_work_done(pair, work, expectation).await?
+            }
+            Role::Responder | Role::Both => {
+                self.agent_sends(number, pair, part, &started, expectation).await?.map(|_| ())
+            }
+        };
+        if let Err(why) = done {
+            return Ok(Err(why));
+        }
+        self.finish(number, at).await?;
+        let deadline = self.link.now() + expectation.within;
+        let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
+        // A device that has to be told is told so by what follows.
+        self.agent_event(deadline, ended, at).await?;
+        self.agent_done(Action::Destroy { object: pair }, at).await?;
+        Ok(Ok(number))
+    }
+}
+
+/// How a connection begins, as the agent says it.
+pub(crate) fn parameters(connection: Object, options: &PairOptions) -> Parameters {
+    let &PairOptions { ref private_data, ird, ord, .. } = options;
+    Parameters { connection, private_data: Octets(private_data.clone()), ird, ord }
+}

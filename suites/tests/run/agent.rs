@@ -1,0 +1,65 @@
+//! Cases that need an agent: in process, and what an agent that is not there makes of them.
+
+use crate::common::run;
+use weft_suites::Filter;
+use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+
+const RECEIVED: &str = "rdmap/3.2-delivered/length[size=1023]";
+const POSTED: &str = "rdmap/5.1-posted/write[size=4096,to=5]";
+
+async fn result(target: Target, key: &str) -> CaseResult {
+    let out = tempfile::tempdir().unwrap();
+    let (mut report, _) = run(target, Suites::embedded().unwrap(), Filter::of([key]), out.path()).await;
+    assert_eq!(report.results.len(), 1, "{key}");
+    report.results.remove(0)
+}
+
+#[tokio::test]
+async fn both_roles_of_the_builtin_target_have_one() {
+    for target in [Target::builtin(), Target::builtin_initiator()] {
+        for key in [RECEIVED, POSTED] {
+            let result = result(target.clone(), key).await;
+            assert_eq!(result.verdict, Verdict::Pass, "{}: {key}: {}", target.name(), result.explanation);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_it_was_asked_and_what_it_told_stands_beside_the_wire() {
+    let result = result(Target::builtin(), RECEIVED).await;
+    let says = |direction, text: &str| {
+        let mut steps = result.steps.iter().filter(|step| step.kind == StepKind::Agent && step.direction == direction);
+        steps.any(|step| step.text.contains(text))
+    };
+    assert!(says(Direction::Sent, "post_receive"));
+    assert!(says(Direction::Received, "\"operation\":\"receive\",\"octets\":1023"));
+    let times: Vec<u64> = result.steps.iter().map(|step| step.at_ns).collect();
+    assert!(times.is_sorted());
+}
+
+#[tokio::test]
+async fn a_nic_that_tells_a_wrong_length_fails() {
+    for target in [Target::builtin(), Target::builtin_initiator()] {
+        let target = target.with_deviations(["rdmap.tells-one-octet-more"]).unwrap();
+        let result = result(target, RECEIVED).await;
+        assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+        assert!(result.explanation.contains("1024 octets"), "{}", result.explanation);
+    }
+}
+
+#[tokio::test]
+async fn a_nic_that_writes_elsewhere_fails() {
+    let target = Target::builtin().with_deviations(["rdmap.write-as-untagged"]).unwrap();
+    assert_eq!(result(target, POSTED).await.verdict, Verdict::Fail);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_is_no_verdict_on_the_target() {
+    // Nobody listens on the discard port of this host's loopback interface, as far as tests go; whoever does speaks no JSON.
+    let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = \"127.0.0.1:9\"\n";
+    let result = result(Target::from_toml("nic.toml", text).unwrap(), RECEIVED).await;
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    assert!(result.explanation.starts_with("The agent "), "{}", result.explanation);
+}
