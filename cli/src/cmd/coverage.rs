@@ -38,7 +38,9 @@ enum Kind {
     outside       whether it is broken depends on what neither a capture nor a tester at the wire has\n\
     unclassified  nobody has said yet; counted as judgeable\n\
     rule, case    rows that a rule, and rows that a case is proven to judge; some are in both\n\
-    named         rows that a case names, without a deviation that makes it fail for them: not covered"
+    named         rows that a case names, without a deviation that makes it fail for them: not covered\n\
+    upper, told   rows of MPA, DDP and RDMAP whose breach the target's user alone sees, and those of them that a case with an agent is proven to \
+    judge; in no other column"
 )]
 pub(crate) struct Arguments {
     /// What covers a row
@@ -120,7 +122,11 @@ fn table(out: &mut impl Write, counts: &[Count], by: By) -> io::Result<()> {
     let of_cases = matches!(by, By::Case);
     let width = counts.iter().map(|count| name(count).len()).max().unwrap_or(0).max("catalogue".len());
     write!(out, "{:<width$}  rows  judgeable  permission  outside  unclassified", "catalogue")?;
-    writeln!(out, "{}", if of_cases { "   rule   case  named   open  covered" } else { "  covered" })?;
+    writeln!(
+        out,
+        "{}",
+        if of_cases { "   rule   case  named   open  covered           upper   told" } else { "  covered" }
+    )?;
     for count in counts {
         let Count { rows, judgeable, permission, outside, unclassified, covered, .. } = count;
         write!(
@@ -132,7 +138,11 @@ fn table(out: &mut impl Write, counts: &[Count], by: By) -> io::Result<()> {
             let (named, open) = (count.named.len(), count.open.len());
             write!(out, " {:>6} {:>6} {named:>6} {open:>6}", count.rule, count.case)?;
         }
-        writeln!(out, " {covered:>8}  {:.1} %", count.percent())?;
+        write!(out, " {covered:>8}  {:>5.1} %", count.percent())?;
+        if of_cases && count.upper > 0 {
+            write!(out, "  {:>6} {:>6}", count.upper, count.upper_covered)?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
