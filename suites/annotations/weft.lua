@@ -533,6 +533,12 @@
 ---@field overdue_fails? boolean
 ---@field within? number
 
+---@class weft.fields.fetch
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+
 ---@class weft.fields.next
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
@@ -1129,6 +1135,12 @@ function Sdp:read(options) end
 ---@param options? weft.fields.expect_response
 ---@return string
 function Sdp:expect_response(options) end
+
+---Reads what a SrcAvail has beside its payload, and sends the RdmaRdCompl.
+---@param src_avail weft.SdpMessage
+---@param options? weft.fields.fetch
+---@return string
+function Sdp:fetch(src_avail, options) end
 
 ---Sends an RDMA Write.
 ---@param options? weft.fields.write

@@ -158,7 +158,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.sdp_expect(mlua::Value::Table(table("return { 'data' }")?), None)?;
     reader.sdp_rdma(None, "expect_read")?;
     reader.sdp_rdma(None, "expect_write")?;
-    for what in ["expect_response", "next", "expect_open"] {
+    for what in ["expect_response", "fetch", "next", "expect_open"] {
         reader.sdp_rdma(None, what)?;
     }
     reader.sdp_read(None)?;

@@ -146,14 +146,17 @@ fn combination(lua: &Lua, fields: &mut Fields<'_>) -> mlua::Result<Combination> 
     Ok(combination)
 }
 
-/// `mpa/7.1.1-key.lua` holds the ids `mpa/7.1.1-key/<name>`.
+/// `mpa/7.1.1-key.lua` holds the ids `mpa/7.1.1-key/<name>`, and so does each file of a folder `mpa/7.1.1-key`.
 fn check_id(id: &str, file: &str) -> Result<(), String> {
     let stem = file.strip_suffix(".lua").unwrap_or(file);
+    let stem = stem.match_indices('/').nth(1).map_or(stem, |(end, _)| &stem[..end]);
     let name = id.strip_prefix(stem).and_then(|rest| rest.strip_prefix('/'));
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     match name {
         Some(name) if name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_word) => Ok(()),
-        _ => Err(format!("{id:?}: expected \"{stem}/<name>\", as the file is called, the name of a-z, 0-9, - and .")),
+        _ => Err(format!(
+            "{id:?}: expected \"{stem}/<name>\", as the file or its folder is called, the name of a-z, 0-9, - and ."
+        )),
     }
 }
 

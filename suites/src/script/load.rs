@@ -225,7 +225,11 @@ mod tests {
     use super::*;
 
     fn loaded(source: &str) -> Result<Suites, String> {
-        let script = Script { file: "mpa/x.lua".into(), source: source.into() };
+        loaded_from("mpa/x.lua", source)
+    }
+
+    fn loaded_from(file: &str, source: &str) -> Result<Suites, String> {
+        let script = Script { file: file.into(), source: source.into() };
         Suites::from_scripts(vec![script], Limits::default()).map_err(|error| error.to_string())
     }
 
@@ -283,6 +287,14 @@ case {
             let error = loaded(&GOOD.replacen(good, bad, 1)).unwrap_err();
             assert!(error.starts_with(&format!("mpa/x.lua:{line}: ")) && error.contains(word), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn a_topic_may_be_a_folder_of_files() {
+        let suites = loaded_from("mpa/x/part.lua", GOOD).unwrap();
+        assert_eq!(suites.case("mpa/x/one").unwrap().info.source.file, "mpa/x/part.lua");
+        let error = loaded_from("mpa/y/x.lua", GOOD).unwrap_err();
+        assert!(error.contains("expected \"mpa/y/<name>\""), "{error}");
     }
 
     #[test]

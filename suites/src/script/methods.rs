@@ -212,6 +212,12 @@ pub(super) const SDP: &[Method] = &[
         gives: Some("string"),
         ..method("expect_response", "The target answers a Read Request")
     },
+    Method {
+        parameters: &[("src_avail", "weft.SdpMessage")],
+        table: Some("fetch"),
+        gives: Some("string"),
+        ..method("fetch", "Reads what a SrcAvail has beside its payload, and sends the RdmaRdCompl")
+    },
     Method { table: Some("write"), ..method("write", "Sends an RDMA Write") },
     Method {
         table: Some("sdp_quiet"),

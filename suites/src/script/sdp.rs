@@ -10,6 +10,7 @@
 //! local read = s:expect_read {}      s:answer_read(read, octets)
 //! local write = s:expect_write { length = 2000 }
 //! s:read { stag = a.stag, va = a.va, length = 9 }   local octets = s:expect_response {}
+//! local octets = s:fetch(a)         -- the three that read an advertisement: Read Request, Read Response, RdmaRdCompl
 //! s:write { stag = a.stag, va = a.va, payload = "..." }
 //! local octets = s:collect(3000)     -- as the target offers them: by Data, or by SrcAvail and an RDMA Read
 //! s:serve(octets, { va = a.va })     -- what the target reads of a SrcAvail
@@ -258,6 +259,19 @@ impl UserData for Sdp {
             async move {
                 let sent = stage.lock().await.sdp_request_read(number, read?, at.as_ref()).await;
                 sent.map_err(mlua::Error::external)
+            }
+        });
+        methods.add_async_method("fetch", |lua, s, (advert, table): (Table, Option<Table>)| {
+            let (stage, number) = (s.stage.clone(), s.number);
+            let read = s.reader(&lua).sdp_rdma(table, "fetch");
+            async move {
+                let (expectation, _) = read?;
+                let carried = advert.get::<mlua::LuaString>("payload")?.as_bytes().len();
+                let rest = advert.get::<u32>("length")?.saturating_sub(u32::try_from(carried).unwrap_or(u32::MAX));
+                let va = advert.get::<i64>("va")?.cast_unsigned().wrapping_add(carried as u64);
+                let place = (advert.get::<u32>("stag")?, va);
+                let octets = stage.lock().await.sdp_fetch(number, &expectation, place, rest).await;
+                lua.create_string(octets.map_err(mlua::Error::external)?)
             }
         });
         methods.add_async_method("write", |lua, s, table: Option<Table>| {

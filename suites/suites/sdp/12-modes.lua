@@ -142,9 +142,7 @@ case {
     s:tell "send 2000; wait 10; mode out buffered"
     local m = s:expect "src_avail"
     s:expect_quiet { within = 0.3, requirement = { "SDP-12.1-2", "SDP-12.5-13" }, overdue_fails = true }
-    s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
-    s:expect_response {}
-    s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload }, { invalidate = m.stag })
+    s:fetch(m)
     s:expect("mode_change", { fields = { mode = 0 } })
     s:close()
     t:liveness()

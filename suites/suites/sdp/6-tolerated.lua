@@ -9,10 +9,7 @@ local function echoed(s, payload, requirement)
     local m = s:expect({ "data", "src_avail" }, { requirement = requirement, overdue_fails = true, past = { "rdma_rd_compl" } })
     got = got .. m.payload
     if m.name == "src_avail" then
-      local rest = m.length - #m.payload
-      s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
-      got = got .. s:expect_response { requirement = requirement }
-      s:send(sdp.rdma_rd_compl { length = rest }, { invalidate = m.stag })
+      got = got .. s:fetch(m, { requirement = requirement })
     end
   end
 end

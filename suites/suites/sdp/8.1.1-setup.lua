@@ -93,11 +93,7 @@ case {
       })
       got = got + #m.payload
       if m.name == "src_avail" then
-        local rest = m.length - #m.payload
-        s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
-        s:expect_response {}
-        s:send(sdp.rdma_rd_compl { length = rest }, { invalidate = m.stag })
-        got = got + rest
+        got = got + #s:fetch(m)
       end
     end
     t:liveness()

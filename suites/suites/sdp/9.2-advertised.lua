@@ -52,9 +52,7 @@ case {
     local m = s:expect "src_avail"
     s:expect "src_avail_cancel"
     -- To the target, a Read that crosses its SrcAvailCancel.
-    s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
-    s:expect_response { requirement = "SDP-9.2-24", overdue_fails = true }
-    s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload }, { invalidate = m.stag })
+    s:fetch(m, { requirement = "SDP-9.2-24", overdue_fails = true })
     s:expect("src_avail", { requirement = "SDP-9.5.4-11", overdue_fails = true })
     s:connection():reset()
     t:liveness()

@@ -16,6 +16,15 @@ fn message(draft: Draft) -> Message {
     Message { draft: Some(Box::new(draft)), ..Message::new(name, Vec::new()) }
 }
 
+/// What a SrcAvail advertises beside its payload: STag, VA, and how many octets.
+fn beside_payload(heard: &Heard) -> ((u32, u64), u32) {
+    let field = |name| heard.field(name).unwrap_or_default();
+    let carried = heard.payload.len() as u64;
+    let stag = u32::try_from(field("stag")).unwrap_or_default();
+    let rest = u32::try_from(field("length").saturating_sub(carried)).unwrap_or_default();
+    ((stag, field("va").wrapping_add(carried)), rest)
+}
+
 impl Stage {
     /// Takes what the target sends until so many octets are here: payload, and what SrcAvails name by RDMA Read.
     pub(crate) async fn sdp_collect(
@@ -34,33 +43,30 @@ impl Stage {
             let heard = self.sdp_expect(number, expectation, &wanted).await?;
             got.extend_from_slice(&heard.payload);
             if heard.mid == Mid::SRC_AVAIL {
-                got.extend(self.sdp_fetch(number, expectation, &heard).await?);
+                let (place, rest) = beside_payload(&heard);
+                got.extend(self.sdp_fetch(number, expectation, place, rest).await?);
             }
         }
         Ok(got)
     }
 
-    /// Reads what a SrcAvail has beside its payload, and says so.
-    async fn sdp_fetch(&mut self, number: u32, expectation: &Expectation, heard: &Heard) -> Result<Vec<u8>, Stop> {
+    /// Reads so many octets that are advertised at `va`, says so, and gives the advertisement back.
+    pub(crate) async fn sdp_fetch(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+        (stag, va): (u32, u64),
+        octets: u32,
+    ) -> Result<Vec<u8>, Stop> {
         let at = expectation.at.as_ref();
-        let field = |name| heard.field(name).unwrap_or_default();
-        let carried = heard.payload.len() as u64;
-        let stag = u32::try_from(field("stag")).unwrap_or_default();
-        let rest = u32::try_from(field("length").saturating_sub(carried)).unwrap_or_default();
-        let read = ReadRequest {
-            sink_stag: SINK,
-            sink_to: 0,
-            rdmardsz: rest,
-            src_stag: stag,
-            src_to: field("va").wrapping_add(carried),
-        };
+        let read = ReadRequest { sink_stag: SINK, sink_to: 0, rdmardsz: octets, src_stag: stag, src_to: va };
         self.sdp_request_read(number, read, at).await?;
-        let octets = self.sdp_expect_response(number, expectation).await?;
+        let fetched = self.sdp_expect_response(number, expectation).await?;
         let mut completed = Draft::new(Mid::RDMA_RD_COMPL);
-        completed.extension[0].1 = rest.into();
+        completed.extension[0].1 = octets.into();
         let carrier = Carrier { invalidate: Some(stag), ..Carrier::default() };
         self.sdp_send(number, &message(completed), carrier, at).await?;
-        Ok(octets)
+        Ok(fetched)
     }
 
     /// Answers the Reads of octets that were advertised at `va`, from octet `from` on, until all have been read.

@@ -1,0 +1,85 @@
+-- SinkAvails, and the Writes to what they advertise (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.3 and 11).
+
+local OCTETS = ("abcdefghij"):rep(200)
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "sink_avail" }
+
+  case {
+    id = "sdp/9-transfer/written-by-tester",
+    version = 2,
+    title = "Receives are advertised in Pipelined Mode and written to",
+    requirements = { "SDP-11.3-5", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:send(sdp.mode_change { mode = 2 })
+      s:tell "read 2000 3000 1500; send 100"
+      local ms = {}
+      for i = 1, 3 do
+        ms[i] = s:expect("sink_avail", { past = { "data" } })
+      end
+      for i = 1, 3 do
+        s:write { stag = ms[i].stag, va = ms[i].va, payload = ("w"):rep(ms[i].length) }
+        s:send(sdp.rdma_wr_compl { length = ms[i].length }, { invalidate = ms[i].stag })
+      end
+      s:tell "send 50"
+      s:collect(50, { past = { "sink_avail" }, requirement = "SDP-11.3-5", overdue_fails = true })
+      s:close { shows = shown, past = { "sink_avail" } }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/9-transfer/echo-of-write",
+  version = 1,
+  title = "What is written comes back",
+  requirements = {
+    "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-11.3-5", "SDP-14.1-2",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-echo" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    local m = s:expect "sink_avail"
+    local octets = OCTETS:sub(1, 700)
+    s:write { stag = m.stag, va = m.va, payload = octets }
+    s:send(sdp.rdma_wr_compl { length = 700 }, { invalidate = m.stag })
+    local got = s:collect(700, { past = { "sink_avail" }, requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true })
+    t:check(got == octets, { requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true, expected = "the octets that were written", actual = "others" })
+    s:close { past = { "sink_avail" } }
+    t:liveness()
+  end,
+}
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "rdma_wr_compl", "mode_change", "to_pipelined" }
+
+  case {
+    id = "sdp/9-transfer/target-writes",
+    version = 2,
+    title = "SinkAvails of the tester are written to",
+    requirements = { "SDP-9.3-6", "SDP-9.5.1-9", "SDP-9.5.1-14", "SDP-9.3-8", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "mode out pipelined; wait 50; send 1500; send 2500"
+      s:expect "mode_change"
+      s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 0x55 })
+      s:send(sdp.sink_avail { length = 2000, stag = 0x902, va = 0x155 })
+      s:expect_write { length = 1500, requirement = { "SDP-9.3-6", "SDP-9.5.1-9", "SDP-9.5.1-14" }, overdue_fails = true }
+      s:expect("rdma_wr_compl", { fields = { length = 1500 }, requirement = "SDP-9.3-8", overdue_fails = true })
+      s:expect_write { length = 2000, requirement = { "SDP-9.3-6", "SDP-9.5.1-9", "SDP-9.5.1-14" }, overdue_fails = true }
+      s:expect("rdma_wr_compl", { fields = { length = 2000 }, requirement = "SDP-9.3-8", overdue_fails = true })
+      s:close { shows = shown, past = { "src_avail", "data", "rdma_wr_compl" } }
+      t:liveness()
+    end,
+  }
+end

@@ -1,0 +1,83 @@
+-- SrcAvails that are answered by SendSm (draft-pinkerton-iwarp-sdp-01 sections 9.2, 9.5.2.1 and 11).
+
+local OCTETS = ("abcdefghij"):rep(200)
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined" }
+
+  case {
+    id = "sdp/9-transfer/refused-by-tester",
+    version = 2,
+    title = "A SendSm makes the target send by Data",
+    requirements = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "send 2000"
+      local m = s:expect "src_avail"
+      s:send(sdp.send_sm {})
+      local got = 0
+      while got < 2000 - #m.payload do
+        got = got + #s:expect("data", { requirement = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" }, overdue_fails = true }).payload
+      end
+      s:tell "send 700"
+      s:collect(700)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/9-transfer/refused-in-pipelined",
+  version = 1,
+  title = "A SendSm for the first of two SrcAvails brings Data for it while the second stays",
+  requirements = {
+    "SDP-9.2-33", "SDP-11.3-9",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:tell "mode out pipelined; send 2000; send 1500"
+    s:expect "mode_change"
+    s:expect "src_avail"
+    local second = s:expect "src_avail"
+    s:send(sdp.send_sm {})
+    local got = 0
+    while got < 2000 do
+      got = got + #s:expect("data", { requirement = { "SDP-11.3-9", "SDP-9.2-33" }, overdue_fails = true }).payload
+    end
+    s:fetch(second, { requirement = { "SDP-11.3-9", "SDP-9.2-33" }, overdue_fails = true })
+    s:close()
+    t:liveness()
+  end,
+}
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "send_sm" }
+
+  case {
+    id = "sdp/9-transfer/refused-by-target",
+    version = 2,
+    title = "The target refuses a SrcAvail by SendSm",
+    requirements = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "answer send-sm; read 3000"
+      s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+      s:expect("send_sm", { requirement = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8" }, overdue_fails = true })
+      for at = 41, 2000, 490 do
+        s:send(sdp.data { payload = OCTETS:sub(at, at + 489) })
+      end
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end

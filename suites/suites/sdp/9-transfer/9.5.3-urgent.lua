@@ -1,0 +1,57 @@
+-- Out-Of-Band octets (draft-pinkerton-iwarp-sdp-01 sections 6.1.2 and 9.5.3).
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "urgent", "src_avail", "combined", "SDP-9.1-1", "SDP-10-6" }
+
+  case {
+    id = "sdp/9-transfer/urgent",
+    version = 2,
+    title = "Out-Of-Band octets, announced and sent",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "send 2000; urgent 300; send 100"
+      s:collect(2400)
+      s:tell "threshold 1000000; urgent 67000; send 50"
+      s:collect(67050)
+      s:send(sdp.data { oob_pend = true })
+      s:send(sdp.data { oob_pres = true, payload = "send 7;" })
+      s:collect(7)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "urgent" }
+
+  case {
+    id = "sdp/9-transfer/urgent-alone",
+    version = 1,
+    title = "An Out-Of-Band octet is announced at the latest with itself",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "threshold 1000000; urgent 300; send 100; send 100"
+      local pending, got = false, 0
+      while got < 500 do
+        local m = s:expect "data"
+        pending, got = pending or m.oob_pend, got + #m.payload
+        if m.oob_pres then
+          t:check(pending, {
+            requirement = { "SDP-9.5.3-5", "SDP-6.1.2-3" }, expected = "OOB_PEND up to the Data with OOB_PRES", actual = "none",
+          })
+        end
+      end
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end

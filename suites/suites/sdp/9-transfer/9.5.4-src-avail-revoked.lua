@@ -1,0 +1,157 @@
+-- SrcAvails that are revoked (draft-pinkerton-iwarp-sdp-01 sections 6.3.9 and 9.5.4).
+
+local VA = 0x700000001
+local OCTETS = ("abcdefghij"):rep(200)
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "src_avail", "combined", "src_avail_cancel" }
+
+  case {
+    id = "sdp/9-transfer/cancelled-send",
+    version = 2,
+    title = "A SrcAvail is revoked",
+    requirements = { "SDP-9.5.4-12", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "send 2000; wait 20; cancel-sends; send 1500"
+      s:expect "src_avail"
+      s:expect "src_avail_cancel"
+      s:expect_quiet { within = 0.1 }
+      s:send(sdp.send_sm {})
+      s:collect(1500, { requirement = "SDP-9.5.4-12", overdue_fails = true })
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "src_avail", "pipelined", "src_avail_cancel", "mode_change", "to_pipelined" }
+
+  case {
+    id = "sdp/9-transfer/cancelled-sends",
+    version = 2,
+    title = "Several SrcAvails are revoked at once",
+    requirements = { "SDP-9.5.4-12", "SDP-9.5.4-10", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "mode out pipelined; send 2000; send 2500; wait 20; cancel-sends; send 1500"
+      s:expect "mode_change"
+      s:expect "src_avail"
+      s:expect "src_avail"
+      s:expect "src_avail_cancel"
+      s:expect_quiet { within = 0.1, requirement = "SDP-9.5.4-10", overdue_fails = true }
+      s:send(sdp.send_sm {})
+      s:collect(1500, { requirement = "SDP-9.5.4-12", overdue_fails = true })
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "send_sm", "SDP-9.5.4-9" }
+
+  case {
+    id = "sdp/9-transfer/revoked-by-tester",
+    version = 2,
+    title = "A SrcAvail that the tester revokes is ended by SendSm",
+    requirements = { "SDP-9.5.4-2", "SDP-6.3.9-2", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "wait 20; read 3000"
+      s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+      s:send(sdp.src_avail_cancel {})
+      s:expect("send_sm", { requirement = { "SDP-9.5.4-2", "SDP-6.3.9-2" }, overdue_fails = true })
+      s:expect_quiet { within = 0.1, requirement = { "SDP-9.5.4-2", "SDP-6.3.9-2" }, overdue_fails = true }
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/9-transfer/revoked-by-tester-several",
+  version = 1,
+  title = "Three SrcAvails that are revoked get one SendSm",
+  requirements = {
+    "SDP-6.3.9-2", "SDP-9.5.4-9",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    s:tell "wait 50; read 3000"
+    for n = 1, 3 do
+      s:send(sdp.src_avail { length = 1000, stag = 0x100 + n })
+    end
+    s:send(sdp.src_avail_cancel {})
+    s:expect("send_sm", { requirement = { "SDP-9.5.4-9", "SDP-6.3.9-2" }, overdue_fails = true, past = { "sink_avail" } })
+    s:expect_quiet { within = 0.2, past = { "sink_avail" }, requirement = { "SDP-9.5.4-9", "SDP-6.3.9-2" }, overdue_fails = true }
+    s:close { past = { "sink_avail" } }
+    t:liveness()
+  end,
+}
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "rdma_rd_compl" }
+
+  case {
+    id = "sdp/9-transfer/revoked-while-read",
+    version = 2,
+    title = "A SrcAvail is revoked while it is read",
+    requirements = { "SDP-9.5.4-5", "SDP-6.1.6-3", "SDP-9.5.4-7", "SDP-9.5.4-6", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "read 3000; wait 10; send 50"
+      s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+      local read = s:expect_read {}
+      s:send(sdp.src_avail_cancel {})
+      local cancel = s:books().mseq - 1
+      local m = s:expect "data"
+      t:check(m.mseq_ack < cancel, { requirement = { "SDP-9.5.4-5", "SDP-6.1.6-3" }, overdue_fails = true, expected = "an MSeqAck below the cancel's MSeq", actual = "MSeqAck " .. m.mseq_ack })
+      local first = read.src_to - VA
+      s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
+      s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = "SDP-9.5.4-7", overdue_fails = true })
+      s:expect_quiet { within = 0.1, past = { "send_sm" }, requirement = "SDP-9.5.4-6", overdue_fails = true }
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/9-transfer/cancel-of-nothing",
+  version = 2,
+  title = "Cancels with nothing to cancel bring no answer",
+  requirements = {
+    "SDP-9.5.4-4", "SDP-9.5.5-4",
+  },
+  roles = { "responder" },
+  -- What speaks first has more to say than an answer.
+  capabilities = { "sdp-echo" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.src_avail_cancel {})
+    s:expect_quiet { within = 0.3, requirement = "SDP-9.5.4-4", overdue_fails = true }
+    s:send(sdp.sink_avail_cancel {})
+    s:expect_quiet { within = 0.3, requirement = "SDP-9.5.5-4", overdue_fails = true }
+    s:close()
+    t:liveness()
+  end,
+}

@@ -1,0 +1,112 @@
+-- SinkAvails that are revoked (draft-pinkerton-iwarp-sdp-01 sections 6.3.10, 6.3.11 and 9.5.5).
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "sink_avail", "sink_avail_cancel" }
+
+  case {
+    id = "sdp/9-transfer/cancelled-receives",
+    version = 2,
+    title = "SinkAvails are revoked",
+    requirements = { "SDP-9.5.5-11", "SDP-9.5.5-14", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:send(sdp.mode_change { mode = 2 })
+      s:tell "read 2000 2000; wait 20; cancel-receives; read 2000"
+      s:expect "sink_avail"
+      s:expect "sink_avail"
+      s:expect "sink_avail_cancel"
+      s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-11", overdue_fails = true }
+      s:send(sdp.sink_cancel_ack {})
+      local m = s:expect("sink_avail", { requirement = "SDP-9.5.5-14", overdue_fails = true })
+      s:write { stag = m.stag, va = m.va, payload = ("w"):rep(m.length) }
+      s:send(sdp.rdma_wr_compl { length = m.length }, { invalidate = m.stag })
+      s:tell "send 10"
+      s:collect(10, { past = { "sink_avail" } })
+      s:close { shows = shown, past = { "sink_avail" } }
+      t:liveness()
+    end,
+  }
+end
+
+case {
+  id = "sdp/9-transfer/written-in-cancel",
+  version = 1,
+  title = "A RdmaWrCompl for all that is revoked ends the cancel",
+  requirements = {
+    "SDP-9.5.5-12",
+  },
+  roles = { "responder" },
+  capabilities = { "sdp-drive" },
+
+  run = function(t)
+    local s = t:sdp {}
+    s:send(sdp.mode_change { mode = 2 })
+    s:tell "read 2000; wait 20; cancel-receives; read 2000"
+    local m = s:expect "sink_avail"
+    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+    s:expect "sink_avail_cancel"
+    s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
+    s:expect("sink_avail", { requirement = "SDP-9.5.5-12", overdue_fails = true })
+    s:connection():reset()
+    t:liveness()
+  end,
+}
+
+do
+  local shown = sdp.shown { "hello_ack", "sink_cancel_ack", "src_avail", "pipelined", "mode_change", "to_pipelined" }
+
+  case {
+    id = "sdp/9-transfer/revoked-sink-avails",
+    version = 2,
+    title = "SinkAvails that the tester revokes are answered by one SinkCancelAck",
+    requirements = { "SDP-6.3.11-1", "SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-9.5.5-2", "SDP-6.3.10-2", shown },
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "mode out pipelined"
+      s:expect "mode_change"
+      s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
+      s:send(sdp.sink_avail { length = 2000, stag = 0x902 })
+      s:send(sdp.sink_avail_cancel {})
+      s:expect("sink_cancel_ack", { requirement = { "SDP-6.3.11-1", "SDP-9.5.5-10" }, overdue_fails = true })
+      s:send(sdp.sink_avail_cancel {})
+      s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-4", overdue_fails = true }
+      s:tell "send 600"
+      s:expect("src_avail", { requirement = { "SDP-9.5.5-2", "SDP-6.3.10-2" }, overdue_fails = true })
+      s:expect_quiet { within = 0.01, shows = shown }
+      t:liveness()
+    end,
+  }
+end
+
+do
+  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "sink_cancel_ack", "SDP-9.5.5-6", "SDP-9.5.5-7" }
+
+  case {
+    id = "sdp/9-transfer/revoked-before-use",
+    version = 1,
+    title = "Nothing is written to a SinkAvail that was revoked",
+    requirements = shown,
+    roles = { "responder" },
+    capabilities = { "sdp-drive" },
+
+    run = function(t)
+      local s = t:sdp {}
+      s:tell "mode out pipelined; send 100"
+      s:expect "mode_change"
+      s:expect "data"
+      s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
+      s:send(sdp.sink_avail_cancel {})
+      s:expect "sink_cancel_ack"
+      s:tell "send 200"
+      s:collect(200)
+      s:close { shows = shown }
+      t:liveness()
+    end,
+  }
+end
