@@ -63,7 +63,9 @@ impl Filter {
         self.words.is_empty()
             || self.names(key)
             || self.words.iter().any(|word| {
-                let begins = case.id.strip_prefix(word.as_str()).is_some_and(|rest| rest.starts_with('/'));
+                // `mpa/` is as good as `mpa`.
+                let folder = word.strip_suffix('/').unwrap_or(word);
+                let begins = case.id.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
                 begins
                     || *word == case.id
                     || case.tags.contains(word)
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn words_select() {
         let count = |word: &str| keys(&Filter::of([word])).iter().filter(|key| key.case == CASE).count();
-        for word in ["mpa", "mpa/7.1.1-key", "mpa/7.1.1-key/wrong-octet", "MPA-7.1.1-2", "startup"] {
+        for word in ["mpa", "mpa/", "mpa/7.1.1-key", "mpa/7.1.1-key/wrong-octet", "MPA-7.1.1-2", "startup"] {
             assert_eq!(count(word), 16, "{word}");
         }
         assert_eq!(count("mpa/7.1.1-key/wrong-octet[octet=3]"), 1);
