@@ -28,73 +28,47 @@ local function marked(conn, fields)
   return mpa.fpdu(fields)
 end
 
-case {
-  id = "mpa/4.3-received/reserved-half",
-  version = 1,
-  title = "The first half of a marker means nothing to who receives it, but that the CRC covers it",
-  requirements = { "MPA-4.2-3" },
-  roles = { "responder", "initiator" },
-  capabilities = { "asks-for-markers", "echo", "crc" },
-  tags = { "fpdu", "markers" },
-  parameters = { place = { "in-front", "in-header", "in-payload", "before-crc" }, reserved = { 0x0001, 0x8000, 0xffff } },
+--- A case in which such a Send is taken: `changed` gives the marker's fields, and how the octets are sent, for a choice.
+local function taken(name, title, requirements, parameter, values, changed)
+  case {
+    id = "mpa/4.3-received/" .. name,
+    version = 1,
+    title = title,
+    requirements = requirements,
+    roles = { "responder", "initiator" },
+    capabilities = { "asks-for-markers", "echo", "crc" },
+    tags = { "fpdu", "markers" },
+    parameters = { place = { "in-front", "in-header", "in-payload", "before-crc" }, [parameter] = values },
 
-  run = function(t, p)
-    t:good_exchange()
+    run = function(t, p)
+      t:good_exchange()
 
-    local conn = before_marker(t, PLACES[p.place])
-    conn:send(marked(conn, { reserved = p.reserved }))
-    conn:expect_fpdu { requirement = "MPA-4.2-3", payload = "weftweft" }
-    conn:close()
+      local distance = PLACES[p.place]
+      local conn = before_marker(t, distance)
+      local fields, pieces = changed(p, distance)
+      conn:send(marked(conn, fields), pieces)
+      conn:expect_fpdu { requirement = requirements, payload = "weftweft" }
+      conn:close()
 
-    t:liveness()
-  end,
-}
+      t:liveness()
+    end,
+  }
+end
 
-case {
-  id = "mpa/4.3-received/low-bits",
-  version = 1,
-  title = "The two low bits of FPDUPTR count as zero for who receives them",
-  requirements = { "MPA-4.2-6", "MPA-4.3-9" },
-  roles = { "responder", "initiator" },
-  capabilities = { "asks-for-markers", "echo", "crc" },
-  tags = { "fpdu", "markers" },
-  parameters = { place = { "in-front", "in-header", "in-payload", "before-crc" }, bits = { 1, 2, 3 } },
+taken("reserved-half", "The first half of a marker means nothing to who receives it, but that the CRC covers it",
+  { "MPA-4.2-3" }, "reserved", { 0x0001, 0x8000, 0xffff }, function(p)
+    return { reserved = p.reserved }
+  end)
 
-  run = function(t, p)
-    t:good_exchange()
+taken("low-bits", "The two low bits of FPDUPTR count as zero for who receives them",
+  { "MPA-4.2-6", "MPA-4.3-9" }, "bits", { 1, 2, 3 }, function(p, distance)
+    return { fpduptr = distance | p.bits }
+  end)
 
-    local distance = PLACES[p.place]
-    local conn = before_marker(t, distance)
-    conn:send(marked(conn, { fpduptr = distance | p.bits }))
-    conn:expect_fpdu { requirement = { "MPA-4.2-6", "MPA-4.3-9" }, payload = "weftweft" }
-    conn:close()
-
-    t:liveness()
-  end,
-}
-
-case {
-  id = "mpa/4.3-received/cut",
-  version = 1,
-  title = "An FPDU whose marker lies in two TCP segments is delivered without it",
-  requirements = { "MPA-5.1-7", "MPA-A.4-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "asks-for-markers", "echo", "crc" },
-  tags = { "fpdu", "markers" },
-  parameters = { place = { "in-front", "in-header", "in-payload", "before-crc" }, cut = { 1, 2, 3 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local distance = PLACES[p.place]
-    local conn = before_marker(t, distance)
-    conn:send(marked(conn, {}), { cuts = { distance + p.cut }, pause = 0.05 })
-    conn:expect_fpdu { requirement = { "MPA-5.1-7", "MPA-A.4-1" }, payload = "weftweft" }
-    conn:close()
-
-    t:liveness()
-  end,
-}
+taken("cut", "An FPDU whose marker lies in two TCP segments is delivered without it",
+  { "MPA-5.1-7", "MPA-A.4-1" }, "cut", { 1, 2, 3 }, function(p, distance)
+    return {}, { cuts = { distance + p.cut }, pause = 0.05 }
+  end)
 
 case {
   id = "mpa/4.3-received/points-elsewhere",

@@ -25,49 +25,38 @@ case {
 }
 
 --- A segment as the first of a connection. No service is needed for it: nobody has got so far as to have one.
-local function refused_at_first(t, kind, fields, requirement)
-  t:good_exchange()
+local function refused_at_first(name, title, requirement, parameter, field, values)
+  case {
+    id = "rdmap/7.2-messages/" .. name,
+    version = 1,
+    title = title,
+    requirements = { requirement },
+    roles = { "responder", "initiator" },
+    tags = { "refusal" },
+    parameters = { [parameter] = values, kind = { "untagged", "tagged" } },
 
-  local conn = t:start_up()
-  fields.payload = "weft"
-  if kind == "tagged" then
-    fields.stag = 0x7766
-  end
-  conn:send(mpa.fpdu { ulpdu = kind == "tagged" and rdmap.write(fields) or rdmap.send(fields) })
-  -- With which code is for other cases.
-  conn:expect_terminate { requirement = requirement }
-  conn:expect_close()
+    run = function(t, p)
+      t:good_exchange()
 
-  t:liveness()
+      local conn = t:start_up()
+      local fields = { payload = "weft", [field] = p[parameter] }
+      if p.kind == "tagged" then
+        fields.stag = 0x7766
+      end
+      conn:send(mpa.fpdu { ulpdu = p.kind == "tagged" and rdmap.write(fields) or rdmap.send(fields) })
+      -- With which code is for other cases.
+      conn:expect_terminate { requirement = requirement }
+      conn:expect_close()
+
+      t:liveness()
+    end,
+  }
 end
 
-case {
-  id = "rdmap/7.2-messages/version-at-first",
-  version = 1,
-  title = "The first message of a connection is refused, too, when it is of another RDMAP version",
-  requirements = { "RDMAP-7.2-3" },
-  roles = { "responder", "initiator" },
-  tags = { "refusal" },
-  parameters = { version = { 0, 2, 3 }, kind = { "untagged", "tagged" } },
-
-  run = function(t, p)
-    refused_at_first(t, p.kind, { rdmap_version = p.version }, "RDMAP-7.2-3")
-  end,
-}
-
-case {
-  id = "rdmap/7.2-messages/opcode-at-first",
-  version = 1,
-  title = "The first message of a connection is refused, too, when nobody has defined its opcode",
-  requirements = { "RDMAP-7.2-2" },
-  roles = { "responder", "initiator" },
-  tags = { "refusal" },
-  parameters = { opcode = { 12, 13, 14, 15 }, kind = { "untagged", "tagged" } },
-
-  run = function(t, p)
-    refused_at_first(t, p.kind, { opcode = p.opcode }, "RDMAP-7.2-2")
-  end,
-}
+refused_at_first("version-at-first", "The first message of a connection is refused, too, when it is of another RDMAP version",
+  "RDMAP-7.2-3", "version", "rdmap_version", { 0, 2, 3 })
+refused_at_first("opcode-at-first", "The first message of a connection is refused, too, when nobody has defined its opcode",
+  "RDMAP-7.2-2", "opcode", "opcode", { 12, 13, 14, 15 })
 
 case {
   id = "rdmap/7.2-messages/version-of-others",
