@@ -114,6 +114,8 @@ deviations! {
         ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "One Read Request less is held than IRD tells.";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
         "TCP stays open behind a Terminate.";
+    "rdmap.reads-with-ord-0" [Depths(|ord, _| *ord = (*ord).max(1))] ["P2P-9.1-18", "RDMAP-6.1-7"]
+        "A Read Request goes out though the Reply told an ORD of 0.";
     "rdmap.resets" [Conduct(|conduct| conduct.resets = true)] ["RDMAP-6.2.1-8", "DDP-6.2.1-8"]
         "TCP is reset where it should be closed, behind a Terminate, too.";
     "rdmap.serves-version-0" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST {

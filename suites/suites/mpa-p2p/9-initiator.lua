@@ -259,3 +259,57 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa-p2p/9-initiator/raised-ird",
+  version = 1,
+  title = "A Reply whose ORD is one more than the Request's IRD has so many Reads served at a time, or is refused by a Terminate",
+  requirements = { "P2P-9.1-23" },
+  roles = { "initiator" },
+  capabilities = { "revision-2", "rping" },
+  tags = { "startup", "enhanced", "read" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, request = asked(t)
+    local reads = request.ird + 1
+    if request.ird > 4096 then
+      conn:close()
+      t:unimplemented(("The target's IRD is %d."):format(request.ird))
+    end
+    conn:send(conn:reply { ord = reads })
+    local what, first = conn:next()
+    if what == "fpdu" and first.opcode == 7 then
+      conn:close()
+      t:liveness()
+      t:unimplemented("The target does not raise its IRD: it sends a Terminate, as it may.")
+    end
+    t:check(what == "fpdu", { requirement = "P2P-9.1-23", expected = "an FPDU", actual = what or "nothing" })
+    if first.opcode == 1 then
+      -- A ready-to-receive message that is to be answered: sink STag and TO stand first in it.
+      local stag, to = string.unpack(">I4i8", first.payload)
+      conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to } })
+    end
+    -- Of no octets, they name no buffer.
+    local requests = ""
+    for msn = 1, reads do
+      requests = requests .. mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7700, msn = msn } }
+    end
+    conn:send(requests)
+    for served = 1, reads do
+      repeat
+        what, first = conn:next()
+        t:check(what == "fpdu" and first.opcode ~= 7, {
+          requirement = "P2P-9.1-23",
+          expected = reads .. " Read Responses",
+          actual = ("%d, then %s"):format(served - 1, what == "fpdu" and "a Terminate" or what or "nothing"),
+        })
+      until first.opcode == 2
+    end
+    t:check(true, { requirement = "P2P-9.1-23", expected = reads .. " Read Responses", actual = "as many" })
+    conn:close()
+
+    t:liveness()
+  end,
+}

@@ -91,3 +91,31 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa-p2p/9.1-depths/no-reads",
+  version = 1,
+  title = "With an ORD of 0 no Read Request is sent, even where the service is about to",
+  requirements = { "P2P-9.1-18", "RDMAP-6.1-7" },
+  roles = { "responder" },
+  capabilities = { "revision-2", "rping" },
+  tags = { "startup", "enhanced", "read" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, reply = t:start_up { enhanced = true, revision = 2, ird = 0, ord = 16 }
+    t:check(reply.ord == 0, { expected = "ORD 0", actual = words(reply) })
+    -- rping's server reads what its client tells it of. What it does instead is its own affair.
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">i8I4I4", 0x1000, 0x77656601, 64) } })
+    local what, fpdu = conn:next { within = 2 }
+    local reads = what == "fpdu" and fpdu.opcode == 1
+    t:check(not reads, {
+      requirement = { "P2P-9.1-18", "RDMAP-6.1-7" },
+      expected = "no Read Request",
+      actual = reads and "a Read Request" or what or "nothing",
+    })
+
+    t:liveness()
+  end,
+}
