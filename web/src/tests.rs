@@ -2,6 +2,7 @@
 
 mod access;
 mod api;
+mod pages;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use sqlx::Row;
 
-use super::read::{RunRecord, damaged, record, records};
+use super::read::{PastResult, RunRecord, damaged, past_result, record, records};
 use super::{Store, StoreError};
-use crate::model::RunStatus;
+use crate::model::{CaseKey, RunStatus};
 
 /// Which runs of a list, newest first.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,6 +63,22 @@ impl Store {
             Ok(TargetRecord { name: row.try_get("target")?, runs, last: row.try_get("last")? })
         };
         rows.iter().map(target).collect()
+    }
+
+    /// The results of one choice of a case's parameters on a target, newest first. Unlike [`history`](Self::history) it reads no other
+    /// results than those.
+    ///
+    /// # Errors
+    /// The database, or a damaged row in it.
+    pub async fn past(&self, target: &str, key: &CaseKey, limit: u32) -> Result<Vec<PastResult>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT results.run_id, runs.started_unix_ms, results.case_key, results.verdict, results.duration_us \
+             FROM results JOIN runs ON runs.id = results.run_id \
+             WHERE results.case_key = $1 AND runs.target = $2 AND results.verdict IS NOT NULL \
+             ORDER BY runs.started_unix_ms DESC, runs.id DESC LIMIT $3",
+        );
+        let rows = rows.bind(key.to_string()).bind(target).bind(i64::from(limit)).fetch_all(&self.pool).await?;
+        rows.iter().map(past_result).collect()
     }
 
     /// How many runs have each status; those that none has are left out.

@@ -88,13 +88,20 @@ impl Store {
     /// The database, or a damaged document in it.
     pub async fn run(&self, id: &str) -> Result<Option<RunDetail>, StoreError> {
         let Some(record) = self.record(id).await? else { return Ok(None) };
+        Ok(Some(RunDetail { record, cases: self.cases(id).await?, planned: self.planned(id).await? }))
+    }
+
+    /// The plan of a run, in its order; empty where there is no such run.
+    ///
+    /// # Errors
+    /// The database, or a damaged key or verdict in it.
+    pub async fn planned(&self, id: &str) -> Result<Vec<PlannedCase>, StoreError> {
         let planned =
             sqlx::query("SELECT case_key, verdict, duration_us FROM results WHERE run_id = $1 ORDER BY position")
                 .bind(id)
                 .fetch_all(&self.pool)
                 .await?;
-        let planned = planned.iter().map(|row| planned_case(id, row)).collect::<Result<_, _>>()?;
-        Ok(Some(RunDetail { record, cases: self.cases(id).await?, planned }))
+        planned.iter().map(|row| planned_case(id, row)).collect()
     }
 
     /// One result of a run; `None` when there is no such case in it, or it is not finished.
@@ -210,7 +217,7 @@ pub(super) fn record(row: &AnyRow) -> Result<RunRecord, StoreError> {
     })
 }
 
-fn past_result(row: &AnyRow) -> Result<PastResult, StoreError> {
+pub(super) fn past_result(row: &AnyRow) -> Result<PastResult, StoreError> {
     let run: String = row.try_get("run_id")?;
     let (key, verdict): (String, String) = (row.try_get("case_key")?, row.try_get("verdict")?);
     let duration: Option<i64> = row.try_get("duration_us")?;

@@ -8,6 +8,9 @@ use super::{evidence, find_case, find_run};
 use crate::app::{App, Failure};
 use crate::view;
 
+/// Earlier and later results that the page shows.
+const PAST: u32 = 20;
+
 pub(super) async fn page(
     State(app): State<App>,
     Path((run, case)): Path<(String, String)>,
@@ -22,5 +25,6 @@ pub(super) async fn page(
         // Nothing was to be kept.
         _ => true,
     };
-    Ok(Html(view::case(&run, place, result.as_ref(), is_kept)?))
+    let past = app.store.past(&run.record.info.target.name, &key, PAST).await?;
+    Ok(Html(view::case(&run, place, result.as_ref(), is_kept, &past)?))
 }

@@ -2,7 +2,9 @@
 //!
 //! | address | what |
 //! | --- | --- |
-//! | `/` | runs, newest first |
+//! | `/` | runs, newest first, paged |
+//! | `/compare` | what is different between two runs |
+//! | `/matrix` | the newest whole run of each target, case by case |
 //! | `/runs/{run}` | one run, live while it lasts |
 //! | `/runs/{run}/events` | Server-Sent Events of it |
 //! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
@@ -16,10 +18,12 @@
 mod api;
 mod assets;
 mod case;
+mod compare;
 mod events;
 mod evidence;
 mod health;
 mod login;
+mod matrix;
 mod metrics;
 mod run;
 mod runs;
@@ -38,6 +42,8 @@ use crate::guard::guard;
 pub(crate) fn router(app: App) -> Router {
     Router::new()
         .route("/", get(runs::page))
+        .route("/compare", get(compare::page))
+        .route("/matrix", get(matrix::page))
         .route("/runs/{run}", get(run::page))
         .route("/runs/{run}/events", get(events::stream))
         .route("/runs/{run}/cases/{*case}", get(case::page))

@@ -1,14 +1,30 @@
 //! The list of runs.
 
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::response::Html;
+use serde::Deserialize;
+use weft_suites::store::RunsPage;
 
 use crate::app::{App, Failure};
 use crate::view;
 
-/// Runs on the page.
-const MOST: u32 = 200;
+/// Runs on a page.
+const MOST: u32 = 50;
 
-pub(super) async fn page(State(app): State<App>) -> Result<Html<String>, Failure> {
-    Ok(Html(view::runs(&app.store.runs(MOST).await?)?))
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    target: Option<String>,
+    before: Option<String>,
+}
+
+pub(super) async fn page(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Html<String>, Failure> {
+    // A form sends what is left empty, too.
+    let target = asked.target.as_deref().filter(|target| !target.is_empty());
+    let before = asked.before.as_deref().filter(|before| !before.is_empty());
+    // One more, to know whether there is more.
+    let mut records = app.store.runs_of(RunsPage { target, before, limit: MOST + 1 }).await?;
+    let is_more = records.len() > MOST as usize;
+    records.truncate(MOST as usize);
+    let targets = app.store.targets().await?;
+    Ok(Html(view::runs(&records, &targets, view::Shown { target, before, is_more })?))
 }

@@ -6,9 +6,9 @@ use weft_suites::clock;
 use weft_suites::model::{CaseInfo, CaseResult, EvidenceKind, MarkKind, RunInfo, Step, Verdict};
 use weft_suites::report;
 use weft_suites::report::hex::{self, HexRow};
-use weft_suites::store::RunDetail;
+use weft_suites::store::{PastResult, RunDetail};
 
-use super::url;
+use super::{time, url};
 
 /// Octets of a step that are shown.
 const SHOWN: usize = 1024;
@@ -28,8 +28,18 @@ struct Page<'a> {
     /// Addresses of the files, with a name for each.
     files: Vec<(&'static str, String)>,
     is_kept: bool,
+    /// The case on this target, in this run and in others.
+    past: Vec<Past>,
     previous: Option<String>,
     next: Option<String>,
+}
+
+struct Past {
+    href: String,
+    started: String,
+    verdict: Verdict,
+    took: String,
+    is_this: bool,
 }
 
 struct Judged {
@@ -60,6 +70,7 @@ pub(crate) fn case(
     place: usize,
     result: Option<&CaseResult>,
     is_kept: bool,
+    past: &[PastResult],
 ) -> Result<String, askama::Error> {
     let id = &run.record.info.id;
     let Some(planned) = run.planned.get(place) else { return Err(askama::Error::custom("no such place in the plan")) };
@@ -78,10 +89,21 @@ pub(crate) fn case(
         steps: result.map(|result| result.steps.iter().filter_map(step).collect()).unwrap_or_default(),
         files: result.map(|result| files(id, result)).unwrap_or_default(),
         is_kept,
+        past: past.iter().map(|one| past_line(id, one)).collect(),
         previous: neighbour(place.checked_sub(1)),
         next: neighbour(place.checked_add(1)),
     };
     page.render()
+}
+
+fn past_line(this: &str, past: &PastResult) -> Past {
+    Past {
+        href: url::case(&past.run, &past.key),
+        started: time::utc(past.started_unix_ms),
+        verdict: past.verdict,
+        took: clock::duration(past.duration_us),
+        is_this: past.run == this,
+    }
 }
 
 fn judged(case: Option<&CaseInfo>, result: Option<&CaseResult>) -> Vec<Judged> {

@@ -4,7 +4,9 @@
 //! and has no styles inline ([`weft_suites::report::ladder`]).
 
 mod case;
+mod compare;
 mod login;
+mod matrix;
 mod run;
 mod runs;
 mod time;
@@ -15,9 +17,11 @@ use axum::http::StatusCode;
 use weft_suites::model::{Counts, Verdict};
 
 pub(crate) use case::case;
+pub(crate) use compare::compare;
 pub(crate) use login::login;
+pub(crate) use matrix::{Column, Filter, Show, matrix};
 pub(crate) use run::run;
-pub(crate) use runs::runs;
+pub(crate) use runs::{Shown, runs};
 
 #[derive(Template)]
 #[template(path = "error.html")]

@@ -1,15 +1,31 @@
 //! The list of runs.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use weft_suites::clock;
-use weft_suites::store::RunRecord;
+use weft_suites::model::Summary;
+use weft_suites::store::{RunRecord, TargetRecord};
 
 use super::{Count, counts, time, url};
+
+/// Which part of the list it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    pub(crate) target: Option<&'a str>,
+    pub(crate) before: Option<&'a str>,
+    /// There are older ones.
+    pub(crate) is_more: bool,
+}
 
 #[derive(Template)]
 #[template(path = "runs.html")]
 struct Page<'a> {
     runs: Vec<Line<'a>>,
+    targets: &'a [TargetRecord],
+    shown: Shown<'a>,
+    newest: String,
+    older: Option<String>,
 }
 
 struct Line<'a> {
@@ -18,12 +34,22 @@ struct Line<'a> {
     started: String,
     took: String,
     counts: Vec<Count>,
+    /// Requirements that do not hold, by level: `3 MUST`.
+    failing: String,
     exit_code: Option<u8>,
 }
 
 /// The page.
-pub(crate) fn runs(records: &[RunRecord]) -> Result<String, askama::Error> {
-    Page { runs: records.iter().map(line).collect() }.render()
+pub(crate) fn runs(records: &[RunRecord], targets: &[TargetRecord], shown: Shown<'_>) -> Result<String, askama::Error> {
+    let last = records.last().filter(|_| shown.is_more);
+    Page {
+        runs: records.iter().map(line).collect(),
+        targets,
+        shown,
+        newest: url::runs(shown.target, None),
+        older: last.map(|last| url::runs(shown.target, Some(&last.info.id))),
+    }
+    .render()
 }
 
 fn line(record: &RunRecord) -> Line<'_> {
@@ -34,6 +60,15 @@ fn line(record: &RunRecord) -> Line<'_> {
         started: time::utc(info.started_unix_ms),
         took: summary.as_ref().map(|summary| clock::duration(summary.duration_us)).unwrap_or_default(),
         counts: summary.as_ref().map(|summary| counts(&summary.counts)).unwrap_or_default(),
+        failing: summary.as_ref().map(failing).unwrap_or_default(),
         exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
     }
+}
+
+fn failing(summary: &Summary) -> String {
+    let mut levels: BTreeMap<String, usize> = BTreeMap::new();
+    for id in &summary.failing {
+        *levels.entry(id.row().level.to_string()).or_default() += 1;
+    }
+    levels.iter().map(|(level, number)| format!("{number} {level}")).collect::<Vec<_>>().join(", ")
 }

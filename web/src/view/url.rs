@@ -9,6 +9,19 @@ pub(super) fn run(id: &str) -> String {
     format!("/runs/{}", escaped(id, false))
 }
 
+/// The list of runs; what is not asked for is left out.
+pub(super) fn runs(target: Option<&str>, before: Option<&str>) -> String {
+    let asked = [("target", target), ("before", before)];
+    let asked = asked.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value?, false))));
+    let asked: Vec<String> = asked.collect();
+    if asked.is_empty() { "/".to_owned() } else { format!("/?{}", asked.join("&")) }
+}
+
+/// Two runs compared.
+pub(super) fn compare(before: &str, after: &str) -> String {
+    format!("/compare?before={}&after={}", escaped(before, false), escaped(after, false))
+}
+
 /// The page of a case.
 pub(super) fn case(run_id: &str, key: &CaseKey) -> String {
     format!("{}/cases/{}", run(run_id), escaped(&key.path(), true))

@@ -1,0 +1,113 @@
+//! The newest whole run of each target, case by case.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use serde::Deserialize;
+use weft_suites::model::{CaseKey, Verdict};
+use weft_suites::store::{PlannedCase, RunRecord};
+
+use super::{time, url};
+
+/// One target.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) record: RunRecord,
+    pub(crate) planned: Vec<PlannedCase>,
+}
+
+/// Which cases are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Show {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that some target fails.
+    Failing,
+    /// Those whose verdicts are not all the same, among the targets that have one.
+    Differing,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Filter<'a> {
+    /// Part of the names of targets.
+    pub(crate) target: &'a str,
+    /// Part of the keys of cases.
+    pub(crate) case: &'a str,
+    pub(crate) show: Show,
+}
+
+#[derive(Template)]
+#[template(path = "matrix.html")]
+struct Page<'a> {
+    heads: Vec<Head<'a>>,
+    rows: Vec<Row>,
+    /// Rows that the filter leaves out.
+    hidden: usize,
+    /// Targets that there was no room for.
+    left_out: usize,
+    filter: &'a Filter<'a>,
+    legend: [(Verdict, &'static str); 6],
+}
+
+struct Head<'a> {
+    name: &'a str,
+    href: String,
+    started: String,
+}
+
+struct Row {
+    key: String,
+    /// A verdict with the address of its page; `None` where the target's run does not have it.
+    cells: Vec<Option<(Verdict, String)>>,
+}
+
+const LEGEND: [(Verdict, &str); 6] = [
+    (Verdict::Pass, "the requirement was seen to hold"),
+    (Verdict::Fail, "a requirement does not hold"),
+    (Verdict::Inconclusive, "nothing that was seen decides it"),
+    (Verdict::Error, "the tester is at fault"),
+    (Verdict::NotApplicable, "another role, or a capability is missing"),
+    (Verdict::Unimplemented, "the target says that it does not do this"),
+];
+
+/// The page.
+pub(crate) fn matrix(columns: &[Column], left_out: usize, filter: &Filter<'_>) -> Result<String, askama::Error> {
+    let mut verdicts: BTreeMap<&CaseKey, Vec<Option<Verdict>>> = BTreeMap::new();
+    for (at, column) in columns.iter().enumerate() {
+        for case in &column.planned {
+            let row = verdicts.entry(&case.key).or_insert_with(|| vec![None; columns.len()]);
+            if let Some(cell) = row.get_mut(at) {
+                *cell = case.verdict;
+            }
+        }
+    }
+    let all = verdicts.len();
+    let shown = verdicts.into_iter().filter(|(key, row)| is_shown(filter, key, row));
+    let rows: Vec<Row> =
+        shown.map(|(key, row)| Row { key: key.to_string(), cells: cells(columns, key, &row) }).collect();
+    let head = |column: &'_ Column| (url::run(&column.record.info.id), time::utc(column.record.info.started_unix_ms));
+    let heads = columns.iter().map(|column| {
+        let (href, started) = head(column);
+        Head { name: &column.record.info.target.name, href, started }
+    });
+    Page { heads: heads.collect(), hidden: all - rows.len(), rows, left_out, filter, legend: LEGEND }.render()
+}
+
+fn is_shown(filter: &Filter<'_>, key: &CaseKey, row: &[Option<Verdict>]) -> bool {
+    let mut known = row.iter().flatten();
+    let by_verdict = match filter.show {
+        Show::All => true,
+        Show::Failing => known.any(|verdict| *verdict == Verdict::Fail),
+        Show::Differing => known.next().is_some_and(|first| known.any(|verdict| verdict != first)),
+    };
+    by_verdict && (filter.case.is_empty() || key.to_string().contains(filter.case))
+}
+
+fn cells(columns: &[Column], key: &CaseKey, row: &[Option<Verdict>]) -> Vec<Option<(Verdict, String)>> {
+    let cell =
+        |(column, verdict): (&Column, &Option<Verdict>)| Some(((*verdict)?, url::case(&column.record.info.id, key)));
+    columns.iter().zip(row).map(cell).collect()
+}
