@@ -4,6 +4,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use crate::capture::sheet::Kind;
 use crate::entry::Purpose;
 
 /// What the user wants.
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     NextMarked,
     /// The one before.
     PreviousMarked,
+    /// Show a list over the panels.
+    Open(Kind),
     /// Begin to type.
     Type(Purpose),
 }
@@ -45,7 +48,7 @@ pub(crate) enum Motion {
 }
 
 /// What the help says of the keys.
-pub(crate) const KEYS: [(&str, &str); 11] = [
+pub(crate) const KEYS: [(&str, &str); 13] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
@@ -55,6 +58,8 @@ pub(crate) const KEYS: [(&str, &str); 11] = [
     ("n N", "next, previous finding or failure"),
     ("/", "search packets or cases; Enter alone: the next"),
     (":", "go to a frame by its number"),
+    ("f", "display filter, in the language of weft dissect -Y"),
+    ("F", "list of findings; Enter goes to the frame"),
     ("?  F1", "this help"),
     ("q  ^C", "quit"),
 ];
@@ -88,6 +93,8 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Enter | KeyCode::Char(' ') => Command::Toggle,
         KeyCode::Char('/') => Command::Type(Purpose::Search),
         KeyCode::Char(':') => Command::Type(Purpose::Frame),
+        KeyCode::Char('f') => Command::Type(Purpose::Filter),
+        KeyCode::Char('F') => Command::Open(Kind::Findings),
         KeyCode::Char('n') => Command::NextMarked,
         KeyCode::Char('N') => Command::PreviousMarked,
         _ => return None,

@@ -1,9 +1,11 @@
-//! A line that the user types at the foot of a screen: what to search, where to go.
+//! A line that the user types at the foot of a screen: what to search, where to go, which packets to list.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use crate::complete::completed;
+
 /// Characters that a line holds.
-const MOST: usize = 120;
+const MOST: usize = 400;
 
 /// What the line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub(crate) enum Purpose {
     Search,
     /// The number of a frame.
     Frame,
+    /// A display filter.
+    Filter,
 }
 
 /// A line that is being typed.
@@ -48,6 +52,7 @@ impl Entry {
             KeyCode::Enter => return Typed::Done,
             KeyCode::Esc => return Typed::Dropped,
             KeyCode::Char('c') if control => return Typed::Dropped,
+            KeyCode::Tab if self.purpose == Purpose::Filter => self.text = completed(&self.text),
             KeyCode::Char('u') if control => self.text.clear(),
             KeyCode::Backspace if self.text.pop().is_none() => return Typed::Dropped,
             KeyCode::Char(c) if !control && self.text.chars().count() < MOST => self.text.push(c),
@@ -61,6 +66,7 @@ impl Entry {
         match self.purpose {
             Purpose::Search => format!("/{}", self.text),
             Purpose::Frame => format!("frame :{}", self.text),
+            Purpose::Filter => format!("filter: {}", self.text),
         }
     }
 }

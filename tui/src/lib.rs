@@ -9,8 +9,8 @@
 //! A screen is plain state: background threads hand it what they read, keys become commands, and `view` draws what the
 //! state says. Only `terminal` knows a real terminal; tests draw into ratatui's buffer.
 //!
-//! What is not here: verdicts and findings (those come from `weft-suites` and `weft-dissector`), live capture, a display
-//! filter, the mouse.
+//! What is not here: verdicts and findings (those come from `weft-suites` and `weft-dissector`), live capture, the
+//! mouse.
 //!
 //! **Limits.** A capture must be a file, since it is read more than once. Its index takes about 250 octets a frame and holds
 //! [`MAX_FRAMES`] frames; the screen says so when a capture has more. Octets and fields are not kept: the file is
@@ -19,6 +19,7 @@
 
 mod capture;
 mod command;
+mod complete;
 mod entry;
 mod list;
 mod run;

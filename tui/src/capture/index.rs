@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
+use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
 use super::head::Head;
 
 /// Frames that an index holds; further ones are not read.
 pub const MAX_FRAMES: usize = 2_000_000;
+/// Findings that an index tells one by one; further ones are counted, and stand at their frames.
+const MAX_FINDINGS: usize = 100_000;
 /// Characters of the joined summaries of a row.
 const MAX_SUMMARY: usize = 240;
 /// Where a unit or finding came when the capture had ended.
@@ -86,8 +89,19 @@ pub(crate) enum Entry {
     Row(Row),
     /// A unit that ended in frame `frame`, found when frame `at` was read.
     Unit { frame: u64, at: u64, stream: Option<u32>, summary: String },
-    /// A finding that frame `frame` shows.
-    Finding { frame: u64, at: u64, severity: Severity },
+    /// A finding, found when frame `at` was read.
+    Finding { told: Told, at: u64 },
+}
+
+/// A finding in short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// The frame that shows it.
+    pub(crate) frame: u64,
+    /// Its TCP connection.
+    pub(crate) stream: Option<u32>,
+    pub(crate) requirement: RequirementId,
+    pub(crate) severity: Severity,
 }
 
 /// All rows so far.
@@ -96,6 +110,7 @@ pub(crate) struct Index {
     rows: Vec<Row>,
     units: u64,
     findings: u64,
+    told: Vec<Told>,
     /// Rows with findings, in order.
     marked: Vec<usize>,
     streams: HashSet<u32>,
@@ -115,8 +130,12 @@ impl Index {
                     row.add_unit(at, &summary);
                 }
             }
-            Entry::Finding { frame, at, severity } => {
+            Entry::Finding { told, at } => {
+                let Told { frame, severity, .. } = told;
                 self.findings += 1;
+                if self.told.len() < MAX_FINDINGS {
+                    self.told.push(told);
+                }
                 let Some(index) = self.find(frame) else { return };
                 let row = &mut self.rows[index];
                 row.findings += 1;
@@ -134,9 +153,19 @@ impl Index {
         &self.rows
     }
 
+    /// The findings, in the order in which they were found.
+    pub(crate) fn told(&self) -> &[Told] {
+        &self.told
+    }
+
     /// Place of the row of frame `number`.
     pub(crate) fn find(&self, number: u64) -> Option<usize> {
         self.rows.binary_search_by_key(&number, |row| row.number).ok()
+    }
+
+    /// How many rows have findings.
+    pub(crate) fn marked(&self) -> usize {
+        self.marked.len()
     }
 
     /// The next row with a finding behind `place`, or the first of all.
@@ -186,7 +215,8 @@ mod tests {
         let mut index = index(&[1, 2, 3, 4, 5]);
         assert_eq!(index.next_marked(0), None);
         for (frame, severity) in [(4, Severity::Note), (2, Severity::Error), (2, Severity::Warning)] {
-            index.add(Entry::Finding { frame, at: 5, severity });
+            let requirement = "MPA-7.1.1-2".parse().unwrap();
+            index.add(Entry::Finding { told: Told { frame, stream: None, requirement, severity }, at: 5 });
         }
         assert_eq!((index.rows()[1].findings, index.rows()[1].worst), (2, Some(Severity::Error)));
         assert_eq!([0, 1, 3, 4].map(|at| index.next_marked(at)), [Some(1), Some(3), Some(1), Some(1)]);

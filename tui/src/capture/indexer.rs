@@ -12,7 +12,7 @@ use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use super::head::{self, Head};
-use super::index::{AT_END, Entry, MAX_FRAMES, Row};
+use super::index::{AT_END, Entry, MAX_FRAMES, Row, Told};
 
 const FIRST_BATCH: usize = 200;
 const BATCH: usize = 4096;
@@ -65,7 +65,8 @@ impl Sink for Entries {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        self.entries.push(Entry::Finding { frame: finding.frame, at: self.at, severity: finding.severity });
+        let Finding { requirement, severity, stream, frame, .. } = *finding;
+        self.entries.push(Entry::Finding { told: Told { frame, stream, requirement, severity }, at: self.at });
     }
 }
 

@@ -14,12 +14,15 @@
 
 pub(crate) mod details;
 pub(crate) mod fields;
+pub(crate) mod filtered;
 pub(crate) mod head;
 pub(crate) mod index;
 mod indexer;
+mod places;
+pub(crate) mod sheet;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use ratatui::Frame;
@@ -27,15 +30,17 @@ use ratatui::crossterm::event::KeyEvent;
 use weft_dissector::source::Capture;
 
 use crate::command::{Command, Motion};
-use crate::entry::{self, Entry, Given, Purpose, next_place};
+use crate::entry::{self, Entry, Given};
 use crate::list::List;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
 use details::{Detail, Details, Request};
 use fields::Fields;
+use filtered::Filtered;
 pub use index::MAX_FRAMES;
 use index::{Index, Row};
 use indexer::{Batch, End};
+use sheet::Sheet;
 
 /// Batches taken in before the screen is drawn again.
 const BATCHES_A_POLL: usize = 16;
@@ -70,12 +75,17 @@ pub(crate) struct Octets {
 
 /// All state of the screen.
 pub(crate) struct Screen {
+    path: PathBuf,
     pub(crate) name: String,
     pub(crate) theme: Theme,
     pub(crate) index: Index,
     pub(crate) end: Option<End>,
     pub(crate) position: u64,
+    /// The selected place of the list of packets: of those that pass the filter, when there is one.
     pub(crate) packets: List,
+    pub(crate) filtered: Option<Filtered>,
+    /// A list over the panels.
+    pub(crate) sheet: Option<Sheet>,
     pub(crate) fields: Fields,
     pub(crate) octets: Octets,
     pub(crate) focus: Panel,
@@ -104,12 +114,15 @@ impl Screen {
         }
         let capture = Capture::open(path).map_err(failed)?;
         Ok(Screen {
+            path: path.to_owned(),
             name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
             theme: Theme::of_environment(),
             index: Index::default(),
             end: None,
             position: 0,
             packets: List::default(),
+            filtered: None,
+            sheet: None,
             fields: Fields::new(),
             octets: Octets::default(),
             focus: Panel::Packets,
@@ -123,11 +136,6 @@ impl Screen {
             known: HashMap::new(),
             asked: None,
         })
-    }
-
-    /// The row of the selected frame.
-    pub(crate) fn row(&self) -> Option<&Row> {
-        self.index.rows().get(self.packets.selected)
     }
 
     /// Octets and fields of the selected frame, once they are there.
@@ -144,14 +152,14 @@ impl Screen {
 
     /// Shows the selected frame, and asks for what is not known of it.
     fn show(&mut self) {
-        let Some(row) = self.index.rows().get(self.packets.selected) else { return self.fields.clear() };
+        let Some(row) = self.row().cloned() else { return self.fields.clear() };
         let frame = row.number;
         let request = Request { frame, until: row.known_at.max(frame.saturating_add(details::NEIGHBOURS)) };
-        if !self.is_known(row) && self.asked != Some(request) {
+        if !self.is_known(&row) && self.asked != Some(request) {
             self.asked = Some(request);
             self.details.ask(request);
         }
-        self.fields.show(row, self.known.get(&frame));
+        self.fields.show(&row, self.known.get(&frame));
         self.follow_field();
     }
 
@@ -166,18 +174,14 @@ impl Screen {
         self.octets.list.selected = self.octets.cursor / self.octets.columns.max(1);
     }
 
-    fn select_packet(&mut self, place: usize) {
-        if place != self.packets.selected {
-            self.packets.selected = place;
-            self.show();
-        }
-    }
-
     fn go(&mut self, motion: Motion) {
         match self.focus {
             Panel::Packets => {
                 let before = self.packets.selected;
-                self.packets.go(motion, self.index.rows().len());
+                if let Some(filtered) = &mut self.filtered {
+                    filtered.anchor = None;
+                }
+                self.packets.go(motion, self.listed());
                 if self.packets.selected != before {
                     self.show();
                 }
@@ -227,35 +231,6 @@ impl Screen {
         }
     }
 
-    /// Goes to the next row with the text, or to the frame of the number.
-    fn follow_entry(&mut self, entry: &Entry) {
-        let rows = self.index.rows();
-        let found = match entry.purpose {
-            Purpose::Search => {
-                if !entry.text.is_empty() {
-                    self.searched = entry.text.to_lowercase();
-                }
-                let has = |place: usize| rows[place].text().to_lowercase().contains(&self.searched);
-                next_place(self.packets.selected, rows.len(), has).ok_or_else(|| {
-                    format!("no packet has {:?} in its row; fields and octets are not searched", self.searched)
-                })
-            }
-            Purpose::Frame => {
-                entry.text.trim().parse().ok().and_then(|number| self.index.find(number)).ok_or_else(|| {
-                    let last = rows.last().map_or(0, |row| row.number);
-                    format!("there is no frame {:?}; the last is {last}", entry.text)
-                })
-            }
-        };
-        match found {
-            Ok(place) => {
-                self.focus = Panel::Packets;
-                self.select_packet(place);
-            }
-            Err(why) => self.notice = Some(why),
-        }
-    }
-
     fn take_batch(&mut self, batch: Batch) {
         let was_empty = self.index.rows().is_empty();
         let before = self.row().map(|row| (row.units, row.findings));
@@ -265,6 +240,9 @@ impl Screen {
         self.position = batch.position;
         if batch.end.is_some() {
             self.end = batch.end;
+        }
+        if let Some(sheet) = &mut self.sheet {
+            sheet.grow(self.index.told());
         }
         // The selected frame may just have got a unit.
         if was_empty || self.row().map(|row| (row.units, row.findings)) != before {
@@ -283,6 +261,7 @@ impl terminal::Screen for Screen {
             }
             changed = true;
         }
+        changed |= self.poll_filter(BATCHES_A_POLL);
         while let Ok(answer) = self.details.answers.try_recv() {
             self.trouble = answer.error;
             self.known = answer.frames.into_iter().map(|detail| (detail.number, detail)).collect();
@@ -298,7 +277,7 @@ impl terminal::Screen for Screen {
         match entry::give(&mut self.entry, key) {
             Given::NoLine => return false,
             Given::Taken => {}
-            Given::Whole(entry) => self.follow_entry(&entry),
+            Given::Whole(entry) => self.follow_entry(entry),
         }
         true
     }
@@ -307,6 +286,9 @@ impl terminal::Screen for Screen {
         self.notice = None;
         if self.help {
             self.help = false;
+            return true;
+        }
+        if self.sheet.is_some() && self.sheet_command(command) {
             return true;
         }
         match command {
@@ -319,17 +301,10 @@ impl terminal::Screen for Screen {
             Command::Right => self.sideways(true),
             Command::Toggle if self.focus == Panel::Fields => self.fields.turn(None),
             Command::Toggle => {}
-            Command::Type(purpose) => self.entry = Some(Entry::new(purpose)),
-            Command::NextMarked => {
-                if let Some(place) = self.index.next_marked(self.packets.selected) {
-                    self.select_packet(place);
-                }
-            }
-            Command::PreviousMarked => {
-                if let Some(place) = self.index.previous_marked(self.packets.selected) {
-                    self.select_packet(place);
-                }
-            }
+            Command::Type(purpose) => self.begin_entry(purpose),
+            Command::Open(kind) => self.open_sheet(kind),
+            Command::NextMarked => self.jump(Index::next_marked),
+            Command::PreviousMarked => self.jump(Index::previous_marked),
         }
         true
     }

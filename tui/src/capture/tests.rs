@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use ratatui::buffer::Buffer;
 
 use super::*;
+use crate::entry::Purpose;
 use crate::terminal::Screen as _;
 use crate::testing::{capture_path, drawn, text};
 
@@ -19,7 +20,8 @@ fn settled(name: &str) -> Screen {
 /// Takes what the threads send until nothing is owed.
 fn settle(screen: &mut Screen) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while screen.end.is_none() || screen.row().is_some_and(|row| !screen.is_known(row)) {
+    let is_filtering = |screen: &Screen| screen.filtered.as_ref().is_some_and(|filtered| filtered.is_reading);
+    while screen.end.is_none() || is_filtering(screen) || screen.row().is_some_and(|row| !screen.is_known(row)) {
         assert!(Instant::now() < deadline, "the threads do not answer");
         if !screen.poll() {
             std::thread::yield_now();
@@ -113,7 +115,10 @@ fn findings_stand_beside_frames_and_are_jumped_to() {
     assert_eq!(screen.packets.selected, 0);
     let place = 10;
     let number = screen.index.rows()[place].number;
-    screen.index.add(index::Entry::Finding { frame: number, at: 0, severity: weft_core::requirement::Severity::Error });
+    let severity = weft_core::requirement::Severity::Error;
+    let requirement = "MPA-7.1.1-2".parse().unwrap();
+    let told = index::Told { frame: number, stream: Some(0), requirement, severity };
+    screen.index.add(index::Entry::Finding { told, at: 0 });
     screen.command(Command::NextMarked);
     assert_eq!(screen.packets.selected, place);
     let shown = text(&drawn(&mut screen, 80, 24));
@@ -210,4 +215,79 @@ fn a_frame_is_gone_to_by_its_number() {
         assert_eq!(screen.row().unwrap().number, 44);
         assert!(screen.notice.as_deref().unwrap().ends_with("the last is 52"), "{:?}", screen.notice);
     }
+}
+
+#[test]
+fn a_filter_lists_what_passes_and_jumps_leave_it() {
+    let mut screen = settled("rping-crc.pcap");
+    type_in(&mut screen, Purpose::Frame, "20");
+    type_in(&mut screen, Purpose::Filter, "iwarp_rdma.opcode == 0");
+    // The first that passes behind frame 20.
+    assert_eq!((screen.row().unwrap().number, screen.listed()), (26, 4));
+    commands(&mut screen, &[DOWN, DOWN, DOWN]);
+    assert_eq!(screen.row().unwrap().number, 47);
+    insta::assert_snapshot!(text(&drawn(&mut screen, 100, 24)));
+    type_in(&mut screen, Purpose::Frame, "36");
+    assert!(screen.row().unwrap().number == 36 && screen.filtered.is_some());
+    type_in(&mut screen, Purpose::Frame, "35");
+    assert!(screen.row().unwrap().number == 35 && screen.filtered.is_none());
+    assert!(screen.notice.as_deref().unwrap().contains("taken away"), "{:?}", screen.notice);
+    // An empty filter gives all packets back, and the frame stays.
+    type_in(&mut screen, Purpose::Filter, "frame.number > 40");
+    assert_eq!(screen.listed(), 12);
+    screen.command(Command::Type(Purpose::Filter));
+    assert_eq!(screen.entry.take().unwrap().text, "frame.number > 40");
+    type_in(&mut screen, Purpose::Filter, "no");
+    assert!(screen.notice.is_some() && screen.entry.take().is_some_and(|entry| entry.text.ends_with("no")));
+}
+
+#[test]
+fn a_filter_that_is_typed_is_judged_and_completed() {
+    use ratatui::crossterm::event::KeyCode;
+    let mut screen = settled("rping-crc.pcap");
+    screen.command(Command::Type(Purpose::Filter));
+    let mut give = |text: &str, last: KeyCode| {
+        for code in text.chars().map(KeyCode::Char).chain([last]) {
+            assert!(screen.key(KeyEvent::from(code)));
+        }
+        text_of(&mut screen)
+    };
+    insta::assert_snapshot!(give("iwarp_rdma.t", KeyCode::Null));
+    let shown = give("", KeyCode::Tab);
+    assert!(shown.contains("filter: iwarp_rdma.t"), "{shown}");
+    let shown = give(" &&", KeyCode::Null);
+    assert!(shown.contains("Filter: not valid") && shown.contains("column"), "{shown}");
+}
+
+fn text_of(screen: &mut Screen) -> String {
+    text(&drawn(screen, 80, 24))
+}
+
+#[test]
+fn the_list_of_findings_leads_to_their_frames() {
+    let mut screen = settled("rping-crc.pcap");
+    commands(&mut screen, &[Command::Open(sheet::Kind::Findings)]);
+    assert!(text_of(&mut screen).contains("none so far"));
+    commands(&mut screen, &[Command::Quit]);
+    let severity = weft_core::requirement::Severity::Error;
+    let requirement = "MPA-7.1.1-2".parse().unwrap();
+    for frame in [8, 16, 26] {
+        let told = index::Told { frame, stream: Some(0), requirement, severity };
+        screen.index.add(index::Entry::Finding { told, at: frame });
+    }
+    type_in(&mut screen, Purpose::Frame, "9");
+    // What the list itself does needs no answer of the threads: these findings are not in the file.
+    screen.command(Command::Open(sheet::Kind::Findings));
+    assert_eq!(screen.sheet.as_ref().unwrap().list.selected, 1, "the next behind frame 9");
+    insta::assert_snapshot!(text_of(&mut screen));
+    screen.command(DOWN);
+    screen.command(Command::Toggle);
+    assert!(screen.row().unwrap().number == 26 && screen.sheet.is_none());
+    screen.filtered = Some(Filtered::start(&capture_path("rping-crc.pcap"), "frame.number in {8, 9}", None).unwrap());
+    while screen.filtered.as_ref().unwrap().is_reading {
+        screen.poll();
+    }
+    screen.packets.selected = 1;
+    screen.command(Command::NextMarked);
+    assert_eq!(screen.row().unwrap().number, 8, "findings that the filter hides are passed by");
 }

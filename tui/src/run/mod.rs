@@ -220,8 +220,8 @@ impl terminal::Screen for Screen {
             Command::Toggle if self.focus == Panel::Cases => self.tree.turn(None),
             Command::Left | Command::Right | Command::Toggle => {}
             Command::Type(Purpose::Search) => self.entry = Some(Entry::new(Purpose::Search)),
-            // Cases have names, not numbers.
-            Command::Type(Purpose::Frame) => {}
+            // Cases have names, not numbers; filters and lists are for packets.
+            Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) => {}
             Command::NextMarked => self.jump(false),
             Command::PreviousMarked => self.jump(true),
         }

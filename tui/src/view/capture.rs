@@ -3,9 +3,10 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
+use ratatui::widgets::{Clear, Widget};
 use weft_core::requirement::Severity;
 
-use super::{bar, fields, help, octets, packets};
+use super::{bar, entry, fields, help, octets, packets, sheet};
 use crate::capture::{MAX_FRAMES, Panel, Screen};
 
 pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
@@ -18,7 +19,15 @@ pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     packets::draw(screen, above, buf);
     fields::draw(screen, left, buf);
     octets::draw(screen, right, buf);
-    footer_line(screen, left.width, footer, buf);
+    let middle = above.union(below);
+    if let Some(shown) = &mut screen.sheet {
+        Clear.render(middle, buf);
+        sheet::draw(shown, screen.theme, middle, buf);
+    }
+    match &screen.entry {
+        Some(typed) => entry::draw(typed, screen.theme, middle, footer, buf),
+        None => footer_line(screen, left.width, footer, buf),
+    }
     if screen.help {
         let about = format!(
             "The index of a capture holds {MAX_FRAMES} frames, at about 250 octets each. Octets and fields are not kept: \
@@ -42,9 +51,6 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
 
 /// Trouble first; then what of the selected field has no room in its panel; else the keys.
 fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
-    if let Some(entry) = &screen.entry {
-        return bar(&format!(" {}▏", entry.shown()), "Enter goes, Esc leaves ", Style::new(), area, buf);
-    }
     let end = screen.end.as_ref().and_then(|end| end.note.as_deref());
     let trouble = screen.notice.as_deref().or(screen.trouble.as_deref()).or(end);
     let field = screen.fields.selected().filter(|line| {
@@ -55,7 +61,9 @@ fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer)
     let (words, style) = match (trouble, field) {
         (Some(note), _) => (note, screen.theme.severity(Severity::Warning)),
         (None, Some(line)) => (line.text.as_str(), Style::new()),
-        (None, None) => ("Tab panel  j/k move  n finding  / search  : frame  ? help  q quit", screen.theme.faint()),
+        (None, None) => {
+            ("Tab panel  j/k move  n finding  / search  : frame  f filter  ? help  q quit", screen.theme.faint())
+        }
     };
     bar(&format!(" {words}"), "", style, area, buf);
 }

@@ -4,11 +4,13 @@
 pub(crate) mod capture;
 mod case;
 mod cases;
+mod entry;
 mod fields;
 mod help;
 mod octets;
 mod packets;
 pub(crate) mod run;
+mod sheet;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use weft_suites::model::{RunStatus, Verdict};
 
-use super::{bar, case, cases, help, line};
+use super::{bar, case, cases, entry, help, line};
 use crate::run::Screen;
 use crate::wrap::wrap;
 
@@ -80,8 +80,8 @@ fn reasons_lines(screen: &Screen, width: u16) -> Vec<String> {
 }
 
 fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
-    if let Some(entry) = &screen.entry {
-        return bar(&format!(" {}▏", entry.shown()), "Enter goes, Esc leaves ", Style::new(), area, buf);
+    if let Some(typed) = &screen.entry {
+        return entry::draw(typed, screen.theme, area, area, buf);
     }
     if let Some(notice) = &screen.notice {
         return bar(&format!(" {notice}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);

@@ -1,0 +1,207 @@
+//! The ways to a packet: the list with or without a filter, jumps, what is typed, the lists over the panels.
+
+use super::filtered::Filtered;
+use super::index::{Index, Row};
+use super::sheet::{Kind, Sheet};
+use super::{Panel, Screen};
+use crate::command::Command;
+use crate::entry::{Entry, Purpose, next_place};
+
+impl Screen {
+    /// How many packets are listed.
+    pub(crate) fn listed(&self) -> usize {
+        let rows = self.index.rows();
+        match &self.filtered {
+            // The filter may be further than the index.
+            Some(filtered) => filtered.len(rows.last().map_or(0, |row| row.number)),
+            None => rows.len(),
+        }
+    }
+
+    /// The row at a place of the list.
+    pub(crate) fn listed_row(&self, at: usize) -> Option<&Row> {
+        let place = match &self.filtered {
+            Some(filtered) => filtered.number(at).and_then(|number| self.index.find(number))?,
+            None => at,
+        };
+        self.index.rows().get(place)
+    }
+
+    /// The row of the selected frame.
+    pub(crate) fn row(&self) -> Option<&Row> {
+        self.listed_row(self.packets.selected)
+    }
+
+    /// Where the row at `place` of the index stands in the list.
+    fn place_in_list(&self, place: usize) -> Option<usize> {
+        match &self.filtered {
+            Some(filtered) => self.index.rows().get(place).and_then(|row| filtered.find(row.number)),
+            None => Some(place),
+        }
+    }
+
+    /// Selects the row at `place` of the index. A filter that hides it is taken away, and the user told.
+    pub(super) fn select_packet(&mut self, place: usize) {
+        let at = self.place_in_list(place).unwrap_or_else(|| {
+            self.filtered = None;
+            self.notice = Some("the filter hides that frame: it is taken away".to_owned());
+            place
+        });
+        if let Some(filtered) = &mut self.filtered {
+            filtered.anchor = None;
+        }
+        self.packets.selected = at;
+        self.show();
+    }
+
+    /// Goes to the frame of that number; `false` when there is none.
+    fn select_frame(&mut self, number: u64) -> bool {
+        let place = self.index.find(number);
+        if let Some(place) = place {
+            self.focus = Panel::Packets;
+            self.select_packet(place);
+        }
+        place.is_some()
+    }
+
+    /// Goes to a row with a finding, among those that are listed.
+    pub(super) fn jump(&mut self, step: fn(&Index, usize) -> Option<usize>) {
+        let mut at = self.row().and_then(|row| self.index.find(row.number)).unwrap_or(0);
+        // Once around, at most.
+        for _ in 0..self.index.marked() {
+            let Some(next) = step(&self.index, at) else { return };
+            if self.place_in_list(next).is_some() {
+                return self.select_packet(next);
+            }
+            at = next;
+        }
+    }
+
+    /// Begins to type; a filter goes on from the one that is there.
+    pub(super) fn begin_entry(&mut self, purpose: Purpose) {
+        let mut entry = Entry::new(purpose);
+        if let (Purpose::Filter, Some(filtered)) = (purpose, &self.filtered) {
+            entry.text.clone_from(&filtered.text);
+        }
+        self.entry = Some(entry);
+    }
+
+    /// Does what was typed: goes to the next row with the text, or to the frame of the number, or filters.
+    pub(super) fn follow_entry(&mut self, entry: Entry) {
+        match entry.purpose {
+            Purpose::Search => {
+                if !entry.text.is_empty() {
+                    self.searched = entry.text.to_lowercase();
+                }
+                self.search();
+            }
+            Purpose::Frame => {
+                if !entry.text.trim().parse().is_ok_and(|number| self.select_frame(number)) {
+                    let last = self.index.rows().last().map_or(0, |row| row.number);
+                    self.notice = Some(format!("there is no frame {:?}; the last is {last}", entry.text));
+                }
+            }
+            Purpose::Filter => self.filter(entry),
+        }
+    }
+
+    fn search(&mut self) {
+        if let Some(sheet) = &mut self.sheet {
+            let has = |at: usize| sheet.lines[at].text.to_lowercase().contains(&self.searched);
+            match next_place(sheet.list.selected, sheet.lines.len(), has) {
+                Some(at) => sheet.list.selected = at,
+                None => self.notice = Some(format!("no line has {:?}", self.searched)),
+            }
+            return;
+        }
+        let has = |at: usize| self.listed_row(at).is_some_and(|row| row.text().to_lowercase().contains(&self.searched));
+        match next_place(self.packets.selected, self.listed(), has) {
+            Some(at) => {
+                self.focus = Panel::Packets;
+                self.packets.selected = at;
+                self.show();
+            }
+            None => {
+                let words = format!("no packet has {:?} in its row; fields and octets are not searched", self.searched);
+                self.notice = Some(words);
+            }
+        }
+    }
+
+    /// Lists what passes; all packets when nothing was typed. A filter that is wrong stays to be mended.
+    fn filter(&mut self, entry: Entry) {
+        let number = self.row().map(|row| row.number);
+        let text = entry.text.trim();
+        if text.is_empty() {
+            self.filtered = None;
+            self.packets.selected = number.and_then(|number| self.index.find(number)).unwrap_or(0);
+            return self.show();
+        }
+        match Filtered::start(&self.path, text, number) {
+            Ok(filtered) => {
+                self.filtered = Some(filtered);
+                self.sheet = None;
+                self.focus = Panel::Packets;
+                self.packets.selected = 0;
+                self.show();
+            }
+            Err(why) => {
+                self.notice = Some(why);
+                self.entry = Some(entry);
+            }
+        }
+    }
+
+    /// Takes in what the filter found; `true` when there was something.
+    pub(super) fn poll_filter(&mut self, most: usize) -> bool {
+        let before = self.row().map(|row| row.number);
+        let Some(filtered) = &mut self.filtered else { return false };
+        let mut changed = false;
+        for _ in 0..most {
+            if !filtered.poll() {
+                break;
+            }
+            changed = true;
+        }
+        if let Some(anchor) = filtered.anchor {
+            self.packets.selected = filtered.near(anchor);
+        } else if let Some(at) = before.and_then(|number| filtered.find(number)) {
+            // One that came late moves the others.
+            self.packets.selected = at;
+        }
+        if self.row().map(|row| row.number) != before {
+            self.show();
+        }
+        changed
+    }
+
+    /// Shows a list.
+    pub(super) fn open_sheet(&mut self, kind: Kind) {
+        let frame = self.row().map_or(0, |row| row.number);
+        self.sheet = Some(match kind {
+            Kind::Findings => Sheet::findings(self.index.told(), frame),
+        });
+    }
+
+    /// A command while a list is shown; `false` when it is not for the list.
+    pub(super) fn sheet_command(&mut self, command: Command) -> bool {
+        let Some(sheet) = &mut self.sheet else { return false };
+        match command {
+            Command::Quit => self.sheet = None,
+            Command::Open(kind) if kind == sheet.kind => self.sheet = None,
+            Command::Move(motion) => sheet.list.go(motion, sheet.lines.len()),
+            Command::Toggle => {
+                if let Some(frame) = sheet.lines.get(sheet.list.selected).and_then(|line| line.frame) {
+                    self.sheet = None;
+                    if !self.select_frame(frame) {
+                        self.notice = Some(format!("frame {frame} is not in the index"));
+                    }
+                }
+            }
+            Command::Left | Command::Right | Command::NextPanel | Command::PreviousPanel => {}
+            Command::NextMarked | Command::PreviousMarked => {}
+            Command::Help | Command::Type(_) | Command::Open(_) => return false,
+        }
+        true
+    }
+}
