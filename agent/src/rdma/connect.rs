@@ -12,6 +12,7 @@ use libc::{AF_INET, AF_INET6, in_addr, in6_addr, sockaddr, sockaddr_in, sockaddr
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::abi::{CmEvent, CmId, ConnParam, PORT_SPACE_TCP, QUEUE_PAIR_RC, QpCap, QpInitAttr};
+use super::device::device_name;
 use super::names;
 use super::nic::{Connection, Nic, Thing, check, failed, none};
 use crate::protocol::{Action, Done, Event, Failure, Object, Octets, Parameters};
@@ -41,23 +42,25 @@ struct Happened {
 }
 
 impl Nic {
-    fn id(&mut self, object: Object) -> Result<*mut CmId, Failure> {
+    /// An identifier in no table, whose number is 0.
+    fn id(&mut self) -> Result<*mut CmId, Failure> {
         let mut id = ptr::null_mut();
-        // SAFETY: the channel is there as long as the device is; the context is a number.
-        let result = unsafe {
-            (self.lib.rdma_create_id)(
-                self.channel,
-                &raw mut id,
-                ptr::without_provenance_mut(object as usize),
-                PORT_SPACE_TCP,
-            )
-        };
+        // SAFETY: the channel is there as long as the device is.
+        let result = unsafe { (self.lib.rdma_create_id)(self.channel, &raw mut id, ptr::null_mut(), PORT_SPACE_TCP) };
         check("rdma_create_id", result).map(|()| id)
+    }
+
+    /// Keeps what has an identifier, whose events bear its number from now on.
+    fn keep_with(&mut self, id: *mut CmId, thing: Thing) -> Result<Object, Failure> {
+        let object = self.keep(thing)?;
+        // SAFETY: kept, so it is there; the context is a number.
+        unsafe { (*id).context = ptr::without_provenance_mut(object as usize) };
+        Ok(object)
     }
 
     /// The device that has an address.
     pub(super) fn of_address(&mut self, address: IpAddr) -> Option<*mut super::abi::Context> {
-        let id = self.id(0).ok()?;
+        let id = self.id().ok()?;
         let mut socket = socket_address(address, 0);
         // SAFETY: a socket address of its family's length; the identifier is given back below.
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
@@ -69,7 +72,7 @@ impl Nic {
     }
 
     pub(super) fn listen(&mut self, address: IpAddr, port: u16, backlog: u32) -> Result<Done, Failure> {
-        let id = self.id(self.next())?;
+        let id = self.id()?;
         let mut socket = socket_address(address, port);
         // SAFETY: a socket address of its family's length.
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
@@ -85,12 +88,11 @@ impl Nic {
         }
         // SAFETY: bound.
         let port = u16::from_be(unsafe { (self.lib.rdma_get_src_port)(id) });
-        self.keep(Thing::Listener(id)).map(|listener| Done::Listener { listener, port })
+        self.keep_with(id, Thing::Listener(id)).map(|listener| Done::Listener { listener, port })
     }
 
     pub(super) fn resolve(&mut self, address: IpAddr, port: u16) -> Result<Done, Failure> {
-        let object = self.next();
-        let id = self.id(object)?;
+        let id = self.id()?;
         let mut socket = socket_address(address, port);
         let within = c_int::try_from(RESOLVED_WITHIN.as_millis()).unwrap_or(c_int::MAX);
         // SAFETY: a socket address of its family's length; no source is named.
@@ -106,8 +108,8 @@ impl Nic {
             unsafe { (self.lib.rdma_destroy_id)(id) };
             return Err(failure);
         }
-        let connection = Thing::Connection(Connection { id, cq: ptr::null_mut(), asked: false });
-        self.keep(connection).map(|connection| Done::Connection { connection })
+        self.keep_with(id, Thing::Connection(Connection::new(id, false)))
+            .map(|connection| Done::Connection { connection })
     }
 
     /// Waits for an event of an identifier that is in no table yet; what comes meanwhile is kept.
@@ -156,7 +158,7 @@ impl Nic {
         let srq = match shared {
             None => ptr::null_mut(),
             Some(shared) => match self.things.get(&shared) {
-                Some(Thing::Shared(shared)) => *shared,
+                Some(Thing::Shared { queue, .. }) => *queue,
                 _ => return Err(none(shared, "shared receive queue")),
             },
         };
@@ -166,6 +168,11 @@ impl Nic {
         };
         if !cq.is_null() {
             return Err(Failure::of(format!("connection {object} has a Queue Pair")));
+        }
+        // SAFETY: an identifier of the table, bound to a device.
+        let of = unsafe { (*id).verbs };
+        if of != self.context() {
+            return Err(Failure::of(format!("connection {object} is not of this device, but of {}", device_name(of))));
         }
         // All that both queues hold, and a shared one's.
         let entries = depth.saturating_mul(if srq.is_null() { 2 } else { 3 }).max(16);
@@ -211,7 +218,12 @@ impl Nic {
             }
             return Err(failure);
         }
-        self.of_connection(object)?.cq = cq;
+        // What the library made of it: that much and more.
+        let cap = &attributes.cap;
+        let connection = self.of_connection(object)?;
+        connection.cq = cq;
+        connection.parts = (cap.max_send_sge.max(parts), cap.max_recv_sge.max(parts));
+        connection.inline = cap.max_inline_data.max(inline);
         Ok(Done::Nothing)
     }
 
@@ -336,10 +348,7 @@ impl Nic {
         let Happened { id, object, kind, status, private_data, ird, ord } = happened;
         match kind {
             CONNECT_REQUEST => {
-                let connection =
-                    self.keep(Thing::Connection(Connection { id, cq: ptr::null_mut(), asked: true })).ok()?;
-                // SAFETY: the identifier is ours from now on; the context is a number.
-                unsafe { (*id).context = ptr::without_provenance_mut(connection as usize) };
+                let connection = self.keep_with(id, Thing::Connection(Connection::new(id, true))).ok()?;
                 Some(Event::Request { listener: object, connection, private_data, ird, ord })
             }
             ESTABLISHED => Some(Event::Established { connection: object, private_data, ird, ord }),

@@ -30,6 +30,10 @@ impl Memory {
     }
 
     /// Where the octets from `offset` on begin, if all `length` of them are its own.
+    pub(super) fn begin_of(&self, offset: u64, length: u64) -> Option<*mut u8> {
+        self.part(offset, usize::try_from(length).ok()?)
+    }
+
     fn part(&self, offset: u64, length: usize) -> Option<*mut u8> {
         let offset = usize::try_from(offset).ok()?;
         let inside = offset.checked_add(length).is_some_and(|end| end <= self.octets());

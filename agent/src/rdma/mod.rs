@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `abi` | the structures that both libraries share with their users |
 //! | `load` | the libraries, and their functions |
+//! | `device` | which device it is, and what is known of it |
 //! | `connect` | librdmacm's identifiers, from a listener or an address to the end |
 //! | `work` | work requests, and what comes of them |
 //! | `memory` | octets that a device reads and writes at times of its own |
@@ -15,11 +16,13 @@
 #[expect(missing_docs, reason = "the members' names are the libraries' own")]
 pub mod abi;
 mod connect;
+mod device;
 mod load;
 mod memory;
 mod names;
 mod nic;
 mod work;
 
+pub use device::{NoDevice, Opened};
 pub use load::Missing;
-pub use nic::{Nic, NoDevice, Opened};
+pub use nic::Nic;

@@ -1,66 +1,16 @@
 //! The objects of one control connection on one device, and what is done with them. When it is dropped, each is given back.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
-use super::abi::{
-    CmId, CompChannel, Context, Cq, DeviceAttr, EventChannel, Mr, Mw, Pd, PortAttr, Srq, SrqInitAttr, TRANSPORT_IWARP,
-};
-use super::load::{Functions, Missing};
+use super::abi::{CmId, CompChannel, Context, Cq, EventChannel, Mr, Mw, Pd, Srq, SrqInitAttr};
+use super::device::Opened;
+use super::load::Functions;
 use super::memory::Memory;
-use super::names;
-use crate::protocol::{Access, Action, Device, Done, Event, Failure, MOST_OCTETS, Object, Octets, pattern};
-
-/// How a device is named, and how much one control connection may take of it.
-#[derive(Debug, Clone)]
-pub struct Opened {
-    /// By its own name, or by an address that it has; the first that speaks iWARP, where this is absent.
-    pub device: Option<String>,
-    /// Octets of all regions together.
-    pub memory: u64,
-    /// Objects.
-    pub objects: usize,
-}
-
-/// Why there is no device: a sentence that says what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum NoDevice {
-    /// The libraries are not there.
-    #[error(transparent)]
-    Libraries(#[from] &'static Missing),
-    /// They find none.
-    #[error(
-        "this host has no RDMA device: load its driver (`modprobe siw`, `rdma link add siw0 type siw netdev eth0` makes one of \
-        software)"
-    )]
-    None,
-    /// They find others.
-    #[error("no RDMA device {wanted:?}: there are {there}")]
-    Other {
-        /// As asked for.
-        wanted: String,
-        /// Their names.
-        there: String,
-    },
-    /// None of them speaks iWARP.
-    #[error("no device speaks iWARP: there are {there}; --device takes one all the same")]
-    NoIwarp {
-        /// Their names.
-        there: String,
-    },
-    /// They are there, and cannot be opened.
-    #[error("{what}: {why}")]
-    Failed {
-        /// What was tried.
-        what: &'static str,
-        /// What the library said.
-        why: io::Error,
-    },
-}
+use crate::protocol::{Access, Action, Done, Event, Failure, MOST_OCTETS, Object, Octets, pattern};
 
 /// An object of a control connection.
 #[derive(Debug)]
@@ -70,7 +20,7 @@ pub(super) enum Thing {
     Domain(*mut Pd),
     Region(Region),
     Window { window: *mut Mw, posted: bool },
-    Shared(*mut Srq),
+    Shared { queue: *mut Srq, parts: u32 },
 }
 
 #[derive(Debug)]
@@ -78,8 +28,19 @@ pub(super) struct Connection {
     pub(super) id: *mut CmId,
     /// Of its Queue Pair, for both queues; null without one.
     pub(super) cq: *mut Cq,
+    /// Parts that a work request of its Queue Pair may have: to send, to receive.
+    pub(super) parts: (u32, u32),
+    /// Octets that may go with one.
+    pub(super) inline: u32,
     /// It answers a request that is neither accepted nor rejected yet.
     pub(super) asked: bool,
+}
+
+impl Connection {
+    /// Without a Queue Pair yet.
+    pub(super) fn new(id: *mut CmId, asked: bool) -> Self {
+        Connection { id, cq: ptr::null_mut(), parts: (0, 0), inline: 0, asked }
+    }
 }
 
 #[derive(Debug)]
@@ -93,22 +54,25 @@ pub(super) struct Region {
 #[derive(Debug)]
 pub struct Nic {
     pub(super) lib: &'static Functions,
-    devices: NonNull<*mut Context>,
-    context: *mut Context,
+    pub(super) devices: NonNull<*mut Context>,
+    pub(super) context: *mut Context,
     pub(super) channel: *mut EventChannel,
     pub(super) completions: *mut CompChannel,
     pub(super) things: BTreeMap<Object, Thing>,
     /// Events that came while something else was waited for.
     pub(super) early: Vec<Event>,
-    last: Object,
-    used: u64,
-    limits: Opened,
+    pub(super) last: Object,
+    pub(super) used: u64,
+    pub(super) limits: Opened,
 }
 
-/// The library's errno, with what failed.
+/// The library's errno, with what failed. A driver's part of libibverbs may leave it as it was.
 pub(super) fn failed(what: &str) -> Failure {
     let error = io::Error::last_os_error();
-    Failure { what: format!("{what}: {error}"), errno: error.raw_os_error() }
+    match error.raw_os_error() {
+        Some(0) | None => Failure::of(format!("{what}: no reason is given")),
+        errno => Failure { what: format!("{what}: {error}"), errno },
+    }
 }
 
 /// The same where the function gives it back.
@@ -124,62 +88,6 @@ pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
 }
 
 impl Nic {
-    /// Loads the libraries and opens a device.
-    pub fn open(limits: Opened) -> Result<Self, NoDevice> {
-        let lib = Functions::loaded()?;
-        let mut count = 0;
-        // SAFETY: the count is ours; the list is given back when the device is dropped.
-        let devices = unsafe { (lib.rdma_get_devices)(&raw mut count) };
-        let (Some(devices), Ok(count @ 1..)) = (NonNull::new(devices), usize::try_from(count)) else {
-            return Err(NoDevice::None);
-        };
-        // SAFETY: the list has so many.
-        let all: Vec<*mut Context> = (0..count).map(|index| unsafe { *devices.as_ptr().add(index) }).collect();
-        let mut nic = Nic {
-            lib,
-            devices,
-            context: ptr::null_mut(),
-            channel: ptr::null_mut(),
-            completions: ptr::null_mut(),
-            things: BTreeMap::new(),
-            early: Vec::new(),
-            last: 0,
-            used: 0,
-            limits,
-        };
-        // SAFETY: without arguments.
-        nic.channel = unsafe { (nic.lib.rdma_create_event_channel)() };
-        if nic.channel.is_null() {
-            return Err(NoDevice::Failed { what: "rdma_create_event_channel", why: io::Error::last_os_error() });
-        }
-        nic.context = nic.choose(&all)?;
-        // SAFETY: an open device.
-        nic.completions = unsafe { (nic.lib.ibv_create_comp_channel)(nic.context) };
-        if nic.completions.is_null() {
-            return Err(NoDevice::Failed { what: "ibv_create_comp_channel", why: io::Error::last_os_error() });
-        }
-        for fd in nic.descriptors() {
-            rustix::io::ioctl_fionbio(fd, true)
-                .map_err(|why| NoDevice::Failed { what: "a descriptor that does not block", why: why.into() })?;
-        }
-        Ok(nic)
-    }
-
-    fn choose(&mut self, all: &[*mut Context]) -> Result<*mut Context, NoDevice> {
-        let there = || all.iter().map(|context| device_name(*context)).collect::<Vec<_>>().join(", ");
-        // SAFETY: each is an open device.
-        let is_iwarp = |context: *mut Context| unsafe { (*(*context).device).transport_type == TRANSPORT_IWARP };
-        let Some(wanted) = self.limits.device.clone() else {
-            let found = all.iter().find(|context| is_iwarp(**context));
-            return found.copied().ok_or_else(|| NoDevice::NoIwarp { there: there() });
-        };
-        if let Some(found) = all.iter().find(|context| device_name(**context) == wanted) {
-            return Ok(*found);
-        }
-        let by_address = wanted.parse().ok().and_then(|address: IpAddr| self.of_address(address));
-        by_address.ok_or_else(|| NoDevice::Other { wanted, there: there() })
-    }
-
     /// What poll(2) has to look at: connections, completions, asynchronous events.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
         // SAFETY: all three are there, and open, as long as the device is.
@@ -190,6 +98,9 @@ impl Nic {
 
     /// Does what is asked.
     pub fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+        // What a failure is told with is its own errno, and not that of a channel that had no event.
+        // SAFETY: this thread's own.
+        unsafe { *libc::__errno_location() = 0 };
         match action {
             Action::Hello { .. } => Err(Failure::of("hello is said once, and first")),
             Action::Exit => std::process::abort(),
@@ -226,9 +137,7 @@ impl Nic {
                 }
                 self.get(region, offset, length).map(|octets| Done::Octets { octets: Octets(octets) })
             }
-            Action::Hash { region, offset, length } => {
-                self.get(region, offset, length).map(|octets| Done::Hash { crc32c: weft_core::crc::crc32c(&octets) })
-            }
+            Action::Hash { region, offset, length } => self.hash(region, offset, length),
         }
     }
 
@@ -256,61 +165,8 @@ impl Nic {
         Ok(self.last)
     }
 
-    /// The number that the next object gets.
-    pub(super) fn next(&self) -> Object {
-        self.last + 1
-    }
-
     pub(super) fn context(&self) -> *mut Context {
         self.context
-    }
-
-    fn report(&mut self) -> Result<Device, Failure> {
-        let mut attributes = core::mem::MaybeUninit::<DeviceAttr>::zeroed();
-        // SAFETY: an open device; room for all that it says.
-        check("ibv_query_device", unsafe { (self.lib.ibv_query_device)(self.context, attributes.as_mut_ptr()) })?;
-        // SAFETY: all zeros are right values of each member, and the library has written others.
-        let attributes = unsafe { attributes.assume_init() };
-        let name = device_name(self.context);
-        let count = |value: c_int| u32::try_from(value).unwrap_or(0);
-        let has = |bit: u32| attributes.device_cap_flags & 1 << bit != 0;
-        let capabilities = [
-            ("window_type_1", 17),
-            ("window_type_2a", 23),
-            ("window_type_2b", 24),
-            ("memory_management_extensions", 21),
-        ];
-        let ports = (1..=attributes.phys_port_cnt).map(|port| {
-            let mut attributes = PortAttr { state: 0, rest: [0; 15] };
-            // SAFETY: an open device; room for more than the library writes.
-            let result = unsafe { (self.lib.ibv_query_port)(self.context, port, &raw mut attributes) };
-            check("ibv_query_port", result).map(|()| names::port(attributes.state))
-        });
-        let driver = std::fs::read_link(format!("/sys/class/infiniband/{name}/device/driver")).ok();
-        let firmware: Vec<u8> =
-            attributes.fw_ver.iter().map(|c| c.cast_unsigned()).take_while(|octet| *octet != 0).collect();
-        Ok(Device {
-            driver: driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
-            firmware: String::from_utf8_lossy(&firmware).into_owned(),
-            vendor: attributes.vendor_id,
-            part: attributes.vendor_part_id,
-            ports: ports.collect::<Result<_, _>>()?,
-            max_region: attributes.max_mr_size,
-            max_queue_pairs: count(attributes.max_qp),
-            max_work_requests: count(attributes.max_qp_wr),
-            max_parts: count(attributes.max_sge),
-            max_read_parts: count(attributes.max_sge_rd),
-            max_ird: count(attributes.max_qp_rd_atom),
-            max_ord: count(attributes.max_qp_init_rd_atom),
-            max_shared: count(attributes.max_srq),
-            max_windows: count(attributes.max_mw),
-            capabilities: capabilities
-                .iter()
-                .filter(|(_, bit)| has(*bit))
-                .map(|(name, _)| (*name).to_owned())
-                .collect(),
-            name,
-        })
     }
 
     fn domain(&mut self) -> Result<Done, Failure> {
@@ -362,7 +218,9 @@ impl Nic {
     fn window(&mut self, domain: Object, posted: bool) -> Result<Done, Failure> {
         let domain = self.of_domain(domain)?;
         // SAFETY: an open device.
-        let alloc = unsafe { (*self.context).ops.alloc_mw }.ok_or_else(|| Failure::of("the device has no windows"))?;
+        let alloc =
+            unsafe { (*self.context).ops.alloc_mw }.filter(|_| self.report().is_ok_and(|it| it.max_windows > 0));
+        let alloc = alloc.ok_or_else(|| Failure::of("the device has no windows"))?;
         // SAFETY: one of its domains.
         let window = unsafe { alloc(domain, 1 + c_int::from(posted)) };
         if window.is_null() {
@@ -381,7 +239,8 @@ impl Nic {
         if shared.is_null() {
             return Err(failed("ibv_create_srq"));
         }
-        self.keep(Thing::Shared(shared)).map(|shared| Done::Shared { shared })
+        self.keep(Thing::Shared { queue: shared, parts: attributes.max_sge.max(parts) })
+            .map(|shared| Done::Shared { shared })
     }
 
     fn put(&mut self, region: Object, offset: u64, length: u64, octet: impl Fn(usize) -> u8) -> Result<Done, Failure> {
@@ -397,6 +256,21 @@ impl Nic {
         octets.ok_or_else(|| beside(offset, length, found.memory.octets()))
     }
 
+    /// Piece by piece: a copy of all would be as much again as the region.
+    fn hash(&self, region: Object, offset: u64, length: u64) -> Result<Done, Failure> {
+        let found = self.of_region(region)?;
+        let begin = found.memory.begin_of(offset, length);
+        begin.ok_or_else(|| beside(offset, length, found.memory.octets()))?;
+        let (mut crc32c, mut at) = (0, offset);
+        let end = offset + length;
+        while at < end {
+            let octets = self.get(region, at, (end - at).min(MOST_OCTETS as u64))?;
+            crc32c = weft_core::crc::append(crc32c, &octets);
+            at += octets.len() as u64;
+        }
+        Ok(Done::Hash { crc32c })
+    }
+
     /// Gives an object back; what the device keeps comes back with the reason.
     fn destroy(&mut self, thing: Thing) -> Result<(), (Thing, Failure)> {
         // SAFETY: each was made by the library, and is in no table any more.
@@ -410,7 +284,7 @@ impl Nic {
                     let dealloc = (*self.context).ops.dealloc_mw;
                     dealloc.map_or(Ok(()), |dealloc| check("ibv_dealloc_mw", dealloc(*window)))
                 }
-                Thing::Shared(shared) => check("ibv_destroy_srq", (self.lib.ibv_destroy_srq)(*shared)),
+                Thing::Shared { queue, .. } => check("ibv_destroy_srq", (self.lib.ibv_destroy_srq)(*queue)),
             }
         };
         match result {
@@ -430,7 +304,7 @@ impl Drop for Nic {
         // What hangs on others first: connections, listeners, queues, windows, regions, domains.
         let rank = |thing: &Thing| match thing {
             Thing::Connection(_) | Thing::Listener(_) => 0,
-            Thing::Shared(_) | Thing::Window { .. } => 1,
+            Thing::Shared { .. } | Thing::Window { .. } => 1,
             Thing::Region(_) => 2,
             Thing::Domain(_) => 3,
         };
@@ -473,10 +347,4 @@ pub(super) fn flags(access: &[Access]) -> c_int {
         Access::ZeroBased => 32,
     };
     access.iter().map(bit).fold(0, |flags, bit| flags | bit)
-}
-
-fn device_name(context: *mut Context) -> String {
-    // SAFETY: an open device, whose name ends with a zero.
-    let name = unsafe { CStr::from_ptr((&raw const (*(*context).device).name).cast()) };
-    name.to_string_lossy().into_owned()
 }

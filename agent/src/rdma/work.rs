@@ -8,9 +8,6 @@ use super::names;
 use super::nic::{Nic, Thing, check, flags, none};
 use crate::protocol::{Access, Action, Completion, Done, Event, Failure, Object, Operation, Part};
 
-/// Parts of one work request.
-const MOST_PARTS: usize = 64;
-
 /// Numbers of `enum ibv_wr_opcode`.
 const WRITE: c_int = 0;
 const SEND: c_int = 2;
@@ -29,9 +26,10 @@ const INLINE: c_uint = 8;
 const WITH_INV: c_uint = 8;
 
 impl Nic {
-    fn sges(&self, parts: &[Part]) -> Result<Vec<Sge>, Failure> {
-        if parts.len() > MOST_PARTS {
-            return Err(Failure::of(format!("{} parts: at most {MOST_PARTS}", parts.len())));
+    /// The parts of a work request on a queue that takes `most`. The libraries are not bound to look how many there are.
+    fn sges(&self, parts: &[Part], most: u32) -> Result<Vec<Sge>, Failure> {
+        if parts.len() > most as usize {
+            return Err(Failure::of(format!("{} parts: the queue takes {most}", parts.len())));
         }
         let sge = |part: &Part| {
             let region = self.of_region(part.region)?;
@@ -41,6 +39,22 @@ impl Nic {
             Ok(Sge { addr: begin.wrapping_add(part.offset), length: part.length, lkey: part.key.unwrap_or(own) })
         };
         parts.iter().map(sge).collect()
+    }
+
+    /// The same where the octets are taken while it is posted: by the library, from this process's own memory, which no device guards.
+    fn inline_sges(&self, parts: &[Part], most: u32, octets: u32) -> Result<Vec<Sge>, Failure> {
+        let mut sges = self.sges(parts, most)?;
+        let said: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
+        if said > u64::from(octets) {
+            return Err(Failure::of(format!("{said} octets inline: the Queue Pair takes {octets}")));
+        }
+        for (part, sge) in parts.iter().zip(&mut sges) {
+            let memory = &self.of_region(part.region)?.memory;
+            let begin = memory.begin_of(part.offset, part.length.into());
+            let begin = begin.ok_or_else(|| Failure::of("what goes inline has to lie in its region"))?;
+            sge.addr = begin.addr() as u64;
+        }
+        Ok(sges)
     }
 
     fn queue_pair(&mut self, connection: Object) -> Result<*mut Qp, Failure> {
@@ -54,7 +68,14 @@ impl Nic {
     }
 
     pub(super) fn post_receive(&mut self, on: Object, work: u64, parts: &[Part]) -> Result<Done, Failure> {
-        let mut sges = self.sges(parts)?;
+        let most = match self.things.get(&on) {
+            Some(Thing::Shared { parts, .. }) => *parts,
+            _ => {
+                self.queue_pair(on)?;
+                self.of_connection(on)?.parts.1
+            }
+        };
+        let mut sges = self.sges(parts, most)?;
         let mut request = RecvWr {
             wr_id: work,
             next: ptr::null_mut(),
@@ -62,10 +83,10 @@ impl Nic {
             num_sge: c_int::try_from(sges.len()).unwrap_or(c_int::MAX),
         };
         let mut bad = ptr::null_mut();
-        if let Some(Thing::Shared(shared)) = self.things.get(&on) {
+        if let Some(Thing::Shared { queue, .. }) = self.things.get(&on) {
             // SAFETY: the queue and its device are there; the driver copies the request.
             let posted = unsafe {
-                (*(**shared).context).ops.post_srq_recv.map(|post| post(*shared, &raw mut request, &raw mut bad))
+                (*(**queue).context).ops.post_srq_recv.map(|post| post(*queue, &raw mut request, &raw mut bad))
             };
             return check("ibv_post_srq_recv", posted.unwrap_or(libc::EOPNOTSUPP)).map(|()| Done::Nothing);
         }
@@ -80,7 +101,9 @@ impl Nic {
             return Err(Failure::of("no work request"));
         };
         let pair = self.queue_pair(*connection)?;
-        let mut sges = self.sges(parts)?;
+        let (most, octets) =
+            self.of_connection(*connection).map(|connection| (connection.parts.0, connection.inline))?;
+        let mut sges = if *inline { self.inline_sges(parts, most, octets) } else { self.sges(parts, most) }?;
         let flag = |is: bool, flag: c_uint| if is { flag } else { 0 };
         let send_flags = flag(*signaled, SIGNALED) | flag(*fence, FENCE) | flag(*inline, INLINE);
         let mut request = SendWr {
@@ -167,9 +190,11 @@ impl Nic {
             // SAFETY: one event of a queue that is there: it is destroyed only once its events are acknowledged.
             unsafe { (self.lib.ibv_ack_cq_events)(cq, 1) };
             // First armed, then emptied: what comes between is told again.
-            let armed = self.arm(cq);
-            debug_assert!(armed.is_ok());
             let connection = u32::try_from(context.addr()).unwrap_or(0);
+            if let Err(failure) = self.arm(cq) {
+                let status = failure.errno.unwrap_or(0);
+                events.push(Event::Failed { connection, kind: "ibv_req_notify_cq".to_owned(), status });
+            }
             self.empty(cq, connection, events);
         }
     }

@@ -1,0 +1,175 @@
+//! Which device it is: found by name or address, opened, and told about.
+
+use core::ffi::{CStr, c_int};
+use core::ptr::{self, NonNull};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+
+use super::abi::{Context, DeviceAttr, PortAttr, TRANSPORT_IWARP};
+use super::load::{Functions, Missing};
+use super::names;
+use super::nic::{Nic, check};
+use crate::protocol::{Device, Failure};
+
+/// How a device is named, and how much one control connection may take of it.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// By its own name, or by an address that it has; the first that speaks iWARP, where this is absent.
+    pub device: Option<String>,
+    /// Octets of all regions together.
+    pub memory: u64,
+    /// Objects.
+    pub objects: usize,
+}
+
+/// Why there is no device: a sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum NoDevice {
+    /// The libraries are not there.
+    #[error(transparent)]
+    Libraries(#[from] &'static Missing),
+    /// They find none.
+    #[error(
+        "this host has no RDMA device: load its driver (`modprobe siw`, `rdma link add siw0 type siw netdev eth0` makes one of \
+        software)"
+    )]
+    None,
+    /// They find others.
+    #[error("no RDMA device {wanted:?}: there are {there}")]
+    Other {
+        /// As asked for.
+        wanted: String,
+        /// Their names.
+        there: String,
+    },
+    /// None of them speaks iWARP.
+    #[error("no device speaks iWARP: there are {there}; --device takes one all the same")]
+    NoIwarp {
+        /// Their names.
+        there: String,
+    },
+    /// They are there, and cannot be opened.
+    #[error("{what}: {why}")]
+    Failed {
+        /// What was tried.
+        what: &'static str,
+        /// What the library said.
+        why: io::Error,
+    },
+}
+
+impl Nic {
+    /// Loads the libraries and opens a device.
+    pub fn open(limits: Opened) -> Result<Self, NoDevice> {
+        let lib = Functions::loaded()?;
+        let mut count = 0;
+        // SAFETY: the count is ours; the list is given back when the device is dropped.
+        let devices = unsafe { (lib.rdma_get_devices)(&raw mut count) };
+        let (Some(devices), Ok(count @ 1..)) = (NonNull::new(devices), usize::try_from(count)) else {
+            return Err(NoDevice::None);
+        };
+        // SAFETY: the list has so many.
+        let all: Vec<*mut Context> = (0..count).map(|index| unsafe { *devices.as_ptr().add(index) }).collect();
+        let mut nic = Nic {
+            lib,
+            devices,
+            context: ptr::null_mut(),
+            channel: ptr::null_mut(),
+            completions: ptr::null_mut(),
+            things: BTreeMap::new(),
+            early: Vec::new(),
+            last: 0,
+            used: 0,
+            limits,
+        };
+        // SAFETY: without arguments.
+        nic.channel = unsafe { (nic.lib.rdma_create_event_channel)() };
+        if nic.channel.is_null() {
+            return Err(NoDevice::Failed { what: "rdma_create_event_channel", why: io::Error::last_os_error() });
+        }
+        nic.context = nic.choose(&all)?;
+        // SAFETY: an open device.
+        nic.completions = unsafe { (nic.lib.ibv_create_comp_channel)(nic.context) };
+        if nic.completions.is_null() {
+            return Err(NoDevice::Failed { what: "ibv_create_comp_channel", why: io::Error::last_os_error() });
+        }
+        for fd in nic.descriptors() {
+            rustix::io::ioctl_fionbio(fd, true)
+                .map_err(|why| NoDevice::Failed { what: "a descriptor that does not block", why: why.into() })?;
+        }
+        Ok(nic)
+    }
+
+    fn choose(&mut self, all: &[*mut Context]) -> Result<*mut Context, NoDevice> {
+        let there = || all.iter().map(|context| device_name(*context)).collect::<Vec<_>>().join(", ");
+        // SAFETY: each is an open device.
+        let is_iwarp = |context: *mut Context| unsafe { (*(*context).device).transport_type == TRANSPORT_IWARP };
+        let Some(wanted) = self.limits.device.clone() else {
+            let found = all.iter().find(|context| is_iwarp(**context));
+            return found.copied().ok_or_else(|| NoDevice::NoIwarp { there: there() });
+        };
+        if let Some(found) = all.iter().find(|context| device_name(**context) == wanted) {
+            return Ok(*found);
+        }
+        let by_address = wanted.parse().ok().and_then(|address: IpAddr| self.of_address(address));
+        by_address.ok_or_else(|| NoDevice::Other { wanted, there: there() })
+    }
+
+    pub(super) fn report(&self) -> Result<Device, Failure> {
+        let mut attributes = core::mem::MaybeUninit::<DeviceAttr>::zeroed();
+        // SAFETY: an open device; room for all that it says.
+        check("ibv_query_device", unsafe { (self.lib.ibv_query_device)(self.context, attributes.as_mut_ptr()) })?;
+        // SAFETY: all zeros are right values of each member, and the library has written others.
+        let attributes = unsafe { attributes.assume_init() };
+        let name = device_name(self.context);
+        let count = |value: c_int| u32::try_from(value).unwrap_or(0);
+        let has = |bit: u32| attributes.device_cap_flags & 1 << bit != 0;
+        let capabilities = [
+            ("window_type_1", 17),
+            ("window_type_2a", 23),
+            ("window_type_2b", 24),
+            ("memory_management_extensions", 21),
+        ];
+        let ports = (1..=attributes.phys_port_cnt).map(|port| {
+            let mut attributes = PortAttr { state: 0, rest: [0; 15] };
+            // SAFETY: an open device; room for more than the library writes.
+            let result = unsafe { (self.lib.ibv_query_port)(self.context, port, &raw mut attributes) };
+            check("ibv_query_port", result).map(|()| names::port(attributes.state))
+        });
+        let driver = std::fs::read_link(format!("/sys/class/infiniband/{name}/device/driver")).ok();
+        let firmware: Vec<u8> =
+            attributes.fw_ver.iter().map(|c| c.cast_unsigned()).take_while(|octet| *octet != 0).collect();
+        Ok(Device {
+            driver: driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
+            firmware: String::from_utf8_lossy(&firmware).into_owned(),
+            vendor: attributes.vendor_id,
+            part: attributes.vendor_part_id,
+            ports: ports.collect::<Result<_, _>>()?,
+            max_region: attributes.max_mr_size,
+            max_queue_pairs: count(attributes.max_qp),
+            max_work_requests: count(attributes.max_qp_wr),
+            max_parts: count(attributes.max_sge),
+            max_read_parts: count(attributes.max_sge_rd),
+            max_ird: count(attributes.max_qp_rd_atom),
+            max_ord: count(attributes.max_qp_init_rd_atom),
+            max_shared: count(attributes.max_srq),
+            max_windows: count(attributes.max_mw),
+            capabilities: capabilities
+                .iter()
+                .filter(|(_, bit)| has(*bit))
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
+            name,
+        })
+    }
+}
+
+pub(super) fn device_name(context: *mut Context) -> String {
+    if context.is_null() {
+        return "none".to_owned();
+    }
+    // SAFETY: an open device, whose name ends with a zero.
+    let name = unsafe { CStr::from_ptr((&raw const (*(*context).device).name).cast()) };
+    name.to_string_lossy().into_owned()
+}
