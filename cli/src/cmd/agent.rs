@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use weft_agent::protocol::{Action, Done, Failure};
+use weft_agent::protocol::{Action, Device, Done, Failure};
 use weft_agent::rdma::{Nic, NoDevice, Opened};
 use weft_agent::{listen, serve};
 
@@ -45,9 +45,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     memory: u32,
 
-    /// Prints what is known of the device as JSON, and ends
+    /// Prints what is known of the device, and ends
     #[arg(long)]
     report: bool,
+
+    /// Prints it as JSON: what `device` of the protocol is answered with
+    #[arg(long, requires = "report")]
+    json: bool,
 }
 
 /// Objects of one tester.
@@ -66,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut device = Nic::open(opened.clone()).map_err(|why| BadInput(why.to_string()))?;
     if arguments.report {
         let Done::Device(report) = device.perform(Action::Device)? else { anyhow::bail!("the device tells nothing") };
-        writeln!(io::stdout().lock(), "{}", serde_json::to_string_pretty(&report)?)?;
+        let told = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { in_words(&report) };
+        write!(io::stdout().lock(), "{told}")?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(device);
@@ -86,4 +91,54 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Err(why)) => exit::note(&format!("{peer}: {why}")),
     };
     Err(listen::listen(&listener, token.as_deref(), carrier, told).into())
+}
+
+/// A line for each thing that one asks about a NIC; limits are the device's own words.
+fn in_words(device: &Device) -> String {
+    let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { text.to_owned() };
+    let ports: Vec<String> =
+        device.ports.iter().enumerate().map(|(index, state)| format!("{} {state}", index + 1)).collect();
+    let or_none = |most: u32| if most == 0 { "none".to_owned() } else { most.to_string() };
+    let capabilities: Vec<String> = device.capabilities.iter().map(|name| name.replace('_', " ")).collect();
+    let lines = [
+        ("driver", device.driver.clone().unwrap_or_else(|| "not told by the kernel".to_owned())),
+        ("firmware", or(&device.firmware, "not told")),
+        ("vendor, part", format!("{:#06x}, {:#06x}", device.vendor, device.part)),
+        ("ports", or(&ports.join(", "), "none")),
+        ("Queue Pairs", device.max_queue_pairs.to_string()),
+        ("work requests", format!("{} of a queue", device.max_work_requests)),
+        ("parts", format!("{} of a work request, {} of a Read", device.max_parts, device.max_read_parts)),
+        ("IRD, ORD", format!("{}, {}", device.max_ird, device.max_ord)),
+        ("shared queues", or_none(device.max_shared)),
+        ("windows", or_none(device.max_windows)),
+        ("a region", format!("{} octets", device.max_region)),
+        ("can", or(&capabilities.join(", "), "nothing of what is optional")),
+    ];
+    let lines = lines.iter().map(|(name, value)| format!("  {name:<14} {value}\n"));
+    format!("{}\n", device.name) + &lines.collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_in_words() {
+        let siw = Device {
+            name: "siw0".to_owned(),
+            vendor: 0x62_6d74,
+            ports: vec!["active".to_owned()],
+            max_region: u64::MAX,
+            max_queue_pairs: 102_400,
+            max_work_requests: 32_768,
+            max_parts: 6,
+            max_read_parts: 1,
+            max_ird: 128,
+            max_ord: 128,
+            max_shared: 102_400,
+            capabilities: vec!["memory_management_extensions".to_owned()],
+            ..Device::default()
+        };
+        insta::assert_snapshot!(in_words(&siw), @"");
+    }
 }
