@@ -4,6 +4,9 @@
 //! The program is this test's own binary: it runs [`program`] with the shim in front of the C library.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
+#[path = "shim/readiness.rs"]
+mod readiness;
+
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -61,7 +64,12 @@ impl Script {
     }
 
     fn program(&self, role: &str, at: &str) -> Output {
-        under(&self.folder.path().join("rules").display().to_string(), role, at)
+        self.program_with(role, at, &[])
+    }
+
+    fn program_with(&self, role: &str, at: &str, more: &[(&str, &str)]) -> Output {
+        let rules = self.folder.path().join("rules").display().to_string();
+        command(&rules, role, at).envs(more.iter().copied()).output().unwrap()
     }
 
     /// What the agent was asked.
@@ -101,14 +109,14 @@ impl Conversation {
 
 /// A program under the shim and these rules.
 fn under(rules: &str, role: &str, at: &str) -> Output {
-    Command::new(env::current_exe().unwrap())
-        .args(["--exact", "program", "--nocapture", "--test-threads=1"])
-        .env("LD_PRELOAD", shim())
-        .env("WEFT_SDP_RULES", rules)
-        .env(ROLE, role)
-        .env(AT, at)
-        .output()
-        .unwrap()
+    command(rules, role, at).output().unwrap()
+}
+
+fn command(rules: &str, role: &str, at: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "program", "--nocapture", "--test-threads=1"]);
+    command.env("LD_PRELOAD", shim()).env("WEFT_SDP_RULES", rules).env(ROLE, role).env(AT, at);
+    command
 }
 
 fn text(octets: &[u8]) -> String {
@@ -161,6 +169,7 @@ fn program() {
             stream.write_all(b"served").unwrap();
         }
         "nonblocking" => nonblocking(at),
+        "select" | "poll" | "epoll" => readiness::waits(&role, at),
         _ => panic!("{role}"),
     }
 }

@@ -1,0 +1,194 @@
+//! `select`, `poll` and `epoll` on a descriptor that leads to the agent: a connect that does not block, writable, readable, hang-up.
+#![allow(unsafe_code, reason = "a program calls the C library")]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::sync::mpsc;
+use std::thread;
+
+use super::{SERVICE, Script, said};
+
+/// What a descriptor can be, in the words of this test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ready {
+    read: bool,
+    write: bool,
+    /// The other side has ended its half; `select` says so by a read that gives nothing.
+    hang_up: bool,
+}
+
+/// Asks by this call; waits for whatever comes first of what is asked for, without a limit, where `wait`.
+fn ask(by: &str, fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
+    match by {
+        "select" => by_select(fd, read, write, wait),
+        "poll" => by_poll(fd, read, write, wait),
+        _ => by_epoll(fd, read, write, wait),
+    }
+}
+
+fn by_select(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
+    // SAFETY: sets of descriptors are plain bits, `fd` is below their size, and all pointers are to this frame.
+    unsafe {
+        let (mut reads, mut writes): (libc::fd_set, libc::fd_set) = (std::mem::zeroed(), std::mem::zeroed());
+        assert!((fd as usize) < libc::FD_SETSIZE);
+        if read {
+            libc::FD_SET(fd, &raw mut reads);
+        }
+        if write {
+            libc::FD_SET(fd, &raw mut writes);
+        }
+        let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        let limit = if wait { std::ptr::null_mut() } else { &raw mut now };
+        assert!(libc::select(fd + 1, &raw mut reads, &raw mut writes, std::ptr::null_mut(), limit) >= 0);
+        Ready {
+            read: libc::FD_ISSET(fd, &raw const reads),
+            write: libc::FD_ISSET(fd, &raw const writes),
+            hang_up: false,
+        }
+    }
+}
+
+fn by_poll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
+    let events = if read { libc::POLLIN | libc::POLLRDHUP } else { 0 } | if write { libc::POLLOUT } else { 0 };
+    let mut one = libc::pollfd { fd, events, revents: 0 };
+    // SAFETY: one structure, of this frame.
+    assert!(unsafe { libc::poll(&raw mut one, 1, if wait { -1 } else { 0 }) } >= 0);
+    let has = |bit| one.revents & bit != 0;
+    Ready { read: has(libc::POLLIN), write: has(libc::POLLOUT), hang_up: has(libc::POLLRDHUP | libc::POLLHUP) }
+}
+
+fn by_epoll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
+    let events = if read { libc::EPOLLIN | libc::EPOLLRDHUP } else { 0 } | if write { libc::EPOLLOUT } else { 0 };
+    // SAFETY: the structures are of this frame, and the descriptor of the set is closed with it.
+    let told = unsafe {
+        let set = libc::epoll_create1(0);
+        let mut one = libc::epoll_event { events: events.cast_unsigned(), u64: 7 };
+        assert_eq!(libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &raw mut one), 0);
+        let mut told = libc::epoll_event { events: 0, u64: 0 };
+        assert!(libc::epoll_wait(set, &raw mut told, 1, if wait { -1 } else { 0 }) >= 0);
+        libc::close(set);
+        told.events.cast_signed()
+    };
+    let has = |bit| told & bit != 0;
+    Ready { read: has(libc::EPOLLIN), write: has(libc::EPOLLOUT), hang_up: has(libc::EPOLLRDHUP | libc::EPOLLHUP) }
+}
+
+/// A descriptor that does not block, and what its connect gave.
+fn connecting(at: SocketAddr) -> (TcpStream, std::io::Result<()>) {
+    let SocketAddr::V4(at) = at else { panic!("{at}") };
+    // SAFETY: a new descriptor has one owner, and the name is of this frame.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0);
+        let stream = TcpStream::from_raw_fd(fd);
+        let mut name: libc::sockaddr_in = std::mem::zeroed();
+        name.sin_family = libc::AF_INET as libc::sa_family_t;
+        name.sin_port = at.port().to_be();
+        name.sin_addr.s_addr = u32::from(*at.ip()).to_be();
+        let size = libc::socklen_t::try_from(size_of::<libc::sockaddr_in>()).unwrap();
+        let done = match libc::connect(fd, (&raw const name).cast(), size) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        };
+        (stream, done)
+    }
+}
+
+/// The program: each step waits for its event by the call that is tried, and says what it saw.
+pub(super) fn waits(by: &str, at: SocketAddr) {
+    let (mut stream, done) = connecting(at);
+    if let Err(error) = done {
+        assert_eq!(error.raw_os_error(), Some(libc::EINPROGRESS));
+    }
+    let fd = stream.as_raw_fd();
+    let ready = ask(by, fd, false, true, true);
+    println!("connected: {} {:?}", ready.write, stream.take_error().unwrap());
+    println!("peer {}", stream.peer_addr().unwrap());
+    // Nothing has come, and there is room.
+    let ready = ask(by, fd, true, true, false);
+    println!("idle: read {} write {} hang-up {}", ready.read, ready.write, ready.hang_up);
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    // The other side reads nothing before it has been asked to: there is no more room some time.
+    let (mut given, piece) = (0_u64, [0x5a; 65_536]);
+    let full = loop {
+        match stream.write(&piece) {
+            Ok(len) => given += len as u64,
+            Err(error) => break error.kind(),
+        }
+    };
+    assert_eq!(full, ErrorKind::WouldBlock);
+    println!("full: write {}", ask(by, fd, true, true, false).write);
+    // Now it reads all of that, and there is room again.
+    let peer_reads = std::env::var("WEFT_PRELOAD_TEST_FIFO").unwrap();
+    std::fs::write(peer_reads, given.to_string()).unwrap();
+    println!("drained: write {}", ask(by, fd, false, true, true).write);
+    // It answers.
+    println!("answered: read {}", ask(by, fd, true, false, true).read);
+    let mut got = [0; 4];
+    stream.read_exact(&mut got).unwrap();
+    println!("got {}", String::from_utf8_lossy(&got));
+    stream.write_all(b"!").unwrap();
+    // It has read that, and ends.
+    let ready = ask(by, fd, true, false, true);
+    println!("ended: read {} hang-up {} octets {}", ready.read, ready.hang_up, stream.read(&mut [0]).unwrap());
+}
+
+#[test]
+fn select_poll_and_epoll_tell_of_what_sdp_carries() {
+    for by in ["select", "poll", "epoll"] {
+        let (tell, told) = mpsc::channel();
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("reads");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let given = fifo.clone();
+        let script = Script::run("connect *:80 sdp 7080", move |mut it| {
+            if !it.first.starts_with("connect") {
+                return it.say(&format!("names 192.0.2.99:4000 {SERVICE}"));
+            }
+            let (mut stream, _) = it.meet("127.83.68.80");
+            it.say("done");
+            let (tell, given) = (tell.clone(), given.clone());
+            thread::spawn(move || {
+                // Waits until the program says how much it wrote before there was no more room.
+                let given: u64 = std::fs::read_to_string(given).unwrap().parse().unwrap();
+                let taken = std::io::copy(&mut (&mut stream).take(given), &mut std::io::sink()).unwrap();
+                stream.write_all(b"pong").unwrap();
+                let mut last = [0];
+                stream.read_exact(&mut last).unwrap();
+                stream.shutdown(std::net::Shutdown::Write).unwrap();
+                // Until the program is gone.
+                let rest = std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+                tell.send((given, taken, last, rest)).unwrap();
+            });
+        });
+        let said = said(&script.program_with(by, SERVICE, &[("WEFT_PRELOAD_TEST_FIFO", fifo.to_str().unwrap())]));
+        let hang_up = by != "select";
+        for line in [
+            "connected: true None",
+            "peer 192.0.2.17:80",
+            "idle: read false write true hang-up false",
+            "full: write false",
+            "drained: write true",
+            "answered: read true",
+            "got pong",
+            &format!("ended: read true hang-up {hang_up} octets 0"),
+        ] {
+            assert!(said.contains(line), "{by}: {line}: {said}");
+        }
+        let (given, taken, last, rest) = told.recv().unwrap();
+        assert!(given > 0 && (taken, last, rest) == (given, *b"!", 0), "{by}: {given} {taken} {last:?} {rest}");
+        assert_eq!(script.told()[0], "connect 192.0.2.17:80 sdp 192.0.2.17:7080");
+    }
+}
+
+#[test]
+fn a_refusal_of_a_connect_that_does_not_block_is_the_error_of_the_call() {
+    for by in ["select", "poll", "epoll"] {
+        let script = Script::run("connect *:80 sdp 7080", |mut it| it.say("failed refused because"));
+        let output = script.program(by, SERVICE);
+        assert!(!output.status.success(), "{by}");
+        let text = super::text(&[output.stdout, output.stderr].concat());
+        assert!(text.contains(&format!("left: Some({})", libc::ECONNREFUSED)), "{by}: {text}");
+        assert_eq!(script.told().len(), 1);
+    }
+}
