@@ -17,8 +17,8 @@ use crate::sdp::{
 use crate::service::Served;
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqHandle, LlpHandle, Node, Operation, Payload, QpHandle, QpInit, QpModify,
-    QpState, ReceiveWr, Rnic, RnicSettings, SendWr, Sent,
+    CompletedOperation, CompletionStatus, CqHandle, LateSegment, LlpHandle, Node, Operation, Payload, QpHandle, QpInit,
+    QpModify, QpState, ReceiveWr, Rnic, RnicSettings, SendWr, Sent,
 };
 use crate::workload::WorkloadError;
 
@@ -406,7 +406,15 @@ impl Served for SdpEnd {
 
 /// The Queue Pair of one stream.
 fn queue_pair(rnic: &mut Rnic, pd: PdId, cq: CqHandle, (ord, ird): (u32, u32)) -> Result<QpHandle, WorkloadError> {
-    let init = QpInit { ord, ird, max_sq_wrs: SENDS, max_rq_wrs: RECEIVES, ..QpInit::new(pd, cq, cq) };
+    let init = QpInit {
+        ord,
+        ird,
+        max_sq_wrs: SENDS,
+        max_rq_wrs: RECEIVES,
+        // The peer's updates may cross the last DisConn, and TCP still have octets for it.
+        late: LateSegment::Drop,
+        ..QpInit::new(pd, cq, cq)
+    };
     Ok(rnic.create_qp(init, None)?.0)
 }
 
