@@ -2,6 +2,11 @@
 
 use std::future::Future;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long a listener waits behind an `accept` that failed. Mostly there is no descriptor left, one comes back when a connection ends, and nothing
+/// tells of that; to ask again at once would only use up the processor.
+pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Ends when somebody wants the process to end: Ctrl-C, or SIGTERM as a CI system sends it. Never, where neither can be heard.
 pub(crate) async fn interrupted() {

@@ -222,9 +222,13 @@ class Checker:
             self.bad("13.1.1-9" if self.susp else "13.1.1-13", "RDMA Read while suspended")
 
     # ------------------------------------------------------------ its messages
+    def goes_on(self, before):
+        """Behind a suspension: an OOB byte may still come whose OOB_PEND came before (it is sent once, 9.5.3-4)."""
+        self.pends = [pend - before.pos for pend in before.pends] if before else []
+
     def received(self, m, opcode, inval, size):
+        self._numbers(m)                                    # first: what it acknowledges may be the larger size that it uses (10.6-4)
         self._frame(m, opcode, size)
-        self._numbers(m)
         self._closing(m)
         self.inval = inval if opcode in (w.SEND_INV, w.SEND_SE_INV) else None
         if m.flags & w.OOB_PEND:

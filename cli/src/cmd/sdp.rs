@@ -3,6 +3,7 @@
 mod agent;
 mod bench;
 mod connect;
+mod deeds;
 mod endpoint;
 mod ledger;
 mod outward;
@@ -34,7 +35,6 @@ pub(crate) struct Arguments {
 enum Role {
     /// TCP on one side, SDP on the other
     Proxy(proxy::Arguments),
-
     /// Carry the connections of programs that run under the preload library
     Agent(agent::Arguments),
     /// Accept SDP connections: echo, take, or give octets
@@ -49,7 +49,6 @@ enum Role {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.role {
         Role::Proxy(arguments) => proxy::run(arguments),
-
         Role::Agent(arguments) => agent::run(arguments),
         Role::Serve(arguments) => serve::run(arguments),
         Role::Connect(arguments) => connect::run(arguments),

@@ -175,7 +175,7 @@ async fn accept(agent: &Arc<Agent>, listener: UnixListener) {
                 }
                 Err(error) => {
                     agent.ledger.trouble(&format!("accepting: {error}"));
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 }
             },
             () = &mut interrupted => return,

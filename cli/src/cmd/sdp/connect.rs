@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weft_core::wire::portmap::UDP_PORT;
 use weft_peer::driver::Tape;
-use weft_peer::driver::sdp::Side;
+use weft_peer::driver::sdp::{SdpStream, Side};
 
+use super::deeds::{Deed, Deeds};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{UNEXPECTED, UNREACHABLE, Unsuccessful, note};
@@ -22,6 +23,7 @@ use crate::watch::WatchArguments;
     Exit codes: 0 both sides closed; 1 what came back differs, or the connection was reset; 3 no connection.\n\
     Examples:\n  weft sdp connect 192.0.2.17:7174 < file > copy\n  \
     weft sdp connect 192.0.2.17:7174 --octets 100000      an echo gives them back, and they are compared\n  \
+    weft sdp connect 192.0.2.17:7174 --octets 100000 --at 5000:urgent --at 20000:resize=900 --at 60000:move\n  \
     weft sdp connect 192.0.2.17:80 --pm                   asks where it speaks SDP"
 )]
 pub(crate) struct Arguments {
@@ -41,6 +43,10 @@ pub(crate) struct Arguments {
     /// With --octets: so many a write
     #[arg(long, value_name = "COUNT", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     piece: u32,
+    /// When so many octets are written send an urgent one, ask for other receive buffers, or have the peer go on at another listener of
+    /// this side. May be given several times
+    #[arg(long, value_name = "OCTETS:urgent|resize=SIZE|move", requires = "octets", conflicts_with = "pm")]
+    at: Vec<Deed>,
     #[command(flatten)]
     sdp: SdpArguments,
     #[command(flatten)]
@@ -81,7 +87,8 @@ async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     match connected {
         Side::Sdp(stream) => {
             arguments.sdp.set_mode(&stream)?;
-            arguments.exchange(&mut &stream, &mut &stream).await?;
+            let deeds = Deeds::new(&device, arguments.sdp.settings(), &arguments.at);
+            arguments.exchange_by_sdp(&stream, deeds).await?;
             stream.closed().await;
         }
         Side::Tcp(mut stream) => {
@@ -94,13 +101,35 @@ async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
 }
 
 impl Arguments {
+    async fn exchange_by_sdp(&self, stream: &SdpStream, mut deeds: Deeds<'_>) -> anyhow::Result<()> {
+        let (mut reader, mut writer) = (stream, stream);
+        let Some(octets) = self.octets else { return cat(&mut reader, &mut writer).await };
+        let sent = pattern(octets);
+        let up = async {
+            for piece in sent.chunks(self.piece as usize) {
+                deeds.write_all(stream, piece).await?;
+            }
+            writer.shutdown().await
+        };
+        compare(&mut reader, up, &sent).await
+    }
+
     async fn exchange(
         &self,
         reader: &mut (impl AsyncRead + Unpin),
         writer: &mut (impl AsyncWrite + Unpin),
     ) -> anyhow::Result<()> {
         match self.octets {
-            Some(octets) => compare(reader, writer, octets, self.piece as usize).await,
+            Some(octets) => {
+                let sent = pattern(octets);
+                let up = async {
+                    for piece in sent.chunks(self.piece as usize) {
+                        writer.write_all(piece).await?;
+                    }
+                    writer.shutdown().await
+                };
+                compare(reader, up, &sent).await
+            }
             None => cat(reader, writer).await,
         }
     }
@@ -121,28 +150,24 @@ async fn cat(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrit
     Ok(())
 }
 
-/// What an echo gives back is what was sent.
+fn pattern(octets: usize) -> Vec<u8> {
+    (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect()
+}
+
+/// What an echo gives back while `up` sends is what was sent.
 async fn compare(
     reader: &mut (impl AsyncRead + Unpin),
-    writer: &mut (impl AsyncWrite + Unpin),
-    octets: usize,
-    piece: usize,
+    up: impl Future<Output = std::io::Result<()>>,
+    sent: &[u8],
 ) -> anyhow::Result<()> {
-    let sent: Vec<u8> = (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect();
-    let up = async {
-        for piece in sent.chunks(piece) {
-            writer.write_all(piece).await?;
-        }
-        writer.shutdown().await
-    };
     let mut got = Vec::new();
     tokio::try_join!(up, reader.read_to_end(&mut got)).map_err(broken)?;
     if got != sent {
-        let same = got.iter().zip(&sent).take_while(|(got, sent)| got == sent).count();
-        let text = format!("{} octets came back of {octets}; they differ from {same} on", got.len());
+        let same = got.iter().zip(sent).take_while(|(got, sent)| got == sent).count();
+        let text = format!("{} octets came back of {}; they differ from {same} on", got.len(), sent.len());
         return Err(Unsuccessful { code: UNEXPECTED, text }.into());
     }
-    note(&format!("{octets} octets went and came"));
+    note(&format!("{} octets went and came", sent.len()));
     Ok(())
 }
 

@@ -171,8 +171,7 @@ async fn accept(proxy: &Arc<Proxy>, listener: Listener, most: usize) -> JoinSet<
                 }
                 Err(error) => {
                     proxy.ledger.trouble(&format!("accepting: {error}"));
-                    // Descriptors come back when connections end.
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 }
             },
             Some(_) = connections.join_next(), if !connections.is_empty() => {}

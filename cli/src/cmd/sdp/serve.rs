@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
-use weft_peer::driver::Tape;
 use weft_peer::driver::sdp::{Incoming, SdpListener, SdpStream};
+use weft_peer::driver::{Device, Tape};
 
+use super::deeds::{Deed, Deeds};
 use super::settings::SdpArguments;
 use crate::exit::{UNEXPECTED, Unsuccessful, note, say};
 use crate::rnic::{cannot_listen, host_and_port};
@@ -32,6 +33,10 @@ pub(crate) struct Arguments {
     /// Octets of a source, on each connection
     #[arg(long, value_name = "COUNT", default_value_t = 1 << 30)]
     octets: u64,
+    /// When so many octets are written send an urgent one, ask for other receive buffers, or have the peer go on at another listener of
+    /// this side. May be given several times
+    #[arg(long, value_name = "OCTETS:urgent|resize=SIZE|move")]
+    at: Vec<Deed>,
     /// One connection, whose fate is the exit code
     #[arg(long)]
     once: bool,
@@ -78,7 +83,13 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let listener = SdpListener::bind(&device, address, arguments.sdp.settings())
         .map_err(|error| cannot_listen(address, &error))?;
     say!("listening on {}", listener.local_addr()?);
-    let one = One { what: arguments.what, octets: arguments.octets, sdp: arguments.sdp.clone() };
+    let one = One {
+        what: arguments.what,
+        octets: arguments.octets,
+        at: arguments.at.clone(),
+        device,
+        sdp: arguments.sdp.clone(),
+    };
     if arguments.once {
         let incoming = listener.incoming().await?;
         drop(listener);
@@ -98,8 +109,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
             Ok(incoming) => incoming,
             Err(error) => {
                 note(&format!("accepting: {error}"));
-                // Descriptors come back when connections end.
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 continue;
             }
         };
@@ -120,6 +130,8 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
 struct One {
     what: What,
     octets: u64,
+    at: Vec<Deed>,
+    device: Device,
     sdp: SdpArguments,
 }
 
@@ -128,11 +140,12 @@ impl One {
     async fn serve(&self, incoming: Incoming) -> anyhow::Result<String> {
         let mut stream = incoming.start().await?;
         self.sdp.set_mode(&stream)?;
+        let mut deeds = Deeds::new(&self.device, self.sdp.settings(), &self.at);
         let told = match self.what {
-            What::Echo => format!("echoed {}", take(&mut stream, true).await?),
-            What::Sink => format!("took {}", take(&mut stream, false).await?),
+            What::Echo => format!("echoed {}", take(&mut stream, Some(&mut deeds)).await?),
+            What::Sink => format!("took {}", take(&mut stream, None).await?),
             What::Source => {
-                give(&mut stream, self.octets).await?;
+                give(&stream, self.octets, &mut deeds).await?;
                 format!("gave {}", self.octets)
             }
         };
@@ -143,7 +156,7 @@ impl One {
 }
 
 /// Reads to the end, and writes back where that is wanted; octets read.
-async fn take(stream: &mut SdpStream, back: bool) -> std::io::Result<u64> {
+async fn take(stream: &mut SdpStream, mut back: Option<&mut Deeds<'_>>) -> std::io::Result<u64> {
     let (mut buffer, mut all) = (vec![0; 64 << 10], 0);
     loop {
         let read = stream.read(&mut buffer).await?;
@@ -151,18 +164,18 @@ async fn take(stream: &mut SdpStream, back: bool) -> std::io::Result<u64> {
             return Ok(all);
         }
         all += read as u64;
-        if back {
-            stream.write_all(buffer.get(..read).unwrap_or_default()).await?;
+        if let Some(deeds) = &mut back {
+            deeds.write_all(stream, buffer.get(..read).unwrap_or_default()).await?;
         }
     }
 }
 
 /// Writes octets.
-async fn give(stream: &mut SdpStream, octets: u64) -> std::io::Result<()> {
+async fn give(stream: &SdpStream, octets: u64, deeds: &mut Deeds<'_>) -> std::io::Result<()> {
     let (buffer, mut left) = (vec![0x5a; 1 << 20], octets);
     while left > 0 {
         let len = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        stream.write_all(buffer.get(..len).unwrap_or_default()).await?;
+        deeds.write_all(stream, buffer.get(..len).unwrap_or_default()).await?;
         left -= len as u64;
     }
     Ok(())

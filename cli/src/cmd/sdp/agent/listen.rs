@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,6 +16,7 @@ use weft_peer::shim::{Failure, HERE_V4, HERE_V6, Names};
 
 use super::names::Row;
 use super::{Agent, Refusal};
+use crate::runtime;
 
 /// Listeners at a time.
 const MOST: usize = 1024;
@@ -80,8 +80,7 @@ impl Agent {
                     }
                     (Err(error), _) => {
                         self.ledger.trouble(&format!("accepting for {service}: {error}"));
-                        // Descriptors come back when connections end.
-                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                     }
                 },
                 _ = gone.recv() => return,

@@ -1,0 +1,110 @@
+//! What the user of a socket does in the midst of what it writes: urgent octets, other Private Buffers, a move to another listener.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use tokio::io::AsyncWriteExt;
+use weft_peer::driver::Device;
+use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
+
+/// The octet that goes Out-Of-Band. It is none of those that are counted.
+const URGENT: u8 = b'!';
+
+/// Something to do when so many octets are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Deed {
+    at: u64,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Socket duplication (section 13): to a listener of its own on a free port.
+    Move,
+    /// Private Buffers of the peer of this size (ChRcvBuf, section 10.4).
+    Resize(u32),
+    /// Out-Of-Band data (section 9.5.3).
+    Urgent,
+}
+
+impl FromStr for Deed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "neither OCTETS:urgent, OCTETS:resize=SIZE nor OCTETS:move".to_owned();
+        let (at, what) = text.split_once(':').ok_or_else(wrong)?;
+        let what = match what.split_once('=') {
+            None if what == "move" => What::Move,
+            None if what == "urgent" => What::Urgent,
+            Some(("resize", size)) => What::Resize(size.parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        };
+        Ok(Deed { at: at.parse().map_err(|_| wrong())?, what })
+    }
+}
+
+/// Those that are left of one connection, and how far it is.
+pub(super) struct Deeds<'a> {
+    device: &'a Device,
+    settings: SdpSettings,
+    /// The next one last.
+    left: Vec<Deed>,
+    written: u64,
+}
+
+impl<'a> Deeds<'a> {
+    pub(super) fn new(device: &'a Device, settings: SdpSettings, deeds: &[Deed]) -> Self {
+        let mut left = deeds.to_vec();
+        // Of those at one place the first one given is done first.
+        left.reverse();
+        left.sort_by_key(|deed| std::cmp::Reverse(deed.at));
+        Deeds { device, settings, left, written: 0 }
+    }
+
+    /// Writes all octets, and does on the way what is due.
+    pub(super) async fn write_all(&mut self, mut stream: &SdpStream, mut octets: &[u8]) -> std::io::Result<()> {
+        loop {
+            while let Some(deed) = self.left.pop_if(|deed| deed.at <= self.written) {
+                self.act(deed.what, stream).await?;
+            }
+            let before = self.left.last().map_or(u64::MAX, |deed| deed.at - self.written);
+            let len = usize::try_from(before).unwrap_or(usize::MAX).min(octets.len());
+            if len == 0 {
+                return Ok(());
+            }
+            let (piece, rest) = octets.split_at(len);
+            stream.write_all(piece).await?;
+            self.written += len as u64;
+            octets = rest;
+        }
+    }
+
+    async fn act(&self, what: What, stream: &SdpStream) -> std::io::Result<()> {
+        match what {
+            What::Move => {
+                let address = SocketAddr::new(stream.local_addr().ip(), 0);
+                let listener = SdpListener::bind(self.device, address, self.settings)?;
+                stream.fail_over(&listener).await?;
+            }
+            What::Resize(octets) => stream.resize(octets),
+            What::Urgent => stream.send_urgent(&[URGENT]).await?,
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deeds_are_read() {
+        let read = |text: &str| text.parse::<Deed>();
+        assert_eq!(read("5:move"), Ok(Deed { at: 5, what: What::Move }));
+        assert_eq!(read("0:urgent"), Ok(Deed { at: 0, what: What::Urgent }));
+        assert_eq!(read("70000:resize=512"), Ok(Deed { at: 70_000, what: What::Resize(512) }));
+        for wrong in ["", "move", "x:move", "5:resize", "5:resize=x", "5:move=1", "5:abort", "-1:move"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
