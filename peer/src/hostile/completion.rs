@@ -1,6 +1,7 @@
 //! Deviations in what the user of an RNIC is told: completions and asynchronous events. The wire shows none of them.
 
-use crate::verbs::{CompletedOperation, CompletionStatus, WorkCompletion};
+use super::conduct::Conduct;
+use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
 /// One right completion, and what is told in its place.
 #[derive(Debug)]
@@ -23,14 +24,69 @@ impl<'a> Completed<'a> {
     fn received(&mut self, change: impl Fn(&mut WorkCompletion)) {
         self.out.iter_mut().filter(|completion| is_receive(completion)).for_each(change);
     }
+
+    /// Tells each that `swapped` picks behind the next one that it picks.
+    fn swap(&mut self, swapped: impl Fn(&WorkCompletion) -> bool) {
+        for completion in std::mem::take(&mut self.out) {
+            match self.held.pop() {
+                held if !swapped(&completion) => {
+                    self.held.extend(held);
+                    self.out.push(completion);
+                }
+                None => self.held.push(completion),
+                Some(first) => self.out.extend([completion, first]),
+            }
+        }
+    }
 }
+
+/// Octets of a Send that is not short: one that no other follows would be held back for ever.
+const SHORT: u32 = 8;
 
 fn is_receive(completion: &WorkCompletion) -> bool {
     completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Receive
 }
 
+fn is_read(completion: &WorkCompletion) -> bool {
+    completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Read
+}
+
+/// What tells that a peer's message, or the stream, was in error.
+fn is_error(event: EventId) -> bool {
+    !matches!(event, EventId::SrqLimitReached | EventId::QpRqLimitReached | EventId::TerminateReceived)
+}
+
 deviations! {
+    "rdmap.completes-reads-early" [Conduct(|conduct: &mut Conduct| conduct.completes_reads_early = true)]
+        ["RDMAP-5.5-21", "RDMAP-5.2.2-9", "DDP-4.1-8"] "A Read completes with the first segment of its Response.";
+    "rdmap.conceals-completed-reads" [Completion(|told| told.out.retain(|completion| !is_read(completion)))]
+        ["RDMAP-5.2.2-9", "RDMAP-5.5-23"] "The user is not told that a Read is done.";
+    "rdmap.conceals-empty-sends" [Completion(|told| told.out.retain(|completion| !is_receive(completion) || completion.octets > 0))]
+        ["RDMAP-5.3-17", "RDMAP-5.3-2", "DDP-1.2-1"] "The user is not told of Sends of no octets.";
+    "rdmap.conceals-errors" [Conceals(is_error), Completion(|told| {
+        told.out.retain(|completion| completion.status == CompletionStatus::Success);
+    })] [
+        "RDMAP-7.1-1", "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-1", "DDP-6.2.2-5", "DDP-6.2.2-6", "DDP-6.2.2-7", "DDP-3-3", "RDMAP-5.4-11",
+        "RDMAP-6.2.1-5", "RDMAP-6.2-3",
+    ] "The user is told of nothing that went wrong: no event of an error, and no completion.";
+    "rdmap.conceals-invalidation" [Completion(|told| told.received(|completion| completion.invalidated = None))]
+        ["RDMAP-3.2-10", "RDMAP-3.2-2"] "The user is not told which STag a Send has invalidated.";
+    "rdmap.conceals-terminate" [Conceals(|event| event == EventId::TerminateReceived), Completion(|told| {
+        told.out.retain(|completion| completion.status == CompletionStatus::Success);
+    })] ["RDMAP-5.4-9", "RDMAP-3.2-4", "RDMAP-6.2.1-5"] "The user is told nothing of a Terminate that arrives, and no work completes in error.";
+    "rdmap.delivers-reads" [Conduct(|conduct: &mut Conduct| conduct.delivers_reads = true)]
+        ["RDMAP-5.2.1-4", "RDMAP-3.2-7"] "A Read Request of the peer completes a receive.";
+    "rdmap.delivers-writes" [Conduct(|conduct: &mut Conduct| conduct.delivers_writes = true)]
+        ["RDMAP-5.1-2", "RDMAP-3.2-5"] "A Write of the peer completes a receive.";
+    "rdmap.swaps-received" [Completion(|told| told.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
+        ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2"] "Of two Sends of less than eight octets the user is told of the second before the first.";
+    "rdmap.swaps-reads" [Completion(|told| told.swap(is_read))]
+        ["RDMAP-5.5-12", "RDMAP-5.5-19"] "The user is told of the second of two Reads before the first.";
     "rdmap.tells-one-octet-more" [Completion(|told| told.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
         ["RDMAP-5.3-13", "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-3", "DDP-5.4-6", "DDP-3-4", "DDP-3-8", "DDP-1.2-3"]
         "The user is told of one octet more than a Send had.";
+    "rdmap.tells-received-twice" [Completion(|told| {
+        let again: Vec<WorkCompletion> = told.out.iter().copied().filter(is_receive).collect();
+        told.out.extend(again);
+    })] ["DDP-5.3-5", "RDMAP-5.3-2", "DDP-1.2-1"] "The user is told twice of each Send.";
 }

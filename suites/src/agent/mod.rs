@@ -7,6 +7,8 @@
 
 mod remote;
 
+use std::net::SocketAddr;
+
 use weft_agent::protocol::{Action, Done, Event, Failure};
 use weft_agent::soft::Soft;
 use weft_peer::Instant;
@@ -18,6 +20,8 @@ use remote::Remote;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentAt {
     pub(crate) way: Way,
+    /// Where it listens, or connects to, as its host says it; behind address translation.
+    pub(crate) place: Option<SocketAddr>,
     /// What the agent was started with.
     pub(crate) token: Option<String>,
 }

@@ -3,10 +3,12 @@
 //!
 //! | file | asks |
 //! | --- | --- |
+//! | `agent` | the agent of a target that has one: its device, and a connection of its own |
 //! | `mpa` | an MPA Responder: each kind of Request |
 //! | `sdp` | an SDP socket: a Hello, and what it does with octets; where that fails, each start-up profile |
 //! | `mapper` | a port mapper: the services that its file names |
 
+mod agent;
 mod mapper;
 mod mpa;
 mod sdp;
@@ -42,6 +44,7 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
     let (works, there) = looker.good_exchanges().await?;
     let service = target.service;
     if !there {
+        looker.agent().await?;
         return Ok(looker.probes);
     }
     if target.role == Role::Initiator {
@@ -58,6 +61,7 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
     } else if !service.is_sdp() {
         looker.mpa(works).await?;
     }
+    looker.agent().await?;
     Ok(looker.probes)
 }
 

@@ -97,6 +97,10 @@ pub struct TargetFile {
     /// What the agent was started with as its token. Default: the environment's `WEFT_AGENT_TOKEN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
+    /// Where the agent listens, or connects to, when its host knows the place of `address`, or of `listen`, by another name: behind address
+    /// translation. Default: a port of its own at the IP address of `address`; `listen`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_at: Option<SocketAddr>,
     /// An interface to capture on while a run lasts, as `--capture` says it: the evidence is what was on the wire there.
     #[serde(default)]
     pub capture: Option<String>,

@@ -135,7 +135,8 @@ impl Target {
             Some(_) => return Err(wrong("agent: expected host:port, or a command as a list of words".into())),
         };
         let token = fields.agent_token.or_else(|| std::env::var("WEFT_AGENT_TOKEN").ok());
-        let agent = agent.map(|way| AgentAt { way, token: token.filter(|token| !token.is_empty()) });
+        let place = fields.agent_at;
+        let agent = agent.map(|way| AgentAt { way, place, token: token.filter(|token| !token.is_empty()) });
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
                 let words = table.words().ok_or_else(|| {

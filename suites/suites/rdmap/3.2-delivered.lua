@@ -25,14 +25,13 @@ case {
   run = function(t, p, target)
     t:good_exchange()
     local conn, pair, op = target:operate {}
-    local region = target:region { octets = 4096, access = { "local_write" }, fill = 7 }
+    local region = target:region { octets = 4096, access = { "local_write" } }
     local work = pair:post_receive { region = region }
     send(conn, op.msn, DATA:sub(1, p.size))
     pair:expect_completion { work = work, operation = "receive", octets = p.size, requirement = LENGTH, overdue_fails = true }
-    local rest = target:pattern(7, 4096):sub(p.size + 1)
-    t:check(region:get {} == DATA:sub(1, p.size) .. rest, {
+    t:check(region:get { length = p.size } == DATA:sub(1, p.size), {
       requirement = "RDMAP-3.2-2",
-      expected = ("the %d octets of the Send in the buffer, and behind them what was there"):format(p.size),
+      expected = ("the %d octets of the Send in the buffer"):format(p.size),
       actual = "the buffer's octets are compared",
     })
     conn:reset()
@@ -40,3 +39,241 @@ case {
     t:liveness()
   end,
 }
+
+--- Nothing else is told of a pair: whoever tells of a message twice, or of what is no message, does so soon.
+local function nothing_more(pair, requirement)
+  pair:expect_no_completion { within = 1, requirement = requirement }
+end
+
+local ORDER = { "RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2" }
+
+case {
+  id = "rdmap/3.2-delivered/order",
+  version = 1,
+  title = "The user is told of Sends in the order in which they were sent, each in the oldest receive",
+  requirements = ORDER,
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local region = target:region { octets = 64, access = { "local_write" } }
+    local works = {}
+    for nth = 1, 4 do works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 } end
+    for nth = 1, 4 do send(conn, op.msn + nth - 1, DATA:sub(1, nth)) end
+    for nth = 1, 4 do
+      local told = pair:expect_completion {}
+      t:check(told.work == works[nth] and told.octets == nth, {
+        requirement = ORDER,
+        expected = ("Send %d, of %d octets, in receive %d"):format(nth, nth, works[nth]),
+        actual = ("%d octets in receive %d"):format(told.octets, told.work),
+      })
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+local ONE = { "RDMAP-5.3-2", "DDP-1.2-1" }
+
+case {
+  id = "rdmap/3.2-delivered/one-receive-each",
+  version = 1,
+  title = "Each Send takes one receive, one of no octets too, and the user is told once",
+  requirements = { "RDMAP-5.3-2", "RDMAP-5.3-17", "DDP-1.2-1", "DDP-1.2-3", "DDP-3-4", "DDP-5.3-5" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local region = target:region { octets = 48, access = { "local_write" } }
+    local works = {}
+    for nth = 1, 3 do works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 } end
+    send(conn, op.msn, "")
+    send(conn, op.msn + 1, "one")
+    pair:expect_completion { work = works[1], octets = 0, requirement = { "RDMAP-5.3-17", ONE }, overdue_fails = true }
+    pair:expect_completion { work = works[2], octets = 3, requirement = { "DDP-1.2-3", "DDP-3-4", ONE }, overdue_fails = true }
+    nothing_more(pair, { "DDP-5.3-5", ONE })
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/3.2-delivered/segments",
+  version = 1,
+  title = "A Send of several segments is told of with all of its octets, once its last segment is here",
+  requirements = { "DDP-5.4-6", "DDP-3-8" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "agent", "segment" },
+  parameters = { size = { 1025, 2048, 4095 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local region = target:region { octets = 4096, access = { "local_write" } }
+    local work = pair:post_receive { region = region }
+    send(conn, op.msn, DATA:sub(1, p.size))
+    pair:expect_completion { work = work, octets = p.size, requirement = { "DDP-5.4-6", "DDP-3-8" }, overdue_fails = true }
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/3.2-delivered/write",
+  version = 1,
+  title = "The user is told nothing of a Write, whose octets are in its memory when a later Send is told of",
+  requirements = { "RDMAP-5.1-2", "RDMAP-3.2-5", "RDMAP-5.5-11", "DDP-5.1.1-1", "DDP-5.2-4" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "write", "agent" },
+  parameters = { size = { 1, 1024, 3000 }, at = { 0, 17 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local sink = target:region { octets = 4096, fill = 3 }
+    local work = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
+    for at = 0, p.size - 1, 1024 do
+      local piece = DATA:sub(at + 1, math.min(at + 1024, p.size))
+      conn:send(mpa.fpdu {
+        ulpdu = rdmap.write {
+          stag = sink.stag, tagged_offset = sink.address + p.at + at, payload = piece, last = at + #piece == p.size,
+        },
+      })
+    end
+    send(conn, op.msn, "later")
+    local told = pair:expect_completion {}
+    t:check(told.work == work and told.octets == 5, {
+      requirement = { "RDMAP-5.1-2", "RDMAP-3.2-5" },
+      expected = "the Send's 5 octets are the first that the user is told of",
+      actual = ("%d octets in receive %d"):format(told.octets, told.work),
+    })
+    local was = target:pattern(3, 4096)
+    t:check(sink:get {} == was:sub(1, p.at) .. DATA:sub(1, p.size) .. was:sub(p.at + p.size + 1), {
+      requirement = { "RDMAP-5.5-11", "DDP-5.1.1-1", "DDP-5.2-4" },
+      expected = ("the %d octets of the Write at %d of the region, and nothing else changed"):format(p.size, p.at),
+      actual = "the region's octets are compared",
+    })
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/3.2-delivered/read",
+  version = 1,
+  title = "The user is told nothing of a Read of the peer",
+  requirements = { "RDMAP-5.2.1-4", "RDMAP-3.2-7" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "read", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate { ird = 1, ord = 1 }
+    local source = target:region { octets = 64, access = { "local_write", "remote_read" }, put = DATA:sub(1, 64) }
+    local work = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 7, sink_to = 0, rdmardsz = 64, src_stag = source.stag, src_to = source.address },
+    })
+    conn:expect_fpdu { opcode = 2, payload = DATA:sub(1, 64) }
+    send(conn, op.msn, "later")
+    local told = pair:expect_completion {}
+    t:check(told.work == work and told.octets == 5, {
+      requirement = { "RDMAP-5.2.1-4", "RDMAP-3.2-7" },
+      expected = "the Send's 5 octets are the first that the user is told of",
+      actual = ("%d octets in receive %d"):format(told.octets, told.work),
+    })
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/3.2-delivered/invalidated",
+  version = 1,
+  title = "The user is told which STag a Send has invalidated",
+  requirements = { "RDMAP-3.2-10" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "invalidate", "agent" },
+  parameters = { opcode = { 4, 6 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    if target:device().max_windows == 0 then t:unimplemented("The device has no memory windows.") end
+    local conn, pair, op = target:operate {}
+    local region = target:region { octets = 64, access = { "local_write", "remote_write", "remote_read", "bind" } }
+    local bound, stag = pair:post_bind { window = target:window {}, to_region = region, may_refuse = true }
+    if not bound then t:unimplemented("The device binds no window by a work request: " .. stag) end
+    pair:expect_completion { work = bound }
+    local work = pair:post_receive { region = region }
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, opcode = p.opcode, invalidate_stag = stag, payload = "gone" } })
+    local told = pair:expect_completion { work = work, octets = 4 }
+    t:check(told.invalidated == stag, {
+      requirement = "RDMAP-3.2-10",
+      expected = ("STag %#x"):format(stag),
+      actual = told.invalidated and ("STag %#x"):format(told.invalidated) or "none",
+    })
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+--- Ends the stream from the tester's side, or by its fault.
+local ENDS = {
+  stag = function(conn) conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = 0xfffffe01, tagged_offset = 0, payload = "x" } }) end,
+  crc = function(conn, op) conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "weft" } }:flip(27)) end,
+  reset = function(conn) conn:reset() end,
+  terminate = function(conn)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 7, qn = 2, msn = 1, payload = string.char(0x00, 0x00, 0, 0) } })
+  end,
+}
+
+--- A case whose end of the stream the user is told of: what it had posted completes in error.
+local function told_of(name, title, requirements, ends)
+  case {
+    id = "rdmap/3.2-delivered/" .. name,
+    version = 1,
+    title = title,
+    requirements = requirements,
+    roles = { "responder", "initiator" },
+    capabilities = { "agent" },
+    tags = { "error", "agent" },
+
+    run = function(t, p, target)
+      t:good_exchange()
+      -- C of the start-up frames.
+      if ends == "crc" and t:request {}:octets():byte(17) & 0x40 == 0 then
+        t:unimplemented("The target file asks for no CRCs.")
+      end
+      local conn, pair, op = target:operate {}
+      local work = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
+      ENDS[ends](conn, op)
+      pair:expect_completion { work = work, status = "error", requirement = requirements, overdue_fails = true }
+      if ends ~= "reset" then conn:reset() end
+
+      t:liveness()
+    end,
+  }
+end
+
+told_of("terminate", "A Terminate of the peer is passed up: what was posted completes in error",
+  { "RDMAP-5.4-9", "RDMAP-3.2-4", "RDMAP-6.2.1-5" }, "terminate")
+told_of("refused", "A Write to an STag that there is not is told of: what was posted completes in error",
+  { "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-6" }, "stag")
+told_of("crc", "An FPDU whose CRC is wrong is told of: what was posted completes in error", { "DDP-6.2.2-5", "DDP-6.2.2-7" }, "crc")
+told_of("reset", "The loss of the connection is told of: what was posted completes in error", { "DDP-6.2.2-1", "DDP-3-3" }, "reset")

@@ -45,3 +45,80 @@ case {
     t:liveness()
   end,
 }
+
+local SINK = 4096
+
+--- Answers a Read Request that came, in segments of `cut` octets; the last one only where `whole` says so.
+local function respond(conn, request, data, cut, whole)
+  local stag, to = string.unpack(">I4i8", request.payload)
+  for at = 0, #data - 1, cut do
+    local piece = data:sub(at + 1, at + cut)
+    local last = at + #piece == #data
+    if whole or not last then
+      conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + at, payload = piece, last = last } })
+    end
+  end
+end
+
+case {
+  id = "rdmap/5.1-posted/read",
+  version = 1,
+  title = "A Read that is posted completes when all of its Response is here, and not before",
+  requirements = { "RDMAP-5.2.2-9", "RDMAP-5.5-23", "RDMAP-5.5-21", "DDP-4.1-8" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "read", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = target:operate { ird = 1, ord = 1 }
+    local region = target:region { octets = SINK }
+    local work = pair:post_read { region = region, length = 3000, stag = STAG, to = 8192 }
+    local request = conn:expect_fpdu { opcode = 1 }
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    respond(conn, request, DATA:sub(1, 3000), 1024, false)
+    pair:expect_no_completion { within = 1, requirement = { "RDMAP-5.5-21", "DDP-4.1-8" } }
+    local stag, to = string.unpack(">I4i8", request.payload)
+    local rest = DATA:sub(2049, 3000)
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + 2048, payload = rest, last = true } })
+    pair:expect_completion { work = work, operation = "read", requirement = { "RDMAP-5.2.2-9", "RDMAP-5.5-23" }, overdue_fails = true }
+    t:check(region:get { length = 3000 } == DATA:sub(1, 3000), {
+      requirement = "RDMAP-5.2.2-9",
+      expected = "the octets of the Response in the user's buffer",
+      actual = "the buffer's octets are compared",
+    })
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.1-posted/reads-in-order",
+  version = 1,
+  title = "Reads complete in the order in which they were posted",
+  requirements = { "RDMAP-5.5-12", "RDMAP-5.5-19" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "read", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = target:operate { ird = 1, ord = 1 }
+    local region = target:region { octets = SINK }
+    local first = pair:post_read { region = region, offset = 0, length = 64, stag = STAG, to = 0 }
+    local second = pair:post_read { region = region, offset = 64, length = 64, stag = STAG, to = 64 }
+    for _ = 1, 2 do respond(conn, conn:expect_fpdu { opcode = 1 }, DATA:sub(1, 64), 1024, true) end
+    for _, work in ipairs { first, second } do
+      local told = pair:expect_completion {}
+      t:check(told.work == work, {
+        requirement = { "RDMAP-5.5-12", "RDMAP-5.5-19" },
+        expected = ("work request %d"):format(work),
+        actual = ("work request %d"):format(told.work),
+      })
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}

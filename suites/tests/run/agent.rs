@@ -63,3 +63,22 @@ async fn an_agent_that_is_not_there_is_no_verdict_on_the_target() {
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
     assert!(result.explanation.starts_with("The agent "), "{}", result.explanation);
 }
+
+#[tokio::test]
+async fn target_check_tells_of_it() {
+    let told = async |target: Target| {
+        let probes = weft_suites::target::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
+        let probes = probes.unwrap().into_iter().filter(|probe| probe.what.contains("agent"));
+        probes.map(|probe| (probe.works, probe.text)).collect::<Vec<_>>()
+    };
+    for target in [Target::builtin(), Target::builtin_initiator()] {
+        let [device, exchange] = told(target).await.try_into().unwrap();
+        assert!(device.1.starts_with("weft0 (weft, firmware "), "{device:?}");
+        assert_eq!((device.0, exchange), (Some(true), (Some(true), "works".to_owned())));
+    }
+    // Over TCP the builtin target has none.
+    assert_eq!(told(Target::builtin_tcp()).await, []);
+    let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = [\"/nowhere/weft\"]\n";
+    let [device] = told(Target::from_toml("nic.toml", text).unwrap()).await.try_into().unwrap();
+    assert!(device.0 == Some(false) && device.1.contains("/nowhere/weft"), "{device:?}");
+}

@@ -83,23 +83,29 @@ impl Stage {
         }
     }
 
+    /// Where the target file says that the agent meets the tester.
+    fn agent_place(&self) -> Option<SocketAddr> {
+        self.target.agent.as_ref().and_then(|agent| agent.place)
+    }
+
     async fn agent_listener(&mut self, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
         if let Some(listener) = self.agent.listener {
             return Ok(listener);
         }
-        let address = self.link.target().ip();
-        let Done::Listener { port, .. } = self.agent_done(Action::Listen { address, port: 0, backlog: 16 }, at).await?
+        let (target, place) = (self.link.target(), self.agent_place());
+        let (address, port) = place.map_or((target.ip(), 0), |place| (place.ip(), place.port()));
+        let Done::Listener { port, .. } = self.agent_done(Action::Listen { address, port, backlog: 16 }, at).await?
         else {
             return Err(self.agent_gone("answers something else", at));
         };
-        let there = SocketAddr::new(address, port);
+        let there = if place.is_some() { target } else { SocketAddr::new(target.ip(), port) };
         self.agent.listener = Some(there);
         Ok(there)
     }
 
     /// The agent's end of a connection that is not begun yet: there is a way to the tester.
     async fn agent_resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
-        let there = self.link.target();
+        let there = self.agent_place().unwrap_or(self.link.target());
         if there.ip().is_unspecified() {
             let why = "cannot connect everywhere: listen in the target file has to be an address that its host reaches";
             return Err(self.agent_gone(why, at));

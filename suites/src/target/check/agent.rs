@@ -1,0 +1,51 @@
+//! The agent of a target: is it there, what does its device hold, and does its good exchange work?
+
+use std::sync::Arc;
+
+use weft_agent::protocol::{Action, Device, Done};
+
+use super::Looker;
+use crate::model::CaseKey;
+use crate::stage::Stage;
+use crate::target::{OpenError, Service, Target};
+
+impl Looker {
+    /// Looks where the target has one.
+    pub(super) async fn agent(&mut self) -> Result<(), OpenError> {
+        if !self.target.offers(Service::Agent) {
+            return Ok(());
+        }
+        let target = Arc::new(Target { service: Service::Agent, ..Target::clone(&self.target) });
+        let reached = self.live.link(&target)?;
+        let mut stage = Stage::new(target, reached, CaseKey::new("target/check"), self.sink.clone());
+        let device = stage.agent_done(Action::Device, None).await;
+        let exchanged = match &device {
+            Ok(Done::Device(_)) => Some(stage.good_exchange(Vec::new(), None).await),
+            _ => None,
+        };
+        stage.leave().await;
+        let decision = stage.log.decision.as_ref();
+        let why = decision.map(|it| it.actual.clone().unwrap_or_else(|| it.explanation.clone())).unwrap_or_default();
+        match &device {
+            Ok(Done::Device(device)) => self.add("its agent", Some(true), told(device)),
+            _ => self.add("its agent", Some(false), why.clone()),
+        }
+        if let Some(exchanged) = exchanged {
+            let text = if exchanged.is_ok() { "works".to_owned() } else { why };
+            self.add("a good exchange by its agent", Some(exchanged.is_ok()), text);
+        }
+        Ok(())
+    }
+}
+
+/// What cases ask of a device, in a line.
+fn told(device: &Device) -> String {
+    let Device { name, driver, firmware, max_ird, max_ord, max_shared, max_windows, max_parts, .. } = device;
+    let driver = driver.as_deref().unwrap_or("an unknown driver");
+    let has = |count: u32, what: &str| if count == 0 { format!("no {what}") } else { what.to_owned() };
+    format!(
+        "{name} ({driver}, firmware {firmware}): IRD {max_ird}, ORD {max_ord}, {max_parts} parts, {}, {}",
+        has(*max_shared, "shared receive queues"),
+        has(*max_windows, "windows")
+    )
+}
