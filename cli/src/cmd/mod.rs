@@ -3,6 +3,7 @@
 mod agent;
 mod bench;
 mod cat;
+mod completions;
 mod coverage;
 mod demo;
 mod deviations;
@@ -12,6 +13,7 @@ mod explain;
 mod follow;
 mod ladder;
 mod lint;
+mod man;
 mod ping;
 mod pm;
 mod probe;
@@ -78,6 +80,10 @@ pub(crate) enum Command {
     Coverage(coverage::Arguments),
     /// List requirements of the specifications, or show some of them whole
     Requirements(requirements::Arguments),
+    /// Print what a shell needs to complete command lines of weft
+    Completions(completions::Arguments),
+    /// Write the manual pages
+    Man(man::Arguments),
 }
 
 impl Command {
@@ -108,6 +114,8 @@ impl Command {
             Command::Demo(arguments) => demo::run(&arguments),
             Command::Coverage(arguments) => coverage::run(&arguments),
             Command::Requirements(arguments) => requirements::run(&arguments),
+            Command::Completions(arguments) => completions::run(&arguments),
+            Command::Man(arguments) => man::run(&arguments),
         }
     }
 }

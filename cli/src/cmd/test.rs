@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tokio::sync::watch;
 use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::script::Suites;
@@ -58,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// How much: smoke (a few choices of each case's parameters), default (every pair of values), full (every choice)
-    #[arg(long, value_name = "TIER", default_value_t)]
+    #[arg(long, value_name = "TIER", default_value_t, value_parser = tier())]
     tier: Tier,
     /// One part of N parts of the selection
     #[arg(long, value_name = "I/N", value_parser = shard)]
@@ -153,6 +154,11 @@ impl Arguments {
     fn schedule(&self) -> Schedule {
         Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume }
     }
+}
+
+/// A tier. Its words are told beforehand, to who completes the command line.
+fn tier() -> impl TypedValueParser<Value = Tier> {
+    PossibleValuesParser::new(Tier::ALL.map(Tier::as_str)).try_map(|word| word.parse())
 }
 
 /// `2/5`: the second of five parts.

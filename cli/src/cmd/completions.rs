@@ -1,0 +1,29 @@
+//! `weft completions`: what a shell needs to complete command lines of weft: subcommands, options, and values out of a fixed set.
+//!
+//! Names that weft finds at run time (cases, deviations, requirements) are not among them.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    weft completions bash > ~/.local/share/bash-completion/completions/weft\n  \
+    weft completions zsh > ~/.zfunc/_weft      with ~/.zfunc in $fpath, before compinit\n  \
+    weft completions fish > ~/.config/fish/completions/weft.fish")]
+pub(crate) struct Arguments {
+    /// For which
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Prints it.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "weft", &mut script);
+    io::stdout().lock().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,90 @@
+//! What a package of weft brings beside the binary: completions that a shell takes, and manual pages.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+fn weft(arguments: &[&str]) -> Output {
+    Command::new(WEFT).args(arguments).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Subcommands, as `--help` lists them.
+fn subcommands() -> Vec<String> {
+    let help = text(&weft(&["--help"]));
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    list.lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .collect()
+}
+
+/// What bash offers for the last of `words`.
+fn offered(script: &str, words: &[&str]) -> Vec<String> {
+    let last = words.len() - 1;
+    let (word, before) = (words[last], words[last - 1]);
+    let ask = format!(
+        "{script}\nCOMP_WORDS=({}) COMP_CWORD={last}\n_weft weft {word:?} {before:?}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" ")
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &ask]).output().unwrap();
+    text(&output).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_subcommands_options_and_values() {
+    let script = text(&weft(&["completions", "bash"]));
+    assert_eq!(offered(&script, &["weft", "diss"]), ["dissect"]);
+    assert_eq!(offered(&script, &["weft", "test", "--tie"]), ["--tier"]);
+    assert_eq!(offered(&script, &["weft", "test", "--tier", ""]), ["smoke", "default", "full"]);
+    for subcommand in subcommands() {
+        assert!(offered(&script, &["weft", &subcommand]).contains(&subcommand), "{subcommand} is not offered");
+    }
+}
+
+#[test]
+fn each_shell_has_a_script_that_knows_the_subcommands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = text(&weft(&["completions", shell]));
+        for subcommand in subcommands() {
+            assert!(script.contains(&subcommand), "{shell}: {subcommand} is missing");
+        }
+    }
+}
+
+#[test]
+fn each_subcommand_has_a_manual_page_with_its_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("made/man1");
+    text(&weft(&["man", pages.to_str().unwrap()]));
+    let names = subcommands();
+    assert!(names.len() > 20, "{names:?}");
+    for subcommand in names.iter().filter(|name| *name != "help") {
+        let page = fs::read_to_string(pages.join(format!("weft-{subcommand}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH weft-{subcommand} 1")), "{subcommand}: {}", &page[..200.min(page.len())]);
+        let help = text(&weft(&[subcommand, "--help"]));
+        // Of examples the first, if there are any.
+        if let Some(example) = help.split("Examples:\n").nth(1).and_then(|lines| lines.lines().next()) {
+            let words = example.split("  ").map(str::trim).find(|words| !words.is_empty()).unwrap();
+            let plain = page.replace("\\-", "-").replace("\\&", "");
+            assert!(plain.contains(words), "{subcommand}: the page has no {words:?}");
+        }
+    }
+    let whole = fs::read_to_string(pages.join("weft.1")).unwrap();
+    assert!(whole.contains("Exit codes"), "weft.1 says nothing of exit codes");
+}
+
+#[test]
+fn a_folder_that_cannot_be_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let output = weft(&["man", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
