@@ -48,7 +48,7 @@ pub(crate) enum Motion {
 }
 
 /// What the help says of the keys.
-pub(crate) const KEYS: [(&str, &str); 13] = [
+pub(crate) const KEYS: [(&str, &str); 14] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
@@ -59,7 +59,8 @@ pub(crate) const KEYS: [(&str, &str); 13] = [
     ("/", "search packets or cases; Enter alone: the next"),
     (":", "go to a frame by its number"),
     ("f", "display filter, in the language of weft dissect -Y"),
-    ("F", "list of findings; Enter goes to the frame"),
+    ("F C O", "findings, connections, operations; Enter: the frame"),
+    ("L S", "ladder of the connection, statistics"),
     ("?  F1", "this help"),
     ("q  ^C", "quit"),
 ];
@@ -95,6 +96,10 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Char(':') => Command::Type(Purpose::Frame),
         KeyCode::Char('f') => Command::Type(Purpose::Filter),
         KeyCode::Char('F') => Command::Open(Kind::Findings),
+        KeyCode::Char('C') => Command::Open(Kind::Connections),
+        KeyCode::Char('L') => Command::Open(Kind::Ladder),
+        KeyCode::Char('O') => Command::Open(Kind::Operations),
+        KeyCode::Char('S') => Command::Open(Kind::Statistics),
         KeyCode::Char('n') => Command::NextMarked,
         KeyCode::Char('N') => Command::PreviousMarked,
         _ => return None,

@@ -20,6 +20,7 @@ pub(crate) mod index;
 mod indexer;
 mod places;
 pub(crate) mod sheet;
+mod study;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -262,6 +263,9 @@ impl terminal::Screen for Screen {
             changed = true;
         }
         changed |= self.poll_filter(BATCHES_A_POLL);
+        while self.sheet.as_mut().is_some_and(Sheet::poll) {
+            changed = true;
+        }
         while let Ok(answer) = self.details.answers.try_recv() {
             self.trouble = answer.error;
             self.known = answer.frames.into_iter().map(|detail| (detail.number, detail)).collect();

@@ -178,9 +178,17 @@ impl Screen {
     /// Shows a list.
     pub(super) fn open_sheet(&mut self, kind: Kind) {
         let frame = self.row().map_or(0, |row| row.number);
-        self.sheet = Some(match kind {
-            Kind::Findings => Sheet::findings(self.index.told(), frame),
-        });
+        // Of the line that is selected in a list, else of the packet.
+        let line = self.sheet.as_ref().and_then(|sheet| sheet.lines.get(sheet.list.selected));
+        let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream));
+        self.sheet = match (kind, stream) {
+            (Kind::Findings, _) => Some(Sheet::findings(self.index.told(), frame)),
+            (Kind::Ladder, None) => {
+                self.notice = Some("this frame belongs to no TCP connection: go to one that does".to_owned());
+                return;
+            }
+            _ => Some(Sheet::study(&self.path, kind, stream.unwrap_or(0), frame)),
+        };
     }
 
     /// A command while a list is shown; `false` when it is not for the list.

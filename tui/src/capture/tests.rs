@@ -21,7 +21,12 @@ fn settled(name: &str) -> Screen {
 fn settle(screen: &mut Screen) {
     let deadline = Instant::now() + Duration::from_secs(60);
     let is_filtering = |screen: &Screen| screen.filtered.as_ref().is_some_and(|filtered| filtered.is_reading);
-    while screen.end.is_none() || is_filtering(screen) || screen.row().is_some_and(|row| !screen.is_known(row)) {
+    let is_studying = |screen: &Screen| screen.sheet.as_ref().is_some_and(Sheet::is_reading);
+    while screen.end.is_none()
+        || is_filtering(screen)
+        || is_studying(screen)
+        || screen.row().is_some_and(|row| !screen.is_known(row))
+    {
         assert!(Instant::now() < deadline, "the threads do not answer");
         if !screen.poll() {
             std::thread::yield_now();
@@ -290,4 +295,35 @@ fn the_list_of_findings_leads_to_their_frames() {
     screen.packets.selected = 1;
     screen.command(Command::NextMarked);
     assert_eq!(screen.row().unwrap().number, 8, "findings that the filter hides are passed by");
+}
+
+#[test]
+fn a_ladder_begins_at_the_frame_and_leads_to_others() {
+    let mut screen = settled("rping-crc.pcap");
+    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    assert!(screen.sheet.is_none() && screen.notice.is_some(), "frame 1 is an ARP request");
+    type_in(&mut screen, Purpose::Frame, "16");
+    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    insta::assert_snapshot!(text_of(&mut screen));
+    let (before, wide) = (screen.sheet.as_ref().unwrap().lines.clone(), text(&drawn(&mut screen, 120, 24)));
+    let drawn_anew = &screen.sheet.as_ref().unwrap().lines;
+    assert!(drawn_anew.len() == before.len() && *drawn_anew != before, "{wide}");
+    commands(&mut screen, &[DOWN, Command::Toggle]);
+    assert!(screen.row().unwrap().number > 16 && screen.sheet.is_none());
+}
+
+#[test]
+fn connections_operations_and_statistics() {
+    let mut screen = settled("rping-crc.pcap");
+    commands(&mut screen, &[Command::Open(sheet::Kind::Connections)]);
+    insta::assert_snapshot!(text(&drawn(&mut screen, 120, 6)));
+    // The ladder of the connection that is selected in the list.
+    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    assert!(text_of(&mut screen).contains("Ladder of connection 0"));
+    commands(&mut screen, &[Command::Open(sheet::Kind::Operations)]);
+    insta::assert_snapshot!(text(&drawn(&mut screen, 120, 10)));
+    commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
+    insta::assert_snapshot!(text(&drawn(&mut screen, 120, 24)));
+    commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
+    assert!(screen.sheet.is_none());
 }

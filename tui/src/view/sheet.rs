@@ -10,9 +10,10 @@ use crate::capture::sheet::Sheet;
 use crate::theme::Theme;
 
 pub(super) fn draw(sheet: &mut Sheet, theme: Theme, area: Rect, buf: &mut Buffer) {
+    sheet.fit(usize::from(area.width).saturating_sub(2));
     let inside = panel(&sheet.title(), "Enter: to the frame   q: back", true, theme, area, buf);
     if sheet.lines.is_empty() {
-        line(&Line::from(" none so far"), 0, theme.faint(), inside, buf);
+        line(&Line::from(format!(" {}", sheet.note)), 0, theme.faint(), inside, buf);
     }
     let window = sheet.list.window(sheet.lines.len(), usize::from(inside.height));
     for (at, shown) in sheet.lines[window.clone()].iter().enumerate() {

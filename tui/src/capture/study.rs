@@ -1,0 +1,176 @@
+//! What a whole capture is read for: connections, statistics, operations, a ladder.
+//!
+//! Each is made by the same part of the dissector as what `weft stats` and `weft ladder` print. A thread reads the file; it ends
+//! when nobody listens any more.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use weft_core::requirement::Severity;
+use weft_dissector::fact::{Fact, Operation};
+use weft_dissector::output::ladder::{Ladder, Tone};
+use weft_dissector::output::story::{Story, Subject};
+use weft_dissector::output::text::exchange_line;
+use weft_dissector::source::Capture;
+use weft_dissector::stats::Stats;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Sink};
+
+use super::sheet::{Kind, Line};
+
+/// Rows of a ladder at most.
+const MOST_ROWS: usize = 20_000;
+/// Operations at most.
+const MOST_OPERATIONS: usize = 100_000;
+/// Progress is told every so many frames.
+const STRIDE: u64 = 4096;
+
+/// What the thread tells.
+#[derive(Debug)]
+pub(crate) enum Studied {
+    /// So many frames are read.
+    Frames(u64),
+    /// All lines.
+    Lines(Vec<Line>),
+    /// The ladder, drawn when the width is known.
+    Ladder(Ladder),
+    /// Why there is nothing.
+    Nothing(String),
+}
+
+/// Starts to read the capture at `path` for a list of that kind; a ladder is one of `stream`.
+pub(crate) fn start(path: &Path, kind: Kind, stream: u32) -> Receiver<Studied> {
+    let (sender, studied) = sync_channel(4);
+    let path = path.to_owned();
+    thread::spawn(move || {
+        let told = match kind {
+            Kind::Ladder => ladder(&path, stream, &sender),
+            Kind::Operations => operations(&path, &sender),
+            Kind::Connections | Kind::Statistics | Kind::Findings => statistics(&path, kind, &sender),
+        };
+        // That nobody listens any more is fine.
+        let _ = sender.send(told.unwrap_or_else(Studied::Nothing));
+    });
+    studied
+}
+
+/// Reads all of the capture; `at` is told each frame's time before it is dissected.
+fn read<S: Sink>(path: &Path, sink: &mut S, at: fn(&mut S, u64), sender: &SyncSender<Studied>) -> Result<(), String> {
+    let mut capture = Capture::open(path).map_err(|error| error.to_string())?;
+    let mut dissector = Dissector::default();
+    while let Some(frame) = capture.next_frame() {
+        at(sink, frame.time);
+        dissector.frame(&frame, sink);
+        if frame.number.is_multiple_of(STRIDE) && sender.send(Studied::Frames(frame.number)).is_err() {
+            return Err("nobody listens".to_owned());
+        }
+    }
+    dissector.finish(sink);
+    Ok(())
+}
+
+fn ladder(path: &Path, stream: u32, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+    let mut story = Story::new(Subject::Stream(stream), MOST_ROWS);
+    read(path, &mut story, Story::at, sender)?;
+    story.ladder().map(Studied::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
+}
+
+/// The lines of a ladder in a panel of that width: those of `weft ladder`.
+pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
+    // The two ends and the heads of columns come first.
+    let rows = [None, None].into_iter().chain(ladder.rows.iter().map(Some)).chain(std::iter::repeat(None));
+    let text = ladder.text(width);
+    let line = |(text, row): (&str, Option<&weft_dissector::output::ladder::Row>)| Line {
+        text: text.to_owned(),
+        frame: row.and_then(|row| row.frame),
+        stream: None,
+        severity: row.and_then(|row| match row.tone {
+            Tone::Wrong => Some(Severity::Error),
+            Tone::Notable => Some(Severity::Warning),
+            Tone::Plain | Tone::Faint | Tone::Good => None,
+        }),
+    };
+    text.lines().zip(rows).map(line).collect()
+}
+
+fn statistics(path: &Path, kind: Kind, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+    let mut stats = Stats::default();
+    read(path, &mut stats, |_, _| {}, sender)?;
+    let mut lines = Vec::new();
+    for connection in stats.connections() {
+        let severity = match connection.findings {
+            [_, _, errors] if errors > 0 => Some(Severity::Error),
+            [_, warnings, _] if warnings > 0 => Some(Severity::Warning),
+            [notes, ..] if notes > 0 => Some(Severity::Note),
+            _ => None,
+        };
+        let (frame, stream) = (Some(connection.frames.0).filter(|frame| *frame > 0), Some(connection.stream));
+        if kind == Kind::Connections {
+            let [notes, warnings, errors] = connection.findings;
+            let [fpdus, back] = [0, 1].map(|side: usize| connection.directions[side].fpdus);
+            let text = format!(
+                "{:>4}  {} ⇄ {}  {fpdus} + {back} FPDUs  {errors} errors, {warnings} warnings, {notes} notes",
+                connection.stream, connection.ends[0], connection.ends[1]
+            );
+            lines.push(Line { text, frame, stream, severity });
+        } else {
+            let text = connection.to_string();
+            lines.extend(text.lines().map(|text| Line { text: text.to_owned(), frame, stream, severity: None }));
+        }
+    }
+    if kind == Kind::Statistics {
+        let plain = |text: String| Line { text, frame: None, stream: None, severity: None };
+        lines.extend(stats.exchanges().map(|exchange| plain(exchange_line(exchange))));
+        let totals = stats.totals();
+        if totals.connections > 0 {
+            lines.extend(totals.to_string().lines().map(|text| plain(text.to_owned())));
+        }
+    }
+    Ok(Studied::Lines(lines))
+}
+
+/// Reads and atomic operations, as they were answered.
+#[derive(Default)]
+struct Operations {
+    lines: Vec<Line>,
+    left_out: u64,
+}
+
+impl Sink for Operations {
+    fn unit(&mut self, _: &Unit<'_>) {}
+
+    fn fact(&mut self, stream: u32, fact: &Fact) {
+        let Fact::Operation(operation) = fact else { return };
+        if self.lines.len() == MOST_OPERATIONS {
+            self.left_out += 1;
+            return;
+        }
+        self.lines.push(Line {
+            text: operation_line(stream, operation),
+            frame: Some(operation.frames.0),
+            stream: Some(stream),
+            severity: None,
+        });
+    }
+}
+
+fn operation_line(stream: u32, operation: &Operation) -> String {
+    let what = if operation.atomic { "atomic" } else { "Read" };
+    let (asked, _, answered) = operation.frames;
+    let microseconds = operation.latency as f64 / 1e3;
+    format!(
+        "{asked:>7} {stream:>4}  {what:<7}{:>10} octets {microseconds:>12.1} µs  answered in frame {answered}, {} outstanding",
+        operation.len, operation.outstanding
+    )
+}
+
+fn operations(path: &Path, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+    let mut operations = Operations::default();
+    read(path, &mut operations, |_, _| {}, sender)?;
+    if operations.left_out > 0 {
+        let text = format!("and {} more", operations.left_out);
+        operations.lines.push(Line { text, frame: None, stream: None, severity: None });
+    }
+    Ok(Studied::Lines(operations.lines))
+}
