@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! capture::indexer --batches--> capture (state) <--details-- capture::details
+//! capture::filtered -numbers-->                 <--lines---- capture::study
 //! run::source ------events----> run (state)
 //!                               view (drawing) --> terminal (the loop)
 //! ```
