@@ -181,6 +181,7 @@ fn none(object: Object, what: &str) -> Failure {
 }
 
 /// What a driver would have refused.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
 fn invalid(why: impl ToString) -> Failure {
     Failure { what: why.to_string(), errno: Some(EINVAL) }
 }
