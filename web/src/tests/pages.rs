@@ -1,6 +1,6 @@
 //! Pages over more than one run: the list in parts, comparisons, the matrix, a case's history.
 
-use weft_suites::model::Summary;
+use weft_suites::model::{ExpectedResult, Summary};
 
 use super::*;
 
@@ -134,6 +134,26 @@ async fn a_case_has_its_history_on_that_target() {
     assert_eq!(links(history, "/runs/"), [case_page(&bad.run.id, key)], "not this run, and no other target's");
     assert!(history.contains("verdict fail") && history.contains("verdict pass") && history.contains("this run"));
     assert!(!site.text(&case_page("other-run", key)).await.contains("aria-label=\"History\""), "there is one alone");
+}
+
+#[tokio::test]
+async fn what_the_baseline_expects_and_what_is_stale_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    let key = report.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap().key.clone();
+    let expected =
+        |reason: &str, link: &str| ExpectedResult { key: key.clone(), reason: reason.into(), link: Some(link.into()) };
+    report.summary.expected =
+        vec![expected("firmware 1.2 <knows>", "https://bugs.example/1"), expected("asked for", "javascript:alert(1)")];
+    report.summary.stale = vec!["mpa/x: there is no such case".into()];
+    as_other(&site, &report, "other-run", "nic").await;
+    let page = site.text("/runs/other-run").await;
+    assert!(page.contains("firmware 1.2 &#60;knows&#62; <a href=\"https://bugs.example/1\""), "{page}");
+    assert!(page.contains("asked for javascript:alert(1)") && !page.contains("href=\"javascript"), "{page}");
+    assert!(page.contains("<li class=\"fail\">mpa/x: there is no such case</li>"), "{page}");
+    let plain = site.text(&format!("/runs/{}", report.run.id)).await;
+    assert!(!plain.contains("baseline"), "{plain}");
 }
 
 /// What the house promises: each page in 200 ms with 1,000 runs of 500 cases in the store.

@@ -3,7 +3,7 @@
 use askama::Template;
 use weft_core::RequirementId;
 use weft_suites::clock;
-use weft_suites::model::{CaseInfo, Counts, ExitCode, RunInfo, RunStatus, Summary, Verdict};
+use weft_suites::model::{CaseInfo, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Summary, Verdict};
 use weft_suites::store::{PlannedCase, RunDetail};
 
 use super::{Count, counts, time, url};
@@ -26,7 +26,19 @@ struct Page<'a> {
     /// Address of the run's events; `None` when nothing more will happen.
     events: Option<String>,
     failing: Vec<RequirementId>,
+    /// Results that the target's baseline expects.
+    expected: Vec<Expected<'a>>,
+    /// Entries of the baseline that are no longer true.
+    stale: &'a [String],
     groups: Vec<Group<'a>>,
+}
+
+struct Expected<'a> {
+    key: String,
+    href: String,
+    reason: &'a str,
+    /// Where more is said, and whether a browser may be led there.
+    link: Option<(&'a str, bool)>,
 }
 
 /// Lines of one case, next to each other in the plan.
@@ -64,9 +76,22 @@ pub(crate) fn run(detail: &RunDetail) -> Result<String, askama::Error> {
         counts: counts(&so_far),
         events: summary.is_none().then(|| format!("{}/events", url::run(&record.info.id))),
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
+        expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
+        stale: summary.map_or(&[], |summary| &summary.stale),
         groups: groups(detail),
     };
     page.render()
+}
+
+fn expected<'a>(run: &str, summary: &'a Summary) -> Vec<Expected<'a>> {
+    let one = |expected: &'a ExpectedResult| Expected {
+        key: expected.key.to_string(),
+        href: url::case(run, &expected.key),
+        reason: &expected.reason,
+        // Other schemes (`javascript:`) stay text.
+        link: expected.link.as_deref().map(|link| (link, link.starts_with("https://") || link.starts_with("http://"))),
+    };
+    summary.expected.iter().map(one).collect()
 }
 
 /// Green stands for a run that is as expected, and for nothing else.
