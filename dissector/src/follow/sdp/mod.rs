@@ -50,6 +50,7 @@ use crate::part::Part;
 use crate::rules::SegmentView;
 use crate::unit::Carrier;
 use message::{Extension, Message};
+use resize::Larger;
 use sends::Sends;
 
 /// Messages of a peer that wait for the other's acknowledgement.
@@ -92,6 +93,14 @@ pub struct Latest {
     pub(crate) sent: Option<Sent>,
 }
 
+/// A message that the other end has not acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    message: Message,
+    /// What the other end had offered by then (its highest MSeqAck + Bufs): the least that it can have offered when the message arrived.
+    edge: u32,
+}
+
 /// The books of one SDP connection; index 0 and 1 are directions, and the ends that send in them.
 #[derive(Debug, Clone)]
 pub struct Books {
@@ -122,7 +131,7 @@ pub struct Books {
     /// The last message.
     pub latest: Latest,
     /// What each end has sent and the other did not acknowledge.
-    unacknowledged: [VecDeque<Message>; 2],
+    unacknowledged: [VecDeque<Waiting>; 2],
     /// MSeq and MSeqAck of the last message of each direction behind Hello and HelloAck.
     numbers: [Option<(u32, u32)>; 2],
     /// The highest MSeqAck + Bufs of each direction behind Hello and HelloAck.
@@ -166,7 +175,7 @@ impl Books {
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
         let waiting: usize = self.unacknowledged.iter().map(VecDeque::capacity).sum();
-        size_of::<Self>() + waiting * size_of::<Message>() + self.ends.iter().map(End::memory).sum::<usize>()
+        size_of::<Self>() + waiting * size_of::<Waiting>() + self.ends.iter().map(End::memory).sum::<usize>()
     }
 
     /// A message.
@@ -235,7 +244,7 @@ impl Books {
     pub(crate) fn finish(&mut self) {
         for direction in 0..2 {
             while self.certain
-                && let Some(message) = self.unacknowledged[direction].pop_front()
+                && let Some(Waiting { message, .. }) = self.unacknowledged[direction].pop_front()
             {
                 let edge = self.edges[1 - direction].unwrap_or_default();
                 if self.ends[1 - direction].receives(&message, edge).is_err() {
@@ -277,7 +286,11 @@ impl Books {
                 }
             }
             Extension::Size(size) if message.mid == Mid::CH_RCV_BUF_ACK => {
-                self.ends[direction].receive_size = Some(size);
+                let end = &mut self.ends[direction];
+                if let Some(before) = end.receive_size.replace(size).filter(|before| size < *before) {
+                    let edge = message.mseq_ack.wrapping_add(u32::from(message.bufs));
+                    end.sizes.larger = Some(Larger { octets: before, edge });
+                }
             }
             _ => {}
         }
@@ -419,7 +432,9 @@ impl Books {
     /// Did `direction` send a message of one of these MIDs, up to this frame, that the other end has not acknowledged? It may have it all
     /// the same.
     pub(crate) fn may_know_of(&self, direction: usize, mids: &[Mid], frame: u64) -> bool {
-        self.unacknowledged[direction].iter().any(|message| message.frame <= frame && mids.contains(&message.mid))
+        self.unacknowledged[direction]
+            .iter()
+            .any(|Waiting { message, .. }| message.frame <= frame && mids.contains(&message.mid))
     }
 
     /// A Data Sink does not acknowledge a SrcAvailCancel, nor what comes behind it, before it has settled it (section 9.5.4).
@@ -430,11 +445,15 @@ impl Books {
     fn replay(&mut self, direction: usize, message: &Message) -> Result<(), ()> {
         let peer = 1 - direction;
         let edge = self.latest.before.edge.unwrap_or(self.ends[direction].posted);
+        // Its last message may have held back what it had received.
+        let held = |cancel: u32| self.latest.before.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
+        let held = self.canceled[peer].filter(|cancel| held(*cancel));
         while let Some(first) = self.unacknowledged[peer].front().copied()
-            && reached(message.mseq_ack, first.mseq)
+            && reached(message.mseq_ack, first.message.mseq)
         {
             self.unacknowledged[peer].pop_front();
-            self.ends[direction].receives(&first, edge)?;
+            let held = held.is_some_and(|cancel| reached(first.message.mseq, cancel));
+            self.ends[direction].receives(&first.message, if held { first.edge } else { edge })?;
         }
         self.latest.before.note(&self.ends[direction]);
         // By the other reading of MSeq (C4) an MSeqAck of 0 acknowledges one message, or none.
@@ -442,7 +461,8 @@ impl Books {
         if self.holds_back(direction, message) {
             // It may have received more than it says.
             self.latest.before.certain = false;
-            let behind = self.unacknowledged[peer].back().is_some_and(|last| Some(last.mseq) != self.canceled[peer]);
+            let behind =
+                self.unacknowledged[peer].back().is_some_and(|last| Some(last.message.mseq) != self.canceled[peer]);
             if behind && !message.is_answer() {
                 return Err(());
             }
@@ -451,7 +471,8 @@ impl Books {
         if self.unacknowledged[direction].len() >= MOST_UNACKNOWLEDGED {
             return Err(());
         }
-        self.unacknowledged[direction].push_back(*message);
+        let edge = self.edges[peer].unwrap_or(self.ends[peer].posted);
+        self.unacknowledged[direction].push_back(Waiting { message: *message, edge });
         Ok(())
     }
 }

@@ -25,6 +25,15 @@ pub(crate) struct Due {
     pub edge: u32,
 }
 
+/// Its own buffers that were posted before it answered with a smaller size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Larger {
+    /// Octets of each, or more.
+    pub octets: u32,
+    /// The highest MSeq for which one was announced.
+    pub edge: u32,
+}
+
 /// What one end knows of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
@@ -42,9 +51,18 @@ pub(crate) struct Sizes {
     pub no_more: bool,
     /// ChRcvBufs of the peer that it received.
     pub heard: u32,
+    /// What it had posted when it last made its buffers smaller.
+    pub larger: Option<Larger>,
 }
 
 impl Sizes {
+    /// The MSeq up to which buffers have to be used up before a larger `size` may be told (SDP-10.6-13); `None` where all that were posted
+    /// when the peer asked are as large already.
+    pub(crate) fn used_up(&self, due: Due, size: u32) -> Option<u32> {
+        let large = self.larger.is_some_and(|larger| larger.octets >= size && reached(larger.edge, due.edge));
+        (!large).then_some(due.edge)
+    }
+
     /// It sends `message`.
     pub(super) fn sends(&mut self, message: &Message) {
         match (message.mid, message.extension) {

@@ -102,8 +102,11 @@ fn answer(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
         tell(requirement!("SDP-10.6-10"), format!("at least {old}, since more was asked for"));
     }
     let ack = view.bsdh.mseq_ack.get();
-    if size > old && ack.wrapping_sub(due.edge).cast_signed() < 0 {
-        let expected = format!("MSeqAck {} or more: buffers of the old size are used up", due.edge);
+    if size > old
+        && let Some(edge) = before.sizes.used_up(due, size)
+        && ack.wrapping_sub(edge).cast_signed() < 0
+    {
+        let expected = format!("MSeqAck {edge} or more: buffers of the old size are used up");
         findings.at(requirement!("SDP-10.6-13"), unit, view.place(12..16), &expected, ack.to_string());
     }
 }
@@ -219,6 +222,20 @@ mod tests {
             }
         };
         proves_each_way(requirement!("SDP-10.6-13"), answered(0), answered(1));
+    }
+
+    /// They became smaller for a moment: those that are posted are the large ones of before.
+    #[test]
+    fn large_buffers_from_before_need_not_be_used_up() {
+        let answered = |again: u32| {
+            move |talk: &mut Talk, way: usize| {
+                for size in [1000, again] {
+                    asks(talk, 1 - way, size);
+                    answers(talk, way, size);
+                }
+            }
+        };
+        proves_each_way(requirement!("SDP-10.6-13"), answered(4097), answered(4096));
     }
 
     #[test]
