@@ -1,4 +1,5 @@
-//! Control connections over TCP, each on a thread of its own. Nothing that a tester does, and nothing that the host runs out of, ends the listening.
+//! Control connections over TCP, each on a thread of its own. Nothing that a tester does but
+//! `exit`, and nothing that the host runs out of, ends the listening.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
