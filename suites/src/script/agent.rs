@@ -35,7 +35,7 @@ use crate::target::Target;
 
 /// `target`.
 #[derive(Clone)]
-pub(super) struct Agent {
+pub(super) struct TargetVerbs {
     pub(super) stage: Arc<Mutex<Stage>>,
     pub(super) target: Arc<Target>,
     pub(super) requirements: Arc<Vec<RequirementId>>,
@@ -44,7 +44,7 @@ pub(super) struct Agent {
 /// `pair`: the agent's end of a connection.
 #[derive(Clone)]
 pub(super) struct Pair {
-    agent: Agent,
+    agent: TargetVerbs,
     object: Object,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Pair {
 #[derive(Clone)]
 pub(super) struct Region {
     stage: Arc<Mutex<Stage>>,
-    agent: Agent,
+    agent: TargetVerbs,
     pub(super) object: Object,
     address: u64,
     local_key: u32,
@@ -70,7 +70,7 @@ pub(super) struct Window {
 /// A shared receive queue.
 #[derive(Clone)]
 pub(super) struct Shared {
-    agent: Agent,
+    agent: TargetVerbs,
     pub(super) object: Object,
 }
 
@@ -78,14 +78,14 @@ pub(super) struct Shared {
 pub(super) const REGION_FIELDS: [(&str, &str); 4] =
     [("stag", "integer"), ("address", "integer"), ("local_key", "integer"), ("octets", "integer")];
 pub(super) const WINDOW_FIELDS: [(&str, &str); 1] = [("stag", "integer")];
-/// Fields of what [`Agent`]'s `operate` gives last.
+/// Fields of what [`TargetVerbs`]'s `operate` gives last.
 pub(super) const OPERATED_FIELDS: [(&str, &str); 2] = [("msn", "integer"), ("target_msn", "integer")];
 
 fn stopped<T>(result: Result<T, Stop>) -> mlua::Result<T> {
     result.map_err(mlua::Error::external)
 }
 
-impl Agent {
+impl TargetVerbs {
     fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
         Reader { lua, target: &self.target, requirements: &self.requirements }
     }
@@ -143,7 +143,7 @@ impl Agent {
     }
 }
 
-impl UserData for Agent {
+impl UserData for TargetVerbs {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_async_method("device", |lua, agent, ()| {
             let (at, agent) = (here(&lua), agent.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mlua::{Lua, Table};
 use tokio::sync::Mutex;
 
-use super::agent::Agent;
+use super::agent::TargetVerbs;
 use super::load::{self, LoadError, SuiteCase};
 use super::surface::Tester;
 use super::{Limits, location};
@@ -40,8 +40,11 @@ pub(crate) async fn invoke(
     let parameters = parameter_table(&lua, &key.parameters).map_err(|error| fault(error.to_string()))?;
     let requirements = Arc::new(case.info.requirements.clone());
     let needs_agent = case.info.capabilities.contains(&Capability::Agent);
-    let agent =
-        needs_agent.then(|| Agent { stage: stage.clone(), target: target.clone(), requirements: requirements.clone() });
+    let agent = needs_agent.then(|| TargetVerbs {
+        stage: stage.clone(),
+        target: target.clone(),
+        requirements: requirements.clone(),
+    });
     let tester = Tester { stage, target, requirements };
     let run = declared.run.call_async::<()>((tester, parameters, agent));
     match tokio::time::timeout(limits.time, run).await {
