@@ -19,11 +19,13 @@
 //! | [`filter`] | which of it is wanted |
 //! | [`stats`] | numbers of each connection |
 //! | [`tree`], [`output`] | for readers |
+//! | [`browse`] | for whoever leafs through a capture |
 //!
 //! This crate shares the wire types of `weft-core` with the endpoint and none of its state machines: what it says of a
 //! connection never rests on the endpoint's own opinion. It opens no sockets and reads no clock.
 #![forbid(unsafe_code)]
 
+pub mod browse;
 mod connections;
 pub mod context;
 mod digits;

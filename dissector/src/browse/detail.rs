@@ -1,0 +1,278 @@
+//! A few frames in full: octets, fields with the places of their octets, findings.
+
+use std::ops::Range;
+
+use weft_core::RequirementId;
+use weft_core::requirement::Severity;
+
+use crate::output::text;
+use crate::source::Frame;
+use crate::tree::{self, Node};
+use crate::unit::{Located, Unit};
+use crate::{Finding, Sink};
+
+/// Octets of one frame that are kept.
+pub const MOST_OCTETS: usize = 1 << 16;
+/// Units of one frame that are kept.
+pub const MOST_UNITS: usize = 256;
+/// Fields and octets of neighbours that are kept; bound the memory of a window of very large frames.
+const MOST_FIELDS: usize = 50_000;
+const MOST_NEIGHBOUR_OCTETS: usize = 4 << 20;
+
+/// One frame in full.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Detail {
+    /// Its number.
+    pub number: u64,
+    /// When it was captured: nanoseconds since 1970.
+    pub time: u64,
+    /// Its octets, at most [`MOST_OCTETS`].
+    pub octets: Vec<u8>,
+    /// How many the capture has.
+    pub captured: usize,
+    /// How many were on the wire.
+    pub wire_len: u32,
+    /// The units that end in it, at most [`MOST_UNITS`].
+    pub units: Vec<UnitDetail>,
+    /// Further units.
+    pub left_out: u64,
+    /// The findings that it shows.
+    pub findings: Vec<FindingDetail>,
+}
+
+/// One unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitDetail {
+    /// In a few words.
+    pub summary: String,
+    /// Sender and receiver.
+    pub ends: [String; 2],
+    /// Headers and fields, in the order of their octets.
+    pub fields: Vec<FieldDetail>,
+}
+
+/// A header or field of a unit, with its place in the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldDetail {
+    /// 0 for headers.
+    pub depth: usize,
+    /// Its name in filters.
+    pub name: &'static str,
+    /// Its name in its specification.
+    pub label: &'static str,
+    /// Its value for people; empty for headers.
+    pub value: String,
+    /// Where it is specified.
+    pub section: &'static str,
+    /// Does it have fields below it?
+    pub is_header: bool,
+    /// Its octets.
+    pub place: Place,
+}
+
+/// A finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindingDetail {
+    /// What is broken.
+    pub requirement: RequirementId,
+    /// How loudly it is told.
+    pub severity: Severity,
+    /// What would have been right.
+    pub expected: String,
+    /// What was there.
+    pub found: String,
+    /// The octets that show it.
+    pub place: Place,
+}
+
+/// Where octets stand.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Ranges in the frame that is shown.
+    pub here: Vec<Range<usize>>,
+    /// Other frames that hold some of them.
+    pub elsewhere: Vec<u64>,
+}
+
+impl Place {
+    /// The place of octets, seen from `frame`.
+    #[must_use]
+    pub fn of(located: &[Located], frame: u64) -> Self {
+        let mut place = Place::default();
+        for at in located {
+            match at.offset {
+                Some(offset) if at.frame == frame => {
+                    let start = offset as usize;
+                    place.here.push(start..start.saturating_add(usize::try_from(at.len).unwrap_or(usize::MAX)));
+                }
+                _ if at.frame == frame || place.elsewhere.contains(&at.frame) => {}
+                _ => place.elsewhere.push(at.frame),
+            }
+        }
+        place
+    }
+
+    /// How many octets of the frame.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.here.iter().map(ExactSizeIterator::len).sum()
+    }
+
+    /// None of the frame?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.here.is_empty()
+    }
+
+    /// Is the octet at `offset` one of them?
+    #[must_use]
+    pub fn contains(&self, offset: usize) -> bool {
+        self.here.iter().any(|range| range.contains(&offset))
+    }
+}
+
+/// Keeps one frame of a capture in full, and its neighbours, since the next question is mostly about them.
+#[derive(Debug)]
+pub struct Details {
+    focus: u64,
+    neighbours: u64,
+    frames: Vec<Detail>,
+    fields: usize,
+    octets: usize,
+}
+
+impl Details {
+    /// Frame `focus`, and so many on each side of it.
+    #[must_use]
+    pub fn new(focus: u64, neighbours: u64) -> Self {
+        Details { focus, neighbours, frames: Vec::new(), fields: 0, octets: 0 }
+    }
+
+    /// A frame is read; call it before the frame is dissected.
+    pub fn frame(&mut self, frame: &Frame<'_>) {
+        if frame.number.abs_diff(self.focus) > self.neighbours {
+            return;
+        }
+        let octets = &frame.octets[..frame.octets.len().min(MOST_OCTETS)];
+        if frame.number != self.focus {
+            self.octets += octets.len();
+            if self.octets > MOST_NEIGHBOUR_OCTETS {
+                return;
+            }
+        }
+        self.frames.push(Detail {
+            number: frame.number,
+            time: frame.time,
+            octets: octets.to_vec(),
+            captured: frame.octets.len(),
+            wire_len: frame.wire_len,
+            ..Detail::default()
+        });
+    }
+
+    /// What was kept, by number.
+    #[must_use]
+    pub fn into_frames(self) -> Vec<Detail> {
+        self.frames
+    }
+
+    fn find(&mut self, number: u64) -> Option<usize> {
+        self.frames.binary_search_by_key(&number, |detail| detail.number).ok()
+    }
+}
+
+impl Sink for Details {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        let Some(at) = self.find(unit.frame) else { return };
+        if unit.frame != self.focus && self.fields > MOST_FIELDS {
+            // Half a frame would be wrong; it is asked for again when somebody goes there.
+            self.frames.remove(at);
+            return;
+        }
+        let detail = &mut self.frames[at];
+        if detail.units.len() == MOST_UNITS {
+            detail.left_out += 1;
+            return;
+        }
+        let mut fields = Vec::new();
+        flatten(&tree::tree(unit), 0, unit, &mut fields);
+        self.fields += fields.len();
+        let ends = [unit.ends.src_text.clone(), unit.ends.dst_text.clone()];
+        detail.units.push(UnitDetail { summary: text::summary(unit), ends, fields });
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        let Some(at) = self.find(finding.frame) else { return };
+        self.frames[at].findings.push(FindingDetail {
+            requirement: finding.requirement,
+            severity: finding.severity,
+            expected: finding.expected.clone(),
+            found: finding.found.clone(),
+            place: Place::of(&finding.located, finding.frame),
+        });
+    }
+}
+
+fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, out: &mut Vec<FieldDetail>) {
+    for node in nodes {
+        out.push(FieldDetail {
+            depth,
+            name: node.name,
+            label: node.label,
+            value: node.value.clone(),
+            section: node.section,
+            is_header: !node.children.is_empty(),
+            place: Place::of(&unit.locate(node.range.clone()), unit.frame),
+        });
+        flatten(&node.children, depth + 1, unit, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Dissector;
+    use crate::source::Capture;
+
+    fn details(name: &str, focus: u64, neighbours: u64) -> Vec<Detail> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
+        let mut capture = Capture::open(&folder.join(name)).unwrap();
+        let mut dissector = Dissector::default();
+        let mut details = Details::new(focus, neighbours);
+        while let Some(frame) = capture.next_frame() {
+            details.frame(&frame);
+            dissector.frame(&frame, &mut details);
+        }
+        dissector.finish(&mut details);
+        details.into_frames()
+    }
+
+    #[test]
+    fn a_request_frame_with_its_key_where_it_stands() {
+        let frames = details("rping-crc.pcap", 4, 60);
+        let detail = frames.iter().find(|detail| !detail.units.is_empty()).unwrap();
+        let unit = &detail.units[0];
+        assert!(unit.summary.starts_with("MPA Request"), "{}", unit.summary);
+        let key = unit.fields.iter().find(|field| field.value.contains("MPA ID Req Frame")).unwrap();
+        let [at] = key.place.here.as_slice() else { panic!("{:?}", key.place) };
+        assert_eq!(&detail.octets[at.clone()], b"MPA ID Req Frame");
+        assert!(key.place.contains(at.start) && !key.place.contains(at.end) && key.place.len() == 16);
+    }
+
+    #[test]
+    fn only_the_window_is_kept() {
+        let numbers = |frames: Vec<Detail>| frames.iter().map(|detail| detail.number).collect::<Vec<_>>();
+        assert_eq!(numbers(details("host-matrix.pcap", 300, 60)), (240..=360).collect::<Vec<_>>());
+        assert_eq!(numbers(details("host-matrix.pcap", 3, 0)), [3]);
+        assert_eq!(numbers(details("host-matrix.pcap", 10_000, 1)), [0; 0]);
+    }
+
+    #[test]
+    fn findings_stand_at_their_frame_with_octets() {
+        let frames = details("violations-6-kinds-crc.pcap", 100, 1000);
+        let found: Vec<_> = frames.iter().flat_map(|detail| &detail.findings).collect();
+        assert!(found.iter().any(|finding| finding.severity == Severity::Error && !finding.place.is_empty()));
+    }
+}

@@ -1,0 +1,362 @@
+//! The index of a capture: one row a frame, with what stands in it in words, and its findings. No octets, no fields.
+//!
+//! A row takes about 100 octets and its words. Words of all rows stand in one text, addresses are kept once a pair.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use weft_core::RequirementId;
+use weft_core::requirement::Severity;
+
+use crate::output::text;
+use crate::source::Frame;
+use crate::unit::Unit;
+use crate::{Finding, Packet, Sink, TransportKind};
+
+/// Frames that an index holds unless it is told otherwise.
+pub const MOST_FRAMES: usize = 2_000_000;
+/// Findings that an index tells one by one; further ones are counted, at their frames too.
+pub const MOST_FINDINGS: usize = 100_000;
+/// Octets of the words of all rows; rows behind that say nothing of their units.
+const MOST_TEXT: usize = 256 << 20;
+/// Characters of a row's words.
+const MOST_WORDS: usize = 240;
+/// Pairs of addresses that are kept; frames of further ones have none.
+const MOST_PAIRS: usize = 1 << 20;
+/// [`Row::known_at`] of what is known when the capture ends.
+pub const AT_END: u64 = u64::MAX;
+
+/// A frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its number in the capture, from 1.
+    pub number: u64,
+    /// Nanoseconds since 1970.
+    pub time: u64,
+    /// Octets in the file.
+    pub captured: u32,
+    /// Octets on the wire.
+    pub wire_len: u32,
+    /// What its transport says.
+    pub transport: Option<TransportKind>,
+    /// Payload octets of the transport.
+    pub payload_len: u32,
+    /// How many units end in it.
+    pub units: u32,
+    /// How many findings it shows.
+    pub findings: u32,
+    /// The loudest of them.
+    pub worst: Option<Severity>,
+    /// The frame that must be read to know all of it: this one or a later one, or [`AT_END`].
+    pub known_at: u64,
+    pair: Option<u32>,
+    words: Range<usize>,
+}
+
+impl Row {
+    /// Number of its TCP connection.
+    #[must_use]
+    pub fn stream(&self) -> Option<u32> {
+        match self.transport {
+            Some(TransportKind::Tcp { stream, .. }) => Some(stream),
+            _ => None,
+        }
+    }
+}
+
+/// A finding, without its octets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The frame that shows it.
+    pub frame: u64,
+    /// Its TCP connection.
+    pub stream: Option<u32>,
+    /// What is broken.
+    pub requirement: RequirementId,
+    /// How loudly it is told.
+    pub severity: Severity,
+    /// What would have been right.
+    pub expected: String,
+    /// What was there.
+    pub found: String,
+}
+
+/// All rows so far.
+#[derive(Debug)]
+pub struct Index {
+    most: usize,
+    rows: Vec<Row>,
+    words: String,
+    pairs: Vec<(SocketAddr, SocketAddr)>,
+    place_of_pair: HashMap<(SocketAddr, SocketAddr), u32>,
+    findings: Vec<Told>,
+    counts: [u64; 3],
+    /// The frame that is being read.
+    at: u64,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Index::with_room(MOST_FRAMES)
+    }
+}
+
+impl Index {
+    /// An index of so many frames at most.
+    #[must_use]
+    pub fn with_room(most: usize) -> Self {
+        Index {
+            most,
+            rows: Vec::new(),
+            words: String::new(),
+            pairs: Vec::new(),
+            place_of_pair: HashMap::new(),
+            findings: Vec::new(),
+            counts: [0; 3],
+            at: 0,
+        }
+    }
+
+    /// A frame is read; call it before the frame is dissected. `false`: the index is full, and the frame must not be dissected.
+    pub fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        if self.rows.len() >= self.most {
+            return false;
+        }
+        self.at = frame.number;
+        self.rows.push(Row {
+            number: frame.number,
+            time: frame.time,
+            captured: u32::try_from(frame.octets.len()).unwrap_or(u32::MAX),
+            wire_len: frame.wire_len,
+            transport: None,
+            payload_len: 0,
+            units: 0,
+            findings: 0,
+            worst: None,
+            known_at: frame.number,
+            pair: None,
+            words: 0..0,
+        });
+        true
+    }
+
+    /// The capture ends: what comes now is known only there.
+    pub fn end(&mut self) {
+        self.at = AT_END;
+    }
+
+    /// The rows, in the order of the capture.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Place of the row of frame `number`.
+    #[must_use]
+    pub fn find(&self, number: u64) -> Option<usize> {
+        self.rows.binary_search_by_key(&number, |row| row.number).ok()
+    }
+
+    /// Sender and receiver.
+    #[must_use]
+    pub fn ends(&self, row: &Row) -> Option<(SocketAddr, SocketAddr)> {
+        self.pairs.get(row.pair? as usize).copied()
+    }
+
+    /// What stands in a frame: its units, else its transport.
+    #[must_use]
+    pub fn words(&self, row: &Row) -> String {
+        match self.words.get(row.words.clone()) {
+            Some(words) if !words.is_empty() => words.to_owned(),
+            _ => below(row),
+        }
+    }
+
+    /// The findings, in the order in which they were found; at most [`MOST_FINDINGS`].
+    #[must_use]
+    pub fn findings(&self) -> &[Told] {
+        &self.findings
+    }
+
+    /// How many findings there are: notes, warnings, errors.
+    #[must_use]
+    pub fn counts(&self) -> [u64; 3] {
+        self.counts
+    }
+
+    /// Octets of memory, about.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let told: usize = self.findings.iter().map(|told| told.expected.len() + told.found.len()).sum();
+        self.rows.capacity() * size_of::<Row>()
+            + self.words.capacity()
+            + self.findings.capacity() * size_of::<Told>()
+            + told
+            // A pair stands in the list and in the map.
+            + self.pairs.capacity() * 3 * size_of::<(SocketAddr, SocketAddr)>()
+    }
+
+    fn pair(&mut self, ends: (SocketAddr, SocketAddr)) -> Option<u32> {
+        if let Some(place) = self.place_of_pair.get(&ends) {
+            return Some(*place);
+        }
+        let place = u32::try_from(self.pairs.len()).ok().filter(|_| self.pairs.len() < MOST_PAIRS)?;
+        self.pairs.push(ends);
+        self.place_of_pair.insert(ends, place);
+        Some(place)
+    }
+
+    fn row_of(&mut self, frame: u64) -> Option<usize> {
+        // Nearly always it is the one that is being read.
+        let last = self.rows.len().checked_sub(1)?;
+        if self.rows[last].number == frame { Some(last) } else { self.find(frame) }
+    }
+}
+
+impl Sink for Index {
+    fn packet(&mut self, packet: &Packet) {
+        let pair = self.pair((packet.src, packet.dst));
+        if let Some(row) = self.rows.last_mut().filter(|row| row.number == packet.frame) {
+            (row.transport, row.payload_len, row.pair) = (Some(packet.transport), packet.payload_len, pair);
+        }
+    }
+
+    fn unit(&mut self, unit: &Unit<'_>) {
+        let Some(place) = self.row_of(unit.frame) else { return };
+        let row = &mut self.rows[place];
+        row.units = row.units.saturating_add(1);
+        row.known_at = row.known_at.max(self.at);
+        let has = self.words.get(row.words.clone()).map_or(0, |words| words.chars().count());
+        if has >= MOST_WORDS || self.words.len() + 4 * (MOST_WORDS + 4) > MOST_TEXT {
+            return;
+        }
+        if row.words.end != self.words.len() {
+            // A row that got a unit late moves to the end of the text.
+            let start = self.words.len();
+            self.words.extend_from_within(row.words.clone());
+            row.words = start..self.words.len();
+        }
+        if has > 0 {
+            self.words.push_str(" | ");
+        }
+        self.words.extend(text::summary(unit).chars().take(MOST_WORDS - has));
+        row.words.end = self.words.len();
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        let Finding { requirement, severity, stream, frame, .. } = *finding;
+        self.counts[severity as usize] += 1;
+        if self.findings.len() < MOST_FINDINGS {
+            let (expected, found) = (finding.expected.clone(), finding.found.clone());
+            self.findings.push(Told { frame, stream, requirement, severity, expected, found });
+        }
+        let at = self.at;
+        let Some(row) = self.row_of(frame).and_then(|place| self.rows.get_mut(place)) else { return };
+        row.findings = row.findings.saturating_add(1);
+        row.worst = row.worst.max(Some(severity));
+        row.known_at = row.known_at.max(at);
+    }
+}
+
+/// A frame without units, in a few words.
+fn below(row: &Row) -> String {
+    match row.transport {
+        Some(TransportKind::Tcp { seq, syn, fin, rst, ack, .. }) => {
+            let mut words = "TCP".to_owned();
+            for (_, flag) in [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")].iter().filter(|(set, _)| *set) {
+                let _ = write!(words, " {flag}");
+            }
+            let _ = write!(words, "  seq {seq} len {}", row.payload_len);
+            words
+        }
+        Some(TransportKind::Udp) => format!("UDP  {} octets", row.payload_len),
+        None => "neither TCP nor UDP".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Dissector;
+    use crate::source::Capture;
+    use crate::testing::{Wire, fpdu, send_of};
+
+    fn read(name: &str, most: usize) -> Index {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
+        let mut capture = Capture::open(&folder.join(name)).unwrap();
+        let mut index = Index::with_room(most);
+        let mut dissector = Dissector::default();
+        while let Some(frame) = capture.next_frame().filter(|frame| index.begin(frame)) {
+            dissector.frame(&frame, &mut index);
+        }
+        index.end();
+        dissector.finish(&mut index);
+        index
+    }
+
+    #[test]
+    fn every_frame_has_a_row_as_far_as_there_is_room() {
+        assert_eq!(read("host-matrix.pcap", MOST_FRAMES).rows().len(), 627);
+        assert_eq!(read("host-matrix.pcap", 100).rows().len(), 100);
+    }
+
+    #[test]
+    fn rows_say_what_they_are() {
+        let index = read("rping-crc.pcap", MOST_FRAMES);
+        let rows = index.rows();
+        assert_eq!((index.ends(&rows[0]), rows[0].stream()), (None, None), "an ARP request");
+        assert_eq!(index.words(&rows[0]), "neither TCP nor UDP");
+        let (src, dst) = index.ends(&rows[2]).unwrap();
+        assert_eq!((src.to_string(), dst.to_string()), ("10.1.0.2:38499".into(), "10.1.0.1:7174".into()));
+        assert_eq!((index.words(&rows[2]).as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0)));
+        assert!(index.words(&rows[3]).starts_with("TCP SYN ACK"));
+        assert!(index.words(&rows[5]).starts_with("MPA Request"), "{}", index.words(&rows[5]));
+        assert!(index.memory() > rows.len() * size_of::<Row>() && index.memory() < 1 << 20);
+    }
+
+    #[test]
+    fn findings_are_told_and_counted_at_their_frames() {
+        let index = read("violations-6-kinds-crc.pcap", MOST_FRAMES);
+        let told = index.findings();
+        assert!(!told.is_empty());
+        assert_eq!(told.len() as u64, index.counts().iter().sum::<u64>());
+        for one in told {
+            let row = &index.rows()[index.find(one.frame).unwrap()];
+            assert!(row.findings > 0 && row.worst >= Some(one.severity) && row.known_at >= row.number);
+        }
+        let marked: u64 = index.rows().iter().map(|row| u64::from(row.findings)).sum();
+        assert_eq!(marked, told.len() as u64);
+    }
+
+    #[test]
+    fn a_unit_that_comes_late_stands_at_its_frame() {
+        let mut wire = Wire::started();
+        let (one, two) = (fpdu(&send_of(1, 30)), fpdu(&send_of(2, 30)));
+        wire.swapped(|wire| wire.send(0, &one), |wire| wire.send(0, &two));
+        let mut index = Index::default();
+        let mut number = 0;
+        struct Both<'i>(&'i mut Index, &'i mut u64);
+        impl Sink for Both<'_> {
+            fn packet(&mut self, packet: &Packet) {
+                *self.1 = packet.frame;
+                let frame = Frame { number: packet.frame, time: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+                assert!(self.0.begin(&frame));
+                self.0.packet(packet);
+            }
+
+            fn unit(&mut self, unit: &Unit<'_>) {
+                self.0.unit(unit);
+            }
+        }
+        wire.feed(&mut Both(&mut index, &mut number));
+        let rows = index.rows();
+        assert_eq!(rows.len(), 6);
+        // Frame 5 carries what follows the octets of frame 6, and is certain then.
+        assert_eq!((rows[4].units, rows[4].known_at), (1, 6));
+        assert!(index.words(&rows[4]).contains("MSN 2") && index.words(&rows[5]).contains("MSN 1"));
+    }
+}

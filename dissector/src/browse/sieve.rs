@@ -1,0 +1,105 @@
+//! The numbers of the frames that pass a display filter.
+
+use crate::filter::{Filter, FilterError, Wanted};
+use crate::output::frames::{Frames, Keep};
+use crate::source::Frame;
+use crate::{Dissector, Finding, Packet, Sink, unit::Unit};
+
+/// A filter at work: feed it a capture, frame by frame.
+pub struct Sieve {
+    filter: Filter,
+    dissector: Dissector,
+    gather: Gather,
+    /// Frames that passed; those that were found late behind later ones.
+    passed: Vec<u64>,
+}
+
+impl Sieve {
+    /// Reads the filter.
+    ///
+    /// # Errors
+    /// What is wrong with `text`, and in which column.
+    pub fn new(text: &str) -> Result<Self, FilterError> {
+        let mut wanted = Wanted::default();
+        let filter = Filter::parse(text, &mut wanted)?;
+        let dissector = if wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
+        let gather = Gather(Frames::new(wanted, Keep::default()));
+        Ok(Sieve { filter, dissector, gather, passed: Vec::new() })
+    }
+
+    /// Reads the next frame.
+    pub fn frame(&mut self, frame: &Frame<'_>) {
+        self.gather.0.begin(frame);
+        self.dissector.frame(frame, &mut self.gather);
+        self.gather.0.end(!self.dissector.holds_back());
+        self.drain();
+    }
+
+    /// The capture ends: all that passed, in the order of frames, each once.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u64> {
+        self.dissector.finish(&mut self.gather);
+        self.gather.0.finish();
+        self.drain();
+        self.passed.sort_unstable();
+        self.passed.dedup();
+        self.passed
+    }
+
+    fn drain(&mut self) {
+        while let Some(record) = self.gather.0.ready() {
+            if self.filter.matches(&record.values) {
+                self.passed.push(record.facts.number);
+            }
+            self.gather.0.recycle(record);
+        }
+    }
+}
+
+struct Gather(Frames);
+
+impl Sink for Gather {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.0.unit(unit);
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.0.finding(finding);
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.0.packet(packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::source::Capture;
+
+    fn numbers(name: &str, text: &str) -> Vec<u64> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
+        let mut capture = Capture::open(&folder.join(name)).unwrap();
+        let mut sieve = Sieve::new(text).unwrap();
+        while let Some(frame) = capture.next_frame() {
+            sieve.frame(&frame);
+        }
+        sieve.finish()
+    }
+
+    #[test]
+    fn frames_that_pass_are_those_of_tshark() {
+        // tshark -r rping-crc.pcap -Y 'iwarp_rdma.opcode == 0' -T fields -e frame.number
+        assert_eq!(numbers("rping-crc.pcap", "iwarp_rdma.opcode == 0"), [16, 26, 36, 47]);
+        assert_eq!(numbers("rping-crc.pcap", "frame.number in {3, 50..60}"), [3, 50, 51, 52]);
+        assert_eq!(numbers("host-matrix.pcap", "frame"), (1..=627).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn findings_are_looked_for_where_the_filter_asks() {
+        assert!(!numbers("violations-6-kinds-crc.pcap", "finding.severity == error").is_empty());
+        assert!(Sieve::new("tcp.steam").is_err_and(|error| error.to_string().contains("did you mean")));
+    }
+}
