@@ -60,21 +60,24 @@ impl Buffer {
         }
         let mut got = 0;
         while got < CHUNK {
+            let wanted = CHUNK - got;
             match self.reader.read(&mut self.octets[had + got..had + CHUNK]) {
                 Ok(0) => {
                     self.at_end = true;
                     break;
                 }
-                Ok(n) => got += n,
+                Ok(n) => {
+                    got += n;
+                    // Less than was asked for is all that there is right now: a live source should not wait for a full chunk.
+                    if n < wanted {
+                        break;
+                    }
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
                     self.failed = Some(e);
                     break;
                 }
-            }
-            // A pipe gives what it has: a live source should not wait for a full chunk.
-            if got > 0 && got < CHUNK / 16 {
-                break;
             }
         }
         self.end = had + got;
