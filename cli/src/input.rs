@@ -4,7 +4,7 @@
 mod live;
 mod save;
 
-pub(crate) use live::{LiveArguments, refused};
+pub(crate) use live::{LiveArguments, Place, SoFar, refused};
 pub(crate) use save::Ring;
 
 use live::LiveInput;
@@ -45,7 +45,7 @@ impl CaptureFile {
     /// Opens it; what comes from an interface is written meanwhile, too.
     pub(crate) fn open_and_write(&self, write: Option<(&Path, Ring)>) -> anyhow::Result<Input> {
         if let Some(interface) = self.live.interface() {
-            return Input::live(&self.live, interface, write);
+            return Input::live(&self.live, interface, write.map(|(path, ring)| (Place::At(path), ring)));
         }
         self.live.none()?;
         match self.file.as_ref().or(self.read.as_ref()) {
@@ -85,7 +85,7 @@ impl Input {
     pub(crate) fn live(
         arguments: &LiveArguments,
         interface: &str,
-        write: Option<(&Path, Ring)>,
+        write: Option<(Place<'_>, Ring)>,
     ) -> anyhow::Result<Self> {
         let source = Source::Live(Box::new(arguments.open(interface, write)?));
         Ok(Input {
@@ -143,6 +143,21 @@ impl Input {
         match &self.source {
             Source::File(capture) => capture.frames(),
             Source::Live(live) => live.frames(),
+        }
+    }
+
+    /// What a live capture came to so far; `None` for a file.
+    pub(crate) fn so_far(&mut self) -> Option<SoFar> {
+        match &mut self.source {
+            Source::Live(live) => Some(live.so_far()),
+            Source::File(_) => None,
+        }
+    }
+
+    /// Writes out what a live capture holds back.
+    pub(crate) fn flush(&mut self) {
+        if let Source::Live(live) = &mut self.source {
+            live.flush();
         }
     }
 

@@ -32,6 +32,16 @@ pub(crate) enum Command {
     PreviousMarked,
     /// Show a list over the panels.
     Open(Kind),
+    /// Let the list of a live capture stand still, or go on.
+    Pause,
+    /// Run the selected case, or those of the branch, again.
+    Again,
+    /// Run again what failed.
+    AgainFailed,
+    /// Run the selected case again and again until it fails.
+    UntilFailure,
+    /// Stop what is being run.
+    Stop,
     /// Begin to type.
     Type(Purpose),
 }
@@ -47,23 +57,40 @@ pub(crate) enum Motion {
     Last,
 }
 
-/// What the help says of the keys.
-pub(crate) const KEYS: [(&str, &str); 14] = [
+/// What the help says of the keys of both screens.
+const BOTH: [(&str, &str); 8] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
     ("h l  ← →", "close or leave a branch, open it; octet left, right"),
-    ("Enter Space", "open or close a branch"),
+    ("Enter Space", "open or close a branch; of a list: go there"),
     ("Tab  Shift-Tab", "next panel, panel before"),
-    ("n N", "next, previous finding or failure"),
-    ("/", "search packets or cases; Enter alone: the next"),
-    (":", "go to a frame by its number"),
-    ("f", "display filter, in the language of weft dissect -Y"),
-    ("F C O", "findings, connections, operations; Enter: the frame"),
-    ("L S", "ladder of the connection, statistics"),
     ("?  F1", "this help"),
     ("q  ^C", "quit"),
 ];
+/// Of packets.
+const CAPTURE: [(&str, &str); 6] = [
+    ("n N", "next, previous finding"),
+    ("/  :", "search packets (Enter alone: on), frame by number"),
+    ("f", "display filter, in the language of weft dissect -Y"),
+    ("F C O", "findings, connections, operations"),
+    ("L S", "ladder of the connection, statistics"),
+    ("p", "live: hold the list, go on; G stays at the newest"),
+];
+/// Of runs.
+const RUN: [(&str, &str); 5] = [
+    ("n N", "next, previous failure"),
+    ("/", "search cases, Enter alone: the next"),
+    ("r R", "run the case or branch again; all that failed"),
+    ("u", "run the case or branch again until something fails"),
+    ("s", "stop; what is finished is kept"),
+];
+
+/// What the help says of the keys of a screen.
+pub(crate) fn keys(of_run: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let own: &[_] = if of_run { &RUN } else { &CAPTURE };
+    own.iter().chain(&BOTH).copied()
+}
 
 /// The command of a key, if it has one.
 pub(crate) fn command(key: KeyEvent) -> Option<Command> {
@@ -100,6 +127,11 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Char('L') => Command::Open(Kind::Ladder),
         KeyCode::Char('O') => Command::Open(Kind::Operations),
         KeyCode::Char('S') => Command::Open(Kind::Statistics),
+        KeyCode::Char('r') => Command::Again,
+        KeyCode::Char('R') => Command::AgainFailed,
+        KeyCode::Char('u') => Command::UntilFailure,
+        KeyCode::Char('s') => Command::Stop,
+        KeyCode::Char('p') => Command::Pause,
         KeyCode::Char('n') => Command::NextMarked,
         KeyCode::Char('N') => Command::PreviousMarked,
         _ => return None,

@@ -10,11 +10,11 @@
 //! A screen is plain state: background threads hand it what they read, keys become commands, and `view` draws what the
 //! state says. Only `terminal` knows a real terminal; tests draw into ratatui's buffer.
 //!
-//! What is not here: verdicts and findings (those come from `weft-suites` and `weft-dissector`), live capture, the
-//! mouse.
+//! What is not here: verdicts and findings (those come from `weft-suites` and `weft-dissector`), and the capturing of a live capture: who captures
+//! writes files, and says in a [`Recording`] what of them may be read.
 //!
-//! **Limits.** A capture must be a file, since it is read more than once. Its index takes about 250 octets a frame and holds
-//! [`MAX_FRAMES`] frames; the screen says so when a capture has more. Octets and fields are not kept: the file is
+//! **Limits.** A capture must be in files, since it is read more than once. Its index takes about 25 octets a frame and holds
+//! [`MAX_FRAMES`] frames; the screen says so when a capture has more. Octets and fields are not kept: the capture is
 //! dissected again, up to the selected frame, when they are looked at.
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,8 @@ use std::path::{Path, PathBuf};
 use weft_dissector::source::OpenError;
 
 pub use capture::MAX_FRAMES;
-pub use run::{LiveSink, RunSource, live};
+pub use capture::recording::{Live, Part, Recording};
+pub use run::{LiveSink, RunSource, Starter, Wish, live};
 
 /// Why a screen could not be shown.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,16 @@ pub enum Error {
 /// What [`Error`] lists. Damage inside of the capture is no error: the screen tells it.
 pub fn capture(path: &Path) -> Result<(), Error> {
     let mut screen = capture::Screen::open(path)?;
+    terminal::show(&mut screen)?;
+    Ok(())
+}
+
+/// Shows a capture while it is being made, until the user quits; then [`Recording::is_left`] says so.
+///
+/// # Errors
+/// What [`Error`] lists.
+pub fn live_capture(recording: Recording) -> Result<(), Error> {
+    let mut screen = capture::Screen::live(recording);
     terminal::show(&mut screen)?;
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! The loop between a screen and a real terminal; nothing else in this crate knows one.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyEvent};
 
 use crate::command::{Command, command};
 
-/// A key or new data is looked for this often.
+/// A key or new data is looked for this often; the screen is drawn no more often, but for keys.
 const TICK: Duration = Duration::from_millis(40);
 
 /// A whole screen: state that takes commands and draws itself.
@@ -28,13 +28,24 @@ pub(crate) fn show(screen: &mut dyn Screen) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
     let ended = (|| {
         let mut changed = true;
+        let mut drawn: Option<Instant> = None;
         loop {
-            changed |= screen.poll();
-            if changed {
+            let is_busy = screen.poll();
+            changed |= is_busy;
+            let rest = drawn.map_or(Duration::ZERO, |drawn| TICK.saturating_sub(drawn.elapsed()));
+            if changed && rest.is_zero() {
                 terminal.draw(|frame| screen.draw(frame))?;
+                (changed, drawn) = (false, Some(Instant::now()));
             }
-            changed = false;
-            if event::poll(TICK)? {
+            let wait = if is_busy {
+                Duration::ZERO
+            } else if changed {
+                rest
+            } else {
+                TICK
+            };
+            if event::poll(wait)? {
+                drawn = None;
                 match event::read()? {
                     Event::Key(key) => {
                         if screen.key(key) {

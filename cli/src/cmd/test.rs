@@ -3,6 +3,7 @@
 mod history;
 mod prove;
 mod repeat;
+mod screen;
 mod show;
 
 use std::io::{self, IsTerminal, Write};
@@ -88,7 +89,7 @@ pub(crate) struct Arguments {
     /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// Show the run on the screen while it lasts; leaving the screen stops it, and keeps what is finished
+    /// Show the run on the screen while it lasts, and run cases again from there; leaving the screen stops it, and keeps what is finished. The exit code is that of the run itself
     #[arg(long, conflicts_with = "list")]
     tui: bool,
     /// Show the run in a browser at this loopback address while it lasts, and on until Ctrl-C
@@ -226,7 +227,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let schedule = arguments.schedule();
         let code = match arguments.web {
             Some(address) => in_browser(options, schedule, address, &stop, arguments.verbose).await?.summary.exit_code,
-            None if arguments.tui => on_screen(options, schedule, stop).await?.summary.exit_code,
+            None if arguments.tui => screen::run(options, schedule, stop).await?.summary.exit_code,
             None if arguments.until_fail || arguments.repeat.is_some() => {
                 let times = repeat::Times { most: arguments.repeat, until_fail: arguments.until_fail };
                 repeat::run(options, schedule, times, arguments.verbose).await?
@@ -236,26 +237,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         interrupted.abort();
         Ok(ExitCode::from(code.code()))
     })
-}
-
-/// Runs beside a screen that shows it.
-async fn on_screen(
-    options: RunOptions,
-    schedule: Schedule,
-    stop: Arc<watch::Sender<bool>>,
-) -> anyhow::Result<RunReport> {
-    let (sink, source) = weft_tui::live();
-    let screen = tokio::task::spawn_blocking(move || {
-        let shown = weft_tui::run(source);
-        stop.send_replace(true);
-        shown
-    });
-    let out = options.out.clone();
-    let report = judged(options, schedule, Arc::new(sink)).await?;
-    report::write_all(&report, &out)?;
-    screen.await?.map_err(|error| BadInput(error.to_string()))?;
-    say!("report: {}", out.join("report.html").display());
-    Ok(report)
 }
 
 /// Runs beside a dashboard that shows it, and leaves the dashboard up until it is interrupted.

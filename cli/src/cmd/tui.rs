@@ -1,4 +1,6 @@
-//! `weft tui`: a capture, or a finished run, in the terminal.
+//! `weft tui`: a capture, an interface, or a finished run, in the terminal.
+
+mod live;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -7,15 +9,28 @@ use std::process::ExitCode;
 use weft_tui::RunSource;
 
 use crate::exit::BadInput;
+use crate::input::LiveArguments;
 
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  weft tui capture.pcap     packets, fields and octets of a capture\n  \
+    weft tui -i eth0 -f 'tcp port 7174'   the same of what comes in on an interface\n  \
     weft tui weft-report      the run whose results are in that folder\n\nInside, ? tells the keys; q leaves.")]
 pub(crate) struct Arguments {
     /// A capture file, the folder of a run, or its report.json
-    #[arg(value_name = "FILE_OR_DIR")]
-    path: PathBuf,
+    #[arg(value_name = "FILE_OR_DIR", required_unless_present = "interface", conflicts_with = "interface")]
+    path: Option<PathBuf>,
+    /// The same, as tshark spells it
+    #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "path", id = "read", hide = true)]
+    read: Option<PathBuf>,
+    #[command(flatten)]
+    live: LiveArguments,
+    /// With -i, keep what is captured there, as pcapng; without, it goes into a ring of temporary files of 1 GB together
+    #[arg(short = 'w', long = "write", value_name = "OUT", requires = "interface", help_heading = "Live capture")]
+    write: Option<PathBuf>,
+    /// With -w, another file after filesize:KB, duration:SECONDS or packets:N; files:N keeps the newest
+    #[arg(short = 'b', long = "ring-buffer", value_name = "WHEN", requires = "write", help_heading = "Live capture")]
+    ring: Vec<String>,
 }
 
 /// Shows it until the user leaves.
@@ -23,7 +38,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !std::io::stdout().is_terminal() {
         return Err(BadInput("standard output is no terminal; `weft dissect` writes into pipes".to_owned()).into());
     }
-    let path = &arguments.path;
+    let Some(path) = arguments.path.as_ref().or(arguments.read.as_ref()) else {
+        return live::run(&arguments.live, arguments.write.as_deref(), &arguments.ring);
+    };
+    arguments.live.none()?;
     let is_run = path.is_dir() || path.extension().is_some_and(|extension| extension == "json");
     let shown = if is_run { weft_tui::run(RunSource::Stored(path.clone())) } else { weft_tui::capture(path) };
     shown.map_err(|error| BadInput(error.to_string()))?;

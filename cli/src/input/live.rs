@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tempfile::TempDir;
 use weft_capture::privilege::{self, Dropped};
-use weft_capture::{Live, OpenError, SNAP_LEN, Settings};
+use weft_capture::{Drops, Live, OpenError, SNAP_LEN, Settings};
 use weft_dissector::output::text::counted;
 use weft_dissector::source::Frame;
 
 use crate::exit::{BadInput, HARNESS, Unsuccessful, note};
 
 use super::Next;
-use super::save::{Ring, Saver};
+use super::save::{Ring, Saver, Written};
 
 /// What comes out is flushed when so much time of the capture has passed, on a busy interface too.
 const BATCH: Duration = Duration::from_millis(100);
@@ -63,6 +64,15 @@ impl LiveArguments {
         self.interface.as_deref()
     }
 
+    /// Interface and filter, in words.
+    pub(crate) fn what(&self) -> String {
+        let interface = self.interface.as_deref().unwrap_or_default();
+        match &self.capture_filter {
+            Some(filter) => format!("{interface}: {filter}"),
+            None => interface.to_owned(),
+        }
+    }
+
     /// Refuses what is about an interface where there is none. (clap does not: a file and an interface exclude each other, and then it thinks
     /// that neither has to be there.)
     pub(crate) fn none(&self) -> Result<(), BadInput> {
@@ -78,7 +88,7 @@ impl LiveArguments {
     }
 
     /// Opens the interface, and the file that is written meanwhile.
-    pub(super) fn open(&self, interface: &str, write: Option<(&Path, Ring)>) -> anyhow::Result<LiveInput> {
+    pub(super) fn open(&self, interface: &str, write: Option<(Place<'_>, Ring)>) -> anyhow::Result<LiveInput> {
         let stop = Stop::read(&self.stop)?;
         if stop.octets.is_some() && write.is_none() {
             return Err(BadInput("-a filesize:KB is about the file that -w writes".to_owned()).into());
@@ -91,8 +101,17 @@ impl LiveArguments {
         let live = Live::open(&settings).map_err(|error| refused(&error))?;
         let dropped = privilege::drop_all()
             .map_err(|error| anyhow::anyhow!("the privileges that capturing needed cannot be given up: {error}"))?;
+        let mut temporary = None;
         let saver = match write {
-            Some((path, ring)) => Some(Saver::new(path, ring, live.link_type(), &settings)?),
+            Some((Place::At(path), ring)) => Some(Saver::new(path, ring, live.link_type(), &settings)?),
+            Some((Place::Temporary, ring)) => {
+                let folder = tempfile::Builder::new().prefix("weft-").tempdir().map_err(|error| {
+                    BadInput(format!("there is no place for temporary files, so name one with -w: {error}"))
+                })?;
+                let path = folder.path().join("capture.pcapng");
+                temporary = Some(folder);
+                Some(Saver::new(&path, ring, live.link_type(), &settings)?)
+            }
             None => None,
         };
         let end = Arc::new(AtomicU64::new(u64::MAX));
@@ -119,8 +138,18 @@ impl LiveArguments {
             flushed: 0,
             over: None,
             failed: None,
+            temporary,
         })
     }
+}
+
+/// What a capture came to so far.
+pub(crate) struct SoFar {
+    pub(crate) frames: u64,
+    pub(crate) drops: Drops,
+    pub(crate) written: Option<Written>,
+    /// Why it ended, where nobody asked for the end.
+    pub(crate) ended: Option<String>,
 }
 
 /// What became of the privileges, for people.
@@ -201,6 +230,17 @@ pub(super) struct LiveInput {
     over: Option<String>,
     /// What is written cannot be written.
     failed: Option<anyhow::Error>,
+    /// The folder of temporary files; they go with this.
+    temporary: Option<TempDir>,
+}
+
+/// Where captured frames are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// To files of that name.
+    At(&'a Path),
+    /// To files that are removed at the end.
+    Temporary,
 }
 
 impl LiveInput {
@@ -257,6 +297,21 @@ impl LiveInput {
         self.frames
     }
 
+    /// What was captured and lost so far, and what was written; complete only behind [`Next::Idle`].
+    pub(super) fn so_far(&mut self) -> SoFar {
+        let ended = match (&self.failed, &self.over) {
+            (Some(error), _) => Some(format!("{error:#}")),
+            (None, Some(why)) => Some(format!("the capture ended after frame {}: {why}", self.frames)),
+            (None, None) => None,
+        };
+        SoFar { frames: self.frames, drops: self.live.drops(), written: self.saver.as_ref().map(Saver::written), ended }
+    }
+
+    /// Writes out what waits for it.
+    pub(super) fn flush(&mut self) {
+        pause(&mut self.saver, &mut self.failed);
+    }
+
     /// Closes what was written; says what was captured and lost.
     pub(super) fn close(mut self, name: &str) -> anyhow::Result<()> {
         let drops = self.live.drops();
@@ -272,7 +327,11 @@ impl LiveInput {
         let closed = match (self.failed.take(), self.saver.take()) {
             (Some(error), _) => Err(error),
             (None, None) => Ok(()),
-            (None, Some(saver)) => saver.finish().map(|written| text.push_str(&written)),
+            (None, Some(saver)) => saver.finish().map(|written| {
+                if self.temporary.is_none() {
+                    text.push_str(&written);
+                }
+            }),
         };
         note(&text);
         closed

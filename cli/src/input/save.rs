@@ -67,13 +67,23 @@ pub(super) struct Saver {
     interface: String,
     description: Option<String>,
     file: Open,
-    /// Files of the ring, the oldest first.
-    kept: VecDeque<PathBuf>,
+    /// Files of the ring, the oldest first, each with how many frames came before it.
+    kept: VecDeque<(PathBuf, u64)>,
     /// Files so far.
     files: u64,
     frames: u64,
     /// Octets of the files that are closed.
     octets: u64,
+}
+
+/// What is written so far.
+pub(crate) struct Written {
+    /// The files that are kept, the oldest first, each with how many frames came before it.
+    pub(crate) files: Vec<(PathBuf, u64)>,
+    /// Octets of the last one.
+    pub(crate) octets: u64,
+    /// Files so far, those that are gone too.
+    pub(crate) count: u64,
 }
 
 /// The file that grows.
@@ -101,7 +111,7 @@ impl Saver {
             interface,
             description,
             file,
-            kept: VecDeque::from([first]),
+            kept: VecDeque::from([(first, 0)]),
             files: 1,
             frames: 0,
             octets: 0,
@@ -137,6 +147,12 @@ impl Saver {
         self.octets + self.file.octets()
     }
 
+    /// What is there; all of it can be read behind [`Saver::flush`].
+    pub(super) fn written(&self) -> Written {
+        let files = self.kept.iter().cloned().collect();
+        Written { files, octets: self.file.octets(), count: self.files }
+    }
+
     /// Closes the file; says what was written.
     pub(super) fn finish(self) -> anyhow::Result<String> {
         let Saver { file, frames, files, path, kept, .. } = self;
@@ -168,9 +184,9 @@ impl Saver {
         let full = std::mem::replace(&mut self.file, next);
         self.octets += full.octets();
         full.writer.finish().map_err(|error| cannot(&full.path, &error))?;
-        self.kept.push_back(path);
+        self.kept.push_back((path, self.frames));
         if self.ring.files.is_some_and(|files| self.kept.len() as u64 > files)
-            && let Some(oldest) = self.kept.pop_front()
+            && let Some((oldest, _)) = self.kept.pop_front()
         {
             match fs::remove_file(&oldest) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

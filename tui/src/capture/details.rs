@@ -1,24 +1,24 @@
 //! The octets and fields of frames, dissected again when they are looked at.
 //!
-//! A thread of its own reads the file from the start up to the frame where all is known of the wanted one (a unit can become
+//! A thread of its own reads the capture from the start up to the frame where all is known of the wanted one (a unit can become
 //! certain frames later), and keeps the neighbours too, since the next question is mostly about them. A newer request ends
 //! the work on an older one.
 
 use std::ops::{Range, RangeInclusive};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::output::text;
-use weft_dissector::source::Capture;
 use weft_dissector::tree::{self, Node};
 use weft_dissector::unit::{Located, Unit};
 use weft_dissector::{Dissector, Finding, Sink};
 
+use super::recording::Recording;
+
 /// Frames on each side of the wanted one that are kept too.
-pub(crate) const NEIGHBOURS: u64 = 60;
+pub(crate) const NEIGHBOURS: u64 = 250;
 /// Octets of one frame that are shown.
 pub(crate) const MAX_OCTETS: usize = 1 << 16;
 /// Fields of neighbours that are kept; bounds the memory of a window of very large frames.
@@ -139,12 +139,12 @@ pub(crate) struct Details {
 }
 
 impl Details {
-    /// Starts the thread for the capture at `path`.
-    pub(crate) fn start(path: &Path) -> Self {
+    /// Starts the thread.
+    pub(crate) fn start(recording: &Recording) -> Self {
         let (requests, wanted) = channel();
         let (answer, answers) = channel();
-        let path = path.to_owned();
-        thread::spawn(move || work(&path, &wanted, &answer));
+        let recording = recording.clone();
+        thread::spawn(move || work(&recording, &wanted, &answer));
         Details { requests, answers }
     }
 
@@ -155,14 +155,14 @@ impl Details {
     }
 }
 
-fn work(path: &Path, wanted: &Receiver<Request>, answer: &Sender<Answer>) {
+fn work(recording: &Recording, wanted: &Receiver<Request>, answer: &Sender<Answer>) {
     let mut next = wanted.recv().ok();
     while let Some(mut request) = next.take() {
         while let Ok(newer) = wanted.try_recv() {
             request = newer;
         }
         let newer = || wanted.try_recv().ok();
-        match read(path, request, newer) {
+        match read(recording, request, newer) {
             Read::Done(found) => {
                 if answer.send(found).is_err() {
                     return;
@@ -179,31 +179,35 @@ enum Read {
     Newer(Request),
 }
 
-fn read(path: &Path, request: Request, mut newer: impl FnMut() -> Option<Request>) -> Read {
-    let mut capture = match Capture::open(path) {
-        Ok(capture) => capture,
-        Err(error) => return Read::Done(Answer { frames: Vec::new(), error: Some(error.to_string()) }),
-    };
+fn read(recording: &Recording, request: Request, mut newer: impl FnMut() -> Option<Request>) -> Read {
     let mut dissector = Dissector::default();
     let mut keep = Keep { request, frames: Vec::new(), fields: 0, octets: 0 };
+    let mut instead = None;
     let mut past = false;
-    while let Some(frame) = capture.next_frame() {
-        if frame.number % LOOK == 0
-            && let Some(request) = newer()
-        {
-            return Read::Newer(request);
-        }
-        if frame.number > request.until {
-            past = true;
-            break;
-        }
-        keep.frame(frame.number, frame.octets);
-        dissector.frame(&frame, &mut keep);
+    let ended = recording.read(
+        false,
+        || false,
+        |frame, _| {
+            if frame.number % LOOK == 0 {
+                instead = newer();
+            }
+            past = frame.number > request.until;
+            if past || instead.is_some() {
+                return false;
+            }
+            keep.frame(frame.number, frame.octets);
+            dissector.frame(frame, &mut keep);
+            true
+        },
+    );
+    if let Some(instead) = instead {
+        return Read::Newer(instead);
     }
-    if !past {
+    let error = ended.as_ref().err().map(ToString::to_string);
+    if !past && ended.is_ok_and(|ended| ended.is_whole) {
         dissector.finish(&mut keep);
     }
-    Read::Done(Answer { frames: keep.frames, error: None })
+    Read::Done(Answer { frames: keep.frames, error })
 }
 
 /// Keeps what belongs to the window.
@@ -282,7 +286,7 @@ mod tests {
     use crate::testing::capture_path;
 
     fn details(name: &str, frame: u64, until: u64) -> Answer {
-        match read(&capture_path(name), Request { frame, until }, || None) {
+        match read(&Recording::file(&capture_path(name)), Request { frame, until }, || None) {
             Read::Done(answer) => answer,
             Read::Newer(_) => panic!("there is no newer request"),
         }
@@ -303,13 +307,14 @@ mod tests {
     fn only_the_window_is_kept() {
         let answer = details("host-matrix.pcap", 300, u64::MAX);
         let numbers: Vec<u64> = answer.frames.iter().map(|detail| detail.number).collect();
-        assert_eq!(numbers, (240..=360).collect::<Vec<_>>());
+        assert_eq!(numbers, (300 - NEIGHBOURS..=300 + NEIGHBOURS).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_newer_request_ends_the_work() {
         let newer = Request { frame: 1, until: 1 };
-        let read = read(&capture_path("host-matrix.pcap"), Request { frame: 600, until: 627 }, || Some(newer));
+        let recording = Recording::file(&capture_path("host-matrix.pcap"));
+        let read = read(&recording, Request { frame: 600, until: 627 }, || Some(newer));
         assert!(matches!(read, Read::Newer(request) if request == newer));
     }
 

@@ -1,24 +1,20 @@
 //! The packets that pass a display filter, found by a thread of its own.
 //!
-//! The thread reads the capture as `weft dissect -T text -Y` does and hands over the numbers of frames that pass, in batches;
-//! an empty batch says that it is still there. It ends when nobody listens: with the next filter, or with the screen.
+//! The thread reads the capture as `weft dissect -T text -Y` does and hands over the numbers of frames that pass. It ends when nobody listens: with
+//! the next filter, or with the screen. A live capture is followed.
 
-use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use weft_dissector::filter::{Filter, Wanted};
 use weft_dissector::output::frames::{Frames, Keep};
-use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
+use super::feed::{Feed, Source, feed};
 use super::index::MAX_FRAMES;
-
-/// A batch goes out after so many frames, whether any passed or not.
-const STRIDE: u64 = 1024;
-/// Batches that wait for the screen.
-const QUEUE: usize = 8;
+use super::recording::Recording;
 
 /// A filter at work.
 #[derive(Debug)]
@@ -31,31 +27,39 @@ pub(crate) struct Filtered {
     pub(crate) anchor: Option<u64>,
     /// Has the thread more to say?
     pub(crate) is_reading: bool,
-    passed: Receiver<Vec<u64>>,
+    /// The last frame that was looked at.
+    read: Arc<AtomicU64>,
+    passed: Feed<u64>,
 }
 
 impl Filtered {
-    /// Starts to filter the capture at `path`; why not, in words, when the filter or the file cannot be read.
-    pub(crate) fn start(path: &Path, text: &str, anchor: Option<u64>) -> Result<Self, String> {
+    /// Starts to filter; why not, in words, when the filter or the file cannot be read.
+    pub(crate) fn start(recording: &Recording, text: &str, anchor: Option<u64>) -> Result<Self, String> {
         let mut wanted = Wanted::default();
         let filter = Filter::parse(text, &mut wanted).map_err(|error| error.to_string())?;
-        let capture = Capture::open(path).map_err(|error| error.to_string())?;
-        let (sender, passed) = sync_channel(QUEUE);
-        thread::spawn(move || sift(capture, &filter, wanted, &sender));
-        Ok(Filtered { text: text.to_owned(), numbers: Vec::new(), anchor, is_reading: true, passed })
+        recording.check().map_err(|error| error.to_string())?;
+        let (source, passed) = feed();
+        let read = Arc::new(AtomicU64::new(0));
+        let (recording, at) = (recording.clone(), Arc::clone(&read));
+        thread::spawn(move || sift(&recording, &filter, wanted, &source, &at));
+        Ok(Filtered { text: text.to_owned(), numbers: Vec::new(), anchor, is_reading: true, read, passed })
     }
 
-    /// Takes in a batch; `false` when there is none.
-    pub(crate) fn poll(&mut self) -> bool {
+    /// Takes in what passed, at most so much; `false` when there is nothing.
+    pub(crate) fn poll(&mut self, most: usize) -> bool {
         if !self.is_reading {
             return false;
         }
-        match self.passed.try_recv() {
-            Ok(numbers) => numbers.into_iter().for_each(|number| self.add(number)),
-            Err(TryRecvError::Empty) => return false,
-            Err(TryRecvError::Disconnected) => self.is_reading = false,
-        }
-        true
+        let numbers = self.passed.take(most);
+        let is_new = !numbers.is_empty();
+        numbers.into_iter().for_each(|number| self.add(number));
+        self.is_reading = !self.passed.is_over();
+        is_new || !self.is_reading
+    }
+
+    /// The last frame that was looked at.
+    pub(crate) fn read(&self) -> u64 {
+        self.read.load(Relaxed)
     }
 
     /// What is found late (a unit far behind its frame) goes where it belongs, once.
@@ -116,38 +120,38 @@ impl Sink for Gather {
     }
 }
 
-fn sift(mut capture: Capture, filter: &Filter, wanted: Wanted, sender: &SyncSender<Vec<u64>>) {
+fn sift(recording: &Recording, filter: &Filter, wanted: Wanted, source: &Source<u64>, at: &AtomicU64) {
     let mut dissector = if wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
     let mut gather = Gather { frames: Frames::new(wanted, Keep::default()), passed: Vec::new() };
-    let mut read: u64 = 0;
-    while read < MAX_FRAMES as u64
-        && let Some(frame) = capture.next_frame()
-    {
+    let mut read: usize = 0;
+    // What is wrong with the capture is told by who indexes it.
+    let _ = recording.read(true, source.gone(), |frame, _| {
         read += 1;
-        gather.frames.begin(&frame);
-        dissector.frame(&frame, &mut gather);
+        gather.frames.begin(frame);
+        dissector.frame(frame, &mut gather);
         gather.frames.end(!dissector.holds_back());
         gather.drain(filter);
-        if read.is_multiple_of(STRIDE) && sender.send(std::mem::take(&mut gather.passed)).is_err() {
-            return;
-        }
-    }
+        at.store(frame.number, Relaxed);
+        source.send(&mut gather.passed) && read < MAX_FRAMES
+    });
     dissector.finish(&mut gather);
     gather.frames.finish();
     gather.drain(filter);
     // That nobody listens any more is fine.
-    let _ = sender.send(gather.passed);
+    source.send(&mut gather.passed);
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::testing::capture_path;
 
     fn numbers(name: &str, text: &str) -> Vec<u64> {
-        let mut filtered = Filtered::start(&capture_path(name), text, None).unwrap();
+        let mut filtered = Filtered::start(&Recording::file(&capture_path(name)), text, None).unwrap();
         while filtered.is_reading {
-            if !filtered.poll() {
+            if !filtered.poll(3) {
                 thread::yield_now();
             }
         }
@@ -165,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_late_frame_goes_where_it_belongs_once() {
-        let mut filtered = Filtered::start(&capture_path("rping-crc.pcap"), "frame", None).unwrap();
+        let recording = Recording::file(&capture_path("rping-crc.pcap"));
+        let mut filtered = Filtered::start(&recording, "frame", None).unwrap();
         filtered.numbers.clear();
         [5, 9, 7, 9].into_iter().for_each(|number| filtered.add(number));
         assert_eq!(filtered.numbers, [5, 7, 9]);
@@ -175,8 +180,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told() {
-        let path = capture_path("rping-crc.pcap");
-        assert!(Filtered::start(&path, "tcp.steam", None).unwrap_err().contains("did you mean"));
-        assert!(Filtered::start(Path::new("no-such-file"), "tcp", None).is_err());
+        let start = |path: &Path, text| Filtered::start(&Recording::file(path), text, None);
+        assert!(start(&capture_path("rping-crc.pcap"), "tcp.steam").unwrap_err().contains("did you mean"));
+        assert!(start(Path::new("no-such-file"), "tcp").is_err());
     }
 }

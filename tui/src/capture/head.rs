@@ -4,10 +4,11 @@
 
 use std::net::SocketAddr;
 
+use serde::{Deserialize, Serialize};
 use weft_dissector::{Packet, TransportKind};
 
 /// The head of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Head {
     /// Sender and receiver.
     pub(crate) ends: Option<(SocketAddr, SocketAddr)>,
@@ -16,7 +17,7 @@ pub(crate) struct Head {
 }
 
 /// What a frame carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Carries {
     /// A TCP segment.
     Tcp(Tcp),
@@ -28,7 +29,7 @@ pub(crate) enum Carries {
 }
 
 /// What people look for first in a TCP header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tcp {
     /// Sequence number.
     pub(crate) seq: u32,

@@ -2,22 +2,24 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
 use super::head::Head;
+use super::pages::Pages;
 
 /// Frames that an index holds; further ones are not read.
-pub const MAX_FRAMES: usize = 2_000_000;
+pub const MAX_FRAMES: usize = 20_000_000;
 /// Findings that an index tells one by one; further ones are counted, and stand at their frames.
-const MAX_FINDINGS: usize = 100_000;
+pub(crate) const MAX_FINDINGS: usize = 100_000;
 /// Characters of the joined summaries of a row.
 const MAX_SUMMARY: usize = 240;
 /// Where a unit or finding came when the capture had ended.
 pub(crate) const AT_END: u64 = u64::MAX;
 
 /// A frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// Its number in the capture, from 1.
     pub(crate) number: u64,
@@ -107,7 +109,7 @@ pub(crate) struct Told {
 /// All rows so far.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    rows: Vec<Row>,
+    pages: Pages,
     units: u64,
     findings: u64,
     told: Vec<Told>,
@@ -120,14 +122,14 @@ impl Index {
     /// Takes in what the indexer met next.
     pub(crate) fn add(&mut self, entry: Entry) {
         match entry {
-            Entry::Row(row) => self.rows.push(row),
+            Entry::Row(row) => self.pages.push(row),
             Entry::Unit { frame, at, stream, summary } => {
                 self.units += 1;
                 if let Some(stream) = stream {
                     self.streams.insert(stream);
                 }
-                if let Some(row) = self.find(frame).and_then(|at| self.rows.get_mut(at)) {
-                    row.add_unit(at, &summary);
+                if let Some(place) = self.find(frame) {
+                    self.pages.change(place, |row| row.add_unit(at, &summary));
                 }
             }
             Entry::Finding { told, at } => {
@@ -137,10 +139,11 @@ impl Index {
                     self.told.push(told);
                 }
                 let Some(index) = self.find(frame) else { return };
-                let row = &mut self.rows[index];
-                row.findings += 1;
-                row.worst = row.worst.max(Some(severity));
-                row.known_at = row.known_at.max(at);
+                self.pages.change(index, |row| {
+                    row.findings += 1;
+                    row.worst = row.worst.max(Some(severity));
+                    row.known_at = row.known_at.max(at);
+                });
                 if let Err(place) = self.marked.binary_search(&index) {
                     self.marked.insert(place, index);
                 }
@@ -148,9 +151,19 @@ impl Index {
         }
     }
 
-    /// The rows, in the order of the capture.
-    pub(crate) fn rows(&self) -> &[Row] {
-        &self.rows
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The row at a place; rows stand in the order of the capture.
+    pub(crate) fn row(&self, place: usize) -> Option<Row> {
+        self.pages.get(place)
+    }
+
+    /// Number of the last frame so far, 0 where there is none.
+    pub(crate) fn last(&self) -> u64 {
+        self.pages.last().unwrap_or(0)
     }
 
     /// The findings, in the order in which they were found.
@@ -160,7 +173,7 @@ impl Index {
 
     /// Place of the row of frame `number`.
     pub(crate) fn find(&self, number: u64) -> Option<usize> {
-        self.rows.binary_search_by_key(&number, |row| row.number).ok()
+        self.pages.find(number)
     }
 
     /// How many rows have findings.
@@ -205,7 +218,7 @@ mod tests {
         index.add(Entry::Unit { frame: 3, at: 4, stream: Some(0), summary: "Send".into() });
         index.add(Entry::Unit { frame: 3, at: AT_END, stream: Some(0), summary: "Write".into() });
         index.add(Entry::Unit { frame: 2, at: 4, stream: Some(0), summary: "lost".into() });
-        let row = &index.rows()[1];
+        let row = index.row(1).unwrap();
         assert_eq!((row.summary.as_str(), row.units, row.known_at), ("Send | Write", 2, AT_END));
         assert_eq!(index.counts(), (3, 1, 0));
     }
@@ -218,9 +231,20 @@ mod tests {
             let requirement = "MPA-7.1.1-2".parse().unwrap();
             index.add(Entry::Finding { told: Told { frame, stream: None, requirement, severity }, at: 5 });
         }
-        assert_eq!((index.rows()[1].findings, index.rows()[1].worst), (2, Some(Severity::Error)));
+        assert_eq!((index.row(1).unwrap().findings, index.row(1).unwrap().worst), (2, Some(Severity::Error)));
         assert_eq!([0, 1, 3, 4].map(|at| index.next_marked(at)), [Some(1), Some(3), Some(1), Some(1)]);
         assert_eq!([4, 3, 1, 0].map(|at| index.previous_marked(at)), [Some(3), Some(1), Some(3), Some(3)]);
+    }
+
+    #[test]
+    fn findings_beyond_the_list_are_counted_and_told() {
+        let mut index = index(&[1]);
+        let told =
+            Told { frame: 1, stream: None, requirement: "MPA-7.1.1-2".parse().unwrap(), severity: Severity::Note };
+        (0..MAX_FINDINGS + 3).for_each(|_| index.add(Entry::Finding { told, at: 1 }));
+        assert_eq!((index.told().len(), index.counts().2), (MAX_FINDINGS, MAX_FINDINGS as u64 + 3));
+        let title = super::super::sheet::Sheet::findings(index.told(), index.counts().2, 1).title();
+        assert_eq!(title, "Findings 1/100000: the first; 3 more stand at their frames, n goes to them");
     }
 
     #[test]
@@ -229,7 +253,7 @@ mod tests {
         for _ in 0..1000 {
             index.add(Entry::Unit { frame: 1, at: 1, stream: None, summary: "Send".into() });
         }
-        let row = &index.rows()[0];
+        let row = index.row(0).unwrap();
         assert_eq!(row.units, 1000);
         assert!(row.summary.chars().count() <= MAX_SUMMARY + 3, "{}", row.summary.len());
     }

@@ -1,46 +1,45 @@
-//! Reads a capture once, in a thread of its own, and hands the index over in batches.
+//! Reads a capture once, in a thread of its own, and hands the index over as it grows.
 //!
-//! The first batch is small, so that the first screen is there at once. The queue of batches is bounded: a slow terminal slows
-//! the reading down and nothing grows.
+//! The first rows are there as soon as they are read, whatever comes behind them. What waits for the screen is bounded: a slow terminal slows
+//! the reading down and nothing grows. A live capture is followed as it is written.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use weft_dissector::output::text;
-use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
+use super::feed::{Feed, Source, feed};
 use super::head::{self, Head};
 use super::index::{AT_END, Entry, MAX_FRAMES, Row, Told};
-
-const FIRST_BATCH: usize = 200;
-const BATCH: usize = 4096;
-/// Batches that wait for the screen.
-const QUEUE: usize = 8;
+use super::recording::Recording;
 
 /// What the indexer hands over.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) entries: Vec<Entry>,
-    /// Octets of the (decompressed) capture that are read.
-    pub(crate) position: u64,
-    /// Set in the last batch.
-    pub(crate) end: Option<End>,
+#[derive(Debug)]
+pub(crate) enum News {
+    /// What it met.
+    Entry(Entry),
+    /// There is no more: why not everything was read; `None` when everything was.
+    End(Option<String>),
 }
 
-/// How the reading ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct End {
-    /// Why not everything was read; `None` when everything was.
-    pub(crate) note: Option<String>,
+/// The thread, as the screen sees it.
+#[derive(Debug)]
+pub(crate) struct Indexing {
+    pub(crate) news: Feed<News>,
+    /// Octets of the files that are read.
+    pub(crate) position: Arc<AtomicU64>,
 }
 
-/// Starts to index `capture`. The thread ends with the capture, or when the receiver is dropped.
-pub(crate) fn start(capture: Capture) -> Receiver<Batch> {
-    let (sender, receiver) = sync_channel(QUEUE);
-    thread::spawn(move || index(capture, &sender, MAX_FRAMES));
-    receiver
+/// Starts to index. The thread ends with the capture, or when nobody listens.
+pub(crate) fn start(recording: &Recording) -> Indexing {
+    let (source, news) = feed();
+    let position = Arc::new(AtomicU64::new(0));
+    let (recording, read) = (recording.clone(), Arc::clone(&position));
+    thread::spawn(move || index(&recording, &source, &read, MAX_FRAMES));
+    Indexing { news, position }
 }
 
 /// The dissector's sink.
@@ -70,37 +69,38 @@ impl Sink for Entries {
     }
 }
 
-fn index(mut capture: Capture, sender: &SyncSender<Batch>, most: usize) {
+fn index(recording: &Recording, source: &Source<News>, position: &AtomicU64, most: usize) {
     let mut dissector = Dissector::default();
     let mut sink = Entries { at: 0, row: 0, entries: Vec::new() };
-    let mut wanted = FIRST_BATCH;
+    let mut news = Vec::new();
     let mut frames = 0;
-    let mut limit = None;
-    while let Some(frame) = capture.next_frame() {
+    let mut is_full = false;
+    let ended = recording.read(true, source.gone(), |frame, octets| {
         if frames == most {
-            limit = Some(format!("only the first {most} frames are shown: the index holds no more"));
-            break;
+            is_full = true;
+            return false;
         }
         frames += 1;
         sink.at = frame.number;
         let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
         sink.row = sink.entries.len();
         sink.entries.push(Entry::Row(Row::new(frame.number, frame.time, captured, frame.wire_len)));
-        dissector.frame(&frame, &mut sink);
-        if sink.entries.len() >= wanted {
-            let batch = Batch { entries: std::mem::take(&mut sink.entries), position: capture.position(), end: None };
-            if sender.send(batch).is_err() {
-                return;
-            }
-            wanted = BATCH;
-        }
-    }
+        dissector.frame(frame, &mut sink);
+        position.store(octets, Relaxed);
+        news.extend(sink.entries.drain(..).map(News::Entry));
+        source.send(&mut news)
+    });
     sink.at = AT_END;
     dissector.finish(&mut sink);
-    let note = limit.or_else(|| capture.note().map(str::to_owned));
-    let batch = Batch { entries: sink.entries, position: capture.position(), end: Some(End { note }) };
+    news.extend(sink.entries.drain(..).map(News::Entry));
+    let note = match ended {
+        _ if is_full => Some(format!("only the first {most} frames are shown: the index holds no more")),
+        Ok(ended) => ended.note,
+        Err(error) => Some(error.to_string()),
+    };
+    news.push(News::End(note));
     // That nobody listens any more is fine.
-    let _ = sender.send(batch);
+    source.send(&mut news);
 }
 
 #[cfg(test)]
@@ -108,34 +108,31 @@ mod tests {
     use super::*;
     use crate::testing::capture_path;
 
-    fn batches(name: &str, most: usize) -> Vec<Batch> {
-        let capture = Capture::open(&capture_path(name)).unwrap();
-        let (sender, receiver) = sync_channel(1000);
-        index(capture, &sender, most);
-        drop(sender);
-        receiver.into_iter().collect()
-    }
-
-    fn rows(batches: &[Batch]) -> usize {
-        batches.iter().flat_map(|batch| &batch.entries).filter(|entry| matches!(entry, Entry::Row(_))).count()
+    /// All rows, and how it ended.
+    fn indexed(name: &str, most: usize) -> (Vec<Row>, Option<String>) {
+        let (source, news) = feed();
+        index(&Recording::file(&capture_path(name)), &source, &AtomicU64::new(0), most);
+        let (mut rows, mut ends) = (Vec::new(), Vec::new());
+        for item in news.take(usize::MAX) {
+            match item {
+                News::Entry(Entry::Row(row)) => rows.push(row),
+                News::Entry(_) => {}
+                News::End(note) => ends.push(note),
+            }
+        }
+        assert_eq!(ends.len(), 1);
+        (rows, ends.remove(0))
     }
 
     #[test]
-    fn every_frame_has_a_row_and_the_first_batch_is_small() {
-        let batches = batches("host-matrix.pcap", MAX_FRAMES);
-        assert_eq!(rows(&batches), 627);
-        assert!(batches.len() > 1 && batches[0].entries.len() <= FIRST_BATCH + 50);
-        assert_eq!(batches.last().unwrap().end, Some(End { note: None }));
+    fn every_frame_has_a_row() {
+        let (rows, end) = indexed("host-matrix.pcap", MAX_FRAMES);
+        assert_eq!((rows.len(), end), (627, None));
     }
 
     #[test]
     fn frames_without_units_say_what_they_are() {
-        let batches = batches("rping-crc.pcap", MAX_FRAMES);
-        let rows: Vec<&Row> = batches
-            .iter()
-            .flat_map(|batch| &batch.entries)
-            .filter_map(|entry| if let Entry::Row(row) = entry { Some(row) } else { None })
-            .collect();
+        let (rows, _) = indexed("rping-crc.pcap", MAX_FRAMES);
         assert_eq!((rows[0].head.ends, rows[0].stream), (None, None), "an ARP request");
         let (src, dst) = rows[2].head.ends.unwrap();
         assert_eq!((src.to_string(), dst.to_string()), ("10.1.0.2:38499".into(), "10.1.0.1:7174".into()));
@@ -145,17 +142,15 @@ mod tests {
 
     #[test]
     fn a_full_index_says_so() {
-        let batches = batches("host-matrix.pcap", 100);
-        assert_eq!(rows(&batches), 100);
-        let note = batches.last().unwrap().end.as_ref().unwrap().note.clone().unwrap();
-        assert!(note.contains("first 100 frames"), "{note}");
+        let (rows, end) = indexed("host-matrix.pcap", 100);
+        assert_eq!(rows.len(), 100);
+        assert!(end.unwrap().contains("first 100 frames"));
     }
 
     #[test]
     fn a_screen_that_is_gone_ends_the_thread() {
-        let capture = Capture::open(&capture_path("host-matrix.pcap")).unwrap();
-        let (sender, receiver) = sync_channel(0);
-        drop(receiver);
-        index(capture, &sender, MAX_FRAMES);
+        let (source, news) = feed();
+        drop(news);
+        index(&Recording::file(&capture_path("host-matrix.pcap")), &source, &AtomicU64::new(0), MAX_FRAMES);
     }
 }

@@ -11,24 +11,29 @@
 //!
 //! The selected packet decides the tree, the selected field the marks; moving among the octets selects the field. Memory:
 //! the index ([`index`]), and the details of a window of frames ([`details`]).
+//!
+//! A live capture is the same screen over a [`recording`] that grows: the newest packet stays selected until the user moves away from it.
 
 pub(crate) mod details;
+mod feed;
 pub(crate) mod fields;
 pub(crate) mod filtered;
 pub(crate) mod head;
+mod hunt;
 pub(crate) mod index;
 mod indexer;
+mod pages;
 mod places;
+pub(crate) mod recording;
 pub(crate) mod sheet;
 mod study;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
-use weft_dissector::source::Capture;
 
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given};
@@ -38,13 +43,17 @@ use crate::{Error, terminal, view};
 use details::{Detail, Details, Request};
 use fields::Fields;
 use filtered::Filtered;
+use hunt::Hunt;
 pub use index::MAX_FRAMES;
 use index::{Index, Row};
-use indexer::{Batch, End};
+use indexer::{Indexing, News};
+use recording::{Live, Recording};
 use sheet::Sheet;
 
-/// Batches taken in before the screen is drawn again.
-const BATCHES_A_POLL: usize = 16;
+/// What is taken in of the index, and of a filter, before keys are looked at again.
+const NEWS_A_POLL: usize = 8192;
+/// Looks in vain after which a live capture is quiet: the newest packet is dissected in full then.
+const QUIET: u32 = 10;
 
 /// Which panel has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +85,18 @@ pub(crate) struct Octets {
 
 /// All state of the screen.
 pub(crate) struct Screen {
-    path: PathBuf,
+    recording: Recording,
     pub(crate) name: String,
     pub(crate) theme: Theme,
     pub(crate) index: Index,
-    pub(crate) end: Option<End>,
-    pub(crate) position: u64,
+    /// Is everything read? And why not, where something is wrong.
+    pub(crate) end: Option<Option<String>>,
+    /// What a live capture says of itself.
+    pub(crate) live: Option<Live>,
+    /// The newest packet stays selected.
+    pub(crate) tails: bool,
+    /// Frames from here on are not listed for now: the user wants the list to stand still.
+    pub(crate) paused: Option<u64>,
     /// The selected place of the list of packets: of those that pass the filter, when there is one.
     pub(crate) packets: List,
     pub(crate) filtered: Option<Filtered>,
@@ -95,32 +110,49 @@ pub(crate) struct Screen {
     pub(crate) entry: Option<Entry>,
     /// What was searched last.
     searched: String,
+    pub(crate) hunt: Option<Hunt>,
     /// What came of the last command, where the user has to be told.
     pub(crate) notice: Option<String>,
     /// What the details thread could not do.
     pub(crate) trouble: Option<String>,
-    batches: Receiver<Batch>,
+    indexing: Indexing,
     details: Details,
     known: HashMap<u64, Detail>,
-    asked: Option<Request>,
+    /// Looks in vain for something new.
+    quiet: u32,
+    /// What was asked last, and how much the row told then.
+    asked: Option<(Request, u32, u32)>,
 }
 
 impl Screen {
     /// Opens the capture and starts to read it.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let failed = |source| Error::Capture { path: path.to_owned(), source };
         let is_file = path.metadata().map(|meta| meta.is_file() || meta.is_dir());
         if path == Path::new("-") || is_file.is_ok_and(|is_file| !is_file) {
             return Err(Error::NotAFile(path.to_owned()));
         }
-        let capture = Capture::open(path).map_err(failed)?;
-        Ok(Screen {
-            path: path.to_owned(),
-            name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        let recording = Recording::file(path);
+        recording.check().map_err(|source| Error::Capture { path: path.to_owned(), source })?;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Ok(Self::of(recording, name))
+    }
+
+    /// Starts to read what is being captured.
+    pub(crate) fn live(recording: Recording) -> Self {
+        let name = recording.told().unwrap_or_default().what;
+        Self::of(recording, name)
+    }
+
+    fn of(recording: Recording, name: String) -> Self {
+        let live = recording.told();
+        Screen {
+            name,
             theme: Theme::of_environment(),
             index: Index::default(),
             end: None,
-            position: 0,
+            tails: live.is_some(),
+            live,
+            paused: None,
             packets: List::default(),
             filtered: None,
             sheet: None,
@@ -130,13 +162,23 @@ impl Screen {
             help: false,
             entry: None,
             searched: String::new(),
+            hunt: None,
             notice: None,
             trouble: None,
-            batches: indexer::start(capture),
-            details: Details::start(path),
+            indexing: indexer::start(&recording),
+            details: Details::start(&recording),
             known: HashMap::new(),
+            quiet: 0,
             asked: None,
-        })
+            recording,
+        }
+    }
+
+    /// How much of the files is read, in percent where their length is known, and in octets.
+    pub(crate) fn progress(&self) -> (Option<u64>, u64) {
+        let position = self.indexing.position.load(Relaxed);
+        let percent = self.recording.len().filter(|len| *len > 0).map(|len| (100 * position / len).min(100));
+        (percent, position)
     }
 
     /// Octets and fields of the selected frame, once they are there.
@@ -153,11 +195,13 @@ impl Screen {
 
     /// Shows the selected frame, and asks for what is not known of it.
     fn show(&mut self) {
-        let Some(row) = self.row().cloned() else { return self.fields.clear() };
+        let Some(row) = self.row() else { return self.fields.clear() };
         let frame = row.number;
         let request = Request { frame, until: row.known_at.max(frame.saturating_add(details::NEIGHBOURS)) };
-        if !self.is_known(&row) && self.asked != Some(request) {
-            self.asked = Some(request);
+        let asked = Some((request, row.units, row.findings));
+        // Packets that rush by are not dissected a second time.
+        if (!self.tails || self.quiet >= QUIET) && !self.is_known(&row) && self.asked != asked {
+            self.asked = asked;
             self.details.ask(request);
         }
         self.fields.show(&row, self.known.get(&frame));
@@ -183,7 +227,9 @@ impl Screen {
                     filtered.anchor = None;
                 }
                 self.packets.go(motion, self.listed());
-                if self.packets.selected != before {
+                let tailed = self.tails;
+                self.tails = motion == Motion::Last && self.end.is_none() && self.live.is_some();
+                if self.packets.selected != before || tailed != self.tails {
                     self.show();
                 }
             }
@@ -232,37 +278,73 @@ impl Screen {
         }
     }
 
-    fn take_batch(&mut self, batch: Batch) {
-        let was_empty = self.index.rows().is_empty();
-        let before = self.row().map(|row| (row.units, row.findings));
-        for entry in batch.entries {
-            self.index.add(entry);
+    /// Takes in what the index got; `true` when there was something.
+    fn take_news(&mut self) -> bool {
+        let news = self.indexing.news.take(NEWS_A_POLL);
+        if news.is_empty() {
+            self.quiet = self.quiet.saturating_add(1);
+            if self.tails && self.quiet == QUIET {
+                self.show();
+            }
+            return false;
         }
-        self.position = batch.position;
-        if batch.end.is_some() {
-            self.end = batch.end;
+        self.quiet = 0;
+        let before = self.row().map(|row| (row.number, row.units, row.findings));
+        for item in news {
+            match item {
+                News::Entry(entry) => self.index.add(entry),
+                News::End(note) => {
+                    self.end = Some(note);
+                    // There is no newest one any more: the last one is shown in full.
+                    self.tails = false;
+                    self.show();
+                }
+            }
         }
         if let Some(sheet) = &mut self.sheet {
-            sheet.grow(self.index.told());
+            sheet.grow(self.index.told(), self.index.counts().2);
+        }
+        if self.tails {
+            self.packets.selected = self.listed().saturating_sub(1);
         }
         // The selected frame may just have got a unit.
-        if was_empty || self.row().map(|row| (row.units, row.findings)) != before {
+        if self.row().map(|row| (row.number, row.units, row.findings)) != before {
             self.show();
         }
+        true
+    }
+
+    fn take_live(&mut self) -> bool {
+        let told = self.recording.told();
+        let is_new = told != self.live;
+        self.live = told;
+        is_new
+    }
+
+    /// Lets the list of a live capture stand still, or go on.
+    fn pause(&mut self) {
+        if self.live.is_none() {
+            self.notice = Some("p holds the list of a live capture; this is a file".to_owned());
+        } else if self.paused.take().is_some() {
+            self.tails = self.end.is_none();
+            self.packets.selected = self.listed().saturating_sub(1);
+        } else {
+            self.paused = Some(self.index.last());
+            self.tails = false;
+        }
+        self.show();
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.recording.leave();
     }
 }
 
 impl terminal::Screen for Screen {
     fn poll(&mut self) -> bool {
-        let mut changed = false;
-        for _ in 0..BATCHES_A_POLL {
-            match self.batches.try_recv() {
-                Ok(batch) => self.take_batch(batch),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
-            changed = true;
-        }
-        changed |= self.poll_filter(BATCHES_A_POLL);
+        let mut changed = self.take_news() | self.take_live() | self.poll_filter(NEWS_A_POLL) | self.poll_hunt();
         while self.sheet.as_mut().is_some_and(Sheet::poll) {
             changed = true;
         }
@@ -288,6 +370,7 @@ impl terminal::Screen for Screen {
 
     fn command(&mut self, command: Command) -> bool {
         self.notice = None;
+        self.hunt = None;
         if self.help {
             self.help = false;
             return true;
@@ -307,6 +390,9 @@ impl terminal::Screen for Screen {
             Command::Toggle => {}
             Command::Type(purpose) => self.begin_entry(purpose),
             Command::Open(kind) => self.open_sheet(kind),
+            Command::Pause => self.pause(),
+            // Those of runs.
+            Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
             Command::NextMarked => self.jump(Index::next_marked),
             Command::PreviousMarked => self.jump(Index::previous_marked),
         }
@@ -318,5 +404,7 @@ impl terminal::Screen for Screen {
     }
 }
 
+#[cfg(test)]
+mod huge_tests;
 #[cfg(test)]
 mod tests;

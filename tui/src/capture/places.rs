@@ -1,6 +1,7 @@
 //! The ways to a packet: the list with or without a filter, jumps, what is typed, the lists over the panels.
 
 use super::filtered::Filtered;
+use super::hunt::{Hunt, Hunted};
 use super::index::{Index, Row};
 use super::sheet::{Kind, Sheet};
 use super::{Panel, Screen};
@@ -10,32 +11,33 @@ use crate::entry::{Entry, Purpose, next_place};
 impl Screen {
     /// How many packets are listed.
     pub(crate) fn listed(&self) -> usize {
-        let rows = self.index.rows();
+        let last = self.paused.unwrap_or(u64::MAX).min(self.index.last());
         match &self.filtered {
             // The filter may be further than the index.
-            Some(filtered) => filtered.len(rows.last().map_or(0, |row| row.number)),
-            None => rows.len(),
+            Some(filtered) => filtered.len(last),
+            None if self.paused.is_some() => self.index.find(last).map_or(0, |place| place + 1),
+            None => self.index.len(),
         }
     }
 
     /// The row at a place of the list.
-    pub(crate) fn listed_row(&self, at: usize) -> Option<&Row> {
+    pub(crate) fn listed_row(&self, at: usize) -> Option<Row> {
         let place = match &self.filtered {
             Some(filtered) => filtered.number(at).and_then(|number| self.index.find(number))?,
             None => at,
         };
-        self.index.rows().get(place)
+        self.index.row(place)
     }
 
     /// The row of the selected frame.
-    pub(crate) fn row(&self) -> Option<&Row> {
+    pub(crate) fn row(&self) -> Option<Row> {
         self.listed_row(self.packets.selected)
     }
 
     /// Where the row at `place` of the index stands in the list.
     fn place_in_list(&self, place: usize) -> Option<usize> {
         match &self.filtered {
-            Some(filtered) => self.index.rows().get(place).and_then(|row| filtered.find(row.number)),
+            Some(filtered) => self.index.row(place).and_then(|row| filtered.find(row.number)),
             None => Some(place),
         }
     }
@@ -50,6 +52,10 @@ impl Screen {
         if let Some(filtered) = &mut self.filtered {
             filtered.anchor = None;
         }
+        if self.paused.is_some_and(|last| self.index.row(place).is_some_and(|row| row.number > last)) {
+            self.paused = None;
+        }
+        self.tails = false;
         self.packets.selected = at;
         self.show();
     }
@@ -97,8 +103,8 @@ impl Screen {
             }
             Purpose::Frame => {
                 if !entry.text.trim().parse().is_ok_and(|number| self.select_frame(number)) {
-                    let last = self.index.rows().last().map_or(0, |row| row.number);
-                    self.notice = Some(format!("there is no frame {:?}; the last is {last}", entry.text));
+                    self.notice =
+                        Some(format!("there is no frame {:?}; the last is {}", entry.text, self.index.last()));
                 }
             }
             Purpose::Filter => self.filter(entry),
@@ -114,18 +120,28 @@ impl Screen {
             }
             return;
         }
+        self.hunt = Some(Hunt::new(self.packets.selected, self.listed()));
+        self.poll_hunt();
+    }
+
+    /// Goes on with a search; `true` while there is one.
+    pub(super) fn poll_hunt(&mut self) -> bool {
+        let Some(mut hunt) = self.hunt.take() else { return false };
         let has = |at: usize| self.listed_row(at).is_some_and(|row| row.text().to_lowercase().contains(&self.searched));
-        match next_place(self.packets.selected, self.listed(), has) {
-            Some(at) => {
+        match hunt.on(has) {
+            Hunted::NotYet => self.hunt = Some(hunt),
+            Hunted::At(at) => {
                 self.focus = Panel::Packets;
+                self.tails = false;
                 self.packets.selected = at;
                 self.show();
             }
-            None => {
+            Hunted::Nowhere => {
                 let words = format!("no packet has {:?} in its row; fields and octets are not searched", self.searched);
                 self.notice = Some(words);
             }
         }
+        true
     }
 
     /// Lists what passes; all packets when nothing was typed. A filter that is wrong stays to be mended.
@@ -137,7 +153,7 @@ impl Screen {
             self.packets.selected = number.and_then(|number| self.index.find(number)).unwrap_or(0);
             return self.show();
         }
-        match Filtered::start(&self.path, text, number) {
+        match Filtered::start(&self.recording, text, number) {
             Ok(filtered) => {
                 self.filtered = Some(filtered);
                 self.sheet = None;
@@ -156,14 +172,10 @@ impl Screen {
     pub(super) fn poll_filter(&mut self, most: usize) -> bool {
         let before = self.row().map(|row| row.number);
         let Some(filtered) = &mut self.filtered else { return false };
-        let mut changed = false;
-        for _ in 0..most {
-            if !filtered.poll() {
-                break;
-            }
-            changed = true;
-        }
-        if let Some(anchor) = filtered.anchor {
+        let changed = filtered.poll(most);
+        if self.tails {
+            self.packets.selected = self.listed().saturating_sub(1);
+        } else if let Some(anchor) = filtered.anchor {
             self.packets.selected = filtered.near(anchor);
         } else if let Some(at) = before.and_then(|number| filtered.find(number)) {
             // One that came late moves the others.
@@ -182,12 +194,12 @@ impl Screen {
         let line = self.sheet.as_ref().and_then(|sheet| sheet.lines.get(sheet.list.selected));
         let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream));
         self.sheet = match (kind, stream) {
-            (Kind::Findings, _) => Some(Sheet::findings(self.index.told(), frame)),
+            (Kind::Findings, _) => Some(Sheet::findings(self.index.told(), self.index.counts().2, frame)),
             (Kind::Ladder, None) => {
                 self.notice = Some("this frame belongs to no TCP connection: go to one that does".to_owned());
                 return;
             }
-            _ => Some(Sheet::study(&self.path, kind, stream.unwrap_or(0), frame)),
+            _ => Some(Sheet::study(&self.recording, kind, stream.unwrap_or(0), frame)),
         };
     }
 
@@ -208,7 +220,8 @@ impl Screen {
             }
             Command::Left | Command::Right | Command::NextPanel | Command::PreviousPanel => {}
             Command::NextMarked | Command::PreviousMarked => {}
-            Command::Help | Command::Type(_) | Command::Open(_) => return false,
+            Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
+            Command::Help | Command::Pause | Command::Type(_) | Command::Open(_) => return false,
         }
         true
     }

@@ -4,14 +4,18 @@
 
 use weft_core::requirement::Severity;
 
-use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
 
 use weft_dissector::output::ladder::Ladder;
 
 use super::index::Told;
+use super::recording::Recording;
 use super::study::{self, Studied};
 use crate::list::List;
+
+/// A list of a capture that grows is made anew no more often than this, and takes no more than a part of the time.
+const ANEW: Duration = Duration::from_secs(1);
 
 /// What a sheet lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,25 +54,48 @@ pub(crate) struct Sheet {
     /// The frame that was selected when the list came: its line is.
     frame: u64,
     stream: u32,
+    /// Findings that are not listed.
+    left_out: u64,
     ladder: Option<Ladder>,
     /// Columns that the ladder was drawn for.
     width: usize,
     studied: Option<Receiver<Studied>>,
+    /// What is read for it, since when, and how much there was then.
+    recording: Option<Recording>,
+    begun: Instant,
+    took: Duration,
+    extent: (u64, u64),
 }
 
 impl Sheet {
     /// The findings so far; the one at `frame`, or the next behind it, is selected.
-    pub(crate) fn findings(told: &[Told], frame: u64) -> Self {
+    pub(crate) fn findings(told: &[Told], all: u64, frame: u64) -> Self {
         let mut sheet = Sheet::empty(Kind::Findings, 0, frame, "none so far");
-        sheet.grow(told);
+        sheet.grow(told, all);
         sheet.select_near();
         sheet
     }
 
-    /// A list for which the capture at `path` is read; a ladder is one of `stream`.
-    pub(crate) fn study(path: &Path, kind: Kind, stream: u32, frame: u64) -> Self {
-        let studied = Some(study::start(path, kind, stream));
-        Sheet { studied, ..Sheet::empty(kind, stream, frame, "being read") }
+    /// A list for which the capture is read; a ladder is one of `stream`.
+    pub(crate) fn study(recording: &Recording, kind: Kind, stream: u32, frame: u64) -> Self {
+        let mut sheet = Sheet::empty(kind, stream, frame, "being read");
+        sheet.recording = Some(recording.clone());
+        sheet.read();
+        sheet
+    }
+
+    fn read(&mut self) {
+        let Some(recording) = &self.recording else { return };
+        (self.extent, self.begun) = (recording.extent(), Instant::now());
+        self.studied = Some(study::start(recording, self.kind, self.stream));
+    }
+
+    /// Reads again where there is more by now.
+    fn read_anew(&mut self) {
+        let has_more = self.recording.as_ref().is_some_and(|recording| recording.extent() != self.extent);
+        if has_more && self.begun.elapsed() >= ANEW.max(5 * self.took) {
+            self.read();
+        }
     }
 
     fn empty(kind: Kind, stream: u32, frame: u64, note: &str) -> Self {
@@ -79,9 +106,14 @@ impl Sheet {
             note: note.to_owned(),
             frame,
             stream,
+            left_out: 0,
             ladder: None,
             width: 0,
             studied: None,
+            recording: None,
+            begun: Instant::now(),
+            took: Duration::ZERO,
+            extent: (0, 0),
         }
     }
 
@@ -97,18 +129,20 @@ impl Sheet {
 
     /// Takes what the thread tells; `true` when there was something.
     pub(crate) fn poll(&mut self) -> bool {
-        let Some(studied) = &self.studied else { return false };
+        let Some(studied) = &self.studied else {
+            self.read_anew();
+            return false;
+        };
         match studied.try_recv() {
             Ok(Studied::Frames(frames)) => self.note = format!("being read, {frames} frames"),
             Ok(Studied::Nothing(why)) => self.note = why,
-            Ok(Studied::Ladder(ladder)) => self.ladder = Some(ladder),
+            Ok(Studied::Ladder(ladder)) => (self.ladder, self.width) = (Some(ladder), 0),
             Ok(Studied::Lines(lines)) => {
-                self.lines = lines;
                 "none".clone_into(&mut self.note);
-                self.select_near();
+                self.renew(lines);
             }
             Err(TryRecvError::Empty) => return false,
-            Err(TryRecvError::Disconnected) => self.studied = None,
+            Err(TryRecvError::Disconnected) => (self.studied, self.took) = (None, self.begun.elapsed()),
         }
         true
     }
@@ -116,17 +150,27 @@ impl Sheet {
     /// Draws a ladder for a panel of that width.
     pub(crate) fn fit(&mut self, width: usize) {
         let Some(ladder) = self.ladder.as_ref().filter(|_| self.width != width) else { return };
-        let is_new = self.lines.is_empty();
-        self.lines = study::ladder_lines(ladder, width);
+        let lines = study::ladder_lines(ladder, width);
         self.width = width;
-        if is_new {
+        self.renew(lines);
+    }
+
+    /// Shows new lines. Who was at the end stays there.
+    fn renew(&mut self, lines: Vec<Line>) {
+        let was_empty = self.lines.is_empty();
+        let at_end = self.list.selected + 1 == self.lines.len() && lines.len() > self.lines.len();
+        self.lines = lines;
+        if was_empty {
             self.select_near();
+        } else if at_end {
+            self.list.selected = self.lines.len() - 1;
         }
     }
 
-    /// Takes in the findings that came since.
-    pub(crate) fn grow(&mut self, told: &[Told]) {
+    /// Takes in the findings that came since; `all`: how many there are, listed or not.
+    pub(crate) fn grow(&mut self, told: &[Told], all: u64) {
         if self.kind == Kind::Findings {
+            self.left_out = all.saturating_sub(told.len() as u64);
             self.lines.extend(told.iter().skip(self.lines.len()).map(finding));
         }
     }
@@ -141,7 +185,11 @@ impl Sheet {
             Kind::Operations => "Operations".to_owned(),
             Kind::Statistics => "Statistics".to_owned(),
         };
-        format!("{name} {place}/{}", self.lines.len())
+        let more = match self.left_out {
+            0 => String::new(),
+            more => format!(": the first; {more} more stand at their frames, n goes to them"),
+        };
+        format!("{name} {place}/{}{more}", self.lines.len())
     }
 }
 

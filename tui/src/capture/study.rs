@@ -3,7 +3,6 @@
 //! Each is made by the same part of the dissector as what `weft stats` and `weft ladder` print. A thread reads the file; it ends
 //! when nobody listens any more.
 
-use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -12,11 +11,11 @@ use weft_dissector::fact::{Fact, Operation};
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::output::story::{Story, Subject};
 use weft_dissector::output::text::exchange_line;
-use weft_dissector::source::Capture;
 use weft_dissector::stats::Stats;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Sink};
 
+use super::recording::Recording;
 use super::sheet::{Kind, Line};
 
 /// Rows of a ladder at most.
@@ -39,15 +38,15 @@ pub(crate) enum Studied {
     Nothing(String),
 }
 
-/// Starts to read the capture at `path` for a list of that kind; a ladder is one of `stream`.
-pub(crate) fn start(path: &Path, kind: Kind, stream: u32) -> Receiver<Studied> {
+/// Starts to read the capture, as far as it is there, for a list of that kind; a ladder is one of `stream`.
+pub(crate) fn start(recording: &Recording, kind: Kind, stream: u32) -> Receiver<Studied> {
     let (sender, studied) = sync_channel(4);
-    let path = path.to_owned();
+    let recording = recording.clone();
     thread::spawn(move || {
         let told = match kind {
-            Kind::Ladder => ladder(&path, stream, &sender),
-            Kind::Operations => operations(&path, &sender),
-            Kind::Connections | Kind::Statistics | Kind::Findings => statistics(&path, kind, &sender),
+            Kind::Ladder => ladder(&recording, stream, &sender),
+            Kind::Operations => operations(&recording, &sender),
+            Kind::Connections | Kind::Statistics | Kind::Findings => statistics(&recording, kind, &sender),
         };
         // That nobody listens any more is fine.
         let _ = sender.send(told.unwrap_or_else(Studied::Nothing));
@@ -55,24 +54,39 @@ pub(crate) fn start(path: &Path, kind: Kind, stream: u32) -> Receiver<Studied> {
     studied
 }
 
-/// Reads all of the capture; `at` is told each frame's time before it is dissected.
-fn read<S: Sink>(path: &Path, sink: &mut S, at: fn(&mut S, u64), sender: &SyncSender<Studied>) -> Result<(), String> {
-    let mut capture = Capture::open(path).map_err(|error| error.to_string())?;
+/// Reads all of the capture that is there; `at` is told each frame's time before it is dissected.
+fn read<S: Sink>(
+    recording: &Recording,
+    sink: &mut S,
+    at: fn(&mut S, u64),
+    sender: &SyncSender<Studied>,
+) -> Result<(), String> {
     let mut dissector = Dissector::default();
-    while let Some(frame) = capture.next_frame() {
-        at(sink, frame.time);
-        dissector.frame(&frame, sink);
-        if frame.number.is_multiple_of(STRIDE) && sender.send(Studied::Frames(frame.number)).is_err() {
-            return Err("nobody listens".to_owned());
-        }
+    let mut listens = true;
+    let ended = recording.read(
+        false,
+        || false,
+        |frame, _| {
+            at(sink, frame.time);
+            dissector.frame(frame, sink);
+            listens = !frame.number.is_multiple_of(STRIDE) || sender.send(Studied::Frames(frame.number)).is_ok();
+            listens
+        },
+    );
+    let ended = ended.map_err(|error| error.to_string())?;
+    if !listens {
+        return Err("nobody listens".to_owned());
     }
-    dissector.finish(sink);
+    // Of a capture that goes on nothing is certain only because of its end.
+    if ended.is_whole {
+        dissector.finish(sink);
+    }
     Ok(())
 }
 
-fn ladder(path: &Path, stream: u32, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+fn ladder(recording: &Recording, stream: u32, sender: &SyncSender<Studied>) -> Result<Studied, String> {
     let mut story = Story::new(Subject::Stream(stream), MOST_ROWS);
-    read(path, &mut story, Story::at, sender)?;
+    read(recording, &mut story, Story::at, sender)?;
     story.ladder().map(Studied::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
 }
 
@@ -94,9 +108,9 @@ pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
     text.lines().zip(rows).map(line).collect()
 }
 
-fn statistics(path: &Path, kind: Kind, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -> Result<Studied, String> {
     let mut stats = Stats::default();
-    read(path, &mut stats, |_, _| {}, sender)?;
+    read(recording, &mut stats, |_, _| {}, sender)?;
     let mut lines = Vec::new();
     for connection in stats.connections() {
         let severity = match connection.findings {
@@ -165,9 +179,9 @@ fn operation_line(stream: u32, operation: &Operation) -> String {
     )
 }
 
-fn operations(path: &Path, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+fn operations(recording: &Recording, sender: &SyncSender<Studied>) -> Result<Studied, String> {
     let mut operations = Operations::default();
-    read(path, &mut operations, |_, _| {}, sender)?;
+    read(recording, &mut operations, |_, _| {}, sender)?;
     if operations.left_out > 0 {
         let text = format!("and {} more", operations.left_out);
         operations.lines.push(Line { text, frame: None, stream: None, severity: None });

@@ -21,11 +21,13 @@ fn settled(name: &str) -> Screen {
 fn settle(screen: &mut Screen) {
     let deadline = Instant::now() + Duration::from_secs(60);
     let is_filtering = |screen: &Screen| screen.filtered.as_ref().is_some_and(|filtered| filtered.is_reading);
+    let is_hunting = |screen: &Screen| screen.hunt.is_some();
     let is_studying = |screen: &Screen| screen.sheet.as_ref().is_some_and(Sheet::is_reading);
     while screen.end.is_none()
         || is_filtering(screen)
         || is_studying(screen)
-        || screen.row().is_some_and(|row| !screen.is_known(row))
+        || is_hunting(screen)
+        || screen.row().is_some_and(|row| !screen.is_known(&row))
     {
         assert!(Instant::now() < deadline, "the threads do not answer");
         if !screen.poll() {
@@ -51,7 +53,8 @@ fn marked(buffer: &Buffer, screen: &Screen) -> String {
 /// A screen at the first frame whose units begin with `words`.
 fn at(name: &str, words: &str) -> Screen {
     let mut screen = settled(name);
-    let place = screen.index.rows().iter().position(|row| row.summary.starts_with(words)).unwrap();
+    let begins = |place: &usize| screen.index.row(*place).unwrap().summary.starts_with(words);
+    let place = (0..screen.index.len()).find(begins).unwrap();
     screen.select_packet(place);
     settle(&mut screen);
     screen
@@ -119,7 +122,7 @@ fn findings_stand_beside_frames_and_are_jumped_to() {
     commands(&mut screen, &[Command::NextMarked]);
     assert_eq!(screen.packets.selected, 0);
     let place = 10;
-    let number = screen.index.rows()[place].number;
+    let number = screen.index.row(place).unwrap().number;
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
     let told = index::Told { frame: number, stream: Some(0), requirement, severity };
@@ -288,7 +291,7 @@ fn the_list_of_findings_leads_to_their_frames() {
     screen.command(DOWN);
     screen.command(Command::Toggle);
     assert!(screen.row().unwrap().number == 26 && screen.sheet.is_none());
-    screen.filtered = Some(Filtered::start(&capture_path("rping-crc.pcap"), "frame.number in {8, 9}", None).unwrap());
+    screen.filtered = Some(Filtered::start(&screen.recording, "frame.number in {8, 9}", None).unwrap());
     while screen.filtered.as_ref().unwrap().is_reading {
         screen.poll();
     }

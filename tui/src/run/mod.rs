@@ -8,24 +8,30 @@
 //! ```
 //!
 //! The screen reads the event stream of a run and nothing else; a finished run is turned into the same events. It follows
-//! the running case until the user goes elsewhere. Starting, stopping and rerunning are not here.
+//! the running case until the user goes elsewhere. It starts and stops nothing: what the user wants run again goes to a function that was handed
+//! in ([`again`]).
 
+pub(crate) mod again;
 pub(crate) mod progress;
 mod source;
 pub(crate) mod tree;
 
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
-use weft_suites::model::{Event, Verdict};
+use weft_suites::model::{CaseKey, Event, Verdict};
 
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given, Purpose, next_place};
 use crate::list::List;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
+use again::Rounds;
+pub use again::{Starter, Wish};
 use progress::{Planned, Progress, State};
+use source::News;
 pub use source::{LiveSink, RunSource, live};
 use tree::{Kind, Tree};
 
@@ -56,17 +62,23 @@ pub(crate) struct Screen {
     searched: String,
     /// What came of the last command, where the user has to be told.
     pub(crate) notice: Option<String>,
-    events: Option<Receiver<Event>>,
+    /// What is being run again.
+    pub(crate) rounds: Option<Rounds>,
+    pub(crate) starter: Option<Starter>,
+    /// Since the screen was opened.
+    pub(crate) now: Duration,
+    opened: Option<Instant>,
+    events: Option<Receiver<News>>,
     follows: bool,
 }
 
 impl Screen {
     /// Opens a run.
     pub(crate) fn open(source: RunSource) -> Result<Self, Error> {
-        let (progress, events) = match source {
-            RunSource::Live(live) => (Progress::default(), Some(live.events)),
-            RunSource::Stored(path) => (Progress::finished(source::read(&path)?), None),
-            RunSource::Finished(report) => (Progress::finished(*report), None),
+        let (progress, events, starter) = match source {
+            RunSource::Live(live) => (Progress::default(), Some(live.events), live.starter),
+            RunSource::Stored(path) => (Progress::finished(source::read(&path)?), None, None),
+            RunSource::Finished(report) => (Progress::finished(*report), None, None),
         };
         let mut tree = Tree::default();
         tree.plant(&progress.planned);
@@ -82,6 +94,10 @@ impl Screen {
             searched: String::new(),
             notice: None,
             follows: events.is_some(),
+            rounds: None,
+            starter,
+            now: Duration::ZERO,
+            opened: Some(Instant::now()),
             events,
         };
         // What failed is what people look for.
@@ -100,14 +116,8 @@ impl Screen {
     /// The next case that failed or could not be judged, from `from` on or backwards, around the end.
     fn find(&self, from: usize, backwards: bool) -> Option<usize> {
         let len = self.progress.planned.len();
-        let is_bad = |place: &usize| match &self.progress.planned[*place].state {
-            State::Done(result) => {
-                matches!(result.verdict, Verdict::Fail | Verdict::Inconclusive | Verdict::Error)
-            }
-            State::Waiting | State::Running(_) => false,
-        };
         let mut ring = (0..len).map(|step| if backwards { (from + len - step) % len } else { (from + step) % len });
-        ring.find(is_bad)
+        ring.find(|place| is_bad(&self.progress.planned[*place]))
     }
 
     fn jump(&mut self, backwards: bool) {
@@ -165,7 +175,18 @@ impl Screen {
     fn take(&mut self, event: Event) {
         let before = self.progress.planned.len();
         let begins = matches!(event, Event::RunStarted { .. });
-        self.progress.event(event);
+        let summary = if let Event::RunFinished { summary } = &event { Some(summary.clone()) } else { None };
+        if begins && let Some(rounds) = &mut self.rounds {
+            rounds.round += 1;
+            self.progress.adds = true;
+        }
+        self.progress.event(event, self.now);
+        if let Some(summary) = summary
+            && let Some(rounds) = self.rounds.take_if(|rounds| rounds.is_over(&summary))
+            && rounds.until_failure
+        {
+            self.notice = Some(format!("ended after round {}", rounds.round));
+        }
         if begins || self.progress.planned.len() != before {
             self.tree.plant(&self.progress.planned);
         }
@@ -175,13 +196,78 @@ impl Screen {
     }
 }
 
+impl Screen {
+    /// Has the user wish: `which` cases again, until one is not as expected or once.
+    fn again(&mut self, keys: Vec<CaseKey>, until_failure: bool) {
+        let is_busy = self.rounds.is_some() || self.progress.summary.is_none();
+        let Some(starter) = &self.starter else {
+            let target = self.progress.run.as_ref().map(|run| &run.target);
+            self.notice = match (target, keys.first()) {
+                (Some(target), Some(key)) => Some(format!("run it again with: {}", again::command(target, key))),
+                _ => None,
+            };
+            return;
+        };
+        if is_busy && self.events.is_some() {
+            self.notice = Some("cases are still being run: s stops them".to_owned());
+        } else if keys.is_empty() || self.events.is_none() {
+            self.notice = Some("there is nothing to run again".to_owned());
+        } else {
+            self.rounds = Some(Rounds::new(until_failure));
+            (starter.start)(if until_failure { Wish::UntilFailure(keys) } else { Wish::Again(keys) });
+        }
+    }
+
+    /// The selected case, or those of the selected branch.
+    fn selected_keys(&self) -> Vec<CaseKey> {
+        let range = match self.tree.selected().map(|node| &node.kind) {
+            Some(Kind::Case(place)) => *place..place + 1,
+            Some(Kind::Branch { first, end }) => *first..*end,
+            None => 0..0,
+        };
+        self.progress.planned[range].iter().map(|planned| planned.key.clone()).collect()
+    }
+
+    fn failed_keys(&self) -> Vec<CaseKey> {
+        let failed = self.progress.planned.iter().filter(|planned| is_bad(planned));
+        failed.map(|planned| planned.key.clone()).collect()
+    }
+
+    fn stop(&mut self) {
+        match &self.starter {
+            Some(starter) if self.rounds.is_some() || self.progress.summary.is_none() => {
+                (starter.start)(Wish::Stop);
+                self.notice = Some("stopping; what is finished is kept".to_owned());
+            }
+            _ => self.notice = Some("nothing is being run".to_owned()),
+        }
+    }
+}
+
+/// Did it fail, or could it not be judged?
+fn is_bad(planned: &Planned) -> bool {
+    match &planned.state {
+        State::Done(result) => matches!(result.verdict, Verdict::Fail | Verdict::Inconclusive | Verdict::Error),
+        State::Waiting | State::Running(_) => false,
+    }
+}
+
 impl terminal::Screen for Screen {
     fn poll(&mut self) -> bool {
-        let mut changed = false;
+        let before = self.now.as_secs();
+        if let Some(opened) = self.opened {
+            self.now = opened.elapsed();
+        }
+        let runs = self.events.is_some() && self.progress.summary.is_none();
+        let mut changed = runs && self.now.as_secs() != before;
         for _ in 0..EVENTS_A_POLL {
             let Some(events) = &self.events else { break };
             match events.try_recv() {
-                Ok(event) => self.take(event),
+                Ok(News::Event(event)) => self.take(*event),
+                Ok(News::Trouble(what)) => {
+                    self.rounds = None;
+                    self.notice = Some(what);
+                }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.events = None;
@@ -221,7 +307,11 @@ impl terminal::Screen for Screen {
             Command::Left | Command::Right | Command::Toggle => {}
             Command::Type(Purpose::Search) => self.entry = Some(Entry::new(Purpose::Search)),
             // Cases have names, not numbers; filters and lists are for packets.
-            Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) => {}
+            Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) | Command::Pause => {}
+            Command::Again => self.again(self.selected_keys(), false),
+            Command::AgainFailed => self.again(self.failed_keys(), false),
+            Command::UntilFailure => self.again(self.selected_keys(), true),
+            Command::Stop => self.stop(),
             Command::NextMarked => self.jump(false),
             Command::PreviousMarked => self.jump(true),
         }

@@ -1,6 +1,7 @@
 //! A run as its events tell it: what is planned, running, done.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use weft_suites::model::{CaseInfo, CaseKey, CaseResult, Counts, Event, RunInfo, RunReport, RunStatus, Step, Summary};
 
@@ -9,6 +10,8 @@ use weft_suites::model::{CaseInfo, CaseKey, CaseResult, Counts, Event, RunInfo, 
 pub(crate) struct Planned {
     pub(crate) key: CaseKey,
     pub(crate) state: State,
+    /// What it came to so far, where it ran more than once.
+    pub(crate) runs: Counts,
 }
 
 /// How far it is.
@@ -28,11 +31,24 @@ pub(crate) struct Progress {
     pub(crate) counts: Counts,
     pub(crate) summary: Option<Summary>,
     /// What somebody has to do before it goes on.
-    pub(crate) waits_for: Option<String>,
+    pub(crate) waits_for: Option<Waits>,
+    /// The next run is of some cases again: it takes the place of what is known of them, and of nothing else.
+    pub(crate) adds: bool,
+    /// Since when it runs, and what was done by then; on the clock of who tells the events.
+    began: Option<(Duration, u64)>,
     cases: HashMap<String, CaseInfo>,
     places: HashMap<CaseKey, usize>,
     /// Place of the case that started last.
     pub(crate) current: Option<usize>,
+}
+
+/// What somebody has to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// In words; mostly the command to run.
+    pub(crate) what: String,
+    /// When the run gives up.
+    pub(crate) until: Duration,
 }
 
 impl Progress {
@@ -40,30 +56,37 @@ impl Progress {
     pub(crate) fn finished(report: RunReport) -> Self {
         let mut progress = Progress::default();
         let planned = report.results.iter().map(|result| result.key.clone()).collect();
-        progress.event(Event::RunStarted { run: report.run, cases: report.cases, planned });
+        progress.event(Event::RunStarted { run: report.run, cases: report.cases, planned }, Duration::ZERO);
         for result in report.results {
-            progress.event(Event::CaseFinished { result: Box::new(result) });
+            progress.event(Event::CaseFinished { result: Box::new(result) }, Duration::ZERO);
         }
-        progress.event(Event::RunFinished { summary: report.summary });
+        progress.event(Event::RunFinished { summary: report.summary }, Duration::ZERO);
         progress
     }
 
-    /// Takes note of one event.
-    pub(crate) fn event(&mut self, event: Event) {
+    /// Takes note of one event, which came `now`.
+    pub(crate) fn event(&mut self, event: Event, now: Duration) {
         match event {
             Event::RunStarted { run, cases, planned } => {
-                *self = Progress::default();
-                self.run = Some(run);
-                self.cases = cases.into_iter().map(|case| (case.id.clone(), case)).collect();
-                for key in planned {
-                    self.place(key);
+                if !std::mem::take(&mut self.adds) {
+                    *self = Progress::default();
+                    self.run = Some(run);
                 }
+                self.summary = None;
+                self.cases.extend(cases.into_iter().map(|case| (case.id.clone(), case)));
+                for key in planned {
+                    let place = self.place(key);
+                    self.planned[place].state = State::Waiting;
+                }
+                self.counts = super::tree::counts(&self.planned);
             }
             Event::TargetWaiting { what, seconds } => {
-                self.waits_for = Some(format!("waiting for the target, at most {seconds} s: {what}"));
+                self.waits_for = Some(Waits { what, until: now + Duration::from_secs(seconds) });
             }
             Event::CaseStarted { key, .. } => {
                 self.waits_for = None;
+                // Cases that take their time start here; the time until the first is the target's.
+                self.began.get_or_insert((now, self.counts.total()));
                 let place = self.place(key);
                 self.planned[place].state = State::Running(Vec::new());
                 self.current = Some(place);
@@ -79,11 +102,13 @@ impl Progress {
                 if !matches!(self.planned[place].state, State::Done(_)) {
                     self.counts.add(result.verdict);
                 }
+                self.planned[place].runs.add(result.verdict);
                 self.planned[place].state = State::Done(result);
             }
             Event::RunFinished { summary } => {
                 self.waits_for = None;
                 self.current = None;
+                self.began = None;
                 self.summary = Some(summary);
             }
         }
@@ -93,7 +118,7 @@ impl Progress {
     fn place(&mut self, key: CaseKey) -> usize {
         let Progress { places, planned, .. } = self;
         *places.entry(key).or_insert_with_key(|key| {
-            planned.push(Planned { key: key.clone(), state: State::Waiting });
+            planned.push(Planned { key: key.clone(), state: State::Waiting, runs: Counts::default() });
             planned.len() - 1
         })
     }
@@ -101,6 +126,16 @@ impl Progress {
     /// What the script says about the case of `key`.
     pub(crate) fn case(&self, key: &CaseKey) -> Option<&CaseInfo> {
         self.cases.get(&key.case)
+    }
+
+    /// How long it runs, and how long it still will if the cases to come take as long as those so far.
+    pub(crate) fn times(&self, now: Duration) -> Option<(Duration, Option<Duration>)> {
+        let (began, before) = self.began?;
+        let ran = now.saturating_sub(began);
+        let done = self.counts.total().saturating_sub(before);
+        let left = (self.planned.len() as u64).saturating_sub(self.counts.total());
+        let each = u32::try_from(done).ok().filter(|done| *done > 0).map(|done| ran / done);
+        Some((ran, each.map(|each| each.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX)))))
     }
 
     /// How far the run is.

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use weft_suites::model::{Event, EventSink, RunReport};
 
+use super::again::Starter;
 use crate::Error;
 
 /// Events that wait for the screen.
@@ -24,7 +25,15 @@ pub enum RunSource {
 
 /// The screen's end of a live run.
 pub struct Live {
-    pub(super) events: Receiver<Event>,
+    pub(super) events: Receiver<News>,
+    pub(super) starter: Option<Starter>,
+}
+
+/// What comes in.
+pub(super) enum News {
+    Event(Box<Event>),
+    /// What the user has to be told of what was to be run again; nothing more comes of it.
+    Trouble(String),
 }
 
 /// The run's end: give it to the run as its [`EventSink`].
@@ -33,20 +42,29 @@ pub struct Live {
 /// left out when there is none, since the result of their case holds them again. When the screen is gone, events vanish.
 #[derive(Clone)]
 pub struct LiveSink {
-    events: SyncSender<Event>,
+    events: SyncSender<News>,
 }
 
-/// A sink for a run, and the source that shows it.
+/// A sink for a run, and the source that shows it. With a starter, cases can be run again from the screen; the sink is that of those runs too.
 #[must_use]
-pub fn live() -> (LiveSink, RunSource) {
+pub fn live(starter: Option<Starter>) -> (LiveSink, RunSource) {
     let (sender, events) = sync_channel(QUEUE);
-    (LiveSink { events: sender }, RunSource::Live(Live { events }))
+    (LiveSink { events: sender }, RunSource::Live(Live { events, starter }))
+}
+
+impl LiveSink {
+    /// Tells the user why something cannot be run again.
+    pub fn trouble(&self, what: String) {
+        // An error means that the screen was closed meanwhile.
+        drop(self.events.send(News::Trouble(what)));
+    }
 }
 
 impl EventSink for LiveSink {
     fn event(&self, event: &Event) {
-        match self.events.try_send(event.clone()) {
-            Ok(()) | Err(TrySendError::Disconnected(_) | TrySendError::Full(Event::CaseStep { .. })) => {}
+        match self.events.try_send(News::Event(Box::new(event.clone()))) {
+            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+            Err(TrySendError::Full(News::Event(event))) if matches!(*event, Event::CaseStep { .. }) => {}
             // An error means that the screen was closed meanwhile.
             Err(TrySendError::Full(event)) => drop(self.events.send(event)),
         }
@@ -71,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_drops_steps_and_nothing_else() {
-        let (sink, source) = live();
+        let (sink, source) = live(None);
         let RunSource::Live(live) = source else { panic!("live gives a live source") };
         let all = events();
         let step = all.iter().find(|event| matches!(event, Event::CaseStep { .. })).unwrap();
@@ -83,15 +101,15 @@ mod tests {
             let (sink, result) = (sink.clone(), result.clone());
             move || sink.event(&result)
         });
-        let got: Vec<Event> = live.events.iter().take(QUEUE + 1).collect();
+        let got: Vec<News> = live.events.iter().take(QUEUE + 1).collect();
         sender.join().unwrap();
-        assert_eq!(got.last(), Some(result));
+        assert!(matches!(got.last(), Some(News::Event(event)) if **event == *result));
         assert!(live.events.try_recv().is_err());
     }
 
     #[test]
     fn a_closed_screen_does_not_stop_the_run() {
-        let (sink, source) = live();
+        let (sink, source) = live(None);
         drop(source);
         for event in events() {
             sink.event(&event);

@@ -1,6 +1,7 @@
 //! The run screen, driven by a made-up run.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use weft_core::requirement;
 use weft_suites::model::{
@@ -111,9 +112,10 @@ pub(crate) fn events() -> Vec<Event> {
 
 /// A screen that was told the first `count` events, and the run's end of it.
 fn live_screen(count: usize) -> (Screen, LiveSink) {
-    let (sink, source) = live();
+    let (sink, source) = live(None);
     let mut screen = Screen::open(source).unwrap();
     screen.theme = Theme::COLOURS;
+    screen.opened = None;
     for event in events().iter().take(count) {
         weft_suites::model::EventSink::event(&sink, event);
     }
@@ -154,7 +156,8 @@ fn waiting_for_the_target() {
     screen.take(Event::TargetWaiting { what: "run `rping -s -a 192.0.2.1 -p 7174`".into(), seconds: 60 });
     let shown = text(&drawn(&mut screen, 80, 24));
     assert!(shown.contains("waiting-for-target  0/16"), "{shown}");
-    assert!(shown.contains("at most 60 s: run `rping -s -a 192.0.2.1"), "{shown}");
+    assert!(shown.contains("Waiting for the target, 60 s more"), "{shown}");
+    assert!(shown.contains("run `rping -s -a 192.0.2.1 -p 7174`"), "{shown}");
 }
 
 #[test]
@@ -241,4 +244,96 @@ fn a_case_is_searched_by_its_name() {
     assert_eq!(search("OCTET=1"), (key(1), None));
     assert_eq!([search("").0, search("").0], [key(10), key(11)]);
     assert_eq!(search("no such case"), (key(11), Some("no case has \"no such case\" in its name".to_owned())));
+}
+
+/// A screen of the whole run that can run cases again, and what it wishes.
+fn restartable() -> (Screen, LiveSink, Arc<Mutex<Vec<Wish>>>) {
+    let wishes = Arc::new(Mutex::new(Vec::new()));
+    let wished = Arc::clone(&wishes);
+    let start = Box::new(move |wish| wished.lock().unwrap().push(wish));
+    let (sink, source) = live(Some(Starter { folder: "again".to_owned(), start }));
+    let mut screen = Screen::open(source).unwrap();
+    (screen.theme, screen.opened) = (Theme::COLOURS, None);
+    (screen, sink, wishes)
+}
+
+/// The events of one case run alone.
+fn alone(octet: i64, verdict: Verdict) -> Vec<Event> {
+    let Some(Event::RunStarted { run, cases, .. }) = events().first().cloned() else {
+        panic!("the first event starts")
+    };
+    let result = result(octet, verdict);
+    let summary = Summary::of(weft_suites::model::RunStatus::Done, 1, std::slice::from_ref(&result), 1_000);
+    vec![
+        Event::RunStarted { run, cases, planned: vec![key(octet)] },
+        Event::CaseStarted { key: key(octet), index: 0 },
+        Event::CaseFinished { result: Box::new(result) },
+        Event::RunFinished { summary },
+    ]
+}
+
+#[test]
+fn a_case_is_run_again_and_the_others_stay() {
+    let (mut screen, _sink, wishes) = restartable();
+    let all = events();
+    all.iter().take(10).for_each(|event| screen.take(event.clone()));
+    screen.command(Command::Again);
+    assert!(screen.notice.as_deref().unwrap().contains("s stops them"), "{:?}", screen.notice);
+    screen.command(Command::Stop);
+    all.into_iter().skip(10).for_each(|event| screen.take(event));
+    screen.command(Command::NextMarked);
+    screen.command(Command::Again);
+    assert_eq!(*wishes.lock().unwrap(), [Wish::Stop, Wish::Again(vec![key(3)])]);
+    alone(3, Verdict::Pass).into_iter().for_each(|event| screen.take(event));
+    assert_eq!((screen.progress.counts.pass, screen.progress.counts.fail, screen.rounds), (15, 1, None));
+    insta::assert_snapshot!(text(&drawn(&mut screen, 120, 40)));
+    wishes.lock().unwrap().clear();
+    screen.command(Command::AgainFailed);
+    assert_eq!(*wishes.lock().unwrap(), [Wish::Again(vec![key(7)])]);
+}
+
+#[test]
+fn a_case_is_run_until_it_fails() {
+    let (mut screen, _sink, wishes) = restartable();
+    events().into_iter().for_each(|event| screen.take(event));
+    screen.search("octet=5");
+    screen.command(Command::UntilFailure);
+    assert_eq!(*wishes.lock().unwrap(), [Wish::UntilFailure(vec![key(5)])]);
+    for _ in 0..3 {
+        alone(5, Verdict::Pass).into_iter().for_each(|event| screen.take(event));
+    }
+    let shown = text(&drawn(&mut screen, 120, 40));
+    assert!(shown.contains("round 3") && shown.contains("4 runs: pass 4"), "{shown}");
+    alone(5, Verdict::Fail).into_iter().for_each(|event| screen.take(event));
+    let shown = text(&drawn(&mut screen, 120, 40));
+    assert!(shown.contains("ended after round 4") && shown.contains("5 runs: pass 4, fail 1"), "{shown}");
+}
+
+#[test]
+fn what_cannot_be_run_again_is_told() {
+    let (mut screen, sink, _) = restartable();
+    events().into_iter().for_each(|event| screen.take(event));
+    screen.command(Command::Again);
+    sink.trouble("the target cannot be reached".to_owned());
+    screen.poll();
+    assert!(screen.rounds.is_none() && text(&drawn(&mut screen, 80, 24)).contains("cannot be reached"));
+    // A stored run has nobody who could: the command is told.
+    let (mut screen, _) = live_screen(usize::MAX);
+    screen.command(Command::NextMarked);
+    screen.command(Command::Again);
+    let words =
+        "run it again with: weft test builtin --deviate mpa.accepts-wrong-key 'mpa/7.1.1-key/wrong-octet[octet=3]'";
+    assert_eq!(screen.notice.as_deref(), Some(words));
+}
+
+#[test]
+fn the_time_that_is_left_is_told() {
+    let (mut screen, _sink) = live_screen(1);
+    for (second, event) in [(2, 1), (6, 5), (6, 6), (10, 10)] {
+        screen.now = Duration::from_secs(second);
+        screen.take(events()[event].clone());
+    }
+    screen.now = Duration::from_secs(66);
+    let shown = text(&drawn(&mut screen, 120, 24));
+    assert!(shown.contains("1:04 min so far, about "), "{shown}");
 }

@@ -159,8 +159,10 @@ mod tests {
     use super::*;
 
     fn planted(keys: &[&str]) -> Tree {
-        let planned: Vec<Planned> =
-            keys.iter().map(|key| Planned { key: key.parse().unwrap(), state: State::Waiting }).collect();
+        let planned: Vec<Planned> = keys
+            .iter()
+            .map(|key| Planned { key: key.parse().unwrap(), state: State::Waiting, runs: Counts::default() })
+            .collect();
         let mut tree = Tree::default();
         tree.plant(&planned);
         tree

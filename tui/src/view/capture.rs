@@ -30,29 +30,40 @@ pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     }
     if screen.help {
         let about = format!(
-            "The index of a capture holds {MAX_FRAMES} frames, at about 250 octets each. Octets and fields are not kept: \
-             the file is dissected again, up to the selected frame, when you go there."
+            "The index of a capture holds {MAX_FRAMES} frames, at about 25 octets each. Octets and fields are not kept: \
+             the capture is dissected again, up to the selected frame, when you go there."
         );
-        help::draw(&about, screen.theme, area, buf);
+        help::draw(false, &about, screen.theme, area, buf);
     }
 }
 
 fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
     let (units, streams, findings) = screen.index.counts();
     let left = format!(" weft  {}", screen.name);
-    let frames = screen.index.rows().len();
-    let reading = match &screen.end {
-        None => format!("reading, {} MiB  ", screen.position >> 20),
-        Some(_) => String::new(),
+    let frames = screen.index.len();
+    let reading = match (&screen.live, &screen.end) {
+        (Some(_), None) if screen.paused.is_some() => "PAUSED  ".to_owned(),
+        (Some(_), None) => "live  ".to_owned(),
+        (Some(_), Some(_)) => "over  ".to_owned(),
+        (None, Some(_)) => String::new(),
+        (None, None) => match screen.progress() {
+            (Some(percent), _) => format!("reading, {percent} %  "),
+            (None, octets) => format!("reading, {} MiB  ", octets >> 20),
+        },
     };
-    let right = format!("{reading}frames {frames}  connections {streams}  units {units}  findings {findings} ");
+    let lost = screen.live.as_ref().map_or_else(String::new, |live| {
+        format!("  dropped {} + {}  files {}", live.dropped_by_kernel, live.dropped_by_interface, live.files)
+    });
+    let right = format!("{reading}frames {frames}  connections {streams}  units {units}  findings {findings}{lost} ");
     bar(&left, &right, screen.theme.heading(), area, buf);
 }
 
 /// Trouble first; then what of the selected field has no room in its panel; else the keys.
 fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
-    let end = screen.end.as_ref().and_then(|end| end.note.as_deref());
-    let trouble = screen.notice.as_deref().or(screen.trouble.as_deref()).or(end);
+    let hunted = screen.hunt.map(|hunt| format!("searching, {} %", hunt.percent()));
+    let lost = screen.live.as_ref().and_then(|live| live.ended.as_deref());
+    let end = screen.end.as_ref().and_then(|end| end.as_deref()).or(lost);
+    let trouble = hunted.as_deref().or(screen.notice.as_deref()).or(screen.trouble.as_deref()).or(end);
     let field = screen.fields.selected().filter(|line| {
         // Sign and borders take four columns.
         let width = 2 * line.depth + line.text.chars().count() + 4;

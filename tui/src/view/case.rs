@@ -8,7 +8,7 @@ use weft_core::RequirementId;
 use weft_suites::model::{CaseResult, Direction, MarkKind, Octets, Step, StepKind, Verdict};
 
 use super::{line, panel};
-use crate::run::progress::{Planned, State};
+use crate::run::progress::{Planned, State, Waits};
 use crate::run::tree::Kind;
 use crate::run::{Panel, Screen};
 use crate::theme::Theme;
@@ -52,6 +52,9 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     };
     let inside = panel(&title, "", focused, screen.theme, area, buf);
     let mut text = Text { width: usize::from(inside.width).saturating_sub(2), theme: screen.theme, lines: Vec::new() };
+    if let Some(waits) = &screen.progress.waits_for {
+        waiting(screen, waits, &mut text);
+    }
     match screen.planned() {
         Some(planned) => about(screen, planned, &mut text),
         None => failing(screen, &mut text),
@@ -64,6 +67,15 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     for (row, (words, style)) in text.lines.iter().skip(top).take(height).enumerate() {
         line(&Line::from(words.as_str()), row, *style, inside, buf);
     }
+}
+
+/// What somebody has to do now, with nothing cut off.
+fn waiting(screen: &Screen, waits: &Waits, text: &mut Text) {
+    let left = waits.until.saturating_sub(screen.now).as_secs();
+    text.heading(&format!("Waiting for the target, {left} s more"));
+    text.styled(&waits.what, 0, text.theme.verdict(Verdict::Inconclusive));
+    text.add("The run goes on by itself then.", 0);
+    text.heading("Selected");
 }
 
 fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
@@ -82,6 +94,12 @@ fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
             let verdict = format!("{}: {}", result.verdict, result.explanation);
             text.styled(&verdict, 0, text.theme.verdict(result.verdict));
         }
+    }
+    if planned.runs.total() > 1 {
+        let counts = Verdict::ALL.map(|verdict| (verdict, planned.runs.of(verdict)));
+        let counts: Vec<String> =
+            counts.iter().filter(|(_, count)| *count > 0).map(|(v, n)| format!("{v} {n}")).collect();
+        text.add(&format!("{} runs: {}", planned.runs.total(), counts.join(", ")), 0);
     }
     text.heading("Requirements");
     match (&planned.state, case) {
@@ -103,6 +121,9 @@ fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
     }
     if let State::Done(result) = &planned.state {
         finished(result, text);
+        if let Some(starter) = screen.starter.as_ref().filter(|_| planned.runs.total() > 1) {
+            text.add(&format!("of the last run, in the folder {}", starter.folder), 0);
+        }
     }
 }
 

@@ -15,28 +15,30 @@ const WIDE: u16 = 110;
 pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let focused = screen.focus == Panel::Packets;
     let theme = screen.theme;
-    let rows = screen.index.rows();
     let len = screen.listed();
     let place = if len == 0 { 0 } else { screen.packets.selected + 1 };
     let title = match &screen.filtered {
         None => format!("Packets {place}/{len}"),
         Some(filtered) => {
-            let reading = if filtered.is_reading { ", being read" } else { "" };
-            format!("Packets {place}/{len} of {}{reading}, filter {}", rows.len(), filtered.text)
+            let reading = match filtered.is_reading {
+                true if screen.live.is_none() => format!(", being read: frame {}", filtered.read()),
+                _ => String::new(),
+            };
+            format!("Packets {place}/{len} of {}{reading}, filter {}", screen.index.len(), filtered.text)
         }
     };
     let inside = panel(&title, "", focused, theme, area, buf);
     let (head, list) = (Rect { height: inside.height.min(1), ..inside }, below(inside));
     let wide = inside.width >= WIDE;
     line(&Line::from(heading(wide)), 0, theme.faint(), head, buf);
-    let origin = rows.first().map_or(0, |row| row.time);
+    let origin = screen.index.row(0).map_or(0, |row| row.time);
     let window = screen.packets.window(len, usize::from(list.height));
     for (at, listed) in window.clone().enumerate() {
         let Some(row) = screen.listed_row(listed) else { break };
         let base = row.worst.map_or(Style::new(), |severity| theme.severity(severity));
         let style = if listed == screen.packets.selected { base.patch(theme.selected(focused)) } else { base };
         let info = if row.units > 0 { Style::new() } else { theme.faint() };
-        let text = Line::from(vec![Span::raw(columns(row, origin, wide)), Span::styled(words(row), info)]);
+        let text = Line::from(vec![Span::raw(columns(&row, origin, wide)), Span::styled(words(&row), info)]);
         line(&text, at, style, list, buf);
     }
 }

@@ -1,5 +1,7 @@
 //! The run screen as a whole.
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -30,7 +32,7 @@ pub(crate) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     if screen.help {
         let about = "Cases follow the run until you move. A verdict is pass, fail, inconclusive (nothing seen decides it), \
                      error (the tester is at fault), not-applicable or unimplemented.";
-        help::draw(about, screen.theme, area, buf);
+        help::draw(true, about, screen.theme, area, buf);
     }
 }
 
@@ -59,11 +61,24 @@ fn counters_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
             spans.push(Span::styled(format!("  {verdict} {count}"), screen.theme.verdict(verdict)));
         }
     }
+    if let Some(rounds) = screen.rounds {
+        spans.push(Span::styled(format!("   {}", rounds.text()), screen.theme.heading()));
+    }
+    if let Some((ran, left)) = screen.progress.times(screen.now) {
+        let left = left.map_or_else(String::new, |left| format!(", about {} left", clock(left)));
+        spans.push(Span::raw(format!("   {} so far{left}", clock(ran))));
+    }
     if let Some(summary) = &screen.progress.summary {
         let (seconds, milliseconds) = (summary.duration_us / 1_000_000, summary.duration_us / 1_000 % 1_000);
         spans.push(Span::raw(format!("   {seconds}.{milliseconds:03} s   exit code {}", summary.exit_code.code())));
     }
     line(&Line::from(spans), 0, Style::new(), area, buf);
+}
+
+/// Minutes and seconds.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 60 { format!("{seconds} s") } else { format!("{}:{:02} min", seconds / 60, seconds % 60) }
 }
 
 /// What led to the exit code, in lines of this width.
@@ -90,10 +105,27 @@ fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
         let words = " The run broke off; what was finished is kept. Leave this screen (q) to read why.";
         return bar(words, "", screen.theme.verdict(Verdict::Error), area, buf);
     }
-    match &screen.progress.waits_for {
-        Some(what) if screen.progress.status() == RunStatus::WaitingForTarget => {
-            bar(&format!(" {what}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);
+    let waits = screen.progress.waits_for.as_ref().filter(|_| screen.progress.status() == RunStatus::WaitingForTarget);
+    match (waits, &screen.starter) {
+        (Some(waits), _) => {
+            let words = format!(" waiting for the target: {}", waits.what);
+            bar(&words, "", screen.theme.verdict(Verdict::Inconclusive), area, buf);
         }
-        _ => bar(" Tab panel  j/k move  n failure  / search  ? help  q quit", "", screen.theme.faint(), area, buf),
+        (None, Some(_)) if screen.progress.summary.is_none() || screen.rounds.is_some() => {
+            bar(
+                " Tab panel  j/k move  n failure  / search  s stop  ? help  q quit",
+                "",
+                screen.theme.faint(),
+                area,
+                buf,
+            );
+        }
+        (None, Some(_)) => {
+            let words = " Tab panel  n failure  / search  r again  R what failed  u until failure  ? help  q quit";
+            bar(words, "", screen.theme.faint(), area, buf);
+        }
+        (None, None) => {
+            bar(" Tab panel  j/k move  n failure  / search  ? help  q quit", "", screen.theme.faint(), area, buf);
+        }
     }
 }

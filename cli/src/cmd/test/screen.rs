@@ -1,0 +1,104 @@
+//! `--tui`: a run beside a screen that shows it, and what the user has run again from there.
+//!
+//! What is run again goes into a folder of its own, so that the reports of the run stay, and into the same results store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use tokio::sync::{mpsc, watch};
+use weft_suites::model::{CaseKey, ExitCode, RunReport, RunStatus};
+use weft_suites::{Filter, RunOptions, Schedule, report, store};
+use weft_tui::{LiveSink, Starter, Wish};
+
+use super::judged;
+use crate::exit::{BadInput, say};
+
+/// Of what is run again, below the folder of the run.
+const FOLDER: &str = "again";
+
+/// Runs; gives the report of the run itself.
+pub(super) async fn run(
+    options: RunOptions,
+    schedule: Schedule,
+    stop: Arc<watch::Sender<bool>>,
+) -> anyhow::Result<RunReport> {
+    let (wishes, mut wanted) = mpsc::unbounded_channel();
+    let (stopper, left) = (Arc::clone(&stop), Arc::new(AtomicBool::new(false)));
+    let start = Box::new(move |wish| {
+        if wish == Wish::Stop {
+            stopper.send_replace(true);
+        } else {
+            // An error means that the run ended the program meanwhile.
+            let _ = wishes.send(wish);
+        }
+    });
+    let (sink, source) =
+        weft_tui::live(Some(Starter { folder: options.out.join(FOLDER).display().to_string(), start }));
+    let screen = tokio::task::spawn_blocking({
+        let (stop, left) = (Arc::clone(&stop), Arc::clone(&left));
+        move || {
+            let shown = weft_tui::run(source);
+            left.store(true, SeqCst);
+            stop.send_replace(true);
+            shown
+        }
+    });
+    let out = options.out.clone();
+    let report = judged(options.clone(), schedule.clone(), Arc::new(sink.clone())).await?;
+    report::write_all(&report, &out)?;
+    let again = Again { options, schedule, sink, stop, left };
+    while let Some(wish) = wanted.recv().await {
+        match wish {
+            Wish::Again(keys) => again.play(keys, false).await,
+            Wish::UntilFailure(keys) => again.play(keys, true).await,
+            Wish::Stop => {}
+        }
+    }
+    screen.await?.map_err(|error| BadInput(error.to_string()))?;
+    say!("report: {}", out.join("report.html").display());
+    Ok(report)
+}
+
+/// Runs cases again.
+struct Again {
+    options: RunOptions,
+    schedule: Schedule,
+    sink: LiveSink,
+    stop: Arc<watch::Sender<bool>>,
+    /// Is the screen gone?
+    left: Arc<AtomicBool>,
+}
+
+impl Again {
+    /// Once, or until something is not as expected. What goes wrong is told on the screen.
+    async fn play(&self, keys: Vec<CaseKey>, until_failure: bool) {
+        self.stop.send_replace(false);
+        // Left just now: then the stop of that was overwritten.
+        while !self.left.load(SeqCst) {
+            match self.once(&keys).await {
+                Ok(report) if until_failure && report.summary.exit_code == ExitCode::AsExpected => {
+                    if report.summary.status != RunStatus::Done || *self.stop.borrow() {
+                        return;
+                    }
+                }
+                Ok(_) => return,
+                Err(error) => return self.sink.trouble(format!("{error:#}")),
+            }
+        }
+    }
+
+    async fn once(&self, keys: &[CaseKey]) -> anyhow::Result<RunReport> {
+        let out = self.options.out.join(FOLDER);
+        let mut options = self.options.clone();
+        options.filter = Filter::default().only(keys.iter().cloned());
+        let mut schedule = self.schedule.clone();
+        schedule.resume = false;
+        if schedule.store.is_none() {
+            schedule.store = Some(format!("sqlite://{}", self.options.out.join(store::FILE_NAME).display()));
+        }
+        options.out.clone_from(&out);
+        let report = judged(options, schedule, Arc::new(self.sink.clone())).await?;
+        report::write_all(&report, &out)?;
+        Ok(report)
+    }
+}

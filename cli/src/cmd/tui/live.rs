@@ -1,0 +1,74 @@
+//! `weft tui -i`: a thread captures into files, the screen reads them.
+//!
+//! So a slow terminal loses no frames, and what is on the screen is what a file says. Without -w the files are temporary ones, which go with the screen.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+
+use weft_tui::{Live, Part, Recording};
+
+use crate::exit::BadInput;
+use crate::input::{Input, LiveArguments, Next, Place, Ring};
+
+/// The ring of temporary files: 16 of 64 MB.
+const TEMPORARY: [&str; 2] = ["filesize:64000", "files:16"];
+
+/// Captures and shows until the user leaves.
+pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[String]) -> anyhow::Result<ExitCode> {
+    let Some(interface) = arguments.interface() else {
+        return Err(BadInput("name a capture file, a run, or an interface with -i".to_owned()).into());
+    };
+    let words = if write.is_some() { ring.to_vec() } else { TEMPORARY.map(str::to_owned).to_vec() };
+    let ring = Ring::read(&words)?;
+    let input = Input::live(arguments, interface, Some((write.map_or(Place::Temporary, Place::At), ring)))?;
+    let what = match write {
+        Some(path) => format!("{} > {}", arguments.what(), path.display()),
+        None => arguments.what(),
+    };
+    let recording = Recording::live(&what);
+    let capturing = thread::Builder::new().name("capture".to_owned()).spawn({
+        let (recording, what) = (recording.clone(), what.clone());
+        move || capture(input, &recording, &what)
+    })?;
+    let shown = weft_tui::live_capture(recording.clone());
+    // Also where the screen never came up.
+    recording.leave();
+    let closed = capturing.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the capture broke down")));
+    shown.map_err(|error| BadInput(error.to_string()))?;
+    closed?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Captures until it ends, or until nobody looks any more.
+fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Result<()> {
+    while !recording.is_left() {
+        match input.next() {
+            Next::Frame(_) => {}
+            Next::Idle => tell(&mut input, recording, what),
+            Next::End => break,
+        }
+    }
+    input.flush();
+    tell(&mut input, recording, what);
+    recording.end();
+    // Temporary files stay as long as somebody looks.
+    recording.wait_until_left();
+    input.close()
+}
+
+/// Says what may be read, and what was lost.
+fn tell(input: &mut Input, recording: &Recording, what: &str) {
+    let Some(so_far) = input.so_far() else { return };
+    let Some(written) = so_far.written else { return };
+    let parts = written.files.into_iter().map(|(path, before): (PathBuf, u64)| Part { path, before });
+    let live = Live {
+        what: what.to_owned(),
+        frames: so_far.frames,
+        dropped_by_kernel: so_far.drops.kernel,
+        dropped_by_interface: so_far.drops.interface,
+        files: written.count,
+        ended: so_far.ended,
+    };
+    recording.update(parts, written.octets, live);
+}

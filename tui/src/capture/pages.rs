@@ -1,0 +1,217 @@
+//! The rows of an index in pages: those in use as they are, the others packed (postcard, then zstd).
+//!
+//! A row takes some 250 octets as it is, mostly its words, and about a tenth of that packed; opening a page costs less than a millisecond. So the
+//! memory of an index hardly grows with the capture, and nothing of a capture is written to a disk a second time.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use super::index::Row;
+
+/// Rows of a page.
+const PAGE: usize = 1024;
+/// Pages that are open at a time: the newest, those that late units still change, those on the screen.
+const OPEN: usize = 12;
+/// zstd's fastest level that compares with its ordinary ones here.
+const LEVEL: i32 = 1;
+/// Octets of a packed page that are believed: rows are bounded, and so are pages of them.
+const MAX_PAGE: usize = PAGE * 4096;
+
+/// All rows.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    len: usize,
+    /// Number of the first frame of each page.
+    firsts: Vec<u64>,
+    last: Option<u64>,
+    inner: RefCell<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    packed: Vec<Box<[u8]>>,
+    /// The one that was used last is in front.
+    open: VecDeque<Page>,
+}
+
+#[derive(Debug)]
+struct Page {
+    at: usize,
+    rows: Vec<Row>,
+    changed: bool,
+}
+
+impl Pages {
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Number of the last frame.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.last
+    }
+
+    /// Appends a row; frames come in the order of their numbers.
+    pub(crate) fn push(&mut self, row: Row) {
+        let at = self.len / PAGE;
+        self.last = Some(row.number);
+        if self.len.is_multiple_of(PAGE) {
+            self.firsts.push(row.number);
+            let inner = self.inner.get_mut();
+            inner.packed.push(Box::default());
+            inner.enter(Page { at, rows: vec![row], changed: true });
+        } else if let Some(page) = self.inner.get_mut().page(at) {
+            page.rows.push(row);
+            page.changed = true;
+        }
+        self.len += 1;
+    }
+
+    /// The row at a place.
+    pub(crate) fn get(&self, place: usize) -> Option<Row> {
+        if place >= self.len {
+            return None;
+        }
+        self.inner.borrow_mut().page(place / PAGE)?.rows.get(place % PAGE).cloned()
+    }
+
+    /// Changes the row at a place.
+    pub(crate) fn change(&mut self, place: usize, change: impl FnOnce(&mut Row)) {
+        if let Some(page) = self.inner.get_mut().page(place / PAGE)
+            && let Some(row) = page.rows.get_mut(place % PAGE)
+        {
+            change(row);
+            page.changed = true;
+        }
+    }
+
+    /// Place of the row of frame `number`.
+    pub(crate) fn find(&self, number: u64) -> Option<usize> {
+        let at = self.firsts.partition_point(|first| *first <= number).checked_sub(1)?;
+        let mut inner = self.inner.borrow_mut();
+        let within = inner.page(at)?.rows.binary_search_by_key(&number, |row| row.number).ok()?;
+        Some(at * PAGE + within)
+    }
+
+    /// Octets of memory: those of packed pages, without the few that are open.
+    #[cfg(test)]
+    pub(crate) fn packed(&self) -> usize {
+        let pages = self.inner.borrow().packed.iter().map(|page| page.len() + size_of::<Box<[u8]>>()).sum::<usize>();
+        pages + self.firsts.len() * size_of::<u64>()
+    }
+}
+
+impl Inner {
+    /// Opens a page.
+    fn page(&mut self, at: usize) -> Option<&mut Page> {
+        match self.open.iter().position(|page| page.at == at) {
+            Some(0) => {}
+            Some(place) => {
+                let page = self.open.remove(place)?;
+                self.open.push_front(page);
+            }
+            None => {
+                let rows = unpack(self.packed.get(at)?)?;
+                self.enter(Page { at, rows, changed: false });
+            }
+        }
+        self.open.front_mut()
+    }
+
+    fn enter(&mut self, page: Page) {
+        self.open.push_front(page);
+        if self.open.len() > OPEN
+            && let Some(oldest) = self.open.pop_back().filter(|page| page.changed)
+            && let Some(packed) = self.packed.get_mut(oldest.at)
+            && let Some(octets) = pack(oldest.rows)
+        {
+            *packed = octets;
+        }
+    }
+}
+
+/// Numbers that grow from row to row are kept as differences.
+fn pack(mut rows: Vec<Row>) -> Option<Box<[u8]>> {
+    let (mut number, mut time) = (0, 0_u64);
+    for row in &mut rows {
+        row.known_at = row.known_at.wrapping_sub(row.number);
+        (number, row.number) = (row.number, row.number.wrapping_sub(number));
+        (time, row.time) = (row.time, row.time.wrapping_sub(time));
+    }
+    let octets = postcard::to_stdvec(&rows).ok()?;
+    zstd::bulk::compress(&octets, LEVEL).ok().map(Vec::into_boxed_slice)
+}
+
+fn unpack(octets: &[u8]) -> Option<Vec<Row>> {
+    let octets = zstd::bulk::decompress(octets, MAX_PAGE).ok()?;
+    let mut rows: Vec<Row> = postcard::from_bytes(&octets).ok()?;
+    let (mut number, mut time) = (0_u64, 0_u64);
+    for row in &mut rows {
+        number = number.wrapping_add(row.number);
+        time = time.wrapping_add(row.time);
+        (row.number, row.time) = (number, time);
+        row.known_at = row.known_at.wrapping_add(number);
+    }
+    Some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::index::AT_END;
+
+    fn row(number: u64) -> Row {
+        // Every third frame cannot be read, times go back now and then.
+        let mut row = Row::new(3 * number, 1_769_860_800_000_000_000 + number * 1000 - number % 7 * 5000, 60, 60);
+        row.summary = format!("DDP segment {number} of something");
+        if number.is_multiple_of(5) {
+            row.known_at = AT_END;
+        }
+        row
+    }
+
+    #[test]
+    fn pages_hold_what_was_put_into_them() {
+        let mut pages = Pages::default();
+        let len = 40 * PAGE + 7;
+        (0..len as u64).for_each(|number| pages.push(row(number)));
+        for place in (0..len).step_by(97).chain([0, PAGE - 1, PAGE, len - 1]) {
+            assert_eq!(pages.get(place), Some(row(place as u64)));
+            assert_eq!((pages.find(3 * place as u64), pages.find(3 * place as u64 + 1)), (Some(place), None));
+        }
+        assert_eq!((pages.len(), pages.last(), pages.get(len)), (len, Some(3 * (len as u64 - 1)), None));
+        assert!(pages.inner.borrow().open.len() <= OPEN);
+    }
+
+    #[test]
+    fn a_row_takes_little_memory() {
+        use crate::capture::head::Head;
+        // A bulk transfer: nothing in a row is as in the one before.
+        let mut pages = Pages::default();
+        let len = 100 * PAGE as u64;
+        let mut random = 1_u64;
+        for number in 1..=len {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let mut row = Row::new(number, 1_769_860_800_000_000_000 + number * 2000 + random % 2000, 1514, 1514);
+            row.head = Head { ends: Some((([10, 1, 0, 2], 38499).into(), ([10, 1, 0, 1], 7174).into())), ..row.head };
+            row.summary = format!("RDMA Write  STag 0x{:08x} TO 0x{:016x}  len 1408", 0x1234, number * 1408);
+            (row.units, row.stream) = (1, Some(0));
+            pages.push(row);
+        }
+        let each = pages.packed() as u64 / (len - (OPEN * PAGE) as u64);
+        assert!(each < 30, "{each} octets a row");
+    }
+
+    #[test]
+    fn a_row_that_is_packed_can_change() {
+        let mut pages = Pages::default();
+        (0..40 * PAGE as u64).for_each(|number| pages.push(row(number)));
+        for place in [3, 5 * PAGE, 30 * PAGE] {
+            pages.change(place, |row| row.units = 7);
+        }
+        (0..30).for_each(|at| drop(pages.get(at * PAGE + 1)));
+        assert!([3, 5 * PAGE, 30 * PAGE].map(|place| pages.get(place).unwrap().units) == [7; 3]);
+        pages.change(1 << 40, |_| panic!("there is no such row"));
+    }
+}

@@ -1,0 +1,298 @@
+//! Where the frames of a capture are kept, to be read as often as somebody wants to know something: a file, or the files that a live capture writes.
+//!
+//! A live capture's files grow and may go (a ring keeps the newest). Who captures says what may be read ([`Recording::update`]); readers take
+//! no more than that, so that none meets half a record, and one that follows waits for more. A reader that is slow loses nothing while
+//! the files are there, and holds nobody up.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use weft_dissector::source::{Capture, Frame, OpenError};
+
+/// Who waits for more looks this often whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The files of a capture.
+#[derive(Clone)]
+pub struct Recording(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    more: Condvar,
+    /// How anything is opened; tests make captures up.
+    open: Box<Opener>,
+}
+
+type Opener = dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send + Sync;
+
+#[derive(Default)]
+struct State {
+    parts: VecDeque<Part>,
+    /// Octets of the last part that may be read; all of them unless it grows.
+    octets: u64,
+    growing: bool,
+    left: bool,
+    live: Option<Live>,
+}
+
+/// A file of a capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Where.
+    pub path: PathBuf,
+    /// Frames of the capture before its first.
+    pub before: u64,
+}
+
+/// What a live capture has to say of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Live {
+    /// Interface and capture filter, in words.
+    pub what: String,
+    /// Frames captured.
+    pub frames: u64,
+    /// Of those for which the kernel's buffer had no room.
+    pub dropped_by_kernel: u64,
+    /// That the interface or its driver lost before.
+    pub dropped_by_interface: u64,
+    /// Files so far, those that the ring lost too.
+    pub files: u64,
+    /// Why it ended, where nobody asked for the end.
+    pub ended: Option<String>,
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recording").field(&self.state().parts).finish()
+    }
+}
+
+impl Recording {
+    /// The file at `path`.
+    pub(crate) fn file(path: &Path) -> Self {
+        let part = Part { path: path.to_owned(), before: 0 };
+        let state = State { parts: VecDeque::from([part]), octets: u64::MAX, ..State::default() };
+        Self::of(state, Box::new(|path| Ok(Box::new(File::open(path)?))))
+    }
+
+    /// A live capture that has not written anything yet.
+    #[must_use]
+    pub fn live(what: &str) -> Self {
+        let live = Some(Live { what: what.to_owned(), ..Live::default() });
+        let state = State { growing: true, live, ..State::default() };
+        Self::of(state, Box::new(|path| Ok(Box::new(File::open(path)?))))
+    }
+
+    fn of(state: State, open: Box<Opener>) -> Self {
+        Recording(Arc::new(Shared { state: Mutex::new(state), more: Condvar::new(), open }))
+    }
+
+    /// A capture that is made up.
+    #[cfg(test)]
+    pub(crate) fn made(open: impl Fn() -> Box<dyn Read + Send> + Send + Sync + 'static) -> Self {
+        let part = Part { path: PathBuf::new(), before: 0 };
+        let state = State { parts: VecDeque::from([part]), octets: u64::MAX, ..State::default() };
+        Self::of(state, Box::new(move |_| Ok(open())))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what there is: the files, the oldest first, how many octets of the last one are whole records, and the counters.
+    pub fn update(&self, parts: impl IntoIterator<Item = Part>, octets: u64, live: Live) {
+        let mut state = self.state();
+        (state.parts, state.octets, state.live) = (parts.into_iter().collect(), octets, Some(live));
+        drop(state);
+        self.0.more.notify_all();
+    }
+
+    /// Nothing more will be written.
+    pub fn end(&self) {
+        self.state().growing = false;
+        self.0.more.notify_all();
+    }
+
+    /// Does nobody look any more?
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        self.state().left
+    }
+
+    /// Waits until nobody looks any more.
+    pub fn wait_until_left(&self) {
+        let mut state = self.state();
+        while !state.left {
+            state = self.0.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Nobody looks any more.
+    pub fn leave(&self) {
+        self.state().left = true;
+        self.0.more.notify_all();
+    }
+
+    /// Is it being captured?
+    pub(crate) fn is_growing(&self) -> bool {
+        self.state().growing
+    }
+
+    /// What a live capture says of itself.
+    pub(crate) fn told(&self) -> Option<Live> {
+        self.state().live.clone()
+    }
+
+    /// How much there is to be read: a number that grows when something was written.
+    pub(crate) fn extent(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.parts.back().map_or(0, |part| part.before), state.octets)
+    }
+
+    /// Octets of a capture that does not grow, where that can be told.
+    pub(crate) fn len(&self) -> Option<u64> {
+        let state = self.state();
+        let part = state.parts.front().filter(|_| state.live.is_none())?;
+        part.path.metadata().ok().map(|metadata| metadata.len())
+    }
+
+    /// Can it be read at all?
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        let first = self.state().parts.front().cloned();
+        match first {
+            Some(part) => Capture::from_reader((self.0.open)(&part.path)?).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands all frames to `visit`, with the octets of the files that were read for them, until it wants no more (`false`) or there are none.
+    /// `follow`: waits for more while the capture goes on, unless `gone` says that nobody wants it.
+    ///
+    /// # Errors
+    /// The first file cannot be read.
+    pub(crate) fn read(
+        &self,
+        follow: bool,
+        gone: impl Fn() -> bool + Send + Clone + 'static,
+        mut visit: impl FnMut(&Frame<'_>, u64) -> bool,
+    ) -> Result<Ended, OpenError> {
+        let read = Arc::new(AtomicU64::new(0));
+        let mut next = Some(0);
+        let mut note = None;
+        while let Some((part, octets)) = self.part_from(next, follow, &gone) {
+            let is_live = self.told().is_some();
+            let file = match (self.0.open)(&part.path) {
+                Ok(file) => file,
+                // The ring lost it meanwhile.
+                Err(_) if is_live => {
+                    next = part.before.checked_add(1);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let limit = if follow && octets.is_some() { None } else { octets };
+            let tail = Tail {
+                recording: self.clone(),
+                before: part.before,
+                file,
+                at: 0,
+                limit,
+                follows: follow && octets.is_some(),
+                gone: Box::new(gone.clone()),
+                read: Arc::clone(&read),
+            };
+            let mut capture = match Capture::from_reader(Box::new(tail)) {
+                Ok(capture) => capture,
+                Err(OpenError::Empty) if is_live => break,
+                Err(error) => return Err(error),
+            };
+            while let Some(frame) = capture.next_frame() {
+                let frame = Frame { number: frame.number.saturating_add(part.before), ..frame };
+                if !visit(&frame, read.load(Relaxed)) {
+                    return Ok(Ended { note: None, is_whole: false });
+                }
+            }
+            note = capture.note().map(str::to_owned);
+            next = part.before.checked_add(1);
+        }
+        Ok(Ended { note, is_whole: !self.is_growing() })
+    }
+
+    /// The first part with at least so many frames before it; for the one that grows, how many octets of it may be read.
+    fn part_from(&self, before: Option<u64>, follow: bool, gone: &impl Fn() -> bool) -> Option<(Part, Option<u64>)> {
+        let before = before?;
+        let mut state = self.state();
+        loop {
+            let parts = state.parts.len();
+            if let Some(at) = state.parts.iter().position(|part| part.before >= before) {
+                let grows = state.growing && at + 1 == parts;
+                return Some((state.parts[at].clone(), grows.then_some(state.octets)));
+            }
+            if !follow || !state.growing || state.left || gone() {
+                return None;
+            }
+            state = self.0.more.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// How a reading ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// What is wrong with the capture.
+    pub(crate) note: Option<String>,
+    /// Was that all, and will there be no more?
+    pub(crate) is_whole: bool,
+}
+
+/// A file, as far as it may be read.
+struct Tail {
+    recording: Recording,
+    /// Which part it is.
+    before: u64,
+    file: Box<dyn Read + Send>,
+    at: u64,
+    limit: Option<u64>,
+    follows: bool,
+    gone: Box<dyn Fn() -> bool + Send>,
+    read: Arc<AtomicU64>,
+}
+
+impl Tail {
+    /// How many octets may be read now; 0: there will be no more.
+    fn room(&self) -> u64 {
+        if !self.follows {
+            return self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.at));
+        }
+        let mut state = self.recording.state();
+        loop {
+            let is_last = state.parts.back().is_some_and(|part| part.before == self.before);
+            if !is_last || !state.growing {
+                return u64::MAX;
+            }
+            if state.octets > self.at {
+                return state.octets - self.at;
+            }
+            if state.left || (self.gone)() {
+                return 0;
+            }
+            state = self.recording.0.more.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Read for Tail {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let room = usize::try_from(self.room()).unwrap_or(usize::MAX).min(out.len());
+        let got = self.file.read(&mut out[..room])?;
+        self.at += got as u64;
+        self.read.fetch_add(got as u64, Relaxed);
+        Ok(got)
+    }
+}
