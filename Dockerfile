@@ -18,5 +18,7 @@ COPY --from=build /tree/ /
 USER 10001:10001
 WORKDIR /var/lib/weft
 VOLUME /var/lib/weft
+# Whether a dashboard in it answers; for anything else than `weft web`, docker run --no-healthcheck.
+HEALTHCHECK --start-period=20s CMD ["/usr/local/bin/weft", "web", "--healthy"]
 ENTRYPOINT ["/usr/local/bin/weft"]
 CMD ["--help"]

@@ -1,4 +1,5 @@
-//! `docs/conformance.md`, done as it says: its files are written, its commands run, in its order, and what they print is what it shows.
+//! The walks of the guide (`docs`), done as they say: their files are written, their commands run, in their order, and what they print is what the
+//! page shows; and the guide's links.
 //!
 //! A fenced block counts that has a comment in front: `file: PATH` and `append: PATH` write, `run` has a command a line (`&` behind one
 //! leaves it running, `# status N` tells how it ends where that is not 0), `shows` is part of what the last command printed.
@@ -88,10 +89,12 @@ impl Reader<'_> {
     }
 }
 
-#[test]
-fn the_walk_of_the_guide_goes_as_it_says() {
-    let guide = include_str!("../../docs/conformance.md");
+/// Does what the page says, in a folder that has the captures which come with weft; returns commands, files and outputs.
+fn follow(page: &str) -> [usize; 3] {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let guide = fs::read_to_string(docs.join(page)).unwrap();
     let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(docs.join("../captures"), folder.path().join("captures")).unwrap();
     let mut reader =
         Reader { folder: folder.path(), background: None, address: None, printed: String::new(), done: [0; 3] };
     let mut lines = guide.lines();
@@ -101,5 +104,70 @@ fn the_walk_of_the_guide_goes_as_it_says() {
         let text: String = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
         reader.block(what, &text);
     }
-    assert_eq!(reader.done, [13, 3, 4], "commands, files, outputs");
+    reader.done
+}
+
+#[test]
+fn judging_goes_as_the_guide_says() {
+    assert_eq!(follow("conformance.md"), [13, 3, 4], "commands, files, outputs");
+}
+
+#[test]
+fn the_first_ten_minutes_go_as_the_guide_says() {
+    assert_eq!(follow("start.md"), [9, 0, 0], "commands, files, outputs");
+}
+
+#[test]
+fn reading_a_capture_goes_as_the_guide_says() {
+    assert_eq!(follow("reading.md"), [8, 0, 2], "commands, files, outputs");
+}
+
+/// What `[text](target)` leads to, of a page; code does not count.
+fn links(text: &str) -> Vec<String> {
+    let mut code = false;
+    let prose = text.lines().filter(|line| {
+        code ^= line.starts_with("```");
+        !code && !line.starts_with("    ")
+    });
+    prose
+        .flat_map(|line| line.split("](").skip(1))
+        .filter_map(|rest| rest.split(')').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// How a heading is linked to: lower case, words joined by hyphens.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+#[test]
+fn every_link_of_the_guide_leads_somewhere_and_every_page_is_in_its_list() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let list = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut followed = 0;
+    for entry in fs::read_dir(&docs).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name == "SUMMARY.md" || list.contains(&format!("]({name})")), "{name} is not in SUMMARY.md");
+        let text = fs::read_to_string(&path).unwrap();
+        for link in links(&text).iter().filter(|link| !link.contains("://")) {
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            let file = match file.strip_prefix("suites/") {
+                Some(file) => docs.join("../suites/suites").join(file),
+                None if file.is_empty() => path.clone(),
+                None => docs.join(file),
+            };
+            assert!(file.is_file(), "{name}: {link}");
+            let headings = fs::read_to_string(&file).unwrap_or_default();
+            let mut headings = headings.lines().filter_map(|line| line.strip_prefix("## ")).map(anchor);
+            assert!(place.is_empty() || headings.any(|heading| heading == place), "{name}: {link}");
+            followed += 1;
+        }
+    }
+    assert!(followed > 30, "{followed}");
 }

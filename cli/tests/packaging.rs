@@ -1,6 +1,7 @@
 //! What a package of weft brings beside the binary: completions that a shell takes, and manual pages.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::{Command, Output};
 
@@ -87,4 +88,40 @@ fn a_folder_that_cannot_be_is_refused() {
     fs::write(&file, "").unwrap();
     let output = weft(&["man", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn the_reference_has_every_requirement_case_deviation_and_command_and_its_links_lead_somewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = text(&weft(&["reference", folder.path().to_str().unwrap()]));
+    let pages: BTreeMap<String, String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap()))
+        .collect();
+    assert!(said.starts_with(&format!("{} pages", pages.len() - 1)), "{said}");
+    for page in pages.keys().filter(|page| *page != "SUMMARY.md") {
+        assert!(pages["SUMMARY.md"].contains(&format!("]({page})")), "{page}");
+    }
+    let whole: String = pages.values().map(String::as_str).collect();
+    let anchors: BTreeSet<&str> = whole.split("<a id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    for (what, list) in
+        [("requirements", vec!["requirements"]), ("cases", vec!["test", "--list"]), ("deviations", vec!["deviations"])]
+    {
+        let listed = text(&weft(&list));
+        let lines = listed.lines().filter(|line| !line.starts_with(' '));
+        let ids: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+        let missing: Vec<&&str> = ids.iter().filter(|id| !anchors.contains(**id)).collect();
+        assert!(ids.len() > 100 && missing.is_empty(), "{what}: {} listed, without a place {missing:?}", ids.len());
+    }
+    for subcommand in subcommands().into_iter().filter(|name| name != "help") {
+        assert!(pages["commands.md"].contains(&format!("## weft {subcommand}\n")), "{subcommand}");
+    }
+    let mut links = 0;
+    for link in whole.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+        let Some((page, place)) = link.split_once('#') else { continue };
+        assert!(pages[page].contains(&format!("<a id=\"{place}\">")), "{link}");
+        links += 1;
+    }
+    assert!(links > 3000, "{links}");
 }

@@ -17,6 +17,7 @@ mod man;
 mod ping;
 mod pm;
 mod probe;
+mod reference;
 mod requirements;
 mod sdp;
 mod serve;
@@ -84,6 +85,8 @@ pub(crate) enum Command {
     Completions(completions::Arguments),
     /// Write the manual pages
     Man(man::Arguments),
+    /// Write the catalogues, cases, deviations and commands as Markdown
+    Reference(reference::Arguments),
 }
 
 impl Command {
@@ -116,6 +119,7 @@ impl Command {
             Command::Requirements(arguments) => requirements::run(&arguments),
             Command::Completions(arguments) => completions::run(&arguments),
             Command::Man(arguments) => man::run(&arguments),
+            Command::Reference(arguments) => reference::run(&arguments),
         }
     }
 }

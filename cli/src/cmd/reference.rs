@@ -1,0 +1,223 @@
+//! `weft reference`: what weft knows, as Markdown pages: each requirement with the findings, cases and deviations that are about it, each case,
+//! each deviation, each command. The user's guide is built with them (`docs/build`), so that they are never older than the binary.
+//!
+//! The guide's own text is not here: it stands in `docs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use weft_core::coverage::By;
+use weft_core::requirement::{self, Catalogue, Class, Observe};
+use weft_core::{Requirement, RequirementId};
+use weft_peer::hostile;
+use weft_suites::coverage::Proofs;
+use weft_suites::model::CaseInfo;
+use weft_suites::script::Suites;
+
+use crate::exit::{BadInput, say, unwritable};
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  weft reference pages     then pages/SUMMARY.md lists them\n  make guide               the user's guide with them, as HTML"
+)]
+pub(crate) struct Arguments {
+    /// The folder that they go to; it is made where it is missing
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Writes them.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let folder = &arguments.folder;
+    let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(&error)));
+    fs::create_dir_all(folder).map_err(refused)?;
+    let suites = Suites::embedded().map_err(|error| BadInput(error.to_string()))?;
+    let judged = Proofs::built_in().map_err(|error| BadInput(error.to_string()))?.ids(By::Rule);
+    let about = About::new(&suites, judged);
+
+    let mut pages = Vec::new();
+    for catalogue in catalogues() {
+        pages.push((
+            format!("Requirements: {catalogue}"),
+            format!("requirements-{catalogue}.md"),
+            about.catalogue(catalogue)?,
+        ));
+    }
+    for protocol in suites.cases().map(protocol_of).collect::<BTreeSet<_>>() {
+        pages.push((format!("Cases: {protocol}"), format!("cases-{protocol}.md"), cases(&suites, protocol)?));
+    }
+    pages.push(("Deviations".to_owned(), "deviations.md".to_owned(), deviations()?));
+    pages.push(("Commands".to_owned(), "commands.md".to_owned(), commands()?));
+
+    let mut summary = String::new();
+    for (title, file, text) in &pages {
+        fs::write(folder.join(file), text).map_err(refused)?;
+        writeln!(summary, "- [{title}]({file})")?;
+    }
+    fs::write(folder.join("SUMMARY.md"), summary).map_err(refused)?;
+    say!("{} pages and SUMMARY.md are in {}", pages.len(), folder.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The catalogues, in their order.
+fn catalogues() -> Vec<Catalogue> {
+    let mut all: Vec<Catalogue> = requirement::all().map(|(_, row)| row.catalogue).collect();
+    all.dedup();
+    all
+}
+
+/// `mpa` of `mpa/7.1.1-key/wrong-octet`.
+fn protocol_of(case: &CaseInfo) -> &str {
+    case.id.split('/').next().unwrap_or_default()
+}
+
+/// What is about a requirement.
+struct About<'a> {
+    /// Rows that a rule of the monitor was shown to judge.
+    judged: BTreeSet<RequirementId>,
+    cases: BTreeMap<RequirementId, Vec<&'a CaseInfo>>,
+    deviations: BTreeMap<RequirementId, Vec<&'static str>>,
+}
+
+impl<'a> About<'a> {
+    fn new(suites: &'a Suites, judged: BTreeSet<RequirementId>) -> Self {
+        let mut about = About { judged, cases: BTreeMap::new(), deviations: BTreeMap::new() };
+        for case in suites.cases() {
+            for id in &case.requirements {
+                about.cases.entry(*id).or_default().push(case);
+            }
+        }
+        for deviation in hostile::all() {
+            for id in deviation.breaks {
+                about.deviations.entry(*id).or_default().push(deviation.name);
+            }
+        }
+        about
+    }
+
+    /// The page of a catalogue: its rows in their order, a heading for each section.
+    fn catalogue(&self, catalogue: Catalogue) -> Result<String, fmt::Error> {
+        let mut page = format!("# Requirements: {catalogue}\n\n{}.\n", catalogue.specification());
+        page += "Each row is one normative statement in one sentence. A finding is what `weft dissect` and `weft lint` tell of a capture; \
+                 cases are run by `weft test`, deviations by `weft test builtin --deviate NAME`.\n";
+        let mut section = "";
+        for (id, row) in requirement::all().filter(|(_, row)| row.catalogue == catalogue) {
+            if section != row.section {
+                section = row.section;
+                write!(page, "\n## {}\n", row.citation())?;
+            }
+            self.row(&mut page, id, row)?;
+        }
+        Ok(page)
+    }
+
+    fn row(&self, page: &mut String, id: RequirementId, row: &Requirement) -> fmt::Result {
+        write!(
+            page,
+            "\n<a id=\"{id}\"></a>\n**{id}** {} ({}): {}\n",
+            row.level,
+            escaped(row.role),
+            escaped(row.summary)
+        )?;
+        let mut lines = vec![format!("how it is checked: {}", escaped(row.check))];
+        if self.judged.contains(&id) {
+            lines.push("a finding of the monitor".to_owned());
+        }
+        if let Some(cases) = self.cases.get(&id) {
+            let links: Vec<String> =
+                cases.iter().map(|case| format!("[{}](cases-{}.md#{})", case.id, protocol_of(case), case.id)).collect();
+            lines.push(format!("cases: {}", links.join(", ")));
+        }
+        if let Some(names) = self.deviations.get(&id) {
+            let links: Vec<String> = names.iter().map(|name| format!("[{name}](deviations.md#{name})")).collect();
+            lines.push(format!("deviations: {}", links.join(", ")));
+        }
+        let nowhere = match row.observe {
+            Observe::Local => Some("inside an implementation only: nothing outside of it can judge it"),
+            Observe::Doc => Some("a matter of documentation"),
+            _ => None,
+        };
+        let class = row.classified.filter(|classified| classified.class != Class::Judgeable);
+        if let Some(reason) = class.map(|classified| classified.reason).or(nowhere) {
+            lines.push(format!("not judged: {}", escaped(reason)));
+        }
+        lines.iter().try_for_each(|line| writeln!(page, "- {line}"))
+    }
+}
+
+/// The page of a protocol's cases, a heading for each script.
+fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
+    let mut page = format!("# Cases: {protocol}\n\n`weft test --show CASE` prints one with its script.\n");
+    let mut script = "";
+    for case in suites.cases().filter(|case| protocol_of(case) == protocol) {
+        if script != case.source.file {
+            script = &case.source.file;
+            write!(page, "\n## {script}\n")?;
+        }
+        write!(page, "\n<a id=\"{0}\"></a>\n**{0}**: {1}\n", case.id, escaped(&case.title))?;
+        let requirements: Vec<String> = case
+            .requirements
+            .iter()
+            .map(|id| format!("[{id}](requirements-{}.md#{id}) {}", id.row().catalogue, id.row().level))
+            .collect();
+        writeln!(page, "- judges {}", requirements.join(", "))?;
+        let roles: Vec<String> = case.roles.iter().map(ToString::to_string).collect();
+        writeln!(page, "- roles: {}", roles.join(", "))?;
+        let needs: Vec<String> = case.capabilities.iter().map(ToString::to_string).collect();
+        if !needs.is_empty() {
+            writeln!(page, "- needs: {}", needs.join(", "))?;
+        }
+        for (name, values) in &case.parameters {
+            let values: Vec<String> = values.iter().map(|value| escaped(&value.to_string())).collect();
+            writeln!(page, "- {}: {}", escaped(name), values.join(", "))?;
+        }
+    }
+    Ok(page)
+}
+
+/// The page of what the hostile twin can be told to do.
+fn deviations() -> Result<String, fmt::Error> {
+    let mut page = "# Deviations\n\nWhat `--deviate NAME` makes weft's own endpoint do wrong, and the requirements that this breaks.\n\n".to_owned();
+    page += "| name | breaks | what it does |\n| --- | --- | --- |\n";
+    for deviation in hostile::all() {
+        let breaks: Vec<String> =
+            deviation.breaks.iter().map(|id| format!("[{id}](requirements-{}.md#{id})", id.row().catalogue)).collect();
+        let sentence = escaped(deviation.sentence);
+        writeln!(page, "| <a id=\"{0}\"></a>`{0}` | {1} | {sentence} |", deviation.name, breaks.join(" "))?;
+    }
+    Ok(page)
+}
+
+/// The page of the commands: what `--help` says of each, those below it too.
+fn commands() -> Result<String, fmt::Error> {
+    let mut page = "# Commands\n\nWhat `weft COMMAND --help` prints.\n".to_owned();
+    let mut weft = crate::Arguments::command();
+    weft.build();
+    help(&mut page, &mut weft)?;
+    Ok(page)
+}
+
+fn help(page: &mut String, command: &mut clap::Command) -> fmt::Result {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).replace('-', " ");
+    write!(page, "\n## {name}\n\n```text\n{}\n```\n", command.render_long_help().to_string().trim_end())?;
+    let below = command.get_subcommands_mut().filter(|below| below.get_name() != "help" && !below.is_hide_set());
+    below.into_iter().try_for_each(|below| help(page, below))
+}
+
+/// Text of a catalogue as Markdown that says the same: what Markdown or HTML would take for their own has a backslash in front.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '<' | '>' | '*' | '_' | '|' | '[' | ']' | '`' | '&' | '~' | '#' | '$') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
