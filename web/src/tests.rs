@@ -144,7 +144,7 @@ async fn every_answer_has_the_headers_and_no_page_has_inline_code() {
         let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
         assert_eq!(headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff", "{path}");
-        assert_eq!(headers[header::REFERRER_POLICY], "no-referrer", "{path}");
+        assert_eq!(headers[header::REFERRER_POLICY], "same-origin", "{path}");
         assert!(headers.contains_key(header::CACHE_CONTROL), "{path}");
         if pages.contains(path) {
             let html = String::from_utf8(octets(response).await).unwrap();
