@@ -50,6 +50,18 @@ install_packages() {
         fail "apt-get could not install $*"
 }
 
+# python_tools NAME PACKAGE==VERSION...: packages from PyPI in an environment of their own, kept between runs; sets TOOLS to its folder.
+python_tools() {
+    local name=$1
+    shift
+    TOOLS=${CARGO_TARGET_DIR:-$ROOT/target}/ci/tools/$name
+    [ "$(cat "$TOOLS/has" 2>/dev/null)" != "$*" ] || return 0
+    python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+    rm -rf "$TOOLS"
+    { python3 -m venv "$TOOLS" && "$TOOLS/bin/pip" install --quiet --disable-pip-version-check "$@"; } || fail "pip could not install $*"
+    echo "$*" >"$TOOLS/has"
+}
+
 # free_port: a TCP port of the loopback interface that nothing uses right now.
 free_port() {
     local port

@@ -1,5 +1,7 @@
 //! `weft web`: the runs of a results store in a browser.
 
+mod healthy;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,10 +31,16 @@ pub(crate) struct Arguments {
     /// A name by which browsers reach it, beside its addresses; may be given more than once
     #[arg(long = "name", value_name = "HOST", requires = "token_file")]
     names: Vec<String>,
+    /// Ask the dashboard that listens there whether it is well, and end: status 0 when it is, 3 when not
+    #[arg(long)]
+    healthy: bool,
 }
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.healthy {
+        return Ok(healthy::run(arguments.listen));
+    }
     let file = store_file(&arguments.out);
     if !file.is_file() {
         let out = arguments.out.display();

@@ -1,0 +1,46 @@
+//! `weft web --healthy`: whether a dashboard answers, for a container's health check. An image that has no other client needs no more than weft.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::exit::{note, say};
+
+/// How long an answer may take; the query behind it counts nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks the dashboard that listens on `listen`: status 0 where it is well, 3 where it is not or is not there.
+pub(super) fn run(listen: SocketAddr) -> ExitCode {
+    // What listens on every address is reached on loopback.
+    let address = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), listen.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), listen.port()),
+        _ => listen,
+    };
+    match status_line(address) {
+        Ok(line) if line.split(' ').nth(1) == Some("200") => {
+            say!("{address} is well");
+            ExitCode::SUCCESS
+        }
+        Ok(line) => {
+            note(&format!("{address} answers {line:?}"));
+            ExitCode::from(3)
+        }
+        Err(error) => {
+            note(&format!("{address} does not answer: {error}"));
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// The first line of the answer to `GET /healthz`.
+fn status_line(address: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    write!(stream, "GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.take(4096).read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned())
+}
