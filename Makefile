@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test coverage deb lint siw ci
+.PHONY: help setup build demo test coverage guide deb lint siw ci
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -32,6 +32,9 @@ coverage: setup ## Run the tests and the kill matrix, count which requirements t
 	WEFT_COVERAGE=$(abspath $(TARGET))/coverage $(MAKE) --no-print-directory test
 	.ci/prove $(TARGET)/debug/weft $(TARGET)/coverage
 	$(TARGET)/debug/weft coverage --from $(TARGET)/coverage --write suites/coverage/proofs.csv
+
+guide: build ## The user's guide as HTML, with every requirement, case and deviation (needs mdbook)
+	docs/build $(TARGET)/release/weft
 
 deb: setup ## The Debian package, with manual pages and completions (needs cargo-deb)
 	.ci/package

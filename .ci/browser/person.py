@@ -51,20 +51,20 @@ class Person:
             self.page.goto(path)
             usable = self.page.evaluate(
                 "[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')]"
-                ".filter(e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0 && e.type !== 'radio').length"
+                ".filter(e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0 && e.type !== 'radio')"
+                ".map((e, i) => e.number = i).length"
             )
             seen = set()
             for _ in range(usable + 20):
                 self.page.keyboard.press("Tab")
                 place = self.page.evaluate(
-                    "(() => { const e = document.activeElement; if (!e || e === document.body) return null;"
-                    " const all = [...document.querySelectorAll('*')]; const s = getComputedStyle(e);"
-                    " return [all.indexOf(e), e.type, s.outlineStyle !== 'none' || s.boxShadow !== 'none', e.outerHTML.slice(0, 120)]; })()"
+                    "(() => { const e = document.activeElement; if (!e || e === document.body) return null; const s = getComputedStyle(e);"
+                    " return [e.number ?? -1, s.outlineStyle !== 'none' || s.boxShadow !== 'none', e.outerHTML.slice(0, 120)]; })()"
                 )
                 if place is None:
                     continue
-                check(place[2], f"{path}: nothing shows the focus on {place[3]}")
-                if place[1] != "radio":
+                check(place[1], f"{path}: nothing shows the focus on {place[2]}")
+                if place[0] >= 0:
                     seen.add(place[0])
             check(len(seen) >= usable, f"{path}: Tab reaches {len(seen)} of {usable} elements")
             self.reached += len(seen)
