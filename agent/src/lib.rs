@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`Limits`] | how much one control connection may take |
 //! | [`listen`] | control connections over TCP, each on a thread of its own |
 //! | [`protocol`] | what tester and agent say to each other |
 //! | [`serve`] | one control connection, of whatever carries its actions out |
@@ -11,6 +12,7 @@
 //! What is left out: datagrams, atomics and immediate data, completion queues of one's own (each Queue Pair has one, whose completions are
 //! told as they come), and tuning.
 
+mod common;
 pub mod listen;
 pub mod protocol;
 #[cfg(feature = "rdma")]
@@ -18,3 +20,5 @@ pub mod rdma;
 pub mod serve;
 #[cfg(feature = "soft")]
 pub mod soft;
+
+pub use common::Limits;

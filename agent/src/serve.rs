@@ -25,6 +25,14 @@ pub trait Carrier {
     fn events(&mut self) -> Vec<Event>;
     /// Descriptors that can be read when something has happened, open as long as the carrier is.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+    /// Descriptors that it waits to write to, open as long as the carrier is.
+    fn full(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+    /// When it has to be asked for events although none of them says so.
+    fn until(&self) -> Option<Instant> {
+        None
+    }
 }
 
 #[cfg(feature = "rdma")]
@@ -82,7 +90,7 @@ pub fn serve<C: Carrier>(
             return Err(out.refuse(None, &format!("nothing within {} s", HELLO_WITHIN.as_secs())));
         }
         // A signal ends a wait, too.
-        if !wait(&[input.as_fd()], Some(left))? {
+        if !wait(&[input.as_fd()], &[], Some(left))? {
             continue;
         }
         if lines.read(&mut input)? == 0 {
@@ -122,7 +130,8 @@ pub fn serve<C: Carrier>(
         let readable = {
             let mut all = vec![input.as_fd()];
             all.extend(carrier.descriptors());
-            wait(&all, None)?
+            let left = carrier.until().map(|until| until.saturating_duration_since(Instant::now()));
+            wait(&all, &carrier.full(), left)?
         };
         out.events(carrier.events())?;
         if readable && lines.read(&mut input)? == 0 {
@@ -136,9 +145,10 @@ pub(crate) fn turn_away(output: impl Write, begin: Instant, why: &str) -> Ended 
     Out { output, begin }.refuse(None, why)
 }
 
-/// Waits for any of them; whether the first can be read.
-fn wait(descriptors: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
+/// Waits for any of them, to read or to write; whether the first can be read.
+fn wait(descriptors: &[BorrowedFd<'_>], full: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
     let mut polled: Vec<PollFd<'_>> = descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    polled.extend(full.iter().map(|fd| PollFd::new(fd, PollFlags::OUT)));
     let within = within.map(TryInto::try_into).transpose().map_err(io::Error::other)?;
     match poll(&mut polled, within.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}

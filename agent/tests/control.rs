@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weft_agent::listen::{MOST_TESTERS, listen};
-use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Octets, VERSION};
+use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Octets, VERSION, pattern};
 use weft_agent::serve::{Carrier, Ended, serve};
 
 /// Counts how many of its kind there are, and answers `Domain` with a number and an event.
@@ -185,6 +185,13 @@ fn octets_are_hexadecimal_both_ways() {
     assert_eq!(told["answer"]["done"]["octets"]["octets"], "00ffa5");
     assert_eq!(serde_json::to_value(Octets(vec![1, 0xab])).unwrap(), "01ab");
     tester.end().unwrap();
+}
+
+#[test]
+fn the_pattern_is_the_one_that_the_page_tells() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/agent.md")).unwrap();
+    let octets: Vec<String> = (0..5).map(|index| format!("{:02x}", pattern(7, index))).collect();
+    assert!(page.contains(&format!("With `seed` 7 it begins `{}`", octets.join(" "))), "{octets:?}");
 }
 
 #[test]

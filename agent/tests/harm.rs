@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use session::{Counter, StandIn, play};
+use session::{Counter, StandIn, play, play_soft};
 use weft_agent::listen::{MOST_TESTERS, listen};
 use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE};
 use weft_agent::serve::{Carrier, Ended};
@@ -132,9 +132,26 @@ fn whatever_is_said_is_answered_line_by_line_and_leaves_nothing() {
         let played = std::panic::catch_unwind(|| {
             let mut numbers = Numbers(!seed);
             play(&said, || 1 + numbers.below(most), Some(TOKEN));
+            play_soft(&said, || 1 + numbers.below(most), Some(TOKEN));
         });
         assert!(played.is_ok(), "seed {seed}: {}", String::from_utf8_lossy(&said));
     }
+}
+
+/// What the fuzz target `agent` found worth keeping, and what broke it.
+#[test]
+fn the_corpus_is_answered_and_leaves_nothing() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files = 0;
+    for file in std::fs::read_dir(corpus).unwrap() {
+        let said = std::fs::read(file.unwrap().path()).unwrap();
+        for most in [1, 7, usize::MAX] {
+            play(&said, || most, Some(TOKEN));
+            play_soft(&said, || most, Some(TOKEN));
+        }
+        files += 1;
+    }
+    assert!(files > 0, "no corpus");
 }
 
 #[test]
@@ -265,6 +282,32 @@ fn testers_that_vanish_leave_their_places_and_objects() {
         }
     }
     counter.expect_gone(said.len() * 2 * (MOST_TESTERS + 1));
+}
+
+#[test]
+fn a_thousand_who_come_and_say_nothing_right_leave_nothing() {
+    let counter = Counter::default();
+    let carriers = counter.clone();
+    let (address, heard) = listening(move || StandIn::new(&carriers));
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = (descriptors(), threads());
+    let wrong = HELLO.replace("secret", "Secret") + "\n";
+    let said: [&[u8]; 5] = [b"", HELLO.as_bytes(), wrong.as_bytes(), b"GET / HTTP/1.1\r\n\r\n", &[b'['; 5000]];
+    for _ in 0..50 {
+        // More than there are places.
+        for index in 0..20 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            // Who is turned away may not be there any more.
+            let _ = stream.write_all(said[index % said.len()]);
+        }
+        (0..20).for_each(|_| drop(next_end(&heard)));
+    }
+    assert!(line(&mut tester(address)).contains("\"done\""));
+    next_end(&heard).unwrap();
+    counter.expect_gone(1);
+    // A thread may be about to end.
+    assert!(descriptors() <= before.0 + 1 && threads() <= before.1 + MOST_TESTERS, "{before:?}");
 }
 
 /// Breaks when it is told to disconnect.

@@ -1,10 +1,8 @@
 //! What a tester asks: requests, and what is said in them.
 
-use std::net::IpAddr;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Object, Octets};
+use super::{Address, Object, Octets};
 
 /// What the tester asks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,7 +32,7 @@ pub enum Action {
     /// Waits for connections: [`Done::Listener`](super::Done::Listener); each that comes is an [`Event::Request`](super::Event::Request).
     Listen {
         /// One of the device's.
-        address: IpAddr,
+        address: Address,
         /// 0: any; the answer has it.
         port: u16,
         /// Requests that wait for an answer.
@@ -44,7 +42,7 @@ pub enum Action {
     /// Finds the way to a peer: [`Done::Connection`](super::Done::Connection). Not yet a connection: that is [`Action::Connect`], with a Queue Pair.
     Resolve {
         /// The peer's.
-        address: IpAddr,
+        address: Address,
         /// The peer's.
         port: u16,
     },
@@ -218,14 +216,14 @@ pub struct Parameters {
     #[serde(default)]
     pub private_data: Octets,
     /// Reads of the peer that are answered at once (`responder_resources`).
-    #[serde(default = "most")]
+    #[serde(default = "one_read")]
     pub ird: u8,
     /// Reads that are asked for at once (`initiator_depth`).
-    #[serde(default = "most")]
+    #[serde(default = "one_read")]
     pub ord: u8,
 }
 
-fn most() -> u8 {
+fn one_read() -> u8 {
     1
 }
 

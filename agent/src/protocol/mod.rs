@@ -7,15 +7,17 @@
 //!
 //! Objects have numbers that the agent gives. All that a control connection made ends with it.
 //!
-//! `ask` has what a tester says, `tell` what an agent does.
+//! `ask` has what a tester says, `tell` what an agent does, `address` how both name places.
 //!
 //! Octets (`private_data`, `octets`) are hexadecimal. STags and addresses are numbers as the verbs have them: what goes on the wire.
 
+mod address;
 mod ask;
 mod tell;
 
 use serde::{Deserialize, Serialize};
 
+pub use address::{Address, NoAddress};
 pub use ask::{Access, Action, Operation, Parameters, Part, Request};
 pub use tell::{Completion, Device, Done, Event, Failure, Outcome, Told, What};
 
@@ -23,6 +25,8 @@ pub use tell::{Completion, Device, Done, Event, Failure, Outcome, Told, What};
 pub const VERSION: u32 = 1;
 /// Octets of a line, its line feed included.
 pub const LONGEST_LINE: usize = 1 << 20;
+/// Octets of the line of an event, its line feed included: private data of 512 octets, and the longest names, take half of it.
+pub const LONGEST_EVENT: usize = 4096;
 /// Octets of memory that one request carries: twice as many digits have room in a line.
 pub const MOST_OCTETS: usize = 1 << 18;
 

@@ -4,18 +4,20 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::time::Duration;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use libc::{AF_INET, AF_INET6, in_addr, in6_addr, sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
+use libc::sockaddr;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::abi::{CmEvent, CmId, ConnParam, PORT_SPACE_TCP, QUEUE_PAIR_RC, QpCap, QpInitAttr};
 use super::device::device_name;
 use super::names;
-use super::nic::{Connection, Nic, Thing, check, failed, none};
-use crate::protocol::{Action, Done, Event, Failure, Object, Octets, Parameters};
+use super::nic::{Connection, Nic, Thing, check, failed};
+use super::route::router;
+use super::socket_address::socket_address;
+use crate::common::{NO_ROOM, NO_ROOM_STATUS, asks_nothing, entries, has_pair, no_pair, none, private_data};
+use crate::protocol::{Action, Address, Done, Event, Failure, Object, Octets, Parameters};
 
 /// The time that librdmacm may take for an address, and for a route: both are found on this host.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(2);
@@ -59,9 +61,9 @@ impl Nic {
     }
 
     /// The device that has an address.
-    pub(super) fn of_address(&mut self, address: IpAddr) -> Option<*mut super::abi::Context> {
+    pub(super) fn of_address(&mut self, address: &Address) -> Option<*mut super::abi::Context> {
+        let mut socket = socket_address(address.at(0).ok()?);
         let id = self.id().ok()?;
-        let mut socket = socket_address(address, 0);
         // SAFETY: a socket address of its family's length; the identifier is given back below.
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
         // SAFETY: the library has made it.
@@ -71,9 +73,9 @@ impl Nic {
         (bound == 0 && !context.is_null()).then_some(context)
     }
 
-    pub(super) fn listen(&mut self, address: IpAddr, port: u16, backlog: u32) -> Result<Done, Failure> {
+    pub(super) fn listen(&mut self, address: &Address, port: u16, backlog: u32) -> Result<Done, Failure> {
+        let mut socket = socket_address(address.at(port)?);
         let id = self.id()?;
-        let mut socket = socket_address(address, port);
         // SAFETY: a socket address of its family's length.
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
         let listens = check("rdma_bind_addr", bound).and_then(|()| {
@@ -91,9 +93,9 @@ impl Nic {
         self.keep_with(id, Thing::Listener(id)).map(|listener| Done::Listener { listener, port })
     }
 
-    pub(super) fn resolve(&mut self, address: IpAddr, port: u16) -> Result<Done, Failure> {
+    pub(super) fn resolve(&mut self, address: &Address, port: u16) -> Result<Done, Failure> {
+        let mut socket = socket_address(address.at(port)?);
         let id = self.id()?;
-        let mut socket = socket_address(address, port);
         let within = c_int::try_from(RESOLVED_WITHIN.as_millis()).unwrap_or(c_int::MAX);
         // SAFETY: a socket address of its family's length; no source is named.
         let begun =
@@ -139,7 +141,11 @@ impl Nic {
             // SAFETY: open as long as the device is.
             let fd = unsafe { BorrowedFd::borrow_raw((*self.channel).fd) };
             let left = left.try_into().map_err(|_| Failure::of("a time that is none"))?;
-            poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&left)).map_err(|why| Failure::of(why.to_string()))?;
+            match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&left)) {
+                // A signal ends a wait, too.
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(why) => return Err(Failure::of(format!("poll: {why}"))),
+            }
         }
     }
 
@@ -167,16 +173,14 @@ impl Nic {
             (connection.id, connection.cq)
         };
         if !cq.is_null() {
-            return Err(Failure::of(format!("connection {object} has a Queue Pair")));
+            return Err(has_pair(object));
         }
         // SAFETY: an identifier of the table, bound to a device.
         let of = unsafe { (*id).verbs };
         if of != self.context() {
             return Err(Failure::of(format!("connection {object} is not of this device, but of {}", device_name(of))));
         }
-        // All that both queues hold, and a shared one's.
-        let entries = depth.saturating_mul(if srq.is_null() { 2 } else { 3 }).max(16);
-        let entries = c_int::try_from(entries).unwrap_or(c_int::MAX);
+        let entries = c_int::try_from(entries(depth, !srq.is_null())).unwrap_or(c_int::MAX);
         // SAFETY: an open device, and its channel of completions; the context is a number.
         let cq = unsafe {
             (self.lib.ibv_create_cq)(
@@ -207,11 +211,18 @@ impl Nic {
         };
         // SAFETY: all of one device.
         let made = check("rdma_create_qp", unsafe { (self.lib.rdma_create_qp)(id, domain, &raw mut attributes) });
+        // SAFETY: an identifier of the table; null, where there is none.
+        let qp = unsafe { (*id).qp };
+        if made.is_ok() {
+            self.made(qp.addr(), Some(object));
+            self.made(cq.addr(), Some(object));
+        }
         let armed = made.and_then(|()| self.arm(cq));
         if let Err(failure) = armed {
+            forget(qp.addr(), cq.addr());
             // SAFETY: no Queue Pair has it, or it has just been made.
             unsafe {
-                if !(*id).qp.is_null() {
+                if !qp.is_null() {
                     (self.lib.rdma_destroy_qp)(id);
                 }
                 (self.lib.ibv_destroy_cq)(cq);
@@ -233,9 +244,7 @@ impl Nic {
         what: &str,
         call: impl Fn(&Self, *mut CmId, *mut ConnParam) -> c_int,
     ) -> Result<Done, Failure> {
-        let octets = parameters.private_data.0.as_slice();
-        let length = u8::try_from(octets.len())
-            .map_err(|_| Failure::of(format!("{} octets of private data: librdmacm takes 255", octets.len())))?;
+        let (octets, length) = private_data(&parameters.private_data)?;
         let mut param = ConnParam {
             private_data: octets.as_ptr().cast::<c_void>(),
             private_data_len: length,
@@ -250,12 +259,14 @@ impl Nic {
         let id = {
             let connection = self.of_connection(parameters.connection)?;
             if connection.cq.is_null() {
-                return Err(Failure::of(format!("connection {} has no Queue Pair yet: pair", parameters.connection)));
+                return Err(no_pair(parameters.connection));
             }
-            connection.asked = false;
             connection.id
         };
-        check(what, call(self, id, &raw mut param)).map(|()| Done::Nothing)
+        check(what, call(self, id, &raw mut param))?;
+        // What was refused still asks.
+        self.of_connection(parameters.connection)?.asked = false;
+        Ok(Done::Nothing)
     }
 
     pub(super) fn connect(&mut self, parameters: &Parameters) -> Result<Done, Failure> {
@@ -272,18 +283,18 @@ impl Nic {
         })
     }
 
-    pub(super) fn reject(&mut self, connection: Object, private_data: &Octets) -> Result<Done, Failure> {
-        let length = u8::try_from(private_data.0.len())
-            .map_err(|_| Failure::of("librdmacm takes 255 octets of private data"))?;
+    pub(super) fn reject(&mut self, connection: Object, told: &Octets) -> Result<Done, Failure> {
+        let (octets, length) = private_data(told)?;
         let asked = self.of_connection(connection)?;
         if !asked.asked {
-            return Err(Failure::of(format!("connection {connection} asks for nothing")));
+            return Err(asks_nothing(connection));
         }
-        asked.asked = false;
         let id = asked.id;
-        let octets = private_data.0.as_ptr().cast::<c_void>();
+        let octets = octets.as_ptr().cast::<c_void>();
         // SAFETY: a request that is not answered yet.
-        check("rdma_reject", unsafe { (self.lib.rdma_reject)(id, octets, length) }).map(|()| Done::Nothing)
+        check("rdma_reject", unsafe { (self.lib.rdma_reject)(id, octets, length) })?;
+        self.of_connection(connection)?.asked = false;
+        Ok(Done::Nothing)
     }
 
     pub(super) fn disconnect(&mut self, connection: Object) -> Result<Done, Failure> {
@@ -293,6 +304,8 @@ impl Nic {
     }
 
     pub(super) fn destroy_connection(&mut self, connection: &Connection) -> Result<(), Failure> {
+        // SAFETY: an identifier of the table, or out of it just now; null, where there is none.
+        forget(unsafe { (*connection.id).qp }.addr(), connection.cq.addr());
         // SAFETY: out of the table; its Queue Pair first, then what that used.
         unsafe {
             if !(*connection.id).qp.is_null() {
@@ -348,8 +361,13 @@ impl Nic {
         let Happened { id, object, kind, status, private_data, ird, ord } = happened;
         match kind {
             CONNECT_REQUEST => {
-                let connection = self.keep_with(id, Thing::Connection(Connection::new(id, true))).ok()?;
-                Some(Event::Request { listener: object, connection, private_data, ird, ord })
+                match self.keep_with(id, Thing::Connection(Connection::new(id, true))) {
+                    Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),
+                    // The library rejects what is given back unanswered.
+                    Err(_) => {
+                        Some(Event::Failed { connection: object, kind: NO_ROOM.to_owned(), status: NO_ROOM_STATUS })
+                    }
+                }
             }
             ESTABLISHED => Some(Event::Established { connection: object, private_data, ird, ord }),
             REJECTED => Some(Event::Rejected { connection: object, status: status.abs(), private_data }),
@@ -371,31 +389,9 @@ impl CmEvent {
     }
 }
 
-fn socket_address(address: IpAddr, port: u16) -> sockaddr_storage {
-    // SAFETY: all zeros are right values of each member.
-    let mut storage: sockaddr_storage = unsafe { core::mem::zeroed() };
-    match address {
-        IpAddr::V4(address) => {
-            let socket = sockaddr_in {
-                sin_family: AF_INET as _,
-                sin_port: port.to_be(),
-                sin_addr: in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: the storage has room for it, and its alignment.
-            unsafe { (&raw mut storage).cast::<sockaddr_in>().write(socket) };
-        }
-        IpAddr::V6(address) => {
-            let socket = sockaddr_in6 {
-                sin6_family: AF_INET6 as _,
-                sin6_port: port.to_be(),
-                sin6_flowinfo: 0,
-                sin6_addr: in6_addr { s6_addr: address.octets() },
-                sin6_scope_id: 0,
-            };
-            // SAFETY: the storage has room for it, and its alignment.
-            unsafe { (&raw mut storage).cast::<sockaddr_in6>().write(socket) };
-        }
-    }
-    storage
+/// Their events concern nobody any more.
+fn forget(qp: usize, cq: usize) {
+    let mut router = router();
+    router.gone(qp);
+    router.gone(cq);
 }

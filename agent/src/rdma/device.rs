@@ -4,23 +4,24 @@ use core::ffi::{CStr, c_int};
 use core::ptr::{self, NonNull};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::IpAddr;
+
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::abi::{Context, DeviceAttr, PortAttr, TRANSPORT_IWARP};
 use super::load::{Functions, Missing};
 use super::names;
 use super::nic::{Nic, check};
-use crate::protocol::{Device, Failure};
+use super::route::router;
+use crate::Limits;
+use crate::protocol::{Address, Device, Failure};
 
 /// How a device is named, and how much one control connection may take of it.
 #[derive(Debug, Clone)]
 pub struct Opened {
     /// By its own name, or by an address that it has; the first that speaks iWARP, where this is absent.
     pub device: Option<String>,
-    /// Octets of all regions together.
-    pub memory: u64,
-    /// Objects.
-    pub objects: usize,
+    /// How much.
+    pub limits: Limits,
 }
 
 /// Why there is no device: a sentence that says what to do.
@@ -61,7 +62,7 @@ pub enum NoDevice {
 
 impl Nic {
     /// Loads the libraries and opens a device.
-    pub fn open(limits: Opened) -> Result<Self, NoDevice> {
+    pub fn open(opened: Opened) -> Result<Self, NoDevice> {
         let lib = Functions::loaded()?;
         let mut count = 0;
         // SAFETY: the count is ours; the list is given back when the device is dropped.
@@ -71,6 +72,8 @@ impl Nic {
         };
         // SAFETY: the list has so many.
         let all: Vec<*mut Context> = (0..count).map(|index| unsafe { *devices.as_ptr().add(index) }).collect();
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|why| NoDevice::Failed { what: "eventfd", why: why.into() })?;
         let mut nic = Nic {
             lib,
             devices,
@@ -81,14 +84,16 @@ impl Nic {
             early: Vec::new(),
             last: 0,
             used: 0,
-            limits,
+            limits: opened.limits,
+            tester: None,
+            wake,
         };
         // SAFETY: without arguments.
         nic.channel = unsafe { (nic.lib.rdma_create_event_channel)() };
         if nic.channel.is_null() {
             return Err(NoDevice::Failed { what: "rdma_create_event_channel", why: io::Error::last_os_error() });
         }
-        nic.context = nic.choose(&all)?;
+        nic.context = nic.choose(&all, opened.device)?;
         // SAFETY: an open device.
         nic.completions = unsafe { (nic.lib.ibv_create_comp_channel)(nic.context) };
         if nic.completions.is_null() {
@@ -98,21 +103,23 @@ impl Nic {
             rustix::io::ioctl_fionbio(fd, true)
                 .map_err(|why| NoDevice::Failed { what: "a descriptor that does not block", why: why.into() })?;
         }
+        let woken = nic.wake.try_clone().map_err(|why| NoDevice::Failed { what: "eventfd", why })?;
+        nic.tester = Some(router().join(nic.context.addr(), woken));
         Ok(nic)
     }
 
-    fn choose(&mut self, all: &[*mut Context]) -> Result<*mut Context, NoDevice> {
+    fn choose(&mut self, all: &[*mut Context], wanted: Option<String>) -> Result<*mut Context, NoDevice> {
         let there = || all.iter().map(|context| device_name(*context)).collect::<Vec<_>>().join(", ");
         // SAFETY: each is an open device.
         let is_iwarp = |context: *mut Context| unsafe { (*(*context).device).transport_type == TRANSPORT_IWARP };
-        let Some(wanted) = self.limits.device.clone() else {
+        let Some(wanted) = wanted else {
             let found = all.iter().find(|context| is_iwarp(**context));
             return found.copied().ok_or_else(|| NoDevice::NoIwarp { there: there() });
         };
         if let Some(found) = all.iter().find(|context| device_name(**context) == wanted) {
             return Ok(*found);
         }
-        let by_address = wanted.parse().ok().and_then(|address: IpAddr| self.of_address(address));
+        let by_address = wanted.parse().ok().and_then(|address: Address| self.of_address(&address));
         by_address.ok_or_else(|| NoDevice::Other { wanted, there: there() })
     }
 

@@ -8,6 +8,8 @@
 //! | `connect` | librdmacm's identifiers, from a listener or an address to the end |
 //! | `work` | work requests, and what comes of them |
 //! | `memory` | octets that a device reads and writes at times of its own |
+//! | `route` | asynchronous events, brought to whom they concern |
+//! | `socket_address` | socket addresses as the libraries take them |
 //! | `names` | names of the libraries' numbers |
 //! | `nic` | the objects of one control connection, and what is done with them |
 #![expect(unsafe_code, reason = "libraries in C, found at run time")]
@@ -21,6 +23,8 @@ mod load;
 mod memory;
 mod names;
 mod nic;
+mod route;
+mod socket_address;
 mod work;
 
 pub use device::{NoDevice, Opened};

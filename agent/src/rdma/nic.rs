@@ -4,12 +4,14 @@ use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::abi::{CmId, CompChannel, Context, Cq, EventChannel, Mr, Mw, Pd, Srq, SrqInitAttr};
-use super::device::Opened;
 use super::load::Functions;
 use super::memory::Memory;
+use super::route::{Tester, router};
+use crate::Limits;
+use crate::common::{at_once, beside, hello_again, none};
 use crate::protocol::{Access, Action, Done, Event, Failure, MOST_OCTETS, Object, Octets, pattern};
 
 /// An object of a control connection.
@@ -63,7 +65,11 @@ pub struct Nic {
     pub(super) early: Vec<Event>,
     pub(super) last: Object,
     pub(super) used: u64,
-    pub(super) limits: Opened,
+    pub(super) limits: Limits,
+    /// For asynchronous events, once the device is open.
+    pub(super) tester: Option<Tester>,
+    /// Can be read when there is one that somebody else has read.
+    pub(super) wake: OwnedFd,
 }
 
 /// The library's errno, with what failed. A driver's part of libibverbs may leave it as it was.
@@ -89,10 +95,13 @@ pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
 
 impl Nic {
     /// What poll(2) has to look at: connections, completions, asynchronous events.
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
         // SAFETY: all three are there, and open, as long as the device is.
         unsafe {
-            [(*self.channel).fd, (*self.completions).fd, (*self.context).async_fd].map(|fd| BorrowedFd::borrow_raw(fd))
+            let [channel, completions, asynchronous] =
+                [(*self.channel).fd, (*self.completions).fd, (*self.context).async_fd]
+                    .map(|fd| BorrowedFd::borrow_raw(fd));
+            [channel, completions, asynchronous, self.wake.as_fd()]
         }
     }
 
@@ -102,11 +111,11 @@ impl Nic {
         // SAFETY: this thread's own.
         unsafe { *libc::__errno_location() = 0 };
         match action {
-            Action::Hello { .. } => Err(Failure::of("hello is said once, and first")),
+            Action::Hello { .. } => Err(hello_again()),
             Action::Exit => std::process::abort(),
             Action::Device => self.report().map(|device| Done::Device(Box::new(device))),
-            Action::Listen { address, port, backlog } => self.listen(address, port, backlog),
-            Action::Resolve { address, port } => self.resolve(address, port),
+            Action::Listen { address, port, backlog } => self.listen(&address, port, backlog),
+            Action::Resolve { address, port } => self.resolve(&address, port),
             Action::Domain => self.domain(),
             Action::Register { domain, octets, access } => self.register(domain, octets, &access),
             Action::Window { domain, posted } => self.window(domain, posted),
@@ -132,9 +141,7 @@ impl Nic {
                 self.put(region, offset, length, |index| pattern(seed, index as u64))
             }
             Action::Get { region, offset, length } => {
-                if length > MOST_OCTETS as u64 {
-                    return Err(Failure::of(format!("{length} octets at once: at most {MOST_OCTETS}")));
-                }
+                at_once(length)?;
                 self.get(region, offset, length).map(|octets| Done::Octets { octets: Octets(octets) })
             }
             Action::Hash { region, offset, length } => self.hash(region, offset, length),
@@ -152,17 +159,23 @@ impl Nic {
 
     /// Keeps an object, if there may be one more.
     pub(super) fn keep(&mut self, thing: Thing) -> Result<Object, Failure> {
-        if self.things.len() >= self.limits.objects {
-            let most = self.limits.objects;
+        if let Err(full) = self.limits.room(self.things.len()) {
             // What the device does not give back it may still write to.
             if let Err((thing, _)) = self.destroy(thing) {
                 core::mem::forget(thing);
             }
-            return Err(Failure::of(format!("{most} objects are the most of a control connection")));
+            return Err(full);
         }
         self.last += 1;
         self.things.insert(self.last, thing);
         Ok(self.last)
+    }
+
+    /// From now on events of a queue are this control connection's.
+    pub(super) fn made(&self, element: usize, connection: Option<Object>) {
+        if let Some(tester) = self.tester {
+            router().made(element, tester, connection);
+        }
     }
 
     pub(super) fn context(&self) -> *mut Context {
@@ -194,10 +207,7 @@ impl Nic {
 
     fn register(&mut self, domain: Object, octets: u64, access: &[Access]) -> Result<Done, Failure> {
         let domain = self.of_domain(domain)?;
-        let left = self.limits.memory - self.used;
-        if octets > left {
-            return Err(Failure::of(format!("{octets} octets: {left} are left to this control connection")));
-        }
+        self.limits.memory(self.used, octets)?;
         let memory = usize::try_from(octets).ok().and_then(Memory::new);
         let memory = memory.ok_or_else(|| Failure::of(format!("no memory of {octets} octets")))?;
         // SAFETY: memory that is kept as long as the region is.
@@ -239,13 +249,16 @@ impl Nic {
         if shared.is_null() {
             return Err(failed("ibv_create_srq"));
         }
-        self.keep(Thing::Shared { queue: shared, parts: attributes.max_sge.max(parts) })
-            .map(|shared| Done::Shared { shared })
+        let done = self.keep(Thing::Shared { queue: shared, parts: attributes.max_sge.max(parts) });
+        if done.is_ok() {
+            self.made(shared.addr(), None);
+        }
+        done.map(|shared| Done::Shared { shared })
     }
 
     fn put(&mut self, region: Object, offset: u64, length: u64, octet: impl Fn(usize) -> u8) -> Result<Done, Failure> {
         let Some(Thing::Region(found)) = self.things.get_mut(&region) else { return Err(none(region, "region")) };
-        let has = found.memory.octets();
+        let has = found.memory.octets() as u64;
         let put = usize::try_from(length).ok().and_then(|length| found.memory.put(offset, length, octet));
         put.map(|()| Done::Nothing).ok_or_else(|| beside(offset, length, has))
     }
@@ -253,14 +266,14 @@ impl Nic {
     fn get(&self, region: Object, offset: u64, length: u64) -> Result<Vec<u8>, Failure> {
         let found = self.of_region(region)?;
         let octets = usize::try_from(length).ok().and_then(|length| found.memory.get(offset, length));
-        octets.ok_or_else(|| beside(offset, length, found.memory.octets()))
+        octets.ok_or_else(|| beside(offset, length, found.memory.octets() as u64))
     }
 
     /// Piece by piece: a copy of all would be as much again as the region.
     fn hash(&self, region: Object, offset: u64, length: u64) -> Result<Done, Failure> {
         let found = self.of_region(region)?;
         let begin = found.memory.begin_of(offset, length);
-        begin.ok_or_else(|| beside(offset, length, found.memory.octets()))?;
+        begin.ok_or_else(|| beside(offset, length, found.memory.octets() as u64))?;
         let (mut crc32c, mut at) = (0, offset);
         let end = offset + length;
         while at < end {
@@ -284,7 +297,10 @@ impl Nic {
                     let dealloc = (*self.context).ops.dealloc_mw;
                     dealloc.map_or(Ok(()), |dealloc| check("ibv_dealloc_mw", dealloc(*window)))
                 }
-                Thing::Shared { queue, .. } => check("ibv_destroy_srq", (self.lib.ibv_destroy_srq)(*queue)),
+                Thing::Shared { queue, .. } => {
+                    router().gone(queue.addr());
+                    check("ibv_destroy_srq", (self.lib.ibv_destroy_srq)(*queue))
+                }
             }
         };
         match result {
@@ -316,6 +332,9 @@ impl Drop for Nic {
                 core::mem::forget(thing);
             }
         }
+        if let Some(tester) = self.tester {
+            router().leave(tester);
+        }
         if !self.completions.is_null() {
             // SAFETY: no completion queue has it any more.
             unsafe { (self.lib.ibv_destroy_comp_channel)(self.completions) };
@@ -327,14 +346,6 @@ impl Drop for Nic {
         // SAFETY: nothing of the devices is used from here on.
         unsafe { (self.lib.rdma_free_devices)(self.devices.as_ptr()) };
     }
-}
-
-pub(super) fn none(object: Object, kind: &str) -> Failure {
-    Failure::of(format!("{object} is no {kind} of this control connection"))
-}
-
-fn beside(offset: u64, length: u64, has: usize) -> Failure {
-    Failure::of(format!("{length} octets from {offset}: the region has {has}"))
 }
 
 /// `enum ibv_access_flags`.

@@ -5,7 +5,9 @@ use core::ptr;
 
 use super::abi::{AsyncEvent, BindMw, Cq, MwBind, MwBindInfo, Qp, Rdma, RecvWr, SendWr, Sge, Wc};
 use super::names;
-use super::nic::{Nic, Thing, check, flags, none};
+use super::nic::{Nic, Thing, check, flags};
+use super::route::{Whose, router};
+use crate::common::{no_pair, none};
 use crate::protocol::{Access, Action, Completion, Done, Event, Failure, Object, Operation, Part};
 
 /// Numbers of `enum ibv_wr_opcode`.
@@ -62,7 +64,7 @@ impl Nic {
         // SAFETY: an identifier of the table.
         let pair = unsafe { (*id).qp };
         if pair.is_null() {
-            return Err(Failure::of(format!("connection {connection} has no Queue Pair yet: pair")));
+            return Err(no_pair(connection));
         }
         Ok(pair)
     }
@@ -144,9 +146,8 @@ impl Nic {
                 if !posted {
                     return bind(pair, window, *work, send_flags, bind_info);
                 }
-                // SAFETY: the window is there. The last octet is the consumer's.
-                let key = unsafe { (*window).rkey };
-                let key = key & 0xffff_ff00 | key.wrapping_add(1) & 0xff;
+                // SAFETY: the window is there.
+                let key = next_stag(unsafe { (*window).rkey });
                 (request.opcode, request.bind_mw) = (BIND_MW, BindMw { mw: window, rkey: key, bind_info });
                 done = Done::Bound { remote_key: key };
             }
@@ -218,24 +219,32 @@ impl Nic {
         }
     }
 
+    /// Reads what the device has for anybody, and takes what is this control connection's.
     pub(super) fn asynchronous_events(&mut self, events: &mut Vec<Event>) {
+        let Some(tester) = self.tester else { return };
+        let mut router = router();
         loop {
             let mut event = AsyncEvent { element: ptr::null_mut(), event_type: 0 };
             // SAFETY: the descriptor does not block.
             if unsafe { (self.lib.ibv_get_async_event)(self.context(), &raw mut event) } != 0 {
-                return;
+                break;
             }
-            // Events 1 to 7 and 16 are a Queue Pair's.
-            let connection = matches!(event.event_type, 1..=7 | 16).then(|| {
-                // SAFETY: it is there until the event is acknowledged.
-                let context = unsafe { (*event.element.cast::<Qp>()).qp_context };
-                u32::try_from(context.addr()).unwrap_or(0)
-            });
-            events.push(Event::Asynchronous { kind: names::asynchronous(event.event_type), connection });
+            let whose = match event.event_type {
+                // A completion queue's; a Queue Pair's; a shared receive queue's.
+                0 | 1..=7 | 16 | 14 | 15 => Whose::Element(event.element.addr()),
+                _ => Whose::All,
+            };
+            router.deliver(self.context().addr(), whose, &names::asynchronous(event.event_type));
             // SAFETY: it came from the device.
             unsafe { (self.lib.ibv_ack_async_event)(&raw mut event) };
         }
+        events.extend(router.take(tester));
     }
+}
+
+/// The last octet is the consumer's.
+fn next_stag(stag: u32) -> u32 {
+    stag & 0xffff_ff00 | stag.wrapping_add(1) & 0xff
 }
 
 /// Binds a window of type 1, by the verb.

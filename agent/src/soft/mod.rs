@@ -1,25 +1,44 @@
 //! The software RNIC in the place of a device: what is asked is carried out in process, and time is handed in.
 //!
 //! [`Soft`] is what one control connection has. It opens no socket: whoever has a stream for it asks [`Soft::arrive`] for the end to drive.
-//! `objects` has regions, windows and queues, `end` the connections, `work` work requests and what comes of them.
+//! [`OnSockets`] is that with sockets: an agent like any other, without a device.
 //!
-//! What is left out: limits (who asks is this process), and windows of type 1, which the verbs of iWARP do not have.
+//! | file | what |
+//! | --- | --- |
+//! | `objects` | domains, regions, windows, shared receive queues |
+//! | `end` | connections: what is asked of them |
+//! | `happen` | connections: what happens to them |
+//! | `stream` | the end of a stream, for who drives it |
+//! | `work` | work requests, and what comes of them |
+//! | `sockets`, `socket` | this host's TCP for it |
+//! | `names` | what libibverbs calls things |
+//!
+//! What is left out: windows of type 1, which the verbs of iWARP do not have.
 
 mod end;
+mod happen;
 mod names;
 mod objects;
+mod socket;
+mod sockets;
+mod stream;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use weft_peer::memory::{Buffer, PdId, Stag, StagIndex};
+use weft_peer::memory::{Buffer, MemorySettings, PdId, Stag, StagIndex};
 use weft_peer::service::Served;
 use weft_peer::verbs::{HandlerAddress, Node, Rnic, RnicError, RnicSettings, SrqHandle};
 use weft_peer::{Instant, Settings};
 
-use self::end::{End, SoftEnd};
-use crate::protocol::{Action, Done, Event, Failure, Object, VERSION};
+pub use self::sockets::OnSockets;
+
+use self::end::End;
+use self::stream::SoftEnd;
+use crate::Limits;
+use crate::common::hello_again;
+use crate::protocol::{Action, Done, Event, Failure, Object};
 
 /// The errno of a wrong argument.
 const EINVAL: i32 = 22;
@@ -38,6 +57,7 @@ struct Inner {
     /// Those that were told to connect, and have no stream yet.
     connecting: VecDeque<Object>,
     events: VecDeque<(Instant, Event)>,
+    limits: Limits,
     last: Object,
     /// The process would be gone by now.
     exited: bool,
@@ -68,8 +88,16 @@ impl Soft {
     /// # Errors
     /// There is no such RNIC.
     pub fn new(settings: Settings) -> Result<Self, RnicError> {
+        Soft::limited(settings, Limits::NONE, MemorySettings::default())
+    }
+
+    /// The same for a tester that may take so much of it.
+    ///
+    /// # Errors
+    /// There is no such RNIC.
+    pub fn limited(settings: Settings, limits: Limits, memory: MemorySettings) -> Result<Self, RnicError> {
         const NAME: &str = "weft0";
-        let (mut rnic, _) = Node::new([NAME]).open(NAME, RnicSettings::default())?;
+        let (mut rnic, _) = Node::new([NAME]).open(NAME, RnicSettings { memory, ..RnicSettings::default() })?;
         rnic.deviate(settings.deviations.clone());
         // It has just been opened.
         let _ = rnic.set_async_event_handler(Some(HandlerAddress(0)));
@@ -80,6 +108,7 @@ impl Soft {
             ends: BTreeMap::new(),
             connecting: VecDeque::new(),
             events: VecDeque::new(),
+            limits,
             last: 0,
             exited: false,
         }))))
@@ -114,6 +143,27 @@ impl Soft {
         Some(Box::new(SoftEnd { soft: self.clone(), object }))
     }
 
+    /// The same for one to a certain listener, whose segments have so many octets.
+    fn arrive_at(&self, now: Instant, listener: Object, emss: u32) -> Option<SoftEnd> {
+        let mut inner = self.lock();
+        let object = inner.arrive_at(now, listener)?;
+        inner.set_emss(object, emss);
+        Some(SoftEnd { soft: self.clone(), object })
+    }
+
+    /// May one more connection arrive?
+    fn has_room(&self) -> bool {
+        let inner = self.lock();
+        inner.limits.room(inner.ends.len()).is_ok()
+    }
+
+    /// The end of a connection that was told to connect; its stream may not be there yet.
+    fn connecting(&self, object: Object) -> Option<SoftEnd> {
+        let mut inner = self.lock();
+        inner.connecting.retain(|connecting| *connecting != object);
+        inner.ends.contains_key(&object).then(|| SoftEnd { soft: self.clone(), object })
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // A verb that panicked left whole objects behind.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -126,13 +176,15 @@ impl Inner {
             return Err(Failure::of("the process has ended"));
         }
         match action {
-            Action::Hello { .. } => Ok(Done::Hello { version: VERSION, agent: env!("CARGO_PKG_VERSION").to_owned() }),
+            Action::Hello { .. } => Err(hello_again()),
             Action::Device => self.device(),
             Action::Listen { port, .. } => {
+                self.limits.room(self.things.len())?;
                 let listener = self.keep(Thing::Listener);
                 Ok(Done::Listener { listener, port })
             }
             Action::Resolve { .. } => {
+                self.limits.room(self.things.len())?;
                 let connection = self.keep(Thing::Connection);
                 self.ends.insert(connection, End::resolved());
                 Ok(Done::Connection { connection })
@@ -169,15 +221,16 @@ impl Inner {
         object
     }
 
+    fn set_emss(&mut self, object: Object, emss: u32) {
+        if let Some(end) = self.ends.get_mut(&object) {
+            end.emss = Some(emss);
+        }
+    }
+
     fn number(&mut self) -> Object {
         self.last += 1;
         self.last
     }
-}
-
-/// There is no such object.
-fn none(object: Object, what: &str) -> Failure {
-    Failure::of(format!("{object} is no {what}"))
 }
 
 /// What a driver would have refused.

@@ -4,8 +4,9 @@ use weft_core::crc::crc32c;
 use weft_peer::memory::{Access as Rights, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use weft_peer::verbs::SrqInit;
 
-use super::{Inner, Region, Thing, invalid, none};
-use crate::protocol::{Access, Device, Done, Failure, MOST_OCTETS, Object, Octets, pattern};
+use super::{Inner, Region, Thing, invalid};
+use crate::common::{at_once, beside, none};
+use crate::protocol::{Access, Device, Done, Failure, Object, Octets, pattern};
 
 /// Octets of the entries of a region's list: buffers begin at multiples of them.
 const PAGE: u32 = 1 << 21;
@@ -36,6 +37,7 @@ impl Inner {
     }
 
     pub(super) fn domain(&mut self) -> Result<Done, Failure> {
+        self.limits.room(self.things.len())?;
         let pd = self.rnic.allocate_pd().map_err(invalid)?;
         Ok(Done::Domain { domain: self.keep(Thing::Domain(pd)) })
     }
@@ -56,6 +58,9 @@ impl Inner {
 
     pub(super) fn register(&mut self, domain: Object, octets: u64, access: &[Access]) -> Result<Done, Failure> {
         let pd = self.of_domain(domain)?;
+        self.limits.room(self.things.len())?;
+        let of_region = |thing: &Thing| if let Thing::Region(region) = thing { region.octets } else { 0 };
+        self.limits.memory(self.things.values().map(of_region).sum(), octets)?;
         let has = |right| access.contains(&right);
         let length = usize::try_from(octets).ok().filter(|length| *length > 0);
         let length = length.ok_or_else(|| invalid("a region has at least one octet"))?;
@@ -90,12 +95,14 @@ impl Inner {
     }
 
     pub(super) fn window(&mut self, domain: Object) -> Result<Done, Failure> {
+        self.limits.room(self.things.len())?;
         let index = self.rnic.allocate_window(self.of_domain(domain)?).map_err(invalid)?;
         let window = self.keep(Thing::Window { index, key: 0 });
         Ok(Done::Window { window, remote_key: Stag { index, key: StagKey(0) }.to_bits() })
     }
 
     pub(super) fn shared(&mut self, domain: Object, depth: u32, parts: u32) -> Result<Done, Failure> {
+        self.limits.room(self.things.len())?;
         let init = SrqInit { pd: self.of_domain(domain)?, max_wrs: depth, max_sges: parts, limit: 0 };
         let (srq, _) = self.rnic.create_srq(init).map_err(invalid)?;
         Ok(Done::Shared { shared: self.keep(Thing::Shared(srq)) })
@@ -123,7 +130,7 @@ impl Inner {
     fn octets(&mut self, region: Object, offset: u64, length: u64) -> Result<&mut [u8], Failure> {
         let Region { buffer, octets, .. } = self.of_region(region)?;
         let end = offset.checked_add(length).filter(|end| *end <= octets);
-        let beside = || Failure::of(format!("octets {offset} to {offset} + {length} of a region of {octets}"));
+        let beside = || beside(offset, length, octets);
         let range = usize::try_from(offset).ok().zip(end.and_then(|end| usize::try_from(end).ok()));
         let (begin, end) = range.ok_or_else(beside)?;
         self.rnic.buffer_mut(buffer).map_err(invalid)?.get_mut(begin..end).ok_or_else(beside)
@@ -135,9 +142,7 @@ impl Inner {
     }
 
     pub(super) fn get(&mut self, region: Object, offset: u64, length: u64) -> Result<Done, Failure> {
-        if length > MOST_OCTETS as u64 {
-            return Err(Failure::of(format!("{length} octets: at most {MOST_OCTETS}")));
-        }
+        at_once(length)?;
         Ok(Done::Octets { octets: Octets(self.octets(region, offset, length)?.to_vec()) })
     }
 

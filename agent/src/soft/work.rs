@@ -8,7 +8,8 @@ use weft_peer::verbs::{
     WorkCompletion,
 };
 
-use super::{Inner, Thing, invalid, names, none};
+use super::{Inner, Thing, invalid, names};
+use crate::common::none;
 use crate::protocol::{Access, Action, Completion, Done, Event, Failure, Object, Operation, Part};
 
 impl Inner {

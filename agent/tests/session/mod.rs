@@ -8,11 +8,15 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use weft_agent::Limits;
 use weft_agent::protocol::{
     Action, Done, Event, Failure, LONGEST_LINE, MOST_OCTETS, Object, Octets, Outcome, Request, Told, VERSION, What,
     pattern,
 };
 use weft_agent::serve::{Carrier, Ended, serve};
+use weft_agent::soft::Soft;
+use weft_peer::Settings;
+use weft_peer::memory::MemorySettings;
 
 /// Octets that one control connection may register here.
 pub const MEMORY: u64 = 1 << 20;
@@ -183,17 +187,54 @@ impl<P> AsFd for Input<'_, P> {
 ///
 /// When anything is otherwise.
 pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
+    let counter = Counter::default();
+    let hello = play_on(octets, piece, token, || Ok(StandIn::new(&counter)));
+    counter.expect_gone(usize::from(hello));
+}
+
+/// The same with the software RNIC, which has no streams here, behind it.
+pub fn play_soft(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
+    play_on(octets, piece, token, || {
+        let limits = Limits { memory: MEMORY, objects: 64 };
+        let soft = Soft::limited(Settings::default(), limits, MemorySettings::default());
+        soft.map(Software).map_err(|why| Failure::of(why.to_string()))
+    });
+}
+
+/// Time stands still.
+struct Software(Soft);
+
+impl Carrier for Software {
+    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+        self.0.perform(weft_peer::Instant::ORIGIN, action)
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.0.next_event()).map(|(_, event)| event).collect()
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+/// The same with any carrier; whether the hello was right.
+fn play_on<C: Carrier>(
+    octets: &[u8],
+    piece: impl FnMut() -> usize,
+    token: Option<&str>,
+    carrier: impl FnOnce() -> Result<C, Failure>,
+) -> bool {
     // Its other end is closed: the end can be read at any time.
     let (readable, _) = UnixStream::pair().expect("two descriptors");
-    let (counter, mut told) = (Counter::default(), Vec::new());
+    let mut told = Vec::new();
     let input = Input { octets, piece, readable };
-    let ended = serve(input, &mut told, token, Instant::now(), || Ok(StandIn::new(&counter)));
+    let ended = serve(input, &mut told, token, Instant::now(), carrier);
     let expected = Expected::of(octets, token);
     match (&ended, expected.end) {
         (Ok(()), End::Gone) | (Err(Ended::NoHello(_)), End::Refused) | (Err(Ended::TooLong(_)), End::TooLong) => {}
         _ => panic!("ended by {ended:?}, expected {:?}", expected.end),
     }
-    counter.expect_gone(usize::from(expected.hello));
     let mut answers = Vec::new();
     let mut last = 0;
     for line in told.split_inclusive(|octet| *octet == b'\n') {
@@ -210,6 +251,7 @@ pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
         }
     }
     assert_eq!(answers, expected.answers, "ids of the answers");
+    expected.hello
 }
 
 #[derive(Debug, Clone, Copy)]

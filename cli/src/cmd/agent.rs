@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context;
 use weft_agent::protocol::{Action, Device, Done, Failure};
 use weft_agent::rdma::{Nic, NoDevice, Opened};
-use weft_agent::{listen, serve};
+use weft_agent::{Limits, listen, serve};
 
 use crate::exit::{self, BadInput};
 
@@ -54,9 +54,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Objects of one tester.
-const OBJECTS: usize = 1024;
-
 /// Serves testers.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = arguments.token.clone().filter(|token| !token.is_empty());
@@ -64,8 +61,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let why = format!("{} is not of this host alone: say --token, or set WEFT_AGENT_TOKEN", arguments.listen);
         return Err(BadInput(why).into());
     }
-    let opened =
-        Opened { device: arguments.device.clone(), memory: u64::from(arguments.memory) << 20, objects: OBJECTS };
+    let limits = Limits { memory: u64::from(arguments.memory) << 20, ..Limits::default() };
+    let opened = Opened { device: arguments.device.clone(), limits };
     // Whatever is missing is told before anybody comes.
     let mut device = Nic::open(opened.clone()).map_err(|why| BadInput(why.to_string()))?;
     if arguments.report {

@@ -26,7 +26,7 @@ pub enum AfterRequest {
 }
 
 /// A good Request is here, and no Reply was sent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct WaitDecision {
     settings: MpaSettings,
     request: PeerFrame,

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weft_agent::protocol::{Access, Action, Done, Event, Object, Octets, Operation as Verb, Parameters, Part};
+use weft_agent::protocol::{Access, Action, Address, Done, Event, Object, Octets, Operation as Verb, Parameters, Part};
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
 use weft_peer::driver::LinkError;
@@ -93,25 +93,31 @@ impl Stage {
             return Ok(listener);
         }
         let (target, place) = (self.link.target(), self.agent_place());
-        let (address, port) = place.map_or((target.ip(), 0), |place| (place.ip(), place.port()));
+        // An interface of the place is one of the agent's host; that of the target's address is one of this host.
+        let (address, port) = place.map_or((target.ip().into(), 0), |place| (Address::from(place), place.port()));
         let Done::Listener { port, .. } = self.agent_done(Action::Listen { address, port, backlog: 16 }, at).await?
         else {
             return Err(self.agent_gone("answers something else", at));
         };
-        let there = if place.is_some() { target } else { SocketAddr::new(target.ip(), port) };
+        let mut there = target;
+        if place.is_none() {
+            there.set_port(port);
+        }
         self.agent.listener = Some(there);
         Ok(there)
     }
 
     /// The agent's end of a connection that is not begun yet: there is a way to the tester.
     async fn agent_resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
-        let there = self.agent_place().unwrap_or(self.link.target());
+        let target = self.link.target();
+        let (there, address) =
+            self.agent_place().map_or((target, target.ip().into()), |place| (place, Address::from(place)));
         if there.ip().is_unspecified() {
             let why = "cannot connect everywhere: listen in the target file has to be an address that its host reaches";
             return Err(self.agent_gone(why, at));
         }
         let Done::Connection { connection } =
-            self.agent_done(Action::Resolve { address: there.ip(), port: there.port() }, at).await?
+            self.agent_done(Action::Resolve { address, port: there.port() }, at).await?
         else {
             return Err(self.agent_gone("answers something else", at));
         };

@@ -1,0 +1,132 @@
+//! Addresses of the agent's host and of its peers: one that is link-local names its interface, too.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Failure;
+
+/// Octets of an interface's name (`IFNAMSIZ`, without its zero).
+const LONGEST_ZONE: usize = 15;
+
+/// An IP address; of IPv6 also with the interface of the agent's host, by name or number: `fe80::1%eth0`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Address {
+    ip: IpAddr,
+    zone: Option<String>,
+}
+
+/// It is no such address.
+#[derive(Debug, thiserror::Error)]
+#[error("no IP address: {0:?}")]
+pub struct NoAddress(String);
+
+impl Address {
+    /// The same with a port, as the sockets of this host take it.
+    ///
+    /// # Errors
+    /// This host has no such interface.
+    pub fn at(&self, port: u16) -> Result<SocketAddr, Failure> {
+        let (IpAddr::V6(ip), Some(zone)) = (self.ip, &self.zone) else { return Ok(SocketAddr::new(self.ip, port)) };
+        if let Ok(number) = zone.parse() {
+            return Ok(SocketAddrV6::new(ip, port, 0, number).into());
+        }
+        // The resolver knows interfaces by their names, and asks nobody for an address in digits.
+        let found = (self.to_string(), port).to_socket_addrs().ok().and_then(|mut found| found.next());
+        found.ok_or_else(|| Failure::of(format!("{self}: this host has no interface {zone}")))
+    }
+}
+
+impl From<IpAddr> for Address {
+    fn from(ip: IpAddr) -> Self {
+        Address { ip, zone: None }
+    }
+}
+
+/// With the number of its interface, which has to be one of the agent's host.
+impl From<SocketAddr> for Address {
+    fn from(socket: SocketAddr) -> Self {
+        let zone = match socket {
+            SocketAddr::V6(socket) if socket.scope_id() != 0 => Some(socket.scope_id().to_string()),
+            _ => None,
+        };
+        Address { ip: socket.ip(), zone }
+    }
+}
+
+impl FromStr for Address {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let wrong = || NoAddress(text.to_owned());
+        let (ip, zone) = match text.split_once('%') {
+            None => (text, None),
+            Some((ip, zone)) => (ip, Some(zone)),
+        };
+        let ip: IpAddr = ip.parse().map_err(|_| wrong())?;
+        let is_name =
+            |zone: &str| (1..=LONGEST_ZONE).contains(&zone.len()) && zone.bytes().all(|octet| octet.is_ascii_graphic());
+        if zone.is_some_and(|zone| ip.is_ipv4() || !is_name(zone)) {
+            return Err(wrong());
+        }
+        Ok(Address { ip, zone: zone.map(str::to_owned) })
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = NoAddress;
+
+    fn try_from(text: String) -> Result<Self, NoAddress> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> Self {
+        address.to_string()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.zone {
+            None => self.ip.fmt(f),
+            Some(zone) => write!(f, "{}%{zone}", self.ip),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Address {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_link_local_address_names_its_interface_by_name_or_number() {
+        for text in ["192.0.2.17", "::1", "fe80::1%eth0", "fe80::1%7"] {
+            assert_eq!(address(text).to_string(), text);
+        }
+        let scope = |text| match address(text).at(7174).unwrap() {
+            SocketAddr::V6(socket) => socket.scope_id(),
+            SocketAddr::V4(_) => panic!("{text}"),
+        };
+        // The loopback interface is the first of each network namespace.
+        assert_eq!([scope("fe80::1%7"), scope("fe80::1%lo"), scope("fe80::1")], [7, 1, 0]);
+        let told = address("fe80::1%none0").at(1).unwrap_err();
+        assert_eq!(told.what, "fe80::1%none0: this host has no interface none0");
+        assert_eq!(Address::from(SocketAddr::V6(SocketAddrV6::new(1.into(), 9, 0, 3))).to_string(), "::1%3");
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for text in ["", "x", "%eth0", "fe80::1%", "192.0.2.17%eth0", "fe80::1%a b", "fe80::1%abcdefghijklmnop"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Asynchronous events of devices, brought to whom they concern. librdmacm opens each device once for the whole process, so that all
+//! control connections share the descriptor of its events: whoever reads one may have read another's.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::protocol::{Event, Object};
+
+/// Events that wait for one control connection; what comes behind them is dropped.
+const MOST: usize = 1024;
+
+/// A control connection, for the router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Tester(u64);
+
+/// Whose an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// That of who has the element at this address.
+    Element(usize),
+    /// Everybody's on the device.
+    All,
+}
+
+/// Who has what, in this process.
+#[derive(Debug, Default)]
+pub(super) struct Router {
+    last: u64,
+    testers: BTreeMap<Tester, Mailbox>,
+    /// Queues by their addresses, with the connection that they belong to, if they are one's.
+    elements: BTreeMap<usize, (Tester, Option<Object>)>,
+}
+
+#[derive(Debug)]
+struct Mailbox {
+    device: usize,
+    events: VecDeque<Event>,
+    wake: rustix::fd::OwnedFd,
+}
+
+/// The one of this process.
+static ROUTER: Mutex<Router> = Mutex::new(Router { last: 0, testers: BTreeMap::new(), elements: BTreeMap::new() });
+
+/// Nobody may wait for a device's calls while having it: a queue is not given back before its events are acknowledged.
+pub(super) fn router() -> MutexGuard<'static, Router> {
+    ROUTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Router {
+    /// One more on a device; `wake` becomes readable when there is something for it.
+    pub(super) fn join(&mut self, device: usize, wake: rustix::fd::OwnedFd) -> Tester {
+        self.last += 1;
+        let tester = Tester(self.last);
+        self.testers.insert(tester, Mailbox { device, events: VecDeque::new(), wake });
+        tester
+    }
+
+    pub(super) fn leave(&mut self, tester: Tester) {
+        self.testers.remove(&tester);
+        self.elements.retain(|_, (whose, _)| *whose != tester);
+    }
+
+    /// A queue is there, until it is [given back](Self::gone).
+    pub(super) fn made(&mut self, element: usize, tester: Tester, connection: Option<Object>) {
+        self.elements.insert(element, (tester, connection));
+    }
+
+    pub(super) fn gone(&mut self, element: usize) {
+        self.elements.remove(&element);
+    }
+
+    /// An event was read from the descriptor of `device`.
+    pub(super) fn deliver(&mut self, device: usize, whose: Whose, kind: &str) {
+        let event = |connection| Event::Asynchronous { kind: kind.to_owned(), connection };
+        match whose {
+            // Of a queue that was given back meanwhile: nobody wants to know.
+            Whose::Element(element) => {
+                let Some((tester, connection)) = self.elements.get(&element) else { return };
+                if let Some(mailbox) = self.testers.get_mut(tester) {
+                    mailbox.put(event(*connection));
+                }
+            }
+            Whose::All => {
+                self.testers.values_mut().filter(|mailbox| mailbox.device == device).for_each(|it| it.put(event(None)));
+            }
+        }
+    }
+
+    /// What there is for one.
+    pub(super) fn take(&mut self, tester: Tester) -> Vec<Event> {
+        let Some(mailbox) = self.testers.get_mut(&tester) else { return Vec::new() };
+        if mailbox.events.is_empty() {
+            return Vec::new();
+        }
+        // It can be read no more, then.
+        let _ = rustix::io::read(&mailbox.wake, &mut [0; 8]);
+        mailbox.events.drain(..).collect()
+    }
+}
+
+impl Mailbox {
+    fn put(&mut self, event: Event) {
+        if self.events.len() < MOST {
+            self.events.push_back(event);
+        }
+        // It fails where it can be read already.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+
+    use super::*;
+
+    fn wake() -> (rustix::fd::OwnedFd, rustix::fd::OwnedFd) {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        (wake.try_clone().unwrap(), wake)
+    }
+
+    fn is_woken(wake: &rustix::fd::OwnedFd) -> bool {
+        poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap()
+            == 1
+    }
+
+    fn told(kind: &str, connection: Option<Object>) -> Event {
+        Event::Asynchronous { kind: kind.to_owned(), connection }
+    }
+
+    #[test]
+    fn an_event_comes_to_whom_it_concerns_whoever_reads_it() {
+        let mut router = Router::default();
+        let [(first, mine), (second, other), (third, far)] = [wake(), wake(), wake()];
+        let [first, second, third] = [router.join(1, first), router.join(1, second), router.join(2, third)];
+        router.made(100, first, Some(7));
+        router.made(200, second, None);
+        router.deliver(1, Whose::Element(100), "qp_fatal");
+        assert_eq!([is_woken(&mine), is_woken(&other), is_woken(&far)], [true, false, false]);
+        assert_eq!(router.take(first), [told("qp_fatal", Some(7))]);
+        assert!(!is_woken(&mine) && router.take(second).is_empty());
+        router.deliver(1, Whose::Element(200), "srq_limit_reached");
+        router.deliver(1, Whose::All, "port_err");
+        assert_eq!(router.take(first), [told("port_err", None)]);
+        assert_eq!(router.take(second), [told("srq_limit_reached", None), told("port_err", None)]);
+        assert!(router.take(third).is_empty());
+    }
+
+    #[test]
+    fn what_is_given_back_is_told_of_no_more_and_who_reads_nothing_keeps_little() {
+        let mut router = Router::default();
+        let (wake, woken) = wake();
+        let tester = router.join(1, wake);
+        router.made(100, tester, Some(7));
+        router.gone(100);
+        router.deliver(1, Whose::Element(100), "qp_fatal");
+        assert!(!is_woken(&woken));
+        (0..MOST + 9).for_each(|_| router.deliver(1, Whose::All, "port_err"));
+        assert_eq!(router.take(tester).len(), MOST);
+        router.made(100, tester, None);
+        router.leave(tester);
+        assert!(router.elements.is_empty() && router.take(tester).is_empty());
+    }
+}

@@ -1,0 +1,180 @@
+//! What happens to connections: streams that arrive, start-up frames, and the end.
+
+use std::mem;
+
+use bytes::Bytes;
+use weft_peer::Instant;
+use weft_peer::Transmit;
+use weft_peer::mpa::{AfterReply, AfterRequest, Negotiated, PrivateData, StartupError, WaitRequest};
+use weft_peer::rdmap::Outbound;
+use weft_peer::verbs::{LlpSettings, QpModify, QpState};
+
+use super::end::{End, Pair, State};
+use super::{Inner, Thing, invalid};
+use crate::common::{NO_ROOM, NO_ROOM_STATUS};
+use crate::protocol::{Event, Failure, Object, Octets};
+
+/// Numbers of errno.
+const ECONNREFUSED: i32 = 111;
+const EPROTO: i32 = 71;
+
+impl Inner {
+    /// A stream is there.
+    pub(super) fn arrive(&mut self, now: Instant) -> Option<Object> {
+        if let Some(connecting) = self.connecting.pop_front() {
+            return Some(connecting);
+        }
+        let listener = self.listener()?;
+        self.arrive_at(now, listener)
+    }
+
+    /// The same for one to a certain listener.
+    pub(super) fn arrive_at(&mut self, now: Instant, listener: Object) -> Option<Object> {
+        self.limits.room(self.ends.len()).ok()?;
+        let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
+        let object = self.number();
+        let deadline = now + self.settings.startup_timeout;
+        self.ends.insert(object, End::arrived(startup, listener, deadline));
+        Some(object)
+    }
+
+    fn listener(&self) -> Option<Object> {
+        self.things.iter().rev().find(|(_, thing)| matches!(thing, Thing::Listener)).map(|(object, _)| *object)
+    }
+
+    pub(super) fn handle_octets(&mut self, now: Instant, object: Object, octets: &[u8]) {
+        let room = self.limits.room(self.things.len());
+        let Some(end) = self.ends.get_mut(&object) else { return };
+        match mem::replace(&mut end.state, State::Refused) {
+            State::WaitReply(waiting) => self.answered(now, object, waiting.handle_octets(octets)),
+            State::WaitRequest(waiting) => match waiting.handle_octets(octets) {
+                Ok(AfterRequest::Waiting(more)) => end.state = State::WaitRequest(more),
+                Ok(AfterRequest::Arrived(decision)) if room.is_err() => {
+                    let mut reply = Vec::new();
+                    decision.reject(&PrivateData::default(), &mut reply);
+                    end.send(Transmit::Octets(reply.into()));
+                    let (kind, status) = (NO_ROOM.to_owned(), NO_ROOM_STATUS);
+                    self.events.push_back((now, Event::Failed { connection: end.listener, kind, status }));
+                    self.refuse(now, object);
+                }
+                Ok(AfterRequest::Arrived(decision)) => {
+                    let request = decision.request();
+                    let (ird, ord) = request.enhanced.map_or((0, 0), |words| (depth(words.ird), depth(words.ord)));
+                    let private_data = Octets(request.private_data.as_octets().to_vec());
+                    (end.state, end.deadline) = (State::Asked(decision), None);
+                    self.things.insert(object, Thing::Connection);
+                    let event = Event::Request { listener: end.listener, connection: object, private_data, ird, ord };
+                    self.events.push_back((now, event));
+                }
+                Err(_) => self.refuse(now, object),
+            },
+            State::Operating(llp) => {
+                end.state = State::Operating(llp);
+                self.rnic.handle_octets(now, llp, octets);
+            }
+            state => end.state = state,
+        }
+    }
+
+    /// What the Reply led to.
+    fn answered(&mut self, now: Instant, object: Object, reply: Result<AfterReply, StartupError>) {
+        match reply {
+            Ok(AfterReply::Waiting(more)) => {
+                if let Some(end) = self.ends.get_mut(&object) {
+                    end.state = State::WaitReply(more);
+                }
+            }
+            Ok(AfterReply::Accepted(negotiated, frame)) => {
+                let depths = negotiated.enhanced.map_or((1, 1), |agreed| (depth(agreed.ird), depth(agreed.ord)));
+                match self.operate(now, object, &negotiated, None, depths) {
+                    Ok(()) => {
+                        let private_data = Octets(frame.private_data.as_octets().to_vec());
+                        self.established(now, object, private_data, depths);
+                    }
+                    Err(_) => self.failed(now, object, "connect_error", EPROTO),
+                }
+            }
+            Ok(AfterReply::Impossible(negotiated, _, error)) => {
+                let words = Outbound::last_words(&negotiated, error, self.settings.deviations.clone());
+                if let Some(end) = self.ends.get_mut(&object) {
+                    end.send(Transmit::Octets(words.into()));
+                }
+                self.failed(now, object, "connect_error", EPROTO);
+            }
+            Ok(AfterReply::Rejected(frame)) => {
+                let private_data = Octets(frame.private_data.as_octets().to_vec());
+                let event = Event::Rejected { connection: object, status: ECONNREFUSED, private_data };
+                self.events.push_back((now, event));
+                self.refuse(now, object);
+            }
+            Err(_) => self.failed(now, object, "connect_error", EPROTO),
+        }
+    }
+
+    pub(super) fn failed(&mut self, now: Instant, object: Object, kind: &str, status: i32) {
+        let event = Event::Failed { connection: object, kind: kind.to_owned(), status };
+        self.events.push_back((now, event));
+        self.refuse(now, object);
+    }
+
+    pub(super) fn established(&mut self, now: Instant, connection: Object, private_data: Octets, (ird, ord): (u8, u8)) {
+        if let Some(end) = self.ends.get_mut(&connection) {
+            end.established = true;
+        }
+        self.events.push_back((now, Event::Established { connection, private_data, ird, ord }));
+    }
+
+    /// The Queue Pair takes over; a Reply goes out in front of everything.
+    pub(super) fn operate(
+        &mut self,
+        now: Instant,
+        connection: Object,
+        negotiated: &Negotiated,
+        reply: Option<Bytes>,
+        (ird, ord): (u8, u8),
+    ) -> Result<(), Failure> {
+        let Pair { qp, .. } = self.pair_of(connection)?;
+        let emss = self.end(connection)?.emss.unwrap_or(self.settings.emss);
+        let settings = LlpSettings::new(negotiated, emss);
+        let llp = self.rnic.attach_stream(settings).map_err(invalid)?;
+        let agreed = negotiated.enhanced.map_or((ird.into(), ord.into()), |it| (it.ird.into(), it.ord.into()));
+        let modify = QpModify {
+            llp: Some(llp),
+            stream_message: reply,
+            ird: Some(agreed.0),
+            ord: Some(agreed.1),
+            ..QpModify::to(QpState::Rts)
+        };
+        if let Err(refused) = self.rnic.modify_qp(now, qp, &modify) {
+            self.rnic.detach_stream(now, llp);
+            return Err(invalid(refused));
+        }
+        let end = self.end(connection)?;
+        (end.state, end.deadline) = (State::Operating(llp), None);
+        Ok(())
+    }
+
+    /// No connection: close.
+    pub(super) fn refuse(&mut self, now: Instant, object: Object) {
+        let within = self.settings.close_timeout;
+        let Some(end) = self.ends.get_mut(&object) else { return };
+        (end.state, end.deadline) = (State::Refused, Some(now + within));
+        end.send(Transmit::Fin);
+    }
+
+    /// Tells the end of connections that were there.
+    pub(super) fn tell_ended(&mut self, now: Instant) {
+        for (object, end) in &mut self.ends {
+            let State::Operating(llp) = end.state else { continue };
+            if end.established && (end.ended || self.rnic.is_stream_over(llp)) {
+                end.established = false;
+                self.events.push_back((now, Event::Disconnected { connection: *object }));
+            }
+        }
+    }
+}
+
+/// As far as a connection manager can say it.
+fn depth(depth: u16) -> u8 {
+    u8::try_from(depth).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,186 @@
+//! The software RNIC on this host's TCP, as an agent of its own: what libibverbs and librdmacm are to a device. Nothing here waits: who
+//! serves the control connection polls the sockets with it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Type};
+use weft_peer::driver::device::random_seed;
+use weft_peer::memory::MemorySettings;
+use weft_peer::{Instant, Settings};
+
+use super::Soft;
+use super::socket::{Socket, Wants, emss};
+use crate::Limits;
+use crate::common::none;
+use crate::protocol::{Action, Address, Done, Event, Failure, Object};
+use crate::serve::Carrier;
+
+/// Octets that are read at once.
+const AT_ONCE: usize = 1 << 16;
+/// What the host lacks now it may have again in a moment: nobody is accepted until then.
+const MOMENT: Duration = Duration::from_secs(1);
+/// Requests that TCP holds for one listener at most.
+const BACKLOG: u32 = 1024;
+
+/// A software RNIC whose connections are this host's.
+#[derive(Debug)]
+pub struct OnSockets {
+    soft: Soft,
+    begin: std::time::Instant,
+    listeners: BTreeMap<Object, Listener>,
+    /// Peers' addresses that were resolved.
+    ways: BTreeMap<Object, SocketAddr>,
+    sockets: Vec<Socket>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    listener: TcpListener,
+    /// Until then it accepts nobody.
+    pause: Option<Instant>,
+}
+
+impl OnSockets {
+    /// An RNIC of its own, whose connections have these settings.
+    ///
+    /// # Errors
+    /// There is no such RNIC.
+    pub fn new(settings: Settings, limits: Limits) -> Result<Self, Failure> {
+        let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
+        let soft = Soft::limited(settings, limits, memory).map_err(|why| Failure::of(why.to_string()))?;
+        Ok(OnSockets {
+            soft,
+            begin: std::time::Instant::now(),
+            listeners: BTreeMap::new(),
+            ways: BTreeMap::new(),
+            sockets: Vec::new(),
+            buffer: vec![0; AT_ONCE],
+        })
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ORIGIN + self.begin.elapsed()
+    }
+
+    fn listen(&mut self, address: &Address, port: u16, backlog: u32) -> Result<Done, Failure> {
+        let failed = |why: io::Error| Failure { what: format!("listen: {why}"), errno: why.raw_os_error() };
+        let listener = bound(address.at(port)?, backlog).map_err(failed)?;
+        let at = listener.local_addr().map_err(failed)?;
+        let action = Action::Listen { address: at.into(), port: at.port(), backlog };
+        let done = self.soft.perform(self.now(), action)?;
+        if let Done::Listener { listener: object, .. } = done {
+            self.listeners.insert(object, Listener { listener, pause: None });
+        }
+        Ok(done)
+    }
+
+    fn drive(&mut self) {
+        let now = self.now();
+        for (object, Listener { listener, pause }) in &mut self.listeners {
+            if pause.is_some_and(|until| now < until) {
+                continue;
+            }
+            *pause = None;
+            // Who finds no room waits in TCP's queue.
+            while self.soft.has_room() {
+                match listener.accept() {
+                    Ok((stream, _)) => {
+                        let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+                        let end = ready.and_then(|()| emss(&stream)).ok();
+                        let end = end.and_then(|emss| self.soft.arrive_at(now, *object, emss));
+                        // One that has gone already is closed.
+                        self.sockets.extend(end.map(|end| Socket::accepted(end, stream)));
+                    }
+                    Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(why) if is_of_the_other(&why) => {}
+                    Err(_) => {
+                        *pause = Some(now + MOMENT);
+                        break;
+                    }
+                }
+            }
+        }
+        for socket in &mut self.sockets {
+            socket.drive(now, &mut self.buffer);
+        }
+        self.sockets.retain(Socket::is_there);
+    }
+}
+
+impl Carrier for OnSockets {
+    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+        let now = self.now();
+        match action {
+            Action::Listen { address, port, backlog } => self.listen(&address, port, backlog),
+            Action::Resolve { ref address, port } => {
+                let way = address.at(port)?;
+                let done = self.soft.perform(now, action)?;
+                if let Done::Connection { connection } = done {
+                    self.ways.insert(connection, way);
+                }
+                Ok(done)
+            }
+            Action::Connect(ref parameters) => {
+                let connection = parameters.connection;
+                let done = self.soft.perform(now, action)?;
+                let way = self.ways.remove(&connection).zip(self.soft.connecting(connection));
+                let (way, end) = way.ok_or_else(|| none(connection, "connection"))?;
+                self.sockets.push(Socket::connect(end, now, way));
+                Ok(done)
+            }
+            Action::Destroy { object } => {
+                let done = self.soft.perform(now, action)?;
+                self.listeners.remove(&object);
+                self.ways.remove(&object);
+                Ok(done)
+            }
+            Action::Exit => {
+                self.listeners.clear();
+                self.soft.perform(now, action)
+            }
+            action => self.soft.perform(now, action),
+        }
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        self.drive();
+        std::iter::from_fn(|| self.soft.next_event()).map(|(_, event)| event).collect()
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let room = self.soft.has_room();
+        let listeners = self.listeners.values().filter(|listener| room && listener.pause.is_none());
+        let listeners = listeners.map(|listener| listener.listener.as_fd());
+        listeners.chain(self.sockets.iter().filter_map(|socket| socket.wants(Wants::Read))).collect()
+    }
+
+    fn full(&self) -> Vec<BorrowedFd<'_>> {
+        self.sockets.iter().filter_map(|socket| socket.wants(Wants::Write)).collect()
+    }
+
+    fn until(&self) -> Option<std::time::Instant> {
+        let pauses = self.listeners.values().filter_map(|listener| listener.pause);
+        let next = pauses.chain(self.sockets.iter().filter_map(Socket::until)).min()?;
+        self.begin.checked_add(next.since_origin())
+    }
+}
+
+fn bound(at: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let socket = socket2::Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(i32::try_from(backlog.clamp(1, BACKLOG)).unwrap_or(1))?;
+    Ok(socket.into())
+}
+
+/// It concerns the connection that was to be accepted, and not the listener.
+fn is_of_the_other(why: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(why.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
