@@ -1,7 +1,7 @@
 //! The agent of a target: what drives the NIC's own verbs for a case, in process or on the NIC's host.
 //!
 //! What can be asked and what is told stands in [`weft_agent::protocol`]. One [`Agent`] is one control connection: what it made goes with
-//! it. `remote` speaks to one over TCP, or through a command.
+//! it. `remote` speaks to one over TCP, through a command, or in a thread of this process.
 //!
 //! What is left out: what a case wants of it, and what comes of that ([`crate::stage`]).
 
@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 
 use weft_agent::protocol::{Action, Done, Event, Failure};
 use weft_agent::soft::Soft;
-use weft_peer::Instant;
 use weft_peer::driver::Link;
+use weft_peer::{Instant, Settings};
 
 use remote::Remote;
 
@@ -53,6 +53,8 @@ pub(crate) struct Gone(pub(crate) String);
 pub(crate) enum Agent {
     /// The software RNIC behind a virtual link.
     Soft(Soft),
+    /// The software RNIC on this host's TCP, in a thread of this process that begins with the first question.
+    Here(Box<Settings>),
     /// On the NIC's host.
     Remote(Remote),
 }
@@ -70,6 +72,9 @@ impl Agent {
         action: Action,
         within: std::time::Duration,
     ) -> Result<(u64, Result<Done, Failure>), Gone> {
+        if let Agent::Here(settings) = self {
+            *self = Remote::here(Settings::clone(settings), within).await.map(Agent::Remote)?;
+        }
         match self {
             Agent::Soft(soft) => {
                 let now = link.now();
@@ -78,6 +83,8 @@ impl Agent {
                 link.pause(now).await;
                 Ok((now.as_nanos(), answer))
             }
+            // It has begun.
+            Agent::Here(_) => Err(Gone("is not there".to_owned())),
             Agent::Remote(remote) => remote.ask(action, within).await,
         }
     }
@@ -89,8 +96,8 @@ impl Agent {
                 link.until(deadline, || soft.has_event()).await;
                 Ok(soft.next_event().map(|(at, event)| (at.as_nanos(), event)))
             }
-            // There is no such pair.
-            (Agent::Soft(_), _) => Ok(None),
+            // There is no such pair; and who was asked nothing tells nothing.
+            (Agent::Soft(_) | Agent::Here(_), _) => Ok(None),
             (Agent::Remote(remote), link) => remote.next_event(deadline.saturating_duration_since(link.now())).await,
         }
     }

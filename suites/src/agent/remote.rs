@@ -1,29 +1,46 @@
-//! An agent on another host, or in another process: lines of JSON over TCP, or through a command.
+//! An agent on another host, in another process or in another thread: lines of JSON over TCP, through a command, or a pair of sockets.
 //!
-//! A thread reads, for what comes may come at any time, and ends with the connection.
+//! A thread reads, for what comes may come at any time, and one writes, for the agent may take nothing; both end with the connection.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{self, Receiver};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Outcome, Request, Told, VERSION, What};
+use weft_agent::Limits;
+use weft_agent::protocol::{
+    Action, Done, Event, Failure, LONGEST_EVENT, LONGEST_LINE, Outcome, Request, Told, VERSION, What,
+};
+use weft_agent::serve::serve;
+use weft_agent::soft::OnSockets;
+use weft_peer::Settings;
 
 use super::{AgentAt, Gone, Way};
 
-/// Lines that were read and not looked at: then TCP holds the agent back.
+/// Octets of lines that were read and not looked at: then TCP holds the agent back.
+const MOST_UNSEEN: usize = 4 * LONGEST_LINE;
+/// Lines of them.
 const MOST_LINES: usize = 4096;
+/// Events that come in front of one answer.
+const MOST_EARLY: usize = 10_000;
 /// An agent that takes nothing for so long is gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 
+/// A line that was read, with its room.
+type Line = (Told, Option<OwnedSemaphorePermit>);
+
 /// A control connection.
 pub(crate) struct Remote {
-    told: Receiver<Result<Told, String>>,
-    output: Box<dyn Write + Send>,
+    told: Receiver<Result<Line, String>>,
+    say: Sender<Vec<u8>>,
     last: u64,
     /// Events that came in front of an answer.
     early: VecDeque<(u64, Event)>,
@@ -34,6 +51,7 @@ pub(crate) struct Remote {
 enum End {
     Tcp(TcpStream),
     Command(Child),
+    Here(UnixStream),
 }
 
 impl Remote {
@@ -44,28 +62,57 @@ impl Remote {
             Way::Tcp(address) => over_tcp(&address, within),
             Way::Command(words) => through(&words),
         });
-        let mut remote = opened.await.map_err(|error| Gone(format!("cannot be reached: {error}")))??;
-        let hello = Action::Hello { version: VERSION, token: at.token.clone() };
-        match remote.ask(hello, within).await? {
-            (_, Ok(Done::Hello { .. })) => Ok(remote),
-            (_, Ok(other)) => Err(Gone(format!("answers a hello with {other:?}"))),
-            (_, Err(failure)) => Err(Gone(format!("refuses: {failure}"))),
-        }
+        let remote = opened.await.map_err(|error| Gone(format!("cannot be reached: {error}")))??;
+        remote.greeted(at.token.clone(), within).await
     }
 
-    fn new(input: impl Read + Send + 'static, output: impl Write + Send + 'static, end: End) -> Self {
+    /// Begins one in this process: a software RNIC on this host's TCP, whose connections have these settings.
+    pub(super) async fn here(settings: Settings, within: Duration) -> Result<Self, Gone> {
+        let failed = |error: std::io::Error| Gone(format!("does not start: {error}"));
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let (input, output) = (ours.try_clone().map_err(failed)?, ours.try_clone().map_err(failed)?);
+        let begun = thread::Builder::new().name("agent".to_owned()).spawn(move || {
+            let carrier = || OnSockets::new(settings, Limits::default());
+            if let Err(ended) = serve(&theirs, &theirs, None, Instant::now(), carrier) {
+                tracing::debug!(%ended, "the agent in this process ended");
+            }
+        });
+        begun.map_err(failed)?;
+        Remote::new(input, output, End::Here(ours)).greeted(None, within).await
+    }
+
+    fn new(input: impl Read + Send + 'static, mut output: impl Write + Send + 'static, end: End) -> Self {
         let (tell, told) = mpsc::channel(MOST_LINES);
+        let (say, mut said) = mpsc::channel::<Vec<u8>>(1);
+        let runtime = Handle::current();
         thread::spawn(move || {
+            let room = Arc::new(Semaphore::new(MOST_UNSEEN));
             let mut input = BufReader::new(input);
             loop {
-                let line = next_line(&mut input);
+                let line = next_line(&mut input, &runtime, &room);
                 let is_last = line.is_err();
                 if tell.blocking_send(line).is_err() || is_last {
                     return;
                 }
             }
         });
-        Remote { told, output: Box::new(output), last: 0, early: VecDeque::new(), end }
+        thread::spawn(move || {
+            while let Some(line) = said.blocking_recv() {
+                // The reader tells why.
+                if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        Remote { told, say, last: 0, early: VecDeque::new(), end }
+    }
+
+    async fn greeted(mut self, token: Option<String>, within: Duration) -> Result<Self, Gone> {
+        match self.ask(Action::Hello { version: VERSION, token }, within).await? {
+            (_, Ok(Done::Hello { .. })) => Ok(self),
+            (_, Ok(other)) => Err(Gone(format!("answers a hello with {other:?}"))),
+            (_, Err(failure)) => Err(Gone(format!("refuses: {failure}"))),
+        }
     }
 
     /// Asks, and waits for the answer.
@@ -74,19 +121,24 @@ impl Remote {
         let mut line = serde_json::to_vec(&Request { id: self.last, action })
             .map_err(|error| Gone(format!("cannot be asked: {error}")))?;
         line.push(b'\n');
-        let written = self.output.write_all(&line).and_then(|()| self.output.flush());
-        written.map_err(|error| Gone(format!("takes no request: {error}")))?;
         let answered = async {
+            // Who takes no more has said why, or has gone.
+            let _ = self.say.send(line).await;
             loop {
                 match self.told.recv().await {
-                    Some(Ok(Told { at, what: What::Event(event) })) => self.early.push_back((at, event)),
-                    Some(Ok(Told { at, what: What::Answer { id, outcome } })) if id == Some(self.last) => {
+                    Some(Ok((Told { at, what: What::Event(event) }, _))) => {
+                        if self.early.len() >= MOST_EARLY {
+                            return Err(Gone(format!("tells more than {MOST_EARLY} things and does not answer")));
+                        }
+                        self.early.push_back((at, event));
+                    }
+                    Some(Ok((Told { at, what: What::Answer { id, outcome } }, _))) if id == Some(self.last) => {
                         return Ok(match outcome {
                             Outcome::Done(done) => (at, Ok(done)),
                             Outcome::Failed(failure) => (at, Err(failure)),
                         });
                     }
-                    Some(Ok(Told { what: What::Answer { outcome: Outcome::Failed(failure), .. }, .. })) => {
+                    Some(Ok((Told { what: What::Answer { outcome: Outcome::Failed(failure), .. }, .. }, _))) => {
                         return Err(Gone(format!("refuses: {failure}")));
                     }
                     Some(Ok(_)) => return Err(Gone("answers what was not asked".to_owned())),
@@ -107,7 +159,7 @@ impl Remote {
         }
         match timeout(within, self.told.recv()).await {
             Err(_) => Ok(None),
-            Ok(Some(Ok(Told { at, what: What::Event(event) }))) => Ok(Some((at, event))),
+            Ok(Some(Ok((Told { at, what: What::Event(event) }, _)))) => Ok(Some((at, event))),
             Ok(Some(Ok(_))) => Err(Gone("answers what was not asked".to_owned())),
             Ok(Some(Err(why))) => Err(Gone(why)),
             Ok(None) => Err(Gone("has gone".to_owned())),
@@ -120,6 +172,7 @@ impl Drop for Remote {
         match &mut self.end {
             // Where it has ended already, all of this fails or does nothing.
             End::Tcp(stream) => drop(stream.shutdown(Shutdown::Both)),
+            End::Here(stream) => drop(stream.shutdown(Shutdown::Both)),
             End::Command(child) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -156,15 +209,23 @@ fn through(words: &[String]) -> Result<Remote, Gone> {
     }
 }
 
-fn next_line(input: &mut impl BufRead) -> Result<Told, String> {
+/// The next line, once there is room for it.
+fn next_line(input: &mut impl BufRead, runtime: &Handle, room: &Arc<Semaphore>) -> Result<Line, String> {
     let mut line = Vec::new();
     let read = input.take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
     match read {
-        Err(error) => Err(format!("cannot be heard: {error}")),
-        Ok(0) => Err("has gone".to_owned()),
-        Ok(_) if line.last() != Some(&b'\n') => Err("says a line without an end".to_owned()),
-        Ok(_) => {
-            serde_json::from_slice(&line).map_err(|error| format!("says what is no line of the protocol: {error}"))
-        }
+        Err(error) => return Err(format!("cannot be heard: {error}")),
+        Ok(0) => return Err("has gone".to_owned()),
+        Ok(_) if line.last() != Some(&b'\n') => return Err("says a line without an end".to_owned()),
+        Ok(_) => {}
     }
+    let told: Told =
+        serde_json::from_slice(&line).map_err(|error| format!("says what is no line of the protocol: {error}"))?;
+    if matches!(told.what, What::Event(_)) && line.len() > LONGEST_EVENT {
+        return Err(format!("tells an event in {} octets: at most {LONGEST_EVENT}", line.len()));
+    }
+    // A line is no longer than the room, which is never closed.
+    let octets = u32::try_from(line.len()).unwrap_or(u32::MAX);
+    let permit = runtime.block_on(Arc::clone(room).acquire_many_owned(octets));
+    Ok((told, permit.ok()))
 }

@@ -81,6 +81,8 @@ pub(crate) struct Reached {
 /// A target that can be connected to.
 pub struct Live {
     reach: Reach,
+    /// Of a builtin target.
+    settings: Option<Settings>,
     connect_timeout: Duration,
     server: Option<StopHandle>,
     rping: Option<AbortHandle>,
@@ -126,6 +128,7 @@ impl Live {
         let connect_timeout = target.scaled(CONNECT_SECONDS);
         let mut live = Live {
             reach: Reach::Virtual(settings.clone()),
+            settings: (target.kind != TargetKind::Tcp).then(|| settings.clone()),
             connect_timeout,
             server: None,
             rping: None,
@@ -220,20 +223,35 @@ impl Live {
     /// The builtin target has no RNIC; no port is free.
     pub(crate) fn link(&self, target: &Target) -> Result<Reached, OpenError> {
         if target.service == Service::Agent
-            && let Reach::Virtual(settings) | Reach::Initiator { settings, over_tcp: false } = &self.reach
+            && let Some(settings) = &self.settings
         {
             let mut settings = settings.clone();
             if target.asks_enhanced {
                 settings.mpa.enhanced = EnhancedUse::Ask;
             }
-            let soft = Soft::new(settings)?;
-            let nic = soft.clone();
-            let link = Link::Virtual(VirtualLink::serving(move |now| nic.arrive(now)));
-            let start = matches!(self.reach, Reach::Initiator { .. }).then_some(Start::Virtual);
-            return Ok(Reached { link, start, agent: Some(Agent::Soft(soft)) });
+            return self.with_agent(settings);
         }
         let (link, start) = self.way(target)?;
         Ok(Reached { link, start, agent: None })
+    }
+
+    /// The way to a builtin target whose verbs the case drives.
+    fn with_agent(&self, settings: Settings) -> Result<Reached, OpenError> {
+        let start = matches!(self.reach, Reach::Initiator { .. }).then_some(Start::Virtual);
+        let link = match self.reach {
+            Reach::BuiltinTcp { .. } => Link::Tcp(TcpLink::new(LOOPBACK).with_connect_timeout(self.connect_timeout)),
+            Reach::Initiator { over_tcp: true, .. } => {
+                let awaiting = Awaiting::bind(LOOPBACK);
+                Link::Accept(awaiting.map_err(|error| OpenError::Listen { address: LOOPBACK, error })?.link())
+            }
+            _ => {
+                let soft = Soft::new(settings)?;
+                let nic = soft.clone();
+                let link = Link::Virtual(VirtualLink::serving(move |now| nic.arrive(now)));
+                return Ok(Reached { link, start, agent: Some(Agent::Soft(soft)) });
+            }
+        };
+        Ok(Reached { link, start, agent: Some(Agent::Here(Box::new(settings))) })
     }
 
     fn way(&self, target: &Target) -> Result<(Link, Option<Start>), OpenError> {

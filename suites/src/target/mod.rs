@@ -407,7 +407,7 @@ impl Target {
             TargetKind::Builtin => service != Service::None,
             TargetKind::BuiltinTcp => match service {
                 Service::PortMapper => self.role == Role::Initiator,
-                other => matches!(other, Service::Echo | Service::Rping),
+                other => matches!(other, Service::Agent | Service::Echo | Service::Rping),
             },
             TargetKind::Tcp => service == Service::Agent && self.agent.is_some(),
         };

@@ -9,6 +9,11 @@ use weft_suites::target::Target;
 const RECEIVED: &str = "rdmap/3.2-delivered/length[size=1023]";
 const POSTED: &str = "rdmap/5.1-posted/write[size=4096,to=5]";
 
+/// Each role, in process and over TCP.
+fn targets() -> [Target; 4] {
+    ["builtin", "builtin-initiator", "builtin-tcp", "builtin-initiator-tcp"].map(|name| Target::resolve(name).unwrap())
+}
+
 async fn result(target: Target, key: &str) -> CaseResult {
     let out = tempfile::tempdir().unwrap();
     let (mut report, _) = run(target, Suites::embedded().unwrap(), Filter::of([key]), out.path()).await;
@@ -17,8 +22,8 @@ async fn result(target: Target, key: &str) -> CaseResult {
 }
 
 #[tokio::test]
-async fn both_roles_of_the_builtin_target_have_one() {
-    for target in [Target::builtin(), Target::builtin_initiator()] {
+async fn all_builtin_targets_have_one() {
+    for target in targets() {
         for key in [RECEIVED, POSTED] {
             let result = result(target.clone(), key).await;
             assert_eq!(result.verdict, Verdict::Pass, "{}: {key}: {}", target.name(), result.explanation);
@@ -41,7 +46,7 @@ async fn what_it_was_asked_and_what_it_told_stands_beside_the_wire() {
 
 #[tokio::test]
 async fn a_nic_that_tells_a_wrong_length_fails() {
-    for target in [Target::builtin(), Target::builtin_initiator()] {
+    for target in targets() {
         let target = target.with_deviations(["rdmap.tells-one-octet-more"]).unwrap();
         let result = result(target, RECEIVED).await;
         assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
@@ -71,14 +76,25 @@ async fn target_check_tells_of_it() {
         let probes = probes.unwrap().into_iter().filter(|probe| probe.what.contains("agent"));
         probes.map(|probe| (probe.works, probe.text)).collect::<Vec<_>>()
     };
-    for target in [Target::builtin(), Target::builtin_initiator()] {
+    for target in targets() {
         let [device, exchange] = told(target).await.try_into().unwrap();
         assert!(device.1.starts_with("weft0 (weft, firmware "), "{device:?}");
         assert_eq!((device.0, exchange), (Some(true), (Some(true), "works".to_owned())));
     }
-    // Over TCP the builtin target has none.
-    assert_eq!(told(Target::builtin_tcp()).await, []);
     let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = [\"/nowhere/weft\"]\n";
     let [device] = told(Target::from_toml("nic.toml", text).unwrap()).await.try_into().unwrap();
     assert!(device.0 == Some(false) && device.1.contains("/nowhere/weft"), "{device:?}");
+}
+
+/// Written by docs/agent.md alone, in another language: the page says enough, and this side asks for no more than it says.
+#[tokio::test]
+async fn an_agent_of_another_hand_is_driven() {
+    if std::process::Command::new("python3").arg("-V").output().is_err() {
+        println!("skipped: no python3");
+        return;
+    }
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/../interop/agent-py/agent.py");
+    let text = format!("name = \"py\"\nkind = \"tcp\"\naddress = \"127.0.0.1:1\"\nagent = [\"python3\", {agent:?}]\n");
+    let result = result(Target::from_toml("py.toml", &text).unwrap(), RECEIVED).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
 }
