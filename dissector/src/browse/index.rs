@@ -315,7 +315,7 @@ mod tests {
         assert_eq!((index.words(&rows[2]).as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0)));
         assert!(index.words(&rows[3]).starts_with("TCP SYN ACK"));
         assert!(index.words(&rows[5]).starts_with("MPA Request"), "{}", index.words(&rows[5]));
-        assert!(index.memory() > rows.len() * size_of::<Row>() && index.memory() < 1 << 20);
+        assert!(index.memory() > size_of_val(rows) && index.memory() < 1 << 20);
     }
 
     #[test]
