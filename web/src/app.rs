@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use weft_suites::store::{Store, StoreError};
 
 use crate::access::{Gate, Refused};
+use crate::captures::{Captures, upload};
 use crate::live::Hub;
 use crate::view;
 
@@ -20,6 +21,7 @@ pub(crate) struct App {
     pub(crate) folder: PathBuf,
     pub(crate) hub: Hub,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) captures: Captures,
     /// Becomes `true` when the server goes down.
     pub(crate) stopped: watch::Receiver<bool>,
 }
@@ -45,6 +47,14 @@ pub(crate) enum Failure {
     TooLong,
     /// The machine gives no random octets.
     Random(getrandom::Error),
+    /// A capture is being read; so many packets so far.
+    Reading(u64),
+    /// Too many captures are being read.
+    Busy,
+    /// A capture cannot be read; why.
+    Unreadable(Arc<str>),
+    /// An upload is not taken.
+    Upload(upload::Refused),
 }
 
 impl From<StoreError> for Failure {
@@ -75,9 +85,17 @@ impl Failure {
             Failure::TooSlow => (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time.".to_owned()),
             Failure::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "No form of this server is that long.".to_owned()),
             Failure::Random(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            Failure::Reading(frames) => {
+                (StatusCode::SERVICE_UNAVAILABLE, format!("The capture is being read: {frames} packets so far."))
+            }
+            Failure::Busy => (StatusCode::SERVICE_UNAVAILABLE, "Too many captures are being read.".to_owned()),
+            Failure::Unreadable(why) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, format!("The capture cannot be read: it {why}."))
+            }
+            Failure::Upload(refused) => (status_of(&refused), refused.to_string()),
             Failure::File(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("the file cannot be read: {error}")),
         };
-        if status.is_server_error() {
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
             tracing::error!("{words}");
         }
         (status, words)
@@ -88,12 +106,28 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let wait = match self {
             Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
+            Failure::Reading(_) | Failure::Busy => Some([(header::RETRY_AFTER, "1".to_owned())]),
             _ => None,
         };
+        let reading = if let Failure::Reading(frames) = self { Some(frames) } else { None };
         let (status, words) = self.told();
-        match view::error(status, &words) {
+        let page = reading.map_or_else(|| view::error(status, &words), view::captures::reading);
+        match page {
             Ok(page) => (status, wait, axum::response::Html(page)).into_response(),
             Err(_) => (status, wait, words).into_response(),
         }
+    }
+}
+
+fn status_of(refused: &upload::Refused) -> StatusCode {
+    match refused {
+        upload::Refused::NoFolder => StatusCode::NOT_FOUND,
+        upload::Refused::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        upload::Refused::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        upload::Refused::TooSlow => StatusCode::REQUEST_TIMEOUT,
+        upload::Refused::CutOff(_) => StatusCode::BAD_REQUEST,
+        upload::Refused::NoCapture(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        upload::Refused::Namesakes => StatusCode::CONFLICT,
+        upload::Refused::Disk(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

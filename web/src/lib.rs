@@ -1,21 +1,23 @@
-//! The dashboard: runs and cases in a browser.
+//! The dashboard: runs, cases and captures in a browser.
 //!
 //! ```text
 //! store (weft-suites) ---------------> routes -> view (templates) -> pages
+//! folder of captures, evidence -> captures (weft-dissector) -> routes -> view
 //! events of a run in this process -> live -> routes::events -> Server-Sent Events -> run.js
 //! ```
 //!
 //! Pages are rendered here and work without scripts; small ES modules add live updates and keys. Everything a page needs is
-//! in the binary. What stays out: starting and stopping runs, uploads, accounts, TLS.
+//! in the binary. What stays out: starting and stopping runs, accounts, TLS.
 //!
 //! **Safety.** The server listens on loopback unless it has tokens, and then asks for one ([`Access`]). It answers to names of
 //! loopback and to those it was given, so that no page of another site can reach it under a name of its own; a post has to come
 //! from one of its own pages. No file is opened under a path that a request holds: evidence is found through the
-//! results store. Pages forbid inline scripts and styles, and everything from elsewhere.
+//! results store, captures of the folder by ids that are made of their names. Pages forbid inline scripts and styles, and everything from elsewhere.
 #![forbid(unsafe_code)]
 
 mod access;
 mod app;
+mod captures;
 mod connections;
 mod guard;
 mod live;
@@ -35,9 +37,11 @@ use weft_suites::model::Event;
 use weft_suites::store::{Store, StoreError};
 
 pub use access::{Access, Role, Tokens, TokensError};
+pub use captures::CaptureOptions;
 
 use access::Gate;
 use app::App;
+use captures::Captures;
 use connections::Limits;
 use live::Hub;
 
@@ -53,6 +57,8 @@ pub struct WebOptions {
     /// Events of runs in this process, the same channel that the run has as its sink. Start the server before the run:
     /// a run whose beginning was missed is shown from the store, with a delay. Runs of other processes always are.
     pub live: Option<broadcast::Sender<Arc<Event>>>,
+    /// Captures to look into.
+    pub captures: CaptureOptions,
 }
 
 /// Why the dashboard does not come up, or went down.
@@ -90,7 +96,7 @@ pub async fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), WebError> {
-    let WebOptions { listen, store, access, live } = options;
+    let WebOptions { listen, store, access, live, captures } = options;
     if !listen.ip().is_loopback() && access.tokens.is_empty() {
         return Err(WebError::NotLoopback(listen));
     }
@@ -99,7 +105,11 @@ pub async fn serve(
     let (stop, stopped) = watch::channel(false);
     let folder = store.parent().map(ToOwned::to_owned).unwrap_or_default();
     let gate = Arc::new(Gate::new(access)?);
-    let app = App { store: opened.clone(), folder, hub, gate, stopped: stopped.clone() };
+    let captures = Captures::new(captures, stopped.clone());
+    if let Some(Err(error)) = captures.shelf.as_ref().map(captures::Shelf::sweep) {
+        tracing::warn!("the folder of captures: {error}");
+    }
+    let app = App { store: opened.clone(), folder, hub, gate, captures, stopped: stopped.clone() };
     let failed = |error| WebError::Listen { address: listen, error };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);

@@ -2,7 +2,9 @@
 
 mod access;
 mod api;
+mod captures;
 mod pages;
+mod uploads;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use weft_suites::{Filter, RunOptions};
 
 use crate::access::{Access, Gate};
 use crate::app::App;
+use crate::captures::{CaptureOptions, Captures};
 use crate::live::Hub;
 use crate::{WebError, WebOptions, routes, serve};
 
@@ -57,10 +60,20 @@ async fn site(folder: &Path, live: Option<broadcast::Sender<Arc<Event>>>) -> Sit
 }
 
 async fn site_for(folder: &Path, live: Option<broadcast::Sender<Arc<Event>>>, access: Access) -> Site {
+    site_with(folder, live, access, CaptureOptions::default()).await
+}
+
+async fn site_with(
+    folder: &Path,
+    live: Option<broadcast::Sender<Arc<Event>>>,
+    access: Access,
+    captures: CaptureOptions,
+) -> Site {
     let store = Store::open(&folder.join(FILE_NAME)).await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let gate = Arc::new(Gate::new(access).unwrap());
-    let app = App { store: store.clone(), folder: folder.to_owned(), hub: Hub::start(live), gate, stopped };
+    let captures = Captures::new(captures, stopped.clone());
+    let app = App { store: store.clone(), folder: folder.to_owned(), hub: Hub::start(live), gate, captures, stopped };
     Site { store, router: routes::router(app), stop }
 }
 
@@ -453,7 +466,13 @@ async fn only_loopback_is_listened_on() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
         let store = folder.path().join("none.sqlite");
         let listen = address.parse().unwrap();
-        let options = WebOptions { listen, store: store.clone(), access: Access::default(), live: None };
+        let options = WebOptions {
+            listen,
+            store: store.clone(),
+            access: Access::default(),
+            live: None,
+            captures: CaptureOptions::default(),
+        };
         let error = serve(options, |_| panic!("nothing is bound"), async {}).await.unwrap_err();
         assert!(matches!(error, WebError::NotLoopback(_)) && error.to_string().contains("token"), "{error}");
         assert!(!store.exists(), "nothing is created");
@@ -464,7 +483,8 @@ async fn only_loopback_is_listened_on() {
 async fn a_served_page_and_an_orderly_end() {
     let folder = tempfile::tempdir().unwrap();
     let (listen, store) = ("127.0.0.1:0".parse().unwrap(), folder.path().join(FILE_NAME));
-    let options = WebOptions { listen, store, access: Access::default(), live: None };
+    let options =
+        WebOptions { listen, store, access: Access::default(), live: None, captures: CaptureOptions::default() };
     let (ready, bound) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(serve(options, move |address| ready.send(address).unwrap(), async move {

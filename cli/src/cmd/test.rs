@@ -18,7 +18,7 @@ use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::script::Suites;
 use weft_suites::target::{OpenError, Target};
 use weft_suites::{Filter, Plan, RunOptions, Schedule, report, store};
-use weft_web::{Access, WebOptions};
+use weft_web::{Access, CaptureOptions, WebOptions};
 
 use crate::cmd::web;
 use crate::exit::{self, BadInput, say};
@@ -256,6 +256,7 @@ async fn in_browser(
         store: options.out.join(store::FILE_NAME),
         access: Access::default(),
         live: Some(live.clone()),
+        captures: CaptureOptions::default(),
     };
     let (ready, up) = tokio::sync::oneshot::channel();
     let mut stopped = stop.subscribe();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_suites::store;
-use weft_web::{Access, Tokens, WebError, WebOptions};
+use weft_web::{Access, CaptureOptions, Tokens, WebError, WebOptions};
 
 use crate::exit::{BadInput, say};
 use crate::runtime;
@@ -34,6 +34,13 @@ pub(crate) struct Arguments {
     /// Ask the dashboard that listens there whether it is well, and end: status 0 when it is, 3 when not
     #[arg(long)]
     healthy: bool,
+    /// A folder of captures to look into; operators upload into it. Without it there is what cases recorded
+    #[arg(long, value_name = "DIR")]
+    captures: Option<PathBuf>,
+    /// The longest capture that is taken from a browser
+    #[arg(long, value_name = "MIB", default_value_t = 256, requires = "captures",
+        value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    upload_limit: u64,
 }
 
 /// Serves until it is interrupted.
@@ -51,7 +58,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => Tokens::default(),
     };
     let access = Access { tokens, names: arguments.names.clone() };
-    let options = WebOptions { listen: arguments.listen, store: file, access, live: None };
+    if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(BadInput(format!("{} is no folder of captures", folder.display())).into());
+    }
+    let captures = CaptureOptions { folder: arguments.captures.clone(), most_upload: arguments.upload_limit << 20 };
+    let options = WebOptions { listen: arguments.listen, store: file, access, live: None, captures };
     runtime::block_on(async {
         weft_web::serve(options, announce, runtime::interrupted()).await.map_err(explain)?;
         Ok(ExitCode::SUCCESS)

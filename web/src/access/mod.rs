@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
+use subtle::ConstantTimeEq;
 
+use crate::app::Failure;
 pub(crate) use door::door;
 use failures::Failures;
 use sessions::Sessions;
@@ -42,6 +44,17 @@ pub(crate) struct Session {
     /// no browser adds that by itself.
     pub(crate) form_key: Option<Arc<str>>,
 }
+
+impl Session {
+    /// Is `given` what our own forms hold?
+    pub(crate) fn takes(&self, given: &str) -> bool {
+        let key = self.form_key.as_deref();
+        key.is_none_or(|key| bool::from(given.as_bytes().ct_eq(key.as_bytes())))
+    }
+}
+
+/// A form of another site.
+pub(crate) const FORGED: Failure = Failure::Forbidden("This form was not sent by a page of this server.");
 
 /// The address that a request came from. Set by the one who took the connection.
 #[derive(Debug, Clone, Copy)]

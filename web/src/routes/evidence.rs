@@ -61,7 +61,7 @@ async fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
 }
 
 /// The case as a file name: letters, digits and a few signs.
-fn file_name(key: &CaseKey) -> String {
+pub(super) fn file_name(key: &CaseKey) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '-') { c } else { '_' };
     key.path().chars().map(safe).collect()
 }

@@ -9,6 +9,11 @@
 //! | `/runs/{run}/events` | Server-Sent Events of it |
 //! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
 //! | `/runs/{run}/evidence/{kind}/{case}` | its `pcapng` or `transcript` |
+//! | `/captures` | captures of the folder; a post adds one |
+//! | `/captures/{id}` | its packets, those that pass a filter, paged; `{id}` is made of the file's name, or names a case of a run |
+//! | `/captures/{id}/packets/{number}` | fields and octets of one |
+//! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `statistics` | more of it |
+//! | `/captures/{id}/file`, `delete` | the file; its end |
 //! | `/assets/{name}` | style and scripts |
 //! | `/login`, `/logout` | signing in and out |
 //! | `/api/...` | all of that as JSON; `/api/openapi.json` describes it |
@@ -17,6 +22,7 @@
 
 mod api;
 mod assets;
+mod captures;
 mod case;
 mod compare;
 mod events;
@@ -29,6 +35,7 @@ mod run;
 mod runs;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use weft_suites::model::CaseKey;
@@ -48,6 +55,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/runs/{run}/events", get(events::stream))
         .route("/runs/{run}/cases/{*case}", get(case::page))
         .route("/runs/{run}/evidence/{kind}/{*case}", get(evidence::file))
+        .merge(of_captures())
         .route("/assets/{name}", get(assets::file))
         .route("/login", get(login::page).post(login::sign_in))
         .route("/logout", post(login::sign_out))
@@ -59,6 +67,22 @@ pub(crate) fn router(app: App) -> Router {
         .layer(from_fn_with_state(app.clone(), door))
         .layer(from_fn_with_state(app.clone(), guard))
         .with_state(app)
+}
+
+fn of_captures() -> Router<App> {
+    Router::new()
+        .route("/captures", get(captures::list::page).post(captures::upload::form))
+        // Uploads count their octets themselves.
+        .layer(DefaultBodyLimit::disable())
+        .route("/captures/{id}", get(captures::packets::list))
+        .route("/captures/{id}/packets/{number}", get(captures::packets::one))
+        .route("/captures/{id}/findings", get(captures::parts::findings))
+        .route("/captures/{id}/connections", get(captures::parts::connections))
+        .route("/captures/{id}/connections/{stream}", get(captures::parts::connection))
+        .route("/captures/{id}/operations", get(captures::parts::operations))
+        .route("/captures/{id}/statistics", get(captures::parts::statistics))
+        .route("/captures/{id}/file", get(captures::file::file))
+        .route("/captures/{id}/delete", post(captures::delete::form))
 }
 
 /// The run called `id`.

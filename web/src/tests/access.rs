@@ -209,7 +209,9 @@ async fn a_form_that_does_not_end_is_given_up() {
     let (_stop, stopped) = watch::channel(false);
     let mut gate = Gate::new(Access::default()).unwrap();
     gate.patience = Duration::from_millis(20);
-    let app = App { store, folder: folder.path().to_owned(), hub: Hub::start(None), gate: Arc::new(gate), stopped };
+    let captures = Captures::new(CaptureOptions::default(), stopped.clone());
+    let (folder, gate) = (folder.path().to_owned(), Arc::new(gate));
+    let app = App { store, folder, hub: Hub::start(None), gate, captures, stopped };
     let first = tokio_stream::once(Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"token="))));
     let body = Body::new(StreamBody::new(first.chain(tokio_stream::pending())));
     let request = Request::post("/login").header(header::HOST, "localhost").body(body).unwrap();

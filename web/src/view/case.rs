@@ -27,6 +27,8 @@ struct Page<'a> {
     steps: Vec<StepView<'a>>,
     /// Addresses of the files, with a name for each.
     files: Vec<(&'static str, String)>,
+    /// Where the pcapng can be looked into.
+    packets: Option<String>,
     is_kept: bool,
     /// The case on this target, in this run and in others.
     past: Vec<Past>,
@@ -88,6 +90,9 @@ pub(crate) fn case(
         ladder: result.map(|result| report::ladder(&result.steps).svg()).unwrap_or_default(),
         steps: result.map(|result| result.steps.iter().filter_map(step).collect()).unwrap_or_default(),
         files: result.map(|result| files(id, result)).unwrap_or_default(),
+        packets: result
+            .filter(|result| result.evidence.path(EvidenceKind::Pcapng).is_some())
+            .map(|_| url::capture(&url::evidence_capture(id, place))),
         is_kept,
         past: past.iter().map(|one| past_line(id, one)).collect(),
         previous: neighbour(place.checked_sub(1)),

@@ -3,6 +3,7 @@
 //! Templates escape what they are given; the one thing handed over as markup is the ladder diagram, which escapes its texts itself
 //! and has no styles inline ([`weft_suites::report::ladder`]).
 
+pub(crate) mod captures;
 mod case;
 mod compare;
 mod login;
@@ -10,7 +11,7 @@ mod matrix;
 mod run;
 mod runs;
 mod time;
-mod url;
+pub(crate) mod url;
 
 use askama::Template;
 use axum::http::StatusCode;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use weft_core::requirement::Severity;
 use weft_suites::model::CaseKey;
 
 /// The page of a run.
@@ -23,13 +24,57 @@ pub(super) fn compare(before: &str, after: &str) -> String {
 }
 
 /// The page of a case.
-pub(super) fn case(run_id: &str, key: &CaseKey) -> String {
+pub(crate) fn case(run_id: &str, key: &CaseKey) -> String {
     format!("{}/cases/{}", run(run_id), escaped(&key.path(), true))
 }
 
 /// A file of a case; `kind` as the route names it.
 pub(super) fn evidence(run_id: &str, kind: &str, key: &CaseKey) -> String {
     format!("{}/evidence/{kind}/{}", run(run_id), escaped(&key.path(), true))
+}
+
+/// A capture: of the folder by its id, of a case by that of [`evidence_capture`].
+pub(crate) fn capture(id: &str) -> String {
+    format!("/captures/{}", escaped(id, false))
+}
+
+/// The id of what a case recorded; `place` is that of the case in the plan of the run.
+pub(crate) fn evidence_capture(run_id: &str, place: usize) -> String {
+    format!("{run_id}~{place}")
+}
+
+/// Part of a list of packets; `base` is the address of the capture.
+pub(super) fn packets(base: &str, filter: &str, from: usize) -> String {
+    match (filter, from) {
+        ("", 0) => base.to_owned(),
+        ("", _) => format!("{base}?from={from}"),
+        (_, 0) => format!("{base}?filter={}", escaped(filter, false)),
+        _ => format!("{base}?filter={}&from={from}", escaped(filter, false)),
+    }
+}
+
+/// A packet, among those that pass the filter.
+pub(crate) fn packet(base: &str, number: u64, filter: &str) -> String {
+    match filter {
+        "" => format!("{base}/packets/{number}"),
+        _ => format!("{base}/packets/{number}?filter={}", escaped(filter, false)),
+    }
+}
+
+/// A connection of a capture.
+pub(super) fn connection(base: &str, stream: u32) -> String {
+    format!("{base}/connections/{stream}")
+}
+
+/// Part of a capture's findings.
+pub(super) fn findings(base: &str, severity: Option<Severity>, from: usize) -> String {
+    let severity = severity.map(|severity| format!("severity={severity}&")).unwrap_or_default();
+    format!("{base}/findings?{severity}from={from}")
+}
+
+/// Part of another of its lists.
+pub(super) fn part(base: &str, list: &str, from: usize) -> String {
+    format!("{base}/{list}?from={from}")
 }
 
 /// `%` and two digits for all that could mean something in an address; slashes stay where they part a path.

@@ -28,19 +28,22 @@ pub(super) fn document() -> Value {
         ),
     ];
     let problem = made.subschema_for::<Problem>();
-    let paths = json!({
+    let mut paths = json!({
         "/api/runs": path::<Runs>(&mut made, &problem, "Runs, newest first", &list, false),
         "/api/runs/{run}": path::<Run>(&mut made, &problem, "One run", std::slice::from_ref(&run), true),
         "/api/runs/{run}/cases": path::<Cases>(&mut made, &problem, "Its plan and verdicts", std::slice::from_ref(&run), true),
         "/api/runs/{run}/cases/{case}": path::<CaseResult>(&mut made, &problem, "The result of one case", &[run, case], true),
         "/api/targets": path::<Targets>(&mut made, &problem, "Targets that there are runs of", &[], false),
     });
+    if let Some(paths) = paths.as_object_mut() {
+        paths.extend(super::captures::describe::paths(&mut made, &problem));
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "weft",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Runs, cases and targets of a results store. Read only.",
+            "description": "Runs, cases and targets of a results store; captures.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "paths": paths,
@@ -56,12 +59,12 @@ pub(super) fn document() -> Value {
     })
 }
 
-fn parameter(name: &str, place: &str, about: &str, schema: &Value) -> Value {
+pub(super) fn parameter(name: &str, place: &str, about: &str, schema: &Value) -> Value {
     json!({"name": name, "in": place, "description": about, "required": place == "path", "schema": schema})
 }
 
 /// A resource that can be read. `is_named`: its address may name something that is not there.
-fn path<T: JsonSchema>(
+pub(super) fn path<T: JsonSchema>(
     made: &mut SchemaGenerator,
     problem: &Schema,
     about: &str,

@@ -1,11 +1,12 @@
 //! The JSON of the dashboard: what its pages show, for programs. Documents are those of `report.json`, so that whoever reads one of
 //! them reads the other.
 
+mod captures;
 mod describe;
 mod model;
 
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -29,6 +30,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/runs/{run}/cases", get(cases))
         .route("/runs/{run}/cases/{*case}", get(case))
         .route("/targets", get(targets))
+        .merge(captures::routes())
         .fallback(async || ApiFailure(Failure::NotFound("There is no such resource.")))
 }
 
@@ -43,8 +45,9 @@ impl<T: Into<Failure>> From<T> for ApiFailure {
 
 impl IntoResponse for ApiFailure {
     fn into_response(self) -> Response {
+        let wait = matches!(self.0, Failure::Reading(_) | Failure::Busy).then_some([(header::RETRY_AFTER, "1")]);
         let (status, error): (StatusCode, String) = self.0.told();
-        (status, Json(Problem { error })).into_response()
+        (status, wait, Json(Problem { error })).into_response()
     }
 }
 

@@ -1,0 +1,145 @@
+//! Captures to look into: files of one folder, and the evidence of cases.
+//!
+//! ```text
+//! shelf: which files there are, by id      upload: a new one, whole or not at all
+//!          |
+//!          v
+//! work: a few threads, each with a bound on time -> cache: what was read, as long as there is room
+//! ```
+//!
+//! What is read of a capture is made by `weft-dissector`: [`read::Survey`] in one pass, and by passes of their own the frames that pass a
+//! filter, a few frames in full, the ladder of a connection. Memory: the caches have a bound in octets, and so has each pass.
+
+mod cache;
+pub(crate) mod read;
+pub(crate) mod shelf;
+pub(crate) mod upload;
+mod work;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use weft_dissector::browse::detail::Detail;
+use weft_dissector::output::ladder::Ladder;
+
+pub(crate) use cache::{Cache, Got};
+use read::{Budget, Survey};
+pub(crate) use shelf::Shelf;
+use upload::Uploads;
+use work::Workers;
+
+/// Which captures there are to look into, beside the evidence of cases.
+#[derive(Debug, Clone)]
+pub struct CaptureOptions {
+    /// Where they are, and uploads go; without it there is evidence alone.
+    pub folder: Option<PathBuf>,
+    /// Octets of an upload at most.
+    pub most_upload: u64,
+}
+
+impl Default for CaptureOptions {
+    fn default() -> Self {
+        CaptureOptions { folder: None, most_upload: 256 << 20 }
+    }
+}
+
+/// Octets that each kind of what was read may take.
+const SURVEYS: usize = 512 << 20;
+const OTHERS: usize = 64 << 20;
+/// How long a page waits for what is being read; then it says how far that is.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// Frames on each side of one that is looked at that are kept too.
+const NEIGHBOURS: u64 = 24;
+/// Rows of a ladder at most.
+const LADDER_ROWS: usize = 1000;
+
+/// A file as it was when somebody asked for it; one that changed is read again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) len: u64,
+    pub(crate) changed: SystemTime,
+}
+
+/// All that the routes know of captures. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Captures {
+    pub(crate) shelf: Option<Shelf>,
+    pub(crate) uploads: Uploads,
+    surveys: Cache<Source, Survey>,
+    sifted: Cache<(Source, String), Vec<u64>>,
+    details: Cache<(Source, (u64, u64)), Vec<Detail>>,
+    ladders: Cache<(Source, u32), Option<Ladder>>,
+    budget: Budget,
+}
+
+impl Captures {
+    /// `stopped` ends what is being read.
+    pub(crate) fn new(options: CaptureOptions, stopped: watch::Receiver<bool>) -> Self {
+        let workers = Workers::new(2, 32);
+        Captures {
+            shelf: options.folder.map(Shelf::new),
+            uploads: Uploads::new(options.most_upload),
+            surveys: Cache::new(workers.clone(), SURVEYS, Survey::memory),
+            sifted: Cache::new(workers.clone(), OTHERS, |numbers: &Vec<u64>| numbers.len() * 8),
+            details: Cache::new(workers.clone(), OTHERS, |frames: &Vec<Detail>| frames.iter().map(read::memory).sum()),
+            ladders: Cache::new(workers, OTHERS, |_| LADDER_ROWS * 200),
+            budget: Budget { stopped, ..Budget::default() },
+        }
+    }
+
+    /// What is in it.
+    pub(crate) async fn survey(&self, source: &Source) -> Got<Survey> {
+        let (path, budget) = (source.path.clone(), self.budget.clone());
+        self.surveys.get(source.clone(), PATIENCE, move |progress| Survey::read(&path, &budget, progress)).await
+    }
+
+    /// What is known of it already; `None` where it was not read yet.
+    pub(crate) fn known(&self, source: &Source) -> Option<Result<Arc<Survey>, Arc<str>>> {
+        self.surveys.known(source)
+    }
+
+    /// Has it read, in case somebody asks.
+    pub(crate) async fn prepare(&self, source: &Source) {
+        let (path, budget) = (source.path.clone(), self.budget.clone());
+        let read = move |progress: &cache::Progress| Survey::read(&path, &budget, progress);
+        self.surveys.get(source.clone(), Duration::ZERO, read).await;
+    }
+
+    /// Numbers of the frames that pass `filter`, which the caller knows to be one.
+    pub(crate) async fn sifted(&self, source: &Source, filter: &str) -> Got<Vec<u64>> {
+        let (path, budget, text) = (source.path.clone(), self.budget.clone(), filter.to_owned());
+        let key = (source.clone(), filter.to_owned());
+        self.sifted.get(key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
+    }
+
+    /// Frame `number` in full, of which all is known when frame `known_at` is read, and perhaps others.
+    pub(crate) async fn detail(&self, source: &Source, number: u64, known_at: u64) -> Got<Vec<Detail>> {
+        // Neighbours share what is read.
+        let focus = number - number % NEIGHBOURS;
+        let end = focus.saturating_add(NEIGHBOURS);
+        if known_at <= end {
+            match self.details_of(source, (focus, NEIGHBOURS), end).await {
+                // Very large neighbours are left out.
+                Got::Ready(frames) if !frames.iter().any(|detail| detail.number == number) => {}
+                got => return got,
+            }
+        }
+        self.details_of(source, (number, 0), known_at).await
+    }
+
+    async fn details_of(&self, source: &Source, window: (u64, u64), until: u64) -> Got<Vec<Detail>> {
+        let (path, budget) = (source.path.clone(), self.budget.clone());
+        let read = move |progress: &cache::Progress| read::details(&path, window, until, &budget, progress);
+        self.details.get((source.clone(), window), PATIENCE, read).await
+    }
+
+    /// The ladder of a connection; nothing where there is no such connection.
+    pub(crate) async fn ladder(&self, source: &Source, stream: u32) -> Got<Option<Ladder>> {
+        let (path, budget) = (source.path.clone(), self.budget.clone());
+        let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
+        self.ladders.get((source.clone(), stream), PATIENCE, read).await
+    }
+}

@@ -1,0 +1,151 @@
+//! The folder of captures. Files are known by ids that are made of their names: no name from a request is ever a path.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+
+use super::Source;
+
+/// Names that are looked at; a folder with more is shown in part.
+const MOST_NAMES: usize = 10_000;
+/// What begins so is an upload under way.
+pub(super) const UNFINISHED: &str = ".weft-upload-";
+/// Uploads under way that are older are nobody's: the server that took them is gone.
+const OLD: Duration = Duration::from_secs(24 * 3600);
+/// Endings of captures, each also with `.gz` and `.zst`.
+const ENDINGS: [&str; 3] = ["pcap", "pcapng", "cap"];
+
+/// The folder. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    pub(super) folder: Arc<Path>,
+}
+
+/// A capture in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// What stands in addresses: 16 hexadecimal digits.
+    pub(crate) id: String,
+    /// For people.
+    pub(crate) name: String,
+    pub(crate) source: Source,
+}
+
+impl Shelf {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Shelf { folder: folder.into() }
+    }
+
+    /// The captures, those that changed last first.
+    pub(crate) async fn entries(&self) -> io::Result<Vec<Entry>> {
+        let folder = Arc::clone(&self.folder);
+        tokio::task::spawn_blocking(move || entries(&folder)).await.map_err(io::Error::other)?
+    }
+
+    /// The capture with this id.
+    pub(crate) async fn find(&self, id: &str) -> io::Result<Option<Entry>> {
+        Ok(self.entries().await?.into_iter().find(|entry| entry.id == id))
+    }
+
+    /// Takes it away.
+    pub(crate) async fn remove(&self, entry: &Entry) -> io::Result<()> {
+        tokio::fs::remove_file(&entry.source.path).await
+    }
+
+    /// Takes away what uploads left that were cut off a long time ago.
+    pub(crate) fn sweep(&self) -> io::Result<()> {
+        for file in std::fs::read_dir(&self.folder)?.take(MOST_NAMES) {
+            let file = file?;
+            let is_unfinished = file.file_name().to_string_lossy().starts_with(UNFINISHED);
+            let age = file.metadata().and_then(|meta| meta.modified()).ok().and_then(|since| since.elapsed().ok());
+            if is_unfinished && age.is_some_and(|age| age > OLD) {
+                std::fs::remove_file(file.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
+    let mut found = Vec::new();
+    for file in std::fs::read_dir(folder)?.take(MOST_NAMES) {
+        let file = file?;
+        let name = file.file_name();
+        // Of the entry itself: a link leads elsewhere. What is gone by now is not shown.
+        let Ok(meta) = file.metadata() else { continue };
+        if !is_capture(&name) || !meta.is_file() {
+            continue;
+        }
+        let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let source = Source { path: file.path(), len: meta.len(), changed };
+        found.push(Entry { id: id(&name), name: name.to_string_lossy().into_owned(), source });
+    }
+    found.sort_by(|a, b| (b.source.changed, &a.name).cmp(&(a.source.changed, &b.name)));
+    Ok(found)
+}
+
+/// Does the name end as captures' do?
+pub(super) fn is_capture(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
+    !name.starts_with('.') && name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
+}
+
+/// The id of the file of that name.
+pub(super) fn id(name: &OsStr) -> String {
+    let digest = Sha256::digest(name.as_encoded_bytes());
+    digest.iter().take(8).fold(String::new(), |mut id, octet| {
+        let _ = write!(id, "{octet:02x}");
+        id
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn captures_alone_are_shown_and_found_by_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = tempfile::NamedTempFile::with_suffix(".pcap").unwrap();
+        for name in
+            ["a.pcap", "B.PCAPNG", "c.cap.gz", "d.pcapng.zst", "e.txt", "pcap", ".f.pcap", ".weft-upload-x.pcap"]
+        {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        std::fs::create_dir(folder.path().join("g.pcap")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("h.pcap")).unwrap();
+        let shelf = Shelf::new(folder.path().to_owned());
+        let mut names: Vec<String> = shelf.entries().await.unwrap().into_iter().map(|entry| entry.name).collect();
+        names.sort();
+        assert_eq!(names, ["B.PCAPNG", "a.pcap", "c.cap.gz", "d.pcapng.zst"]);
+        let entry = shelf.find(&id(OsStr::new("a.pcap"))).await.unwrap().unwrap();
+        assert_eq!((entry.name.as_str(), entry.id.len(), entry.source.len), ("a.pcap", 16, 1));
+        for nobody in ["", "a.pcap", "../a.pcap", &id(OsStr::new("h.pcap")), &id(OsStr::new("e.txt"))] {
+            assert!(shelf.find(nobody).await.unwrap().is_none(), "{nobody}");
+        }
+        shelf.remove(&entry).await.unwrap();
+        assert!(shelf.find(&entry.id).await.unwrap().is_none());
+    }
+
+    #[test]
+    fn what_a_cut_off_upload_left_goes_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(folder.path().to_owned());
+        let [old, new, other] =
+            [".weft-upload-old", ".weft-upload-new", "old.pcap"].map(|name| folder.path().join(name));
+        for path in [&old, &new, &other] {
+            let file = std::fs::File::create(path).unwrap();
+            if path != &new {
+                file.set_modified(SystemTime::now() - 2 * OLD).unwrap();
+            }
+        }
+        shelf.sweep().unwrap();
+        assert_eq!([&old, &new, &other].map(|path| path.exists()), [false, true, true]);
+    }
+}

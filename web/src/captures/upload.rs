@@ -1,0 +1,203 @@
+//! Uploads: written under a name that nobody sees, and given theirs when they are whole and captures. Whatever ends one before that
+//! (the client, the limit, a kill of the server) leaves nothing on the shelf.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tempfile::NamedTempFile;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::read;
+use super::shelf::{self, Shelf, UNFINISHED};
+
+/// Uploads at a time.
+const MOST: usize = 2;
+/// How long an upload may be silent.
+const SILENCE: Duration = Duration::from_secs(20);
+/// What everybody gets on top of the time for their octets.
+const GRACE: Duration = Duration::from_secs(60);
+/// Octets a second that are expected at least.
+const SLOWEST: u64 = 16 << 10;
+/// Letters of a name.
+const MOST_NAME: usize = 100;
+/// Files of one name, told apart by numbers.
+const MOST_NAMESAKES: usize = 1000;
+
+/// Why an upload was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    /// There is no folder for it.
+    #[error("This server has no folder for captures (weft web --captures DIR).")]
+    NoFolder,
+    /// Others are at it.
+    #[error("{MOST} uploads are under way; another one may come when one of them is done.")]
+    Busy,
+    /// It is longer than allowed.
+    #[error("A capture of more than {0} octets is not taken here.")]
+    TooLong(u64),
+    /// Its octets do not come.
+    #[error("The upload came too slowly.")]
+    TooSlow,
+    /// It ended before it was whole.
+    #[error("The upload ended early: {0}")]
+    CutOff(String),
+    /// It cannot be read.
+    #[error("This is no capture: it {0}.")]
+    NoCapture(String),
+    /// There are too many files of that name.
+    #[error("There are too many captures of that name.")]
+    Namesakes,
+    /// It cannot be stored.
+    #[error("the upload cannot be stored: {0}")]
+    Disk(#[from] io::Error),
+}
+
+/// What uploads may take. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Uploads {
+    /// Octets of one.
+    pub(crate) most: u64,
+    pub(crate) silence: Duration,
+    pub(crate) grace: Duration,
+    room: Arc<Semaphore>,
+}
+
+/// An upload under way. Dropped, it is gone.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    file: tokio::fs::File,
+    stored: NamedTempFile,
+    folder: Arc<Path>,
+    octets: u64,
+    uploads: Uploads,
+    since: Instant,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Uploads {
+    pub(super) fn new(most: u64) -> Self {
+        Uploads { most, silence: SILENCE, grace: GRACE, room: Arc::new(Semaphore::new(MOST)) }
+    }
+
+    /// Makes room for one.
+    pub(crate) fn begin(&self, shelf: Option<&Shelf>) -> Result<Receiving, Refused> {
+        let folder = Arc::clone(&shelf.ok_or(Refused::NoFolder)?.folder);
+        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| Refused::Busy)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(UNFINISHED);
+        // As any new file: the process decides by its umask.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let stored = builder.tempfile_in(&folder)?;
+        let file = tokio::fs::File::from_std(stored.as_file().try_clone()?);
+        Ok(Receiving { file, stored, folder, octets: 0, uploads: self.clone(), since: Instant::now(), _room: room })
+    }
+}
+
+impl Receiving {
+    /// Waits for the next octets, which `next` gets from the client, and stores them; `false` at their end.
+    pub(crate) async fn take<B: AsRef<[u8]>, E: std::fmt::Display>(
+        &mut self,
+        next: impl Future<Output = Option<Result<B, E>>>,
+    ) -> Result<bool, Refused> {
+        let got = tokio::time::timeout(self.uploads.silence, next).await.map_err(|_| Refused::TooSlow)?;
+        let Some(chunk) = got.transpose().map_err(|error| Refused::CutOff(error.to_string()))? else {
+            return Ok(false);
+        };
+        self.octets += chunk.as_ref().len() as u64;
+        if self.octets > self.uploads.most {
+            return Err(Refused::TooLong(self.uploads.most));
+        }
+        if self.since.elapsed() > self.uploads.grace + Duration::from_secs(self.octets / SLOWEST) {
+            return Err(Refused::TooSlow);
+        }
+        self.file.write_all(chunk.as_ref()).await?;
+        Ok(true)
+    }
+
+    /// All is there: gives it a name like `name`. Returns its id.
+    pub(crate) async fn finish(self, name: &str) -> Result<String, Refused> {
+        let Receiving { mut file, stored, folder, .. } = self;
+        file.flush().await?;
+        file.sync_all().await?;
+        let name = tidy(name);
+        tokio::task::spawn_blocking(move || {
+            read::recognise(stored.path()).map_err(Refused::NoCapture)?;
+            settle(stored, &folder, &name)
+        })
+        .await
+        .map_err(io::Error::other)?
+    }
+}
+
+/// Gives the file a name that nobody has.
+fn settle(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<String, Refused> {
+    let (stem, ending) = name.split_once('.').unwrap_or((name, "pcap"));
+    for number in 1..=MOST_NAMESAKES {
+        let name = if number == 1 { name.to_owned() } else { format!("{stem}-{number}.{ending}") };
+        match stored.persist_noclobber(folder.join(&name)) {
+            Ok(_) => return Ok(shelf::id(OsStr::new(&name))),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => stored = error.file,
+            Err(error) => return Err(error.error.into()),
+        }
+    }
+    Err(Refused::Namesakes)
+}
+
+/// A name for a file of ours, much like that of the client's: letters, digits and a few signs, and an ending of captures.
+fn tidy(name: &str) -> String {
+    // Some clients send their path.
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
+    let tidy: String = name.chars().map(safe).collect();
+    let tidy = tidy.trim_start_matches(['.', '-']);
+    let tidy = &tidy[tidy.len().saturating_sub(MOST_NAME)..];
+    match tidy.trim_start_matches(['.', '-']) {
+        "" => "capture.pcap".to_owned(),
+        tidy if shelf::is_capture(OsStr::new(tidy)) => tidy.to_owned(),
+        tidy => format!("{tidy}.pcap"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_harmless_and_end_as_captures_do() {
+        for (given, name) in [
+            ("a.pcap", "a.pcap"),
+            ("A b\u{e4}.pcapng.gz", "A_b_.pcapng.gz"),
+            ("C:\\x\\y.cap", "y.cap"),
+            ("../../etc/passwd", "passwd.pcap"),
+            ("..", "capture.pcap"),
+            ("", "capture.pcap"),
+            (".pcap", "pcap.pcap"),
+            ("-rf.pcap", "rf.pcap"),
+            ("a\0\r\n\"<b>.pcap", "a_____b_.pcap"),
+            (".weft-upload-1.pcap", "weft-upload-1.pcap"),
+        ] {
+            assert_eq!(tidy(given), name, "{given:?}");
+        }
+        assert_eq!(tidy(&format!("{}.pcap", "a".repeat(300))).len(), MOST_NAME);
+    }
+
+    #[test]
+    fn nobody_loses_a_file_to_a_namesake() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = |text: &str| {
+            let file = NamedTempFile::new_in(folder.path()).unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            settle(file, folder.path(), "a.pcap.gz").unwrap()
+        };
+        let ids = ["1", "2", "3"].map(one);
+        assert_ne!(ids[0], ids[1]);
+        for (name, text) in [("a.pcap.gz", "1"), ("a-2.pcap.gz", "2"), ("a-3.pcap.gz", "3")] {
+            assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), text);
+        }
+    }
+}

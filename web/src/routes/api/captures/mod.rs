@@ -1,0 +1,228 @@
+//! Captures as JSON: what their pages show.
+
+pub(super) mod describe;
+mod model;
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Deserialize;
+use weft_dissector::browse::Sieve;
+use weft_dissector::browse::detail::FieldDetail;
+use weft_dissector::browse::index::{Index, Row};
+
+use super::ApiFailure;
+use super::model::Problem;
+use crate::app::{App, Failure};
+use crate::routes::captures::packets::{NO_PACKET, passed};
+use crate::routes::captures::{delete, find, list, ready, survey, upload};
+use crate::view::captures::List;
+use model::{
+    Capture, CaptureEntry, CaptureFinding, Captures, Counts, FilterRead, Findings, Made, Packet, PacketEntry,
+    PacketField, PacketFinding, PacketUnit, Packets,
+};
+
+/// Lines in an answer: without a word about it, and at most.
+const LINES: usize = 100;
+const MOST_LINES: usize = 1000;
+/// Media types of a body that is a capture. No form can send them.
+const TYPES: [&str; 2] = ["application/octet-stream", "application/vnd.tcpdump.pcap"];
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/captures", get(captures).post(add))
+        .route("/captures/{id}", get(capture).delete(remove))
+        .route("/captures/{id}/packets", get(packets))
+        .route("/captures/{id}/packets/{number}", get(packet))
+        .route("/captures/{id}/findings", get(findings))
+        .route("/filter", get(filter))
+}
+
+async fn captures(State(app): State<App>) -> Result<Json<Captures>, ApiFailure> {
+    let entries = match &app.captures.shelf {
+        Some(shelf) => shelf.entries().await.map_err(Failure::File)?,
+        None => Vec::new(),
+    };
+    let entry = |entry: &crate::captures::shelf::Entry| {
+        let since = entry.source.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        CaptureEntry {
+            id: entry.id.clone(),
+            name: entry.name.clone(),
+            size: entry.source.len,
+            changed_unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        }
+    };
+    Ok(Json(Captures { captures: entries.iter().take(list::MOST).map(entry).collect() }))
+}
+
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    name: String,
+}
+
+async fn add(
+    State(app): State<App>,
+    Query(named): Query<Named>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiFailure> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !TYPES.contains(&kind) {
+        let error = format!("A capture comes as {}.", TYPES.join(" or "));
+        return Ok((StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(Problem { error })).into_response());
+    }
+    let id = upload::body(&app, &named.name, body).await?;
+    Ok((StatusCode::CREATED, Json(Made { id })).into_response())
+}
+
+async fn remove(State(app): State<App>, Path(id): Path<String>) -> Result<StatusCode, ApiFailure> {
+    delete::remove(&app, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn capture(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Capture>, ApiFailure> {
+    let subject = find(&app, &id).await?;
+    let survey = survey(&app, &subject).await?;
+    let [notes, warnings, errors] = survey.index.counts();
+    Ok(Json(Capture {
+        id: subject.id,
+        name: subject.name,
+        size: subject.source.len,
+        packets: survey.index.rows().len() as u64,
+        findings: Counts { errors, warnings, notes },
+        connections: survey.stats.connections().count() as u64,
+        note: survey.note.clone(),
+    }))
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    filter: String,
+    #[serde(default)]
+    from: usize,
+    limit: Option<usize>,
+}
+
+impl Asked {
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(LINES).clamp(1, MOST_LINES)
+    }
+}
+
+async fn packets(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, ApiFailure> {
+    let subject = find(&app, &id).await?;
+    let survey = survey(&app, &subject).await?;
+    let filter = asked.filter.trim();
+    let passed = match passed(&app, &subject, filter).await? {
+        Ok(passed) => passed,
+        Err(error) => return Ok((StatusCode::UNPROCESSABLE_ENTITY, Json(Problem { error })).into_response()),
+    };
+    let index = &survey.index;
+    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: asked.from };
+    let places = asked.from..asked.from.saturating_add(asked.limit()).min(list.len(index));
+    let packets = places.filter_map(|at| list.row(index, at)).map(|row| packet_entry(index, row)).collect();
+    Ok(Json(Packets { listed: list.len(index) as u64, packets }).into_response())
+}
+
+fn packet_entry(index: &Index, row: &Row) -> PacketEntry {
+    let (from, to) = index.ends(row).map(|(from, to)| (from.to_string(), to.to_string())).unzip();
+    PacketEntry {
+        number: row.number,
+        time_ns: row.time,
+        length: row.wire_len,
+        from,
+        to,
+        stream: row.stream(),
+        words: index.words(row),
+        findings: row.findings,
+    }
+}
+
+async fn packet(
+    State(app): State<App>,
+    Path((id, number)): Path<(String, String)>,
+) -> Result<Json<Packet>, ApiFailure> {
+    let subject = find(&app, &id).await?;
+    let survey = survey(&app, &subject).await?;
+    let index = &survey.index;
+    let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
+    let details = ready(app.captures.detail(&subject.source, row.number, row.known_at).await)?;
+    let detail = details.iter().find(|detail| detail.number == row.number).ok_or(NO_PACKET)?;
+    let unit = |unit: &weft_dissector::browse::detail::UnitDetail| PacketUnit {
+        summary: unit.summary.clone(),
+        from: unit.ends[0].clone(),
+        to: unit.ends[1].clone(),
+        fields: unit.fields.iter().map(field).collect(),
+    };
+    let finding = |finding: &weft_dissector::browse::detail::FindingDetail| PacketFinding {
+        requirement: finding.requirement,
+        severity: finding.severity,
+        expected: finding.expected.clone(),
+        found: finding.found.clone(),
+    };
+    let octets = detail.octets.iter().fold(String::with_capacity(2 * detail.octets.len()), |mut text, octet| {
+        let _ = write!(text, "{octet:02x}");
+        text
+    });
+    Ok(Json(Packet {
+        number: detail.number,
+        time_ns: detail.time,
+        length: detail.wire_len,
+        octets,
+        units: detail.units.iter().map(unit).collect(),
+        findings: detail.findings.iter().map(finding).collect(),
+    }))
+}
+
+fn field(field: &FieldDetail) -> PacketField {
+    PacketField {
+        depth: field.depth,
+        name: field.name.to_owned(),
+        label: field.label.to_owned(),
+        value: field.value.clone(),
+        octets: field.place.here.iter().map(|range| [range.start, range.end]).collect(),
+    }
+}
+
+async fn findings(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Findings>, ApiFailure> {
+    let subject = find(&app, &id).await?;
+    let survey = survey(&app, &subject).await?;
+    let some = survey.index.findings().iter().skip(asked.from).take(asked.limit());
+    let findings = some.map(|told| CaptureFinding {
+        packet: told.frame,
+        stream: told.stream,
+        finding: PacketFinding {
+            requirement: told.requirement,
+            severity: told.severity,
+            expected: told.expected.clone(),
+            found: told.found.clone(),
+        },
+    });
+    Ok(Json(Findings { total: survey.index.counts().iter().sum(), findings: findings.collect() }))
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+}
+
+async fn filter(Query(Text { text }): Query<Text>) -> Json<FilterRead> {
+    let error = Sieve::new(&text).err();
+    Json(FilterRead { column: error.as_ref().map(|error| error.column), error: error.map(|error| error.to_string()) })
+}

@@ -1,0 +1,20 @@
+//! Takes a capture of the folder away. What a case recorded belongs to its run.
+
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+
+use super::find;
+use crate::app::{App, Failure};
+
+pub(in crate::routes) async fn form(State(app): State<App>, Path(id): Path<String>) -> Result<Redirect, Failure> {
+    remove(&app, &id).await?;
+    Ok(Redirect::to("/captures"))
+}
+
+pub(in crate::routes) async fn remove(app: &App, id: &str) -> Result<(), Failure> {
+    let subject = find(app, id).await?;
+    let (Some(shelf), Some(entry)) = (&app.captures.shelf, &subject.entry) else {
+        return Err(Failure::Forbidden("What a case recorded goes with its run."));
+    };
+    shelf.remove(entry).await.map_err(Failure::File)
+}

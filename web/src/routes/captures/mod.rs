@@ -1,0 +1,80 @@
+//! Captures: those of the folder, and what cases recorded.
+
+pub(super) mod delete;
+pub(super) mod file;
+pub(super) mod list;
+pub(super) mod packets;
+pub(super) mod parts;
+pub(super) mod upload;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use weft_suites::model::EvidenceKind;
+
+use super::evidence;
+use crate::app::{App, Failure};
+use crate::captures::read::Survey;
+use crate::captures::shelf::Entry;
+use crate::captures::{Got, Source};
+use crate::view::{self, url};
+
+const NO_CAPTURE: Failure = Failure::NotFound("There is no such capture.");
+
+/// A capture that a request names.
+pub(super) struct Subject {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) source: Source,
+    /// In the folder; else it is a case's.
+    pub(super) entry: Option<Entry>,
+    /// Key and page of the case.
+    pub(super) case: Option<(String, String)>,
+}
+
+/// The capture with this id.
+pub(super) async fn find(app: &App, id: &str) -> Result<Subject, Failure> {
+    if let Some((run, place)) = id.rsplit_once('~') {
+        return of_case(app, id, run, place).await;
+    }
+    let shelf = app.captures.shelf.as_ref().ok_or(NO_CAPTURE)?;
+    let entry = shelf.find(id).await.map_err(Failure::File)?.ok_or(NO_CAPTURE)?;
+    let (name, source) = (entry.name.clone(), entry.source.clone());
+    Ok(Subject { id: entry.id.clone(), name, source, entry: Some(entry), case: None })
+}
+
+async fn of_case(app: &App, id: &str, run: &str, place: &str) -> Result<Subject, Failure> {
+    let detail = super::find_run(app, run).await?;
+    let planned = place.parse::<usize>().ok().and_then(|place| detail.planned.get(place)).ok_or(NO_CAPTURE)?;
+    let result = app.store.result(run, &planned.key).await?.ok_or(NO_CAPTURE)?;
+    let path = evidence::place(app, run, &result, EvidenceKind::Pcapng).await.ok_or(NO_CAPTURE)?;
+    let meta = tokio::fs::metadata(&path).await.map_err(Failure::File)?;
+    let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    Ok(Subject {
+        id: id.to_owned(),
+        name: format!("{}.pcapng", evidence::file_name(&planned.key)),
+        source: Source { path, len: meta.len(), changed },
+        entry: None,
+        case: Some((planned.key.to_string(), url::case(run, &planned.key))),
+    })
+}
+
+/// What is in it.
+pub(super) async fn survey(app: &App, subject: &Subject) -> Result<Arc<Survey>, Failure> {
+    ready(app.captures.survey(&subject.source).await)
+}
+
+/// The thing itself, or why it is not there.
+pub(super) fn ready<V>(got: Got<V>) -> Result<Arc<V>, Failure> {
+    match got {
+        Got::Ready(value) => Ok(value),
+        Got::Failed(why) => Err(Failure::Unreadable(why)),
+        Got::Reading(frames) => Err(Failure::Reading(frames)),
+        Got::Busy => Err(Failure::Busy),
+    }
+}
+
+fn head(page: &'static str, subject: &Subject, survey: &Survey) -> view::captures::Head {
+    let Subject { id, name, source, case, .. } = subject;
+    view::captures::Head::new(page, (id, name, source.len), case.clone(), survey)
+}

@@ -1,0 +1,85 @@
+//! The packets of a capture, and one of them.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use weft_dissector::browse::Sieve;
+
+use super::{Subject, find, head, ready, survey};
+use crate::app::{App, Failure};
+use crate::view::captures::{self, List};
+use crate::view::url;
+
+pub(in crate::routes) const NO_PACKET: Failure = Failure::NotFound("The capture has no such packet.");
+
+#[derive(Deserialize)]
+pub(in crate::routes) struct Asked {
+    #[serde(default)]
+    filter: String,
+    #[serde(default)]
+    from: usize,
+    /// Of a packet to go to.
+    number: Option<String>,
+}
+
+pub(in crate::routes) async fn list(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let subject = find(&app, &id).await?;
+    let filter = asked.filter.trim();
+    if let Some(number) = asked.number.as_deref().filter(|number| !number.is_empty()) {
+        let number = number.trim().parse().map_err(|_| NO_PACKET)?;
+        return Ok(Redirect::to(&url::packet(&url::capture(&id), number, filter)).into_response());
+    }
+    let survey = survey(&app, &subject).await?;
+    let passed = match passed(&app, &subject, filter).await? {
+        Ok(passed) => passed,
+        Err(wrong) => {
+            let page = captures::invalid(head("packets", &subject, &survey), filter, wrong)?;
+            return Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response());
+        }
+    };
+    let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: asked.from };
+    Ok(Html(captures::packets(head("packets", &subject, &survey), &survey.index, &list)?).into_response())
+}
+
+pub(in crate::routes) async fn one(
+    State(app): State<App>,
+    Path((id, number)): Path<(String, String)>,
+    Query(asked): Query<Asked>,
+) -> Result<Html<String>, Failure> {
+    let subject = find(&app, &id).await?;
+    let survey = survey(&app, &subject).await?;
+    let index = &survey.index;
+    let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
+    // A filter that is none leads to no other packet; the list says what is wrong with it.
+    let passed = passed(&app, &subject, asked.filter.trim()).await?.unwrap_or_default();
+    let list = List { filter: asked.filter.trim(), passed: passed.as_ref().map(|passed| passed.as_slice()), from: 0 };
+    let place = match &passed {
+        Some(passed) => passed.binary_search(&row.number).ok(),
+        None => index.find(row.number),
+    };
+    let details = ready(app.captures.detail(&subject.source, row.number, row.known_at).await)?;
+    let detail = details.iter().find(|detail| detail.number == row.number).ok_or(NO_PACKET)?;
+    Ok(Html(captures::packet(head("packet", &subject, &survey), &survey, &list, place, (row, detail))?))
+}
+
+/// Numbers of the packets that pass; `None` where all do, and words for who wrote a filter that is none.
+pub(in crate::routes) async fn passed(
+    app: &App,
+    subject: &Subject,
+    filter: &str,
+) -> Result<Result<Option<Arc<Vec<u64>>>, String>, Failure> {
+    if filter.is_empty() {
+        return Ok(Ok(None));
+    }
+    if let Err(error) = Sieve::new(filter) {
+        return Ok(Err(format!("{error}\n{}", error.pointed(filter))));
+    }
+    ready(app.captures.sifted(&subject.source, filter).await).map(|passed| Ok(Some(passed)))
+}

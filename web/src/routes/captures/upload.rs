@@ -1,0 +1,81 @@
+//! Uploads: by the form of the page, or as they are from a program.
+
+use axum::body::Body;
+use axum::extract::multipart::{Field, Multipart, MultipartError, MultipartRejection};
+use axum::extract::{Extension, State};
+use axum::response::Redirect;
+use tokio_stream::StreamExt;
+
+use crate::access::{FORGED, Session};
+use crate::app::{App, Failure};
+use crate::captures::upload::Refused;
+use crate::view::url;
+
+/// Fields of a form at most.
+const FIELDS: usize = 4;
+/// Octets of a form's key at most.
+const MOST_KEY: usize = 1024;
+
+fn cut_off(error: &MultipartError) -> Failure {
+    Failure::Upload(Refused::CutOff(error.body_text()))
+}
+
+/// The form: its key, then the file.
+pub(in crate::routes) async fn form(
+    State(app): State<App>,
+    Extension(session): Extension<Session>,
+    form: Result<Multipart, MultipartRejection>,
+) -> Result<Redirect, Failure> {
+    let mut form = form.map_err(|error| Failure::Upload(Refused::CutOff(error.body_text())))?;
+    let silence = app.captures.uploads.silence;
+    let mut is_ours = session.form_key.is_none();
+    for _ in 0..FIELDS {
+        let next = tokio::time::timeout(silence, form.next_field());
+        let next = next.await.map_err(|_| Failure::Upload(Refused::TooSlow))?.map_err(|error| cut_off(&error))?;
+        let Some(mut field) = next else { break };
+        match (field.name(), is_ours) {
+            (Some("key"), false) => {
+                let key = tokio::time::timeout(silence, short(&mut field));
+                is_ours = session.takes(&key.await.map_err(|_| Failure::Upload(Refused::TooSlow))??);
+            }
+            (Some("file"), true) => {
+                let id = file(&app, field).await.map_err(Failure::Upload)?;
+                return Ok(Redirect::to(&url::capture(&id)));
+            }
+            // What stands before the key is not read.
+            (_, false) => return Err(FORGED),
+            (_, true) => {}
+        }
+    }
+    Err(if is_ours { Failure::Upload(Refused::CutOff("it has no file".to_owned())) } else { FORGED })
+}
+
+async fn file(app: &App, mut field: Field<'_>) -> Result<String, Refused> {
+    let name = field.file_name().unwrap_or_default().to_owned();
+    let mut receiving = app.captures.uploads.begin(app.captures.shelf.as_ref())?;
+    while receiving.take(async { field.chunk().await.transpose() }).await? {}
+    receiving.finish(&name).await
+}
+
+/// A field that is no longer than any key.
+async fn short(field: &mut Field<'_>) -> Result<String, Failure> {
+    let mut key = Vec::new();
+    while let Some(chunk) = field.chunk().await.map_err(|error| cut_off(&error))? {
+        key.extend_from_slice(&chunk);
+        if key.len() > MOST_KEY {
+            return Err(FORGED);
+        }
+    }
+    Ok(String::from_utf8_lossy(&key).into_owned())
+}
+
+/// The body is the file. Returns its id.
+pub(in crate::routes) async fn body(app: &App, name: &str, body: Body) -> Result<String, Failure> {
+    let taken = async {
+        let mut receiving = app.captures.uploads.begin(app.captures.shelf.as_ref())?;
+        let mut chunks = body.into_data_stream();
+        while receiving.take(chunks.next()).await? {}
+        receiving.finish(name).await
+    };
+    taken.await.map_err(Failure::Upload)
+}

@@ -1,0 +1,271 @@
+//! Captures as a browser and as a program sees them.
+
+use std::path::PathBuf;
+
+use super::*;
+
+/// A capture that comes with the source.
+pub(super) fn capture_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)
+}
+
+/// A server with a folder of captures, `shelf` below `folder`, that has those of the source which are named.
+pub(super) async fn shelf(folder: &Path, names: &[&str]) -> Site {
+    let shelf = folder.join("shelf");
+    std::fs::create_dir(&shelf).unwrap();
+    for name in names {
+        std::fs::copy(capture_path(name), shelf.join(name.rsplit('/').next().unwrap())).unwrap();
+    }
+    let options = CaptureOptions { folder: Some(shelf), ..CaptureOptions::default() };
+    site_with(folder, None, Access::default(), options).await
+}
+
+/// Addresses on a page that begin so.
+fn links(html: &str, begin: &str) -> Vec<String> {
+    let all = html.split("href=\"").skip(1).filter_map(|part| part.split('"').next());
+    all.filter(|href| href.starts_with(begin)).map(|href| href.replace("&#38;", "&")).collect()
+}
+
+/// The page, once what it shows is read.
+pub(super) async fn read(site: &Site, path: &str) -> (StatusCode, String) {
+    loop {
+        let answer = site.get(path).await;
+        let status = answer.status();
+        if status != StatusCode::SERVICE_UNAVAILABLE {
+            return (status, String::from_utf8(octets(answer).await).unwrap());
+        }
+        assert_eq!(answer.headers()[header::RETRY_AFTER], "1", "{path}");
+    }
+}
+
+async fn page(site: &Site, path: &str) -> String {
+    let (status, page) = read(site, path).await;
+    assert_eq!(status, StatusCode::OK, "{path}: {page}");
+    page
+}
+
+/// Address of the only capture of the folder.
+pub(super) async fn only(site: &Site) -> String {
+    links(&site.text("/captures").await, "/captures/").remove(0)
+}
+
+/// Numbers of the packets on a page.
+fn numbers(html: &str) -> Vec<u64> {
+    let packets = links(html, "/captures/").into_iter().filter(|href| href.contains("/packets/"));
+    packets.filter_map(|href| href.split("/packets/").nth(1)?.split('?').next()?.parse().ok()).collect()
+}
+
+#[tokio::test]
+async fn from_the_folder_to_the_octets_of_a_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let capture = only(&site).await;
+    let list = page(&site, &capture).await;
+    assert_eq!(numbers(&list), (1..=52).collect::<Vec<_>>());
+    assert!(list.contains("MPA Request") && list.contains("10.1.0.2:38499") && list.contains("TCP SYN"), "{list}");
+    // What was read on the side stands in the folder's list, too.
+    let shelf = site.text("/captures").await;
+    assert!(shelf.contains("<td class=\"number\">52</td>"), "{shelf}");
+
+    let request = page(&site, &format!("{capture}/packets/6")).await;
+    // The key of the Request: Ethernet, IP and TCP with 12 octets of options before it.
+    assert!(request.contains("MPA ID Req Frame") && request.contains("data-at=\"66-82\""), "{request}");
+    assert!(request.contains("<td id=\"o66\">4d</td>"), "{request}");
+    assert_eq!(
+        links(&request, &format!("{capture}/packets/")),
+        [format!("{capture}/packets/5"), format!("{capture}/packets/7")]
+    );
+    let file = site.get(&format!("{capture}/file")).await;
+    assert_eq!(file.headers()[header::CONTENT_DISPOSITION], "attachment; filename=\"rping-crc.pcap\"");
+    assert_eq!(octets(file).await, std::fs::read(capture_path("siw/rping-crc.pcap")).unwrap());
+    assert_eq!(site.get(&format!("{capture}/packets/53")).await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_filter_shows_what_passes_and_says_what_is_wrong_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let capture = only(&site).await;
+    // tshark -r rping-crc.pcap -Y 'iwarp_rdma.opcode == 0' -T fields -e frame.number
+    let writes = format!("{capture}?filter=iwarp_rdma.opcode+%3D%3D+0");
+    let list = page(&site, &writes).await;
+    assert_eq!(numbers(&list), [16, 26, 36, 47]);
+    // Previous and next keep to it.
+    let packet = page(&site, &links(&list, &format!("{capture}/packets/"))[1]).await;
+    assert_eq!(numbers(&packet), [16, 36]);
+    assert_eq!(links(&packet, &format!("{capture}?")).len(), 1, "{packet}");
+    assert!(page(&site, &format!("{capture}?filter=frame.number%3E99")).await.contains("No packet passes."));
+
+    let (status, wrong) = read(&site, &format!("{capture}?filter=tcp.steam+%3D%3D+1+%26%26+%22%3Cb%3E")).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(wrong.contains("aria-invalid=\"true\"") && wrong.contains("column"), "{wrong}");
+    assert!(!wrong.contains("<b>") && numbers(&wrong).is_empty(), "{wrong}");
+    let go = site.get(&format!("{capture}?number=7&filter=tcp")).await;
+    assert_eq!(go.headers()[header::LOCATION], format!("{capture}/packets/7?filter=tcp"));
+}
+
+#[tokio::test]
+async fn long_lists_come_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &["siw/host-matrix.pcap"]).await;
+    let capture = only(&site).await;
+    let (mut all, mut next) = (Vec::new(), Some(capture.clone()));
+    while let Some(address) = next {
+        let list = page(&site, &address).await;
+        all.extend(numbers(&list));
+        next = list.split("rel=\"next\" href=\"").nth(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    }
+    assert_eq!(all, (1..=627).collect::<Vec<_>>());
+    let filtered = page(&site, &format!("{capture}?filter=tcp&from=100")).await;
+    assert!(filtered.contains(&format!("href=\"{capture}?filter=tcp&#38;from=200\"")), "{filtered}");
+    assert_eq!(numbers(&page(&site, &format!("{capture}?from=99999")).await), (601..=627).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn findings_connections_ladder_operations_statistics() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
+    let capture = only(&site).await;
+    let findings = page(&site, &format!("{capture}/findings")).await;
+    let packet = links(&findings, &format!("{capture}/packets/")).remove(0);
+    assert!(findings.contains("<td class=\"sev-error\">error</td>"), "{findings}");
+    let packet = page(&site, &packet).await;
+    assert!(packet.contains("class=\"sev-error\"") && packet.contains("Expected "), "{packet}");
+    assert!(page(&site, &format!("{capture}/findings?severity=error")).await.contains("error alone"));
+
+    let connections = page(&site, &format!("{capture}/connections")).await;
+    let one = links(&connections, &format!("{capture}/connections/")).remove(0);
+    let ladder = page(&site, &one).await;
+    assert!(ladder.contains("<svg class=\"ladder\"") && !links(&ladder, &format!("{capture}/packets/")).is_empty());
+    let of_it = links(&connections, &format!("{capture}?filter=")).remove(0);
+    assert!(!numbers(&page(&site, &of_it).await).is_empty());
+    assert!(page(&site, &format!("{capture}/statistics")).await.contains("FPDUs"));
+    assert_eq!(site.get(&format!("{capture}/connections/99999")).await.status(), StatusCode::NOT_FOUND);
+
+    std::fs::copy(capture_path("siw/probe-ops.pcap"), folder.path().join("shelf/ops.pcap")).unwrap();
+    let other = links(&site.text("/captures").await, "/captures/").into_iter().find(|href| *href != capture).unwrap();
+    let operations = page(&site, &format!("{other}/operations")).await;
+    assert!(operations.contains("<td>Read</td>"), "{operations}");
+}
+
+#[tokio::test]
+async fn what_a_case_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path(), None).await;
+    let site = site(folder.path(), None).await;
+    assert!(site.text("/captures").await.contains("has no folder of captures"));
+    let case = case_page(&report.run.id, &report.results[0].key);
+    let capture = links(&site.text(&case).await, "/captures/").remove(0);
+    let list = page(&site, &capture).await;
+    assert!(list.contains("MPA Request") && links(&list, "/runs/").contains(&case), "{list}");
+    page(&site, &format!("{capture}/packets/4")).await;
+    let run = &report.run.id;
+    for nobody in ["none~0", &format!("{run}~99999"), &format!("{run}~-1"), &format!("{run}~x"), "~", "~~0", "%2e%2e~0"]
+    {
+        assert_eq!(site.get(&format!("/captures/{nobody}")).await.status(), StatusCode::NOT_FOUND, "{nobody}");
+    }
+}
+
+#[tokio::test]
+async fn no_address_of_a_capture_leads_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(capture_path("siw/rping-crc.pcap"), folder.path().join("secret.pcap")).unwrap();
+    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    std::os::unix::fs::symlink(folder.path().join("secret.pcap"), folder.path().join("shelf/link.pcap")).unwrap();
+    for id in [
+        "rping-crc.pcap",
+        "..%2Fsecret.pcap",
+        "../secret.pcap",
+        "%2e%2e%2fsecret.pcap",
+        "link.pcap",
+        "%00",
+        "%FF",
+        "%2Fetc%2Fpasswd",
+        "..",
+        "0000000000000000",
+    ] {
+        for below in ["", "/packets/1", "/file", "/findings", "/connections/0", "/operations", "/statistics"] {
+            let status = site.get(&format!("/captures/{id}{below}")).await.status();
+            assert!(status.is_client_error(), "{id}{below}: {status}");
+        }
+    }
+    let capture = only(&site).await;
+    for query in
+        ["?from=-1", "?from=x", "?from=99999999999999999999", "?number=x", "?number=-1", "?filter=%FF", "?filter=%00"]
+    {
+        let (status, _) = read(&site, &format!("{capture}{query}")).await;
+        assert!(status.is_client_error(), "{query}: {status}");
+    }
+    for number in ["0", "-1", "x", "99999999999999999999", "%00", "1%2F..%2F2"] {
+        let (status, _) = read(&site, &format!("{capture}/packets/{number}")).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_captures_hold_to_the_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
+    let hostile = folder.path().join("shelf/<img src=x onerror=alert(1)>.pcap");
+    std::fs::write(hostile, "no capture").unwrap();
+    let captures = links(&site.text("/captures").await, "/captures/");
+    for capture in captures {
+        for below in ["", "/packets/8", "/findings", "/connections", "/connections/0", "/operations", "/statistics"] {
+            let (_, html) = read(&site, &format!("{capture}{below}")).await;
+            let html = html.replace("http://www.w3.org/2000/svg", "");
+            for inline in [" style=", "<style", "<script>", "javascript:", " onclick=", "<img", "http://", "https://"] {
+                assert!(!html.contains(inline), "{capture}{below} has {inline}");
+            }
+        }
+    }
+    assert!(!site.text("/captures").await.contains("<img"));
+}
+
+#[tokio::test]
+async fn damaged_captures_are_shown_as_far_as_they_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &[]).await;
+    let good = std::fs::read(capture_path("siw/rping-crc.pcap")).unwrap();
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for cut in [0, 1, 4, 23, 24, 39, 40, 41, good.len() / 2, good.len() - 1] {
+        files.push((format!("cut-{cut}"), good[..cut].to_vec()));
+    }
+    // Huge lengths: of a record, of its frame on the wire, of the link type.
+    for (name, at) in [("record", 32), ("wire", 36), ("link", 20), ("magic", 0)] {
+        let mut wrong = good.clone();
+        wrong[at..at + 4].copy_from_slice(&[0xff; 4]);
+        files.push((format!("huge-{name}"), wrong));
+    }
+    // A pcapng that says that a block has 4 GiB, and one whose interface is not described.
+    files.push((
+        "block".into(),
+        [&[0x0a, 0x0d, 0x0d, 0x0a, 0xfc, 0xff, 0xff, 0xff, 0x4d, 0x3c, 0x2b, 0x1a][..], &[0; 64]].concat(),
+    ));
+    for step in [7, 31, 97] {
+        let mut flipped = good.clone();
+        for at in (24..flipped.len()).step_by(step) {
+            flipped[at] ^= 0x81;
+        }
+        files.push((format!("flipped-{step}"), flipped));
+    }
+    for (name, octets) in files {
+        let path = folder.path().join(format!("shelf/{name}.pcap"));
+        std::fs::write(&path, octets).unwrap();
+        let capture = only(&site).await;
+        for below in [
+            "",
+            "?filter=frame",
+            "/packets/1",
+            "/findings",
+            "/connections",
+            "/connections/0",
+            "/operations",
+            "/statistics",
+        ] {
+            let (status, page) = read(&site, &format!("{capture}{below}")).await;
+            assert!(status == StatusCode::OK || status.is_client_error(), "{name}{below}: {status} {page}");
+        }
+        site.text("/captures").await;
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,70 @@
+//! The captures of the folder.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use askama::Template;
+
+use super::{Count, counts, octets};
+use crate::captures::read::Survey;
+use crate::captures::shelf::Entry;
+use crate::view::{time, url};
+
+#[derive(Template)]
+#[template(path = "captures.html")]
+struct Page<'a> {
+    has_folder: bool,
+    /// What an operator's forms hold.
+    form_key: Option<&'a str>,
+    most: String,
+    lines: Vec<Line>,
+    more: usize,
+    unread: usize,
+}
+
+/// One capture.
+pub(crate) struct Line {
+    href: String,
+    name: String,
+    changed: String,
+    size: String,
+    packets: String,
+    counts: Vec<Count>,
+    trouble: Option<Arc<str>>,
+    is_read: bool,
+}
+
+impl Line {
+    /// `known`: what was read of it, where it was.
+    pub(crate) fn new(entry: &Entry, known: Option<Result<Arc<Survey>, Arc<str>>>) -> Self {
+        let since = entry.source.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let survey = known.as_ref().and_then(|known| known.as_ref().ok());
+        let packets = survey.map(|survey| {
+            let part = if survey.note.is_some() { ", in part" } else { "" };
+            format!("{}{part}", survey.index.rows().len())
+        });
+        Line {
+            href: url::capture(&entry.id),
+            name: entry.name.clone(),
+            changed: time::utc(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+            size: octets(entry.source.len),
+            packets: packets.unwrap_or_default(),
+            counts: survey.map(|survey| counts(survey.index.counts())).unwrap_or_default(),
+            is_read: known.is_some(),
+            trouble: known.and_then(Result::err),
+        }
+    }
+}
+
+/// The page; without a folder `lines` is `None`.
+pub(crate) fn list(
+    lines: Option<Vec<Line>>,
+    more: usize,
+    form_key: Option<&str>,
+    most_upload: u64,
+) -> Result<String, askama::Error> {
+    let has_folder = lines.is_some();
+    let lines = lines.unwrap_or_default();
+    let unread = lines.iter().filter(|line| !line.is_read).count();
+    Page { has_folder, form_key, most: octets(most_upload), lines, more, unread }.render()
+}

@@ -1,0 +1,52 @@
+//! Reads and atomic operations of a capture, and how long they took.
+
+use askama::Template;
+use weft_dissector::fact::Operation;
+
+use super::{Head, Links, part};
+use crate::captures::read::Survey;
+use crate::view::url;
+
+#[derive(Template)]
+#[template(path = "capture_operations.html")]
+struct Page<'a> {
+    head: Head,
+    rows: Vec<Line<'a>>,
+    first: usize,
+    last: usize,
+    total: usize,
+    left_out: u64,
+    pages: Links,
+}
+
+struct Line<'a> {
+    stream: u32,
+    operation: &'a Operation,
+    href: String,
+    answer: String,
+    microseconds: String,
+}
+
+/// The page.
+pub(crate) fn operations(head: Head, survey: &Survey, from: usize) -> Result<String, askama::Error> {
+    let base = head.base.clone();
+    let all = &survey.operations;
+    let (range, pages) = part(from, all.len(), |from| url::part(&base, "operations", from));
+    let rows = all[range.clone()].iter().map(|(stream, operation)| Line {
+        stream: *stream,
+        operation,
+        href: url::packet(&base, operation.frames.0, ""),
+        answer: url::packet(&base, operation.frames.1, ""),
+        microseconds: format!("{}.{}", operation.latency / 1000, operation.latency / 100 % 10),
+    });
+    let page = Page {
+        rows: rows.collect(),
+        first: range.start + 1,
+        last: range.end,
+        total: all.len(),
+        left_out: survey.left_out,
+        pages,
+        head,
+    };
+    page.render()
+}

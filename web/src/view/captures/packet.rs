@@ -1,0 +1,163 @@
+//! One packet: findings, fields, octets.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+use weft_core::Requirement;
+use weft_dissector::browse::detail::{Detail, FieldDetail, FindingDetail, Place};
+use weft_dissector::browse::index::Row;
+
+use super::{Head, List, class, ranges};
+use crate::captures::read::Survey;
+use crate::view::{time, url};
+
+/// Octets that are shown.
+const SHOWN: usize = 8192;
+/// Octets in a row.
+const ROW: usize = 16;
+/// Other packets that a field names.
+const ELSEWHERE: usize = 3;
+
+#[derive(Template)]
+#[template(path = "packet.html")]
+struct Page<'a> {
+    head: Head,
+    detail: &'a Detail,
+    time: String,
+    ends: Option<(String, String)>,
+    words: String,
+    stream: Option<(u32, String)>,
+    previous: Option<String>,
+    next: Option<String>,
+    /// Where it stands in the list.
+    list: String,
+    findings: Vec<Finding<'a>>,
+    units: Vec<Unit<'a>>,
+    rows: Vec<HexRow>,
+    more: usize,
+}
+
+struct Finding<'a> {
+    class: &'static str,
+    severity: String,
+    row: &'static Requirement,
+    expected: &'a str,
+    found: &'a str,
+    /// Its octets, and the first of them.
+    at: String,
+    first: usize,
+}
+
+struct Unit<'a> {
+    summary: &'a str,
+    fields: Vec<Field>,
+}
+
+struct Field {
+    depth: usize,
+    is_header: bool,
+    text: String,
+    about: String,
+    at: String,
+    first: usize,
+    elsewhere: Vec<(u64, String)>,
+}
+
+struct HexRow {
+    offset: String,
+    cells: Vec<Cell>,
+    text: String,
+}
+
+struct Cell {
+    at: usize,
+    hex: String,
+}
+
+/// The page of the packet at `place` of the list.
+pub(crate) fn packet(
+    head: Head,
+    survey: &Survey,
+    list: &List<'_>,
+    place: Option<usize>,
+    (row, detail): (&Row, &Detail),
+) -> Result<String, askama::Error> {
+    let index = &survey.index;
+    let base = head.base.clone();
+    let neighbour = |place: Option<usize>| Some(url::packet(&base, list.row(index, place?)?.number, list.filter));
+    let page = Page {
+        time: time::utc(detail.time / 1_000_000),
+        ends: index.ends(row).map(|(from, to)| (from.to_string(), to.to_string())),
+        words: index.words(row),
+        stream: row.stream().map(|stream| (stream, url::connection(&base, stream))),
+        previous: neighbour(place.and_then(|place| place.checked_sub(1))),
+        next: neighbour(place.and_then(|place| place.checked_add(1))),
+        list: url::packets(&base, list.filter, place.unwrap_or(0) / super::LINES * super::LINES),
+        findings: detail.findings.iter().map(finding).collect(),
+        units: detail
+            .units
+            .iter()
+            .map(|unit| Unit {
+                summary: &unit.summary,
+                fields: unit.fields.iter().map(|one| field(one, &base, list.filter)).collect(),
+            })
+            .collect(),
+        rows: hex(&detail.octets[..detail.octets.len().min(SHOWN)]),
+        more: detail.captured.saturating_sub(SHOWN),
+        detail,
+        head,
+    };
+    page.render()
+}
+
+fn finding(detail: &FindingDetail) -> Finding<'_> {
+    Finding {
+        class: class(detail.severity),
+        severity: detail.severity.to_string(),
+        row: detail.requirement.row(),
+        expected: &detail.expected,
+        found: &detail.found,
+        at: ranges(&detail.place),
+        first: first(&detail.place),
+    }
+}
+
+fn field(detail: &FieldDetail, base: &str, filter: &str) -> Field {
+    let separator = if detail.value.is_empty() { "" } else { ": " };
+    let about = [detail.section, detail.name].into_iter().filter(|word| !word.is_empty());
+    Field {
+        depth: detail.depth.min(3),
+        is_header: detail.is_header,
+        text: format!("{}{separator}{}", detail.label, detail.value),
+        about: about.collect::<Vec<_>>().join(", "),
+        at: ranges(&detail.place),
+        first: first(&detail.place),
+        elsewhere: if detail.depth == 0 {
+            let others = detail.place.elsewhere.iter().take(ELSEWHERE);
+            others.map(|number| (*number, url::packet(base, *number, filter))).collect()
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+fn first(place: &Place) -> usize {
+    place.here.iter().find(|range| !range.is_empty()).map_or(0, |range| range.start)
+}
+
+fn hex(octets: &[u8]) -> Vec<HexRow> {
+    let row = |(number, chunk): (usize, &[u8])| {
+        let cell = |(at, octet): (usize, &u8)| {
+            let mut hex = String::with_capacity(2);
+            let _ = write!(hex, "{octet:02x}");
+            Cell { at: number * ROW + at, hex }
+        };
+        let shown = |octet: &u8| if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '·' };
+        HexRow {
+            offset: format!("{:04x}", number * ROW),
+            cells: chunk.iter().enumerate().map(cell).collect(),
+            text: chunk.iter().map(shown).collect(),
+        }
+    };
+    octets.chunks(ROW).enumerate().map(row).collect()
+}

@@ -1,0 +1,97 @@
+//! The packets of a capture, a part at a time.
+
+use askama::Template;
+use weft_dissector::browse::index::{Index, Row};
+
+use super::{Head, Links, class, counted, pair, part, seconds};
+use crate::view::url;
+
+#[derive(Template)]
+#[template(path = "packets.html")]
+struct Page<'a> {
+    head: Head,
+    filter: &'a str,
+    /// What is wrong with it.
+    wrong: Option<String>,
+    rows: Vec<Line>,
+    first: usize,
+    last: usize,
+    listed: usize,
+    pages: Links,
+}
+
+struct Line {
+    href: String,
+    number: u64,
+    seconds: String,
+    from: String,
+    to: String,
+    octets: u32,
+    words: String,
+    class: &'static str,
+    findings: String,
+}
+
+/// Which packets.
+pub(crate) struct List<'a> {
+    /// As it was asked for; empty for all packets.
+    pub(crate) filter: &'a str,
+    /// Numbers of those that pass.
+    pub(crate) passed: Option<&'a [u64]>,
+    /// Place of the first one.
+    pub(crate) from: usize,
+}
+
+impl List<'_> {
+    /// How many there are.
+    pub(crate) fn len(&self, index: &Index) -> usize {
+        self.passed.map_or(index.rows().len(), <[u64]>::len)
+    }
+
+    /// The one at a place.
+    pub(crate) fn row<'i>(&self, index: &'i Index, at: usize) -> Option<&'i Row> {
+        let place = match self.passed {
+            Some(passed) => index.find(*passed.get(at)?)?,
+            None => at,
+        };
+        index.rows().get(place)
+    }
+}
+
+/// The page.
+pub(crate) fn packets(head: Head, index: &Index, list: &List<'_>) -> Result<String, askama::Error> {
+    let listed = list.len(index);
+    let base = head.base.clone();
+    let (range, pages) = part(list.from, listed, |from| url::packets(&base, list.filter, from));
+    let origin = index.rows().first().map_or(0, |row| row.time);
+    let rows =
+        range.clone().filter_map(|at| list.row(index, at)).map(|row| line(&head.base, list.filter, index, row, origin));
+    let rows = rows.collect();
+    Page { filter: list.filter, wrong: None, rows, first: range.start + 1, last: range.end, listed, pages, head }
+        .render()
+}
+
+/// The page of a filter that is none; `wrong` says why, and points.
+pub(crate) fn invalid(head: Head, filter: &str, wrong: String) -> Result<String, askama::Error> {
+    let (rows, pages) = (Vec::new(), Vec::new());
+    Page { head, filter, wrong: Some(wrong), rows, first: 0, last: 0, listed: 0, pages }.render()
+}
+
+fn line(base: &str, filter: &str, index: &Index, row: &Row, origin: u64) -> Line {
+    let (from, to) = pair(index.ends(row));
+    let findings = row.worst.map(|worst| match row.findings {
+        1 => worst.to_string(),
+        several => format!("{}, {worst}", counted(several.into(), "finding")),
+    });
+    Line {
+        href: url::packet(base, row.number, filter),
+        number: row.number,
+        seconds: seconds(row.time.saturating_sub(origin)),
+        from,
+        to,
+        octets: row.wire_len,
+        words: index.words(row),
+        class: row.worst.map_or("", class),
+        findings: findings.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,38 @@
+//! A capture in numbers, as `weft stats` prints them.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+use weft_dissector::output::text::exchange_line;
+
+use super::Head;
+use crate::captures::read::Survey;
+
+/// Connections on the page.
+const MOST: usize = 100;
+
+#[derive(Template)]
+#[template(path = "capture_statistics.html")]
+struct Page {
+    head: Head,
+    text: String,
+    more: usize,
+}
+
+/// The page.
+pub(crate) fn statistics(head: Head, survey: &Survey) -> Result<String, askama::Error> {
+    let stats = &survey.stats;
+    let mut text = String::new();
+    for connection in stats.connections().take(MOST) {
+        let _ = writeln!(text, "{connection}");
+    }
+    for exchange in stats.exchanges().take(MOST) {
+        let _ = writeln!(text, "{}", exchange_line(exchange));
+    }
+    let totals = stats.totals();
+    let _ = match totals.connections {
+        0 => writeln!(text, "no connection with iWARP, {} other TCP connections", totals.other_connections),
+        _ => writeln!(text, "{totals}"),
+    };
+    Page { head, text, more: stats.connections().count().saturating_sub(MOST) }.render()
+}
