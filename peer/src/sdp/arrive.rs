@@ -51,6 +51,12 @@ impl Connection {
     fn progress(&mut self, now: Instant, progress: Result<Progress, Refusal>) {
         match progress {
             Err(refusal) => self.refuse(refusal),
+            Ok(Progress::Rejected { reply, refusal }) => {
+                self.out.push_back(Output::Streaming(reply));
+                self.out.push_back(Output::Event(Event::Refused(refusal)));
+                // A reset could overtake the Reply.
+                self.end(true, None, Some(false));
+            }
             Ok(Progress::Waiting) => {}
             Ok(Progress::Started { start, agreed, acknowledged }) => self.started(now, *start, agreed, acknowledged),
         }

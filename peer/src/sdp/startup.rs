@@ -54,6 +54,8 @@ pub(super) enum Progress {
     Waiting,
     /// iWARP begins. `agreed`: what the peer's Hello, or the HelloAck in private data, settled.
     Started { start: Box<Start>, agreed: Option<Agreed>, acknowledged: bool },
+    /// The Hello in private data is refused, and MPA has a word for that: a rejecting Reply (MPA-7.1.2-7).
+    Rejected { reply: Vec<u8>, refusal: Refusal },
 }
 
 impl Startup {
@@ -143,7 +145,14 @@ impl Startup {
                             if self.is_accepting() && self.agreed.is_none() {
                                 // The private data is the Hello; an MPA Initiator that is the Connecting Peer of SDP.
                                 let hello = decision.request().private_data.as_octets();
-                                let agreed = hello::judge_hello(hello, &self.settings)?;
+                                let agreed = match hello::judge_hello(hello, &self.settings) {
+                                    Ok(agreed) => agreed,
+                                    Err(refusal) => {
+                                        let mut reply = Vec::new();
+                                        decision.reject(&PrivateData::default(), &mut reply);
+                                        return Ok(Progress::Rejected { reply, refusal });
+                                    }
+                                };
                                 told = hello::hello_ack(&self.settings, self.recv_size(&agreed), &agreed);
                                 self.agreed = Some(agreed);
                                 acknowledged = true;

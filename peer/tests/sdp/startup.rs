@@ -4,7 +4,7 @@ use weft_core::coverage::{By, Proof};
 use weft_core::requirement;
 use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::Instant;
-use weft_peer::sdp::{Agreed, Connection, Event, Half, Output, Profile, Refusal, SendId, Settings};
+use weft_peer::sdp::{Agreed, Connection, Event, Half, Output, Profile, Refusal, Role, SendId, Settings};
 
 use crate::host::{Host, Item};
 use crate::shows;
@@ -110,6 +110,31 @@ fn a_faulty_hello_ends_the_attempt_without_a_word() {
     assert!(!ends(HELLO));
     let other = accepting(b"GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n", with(Profile::Bare));
     assert!(refused(&other).is_some());
+}
+
+/// Private data that is no good is told by R in the Reply, and TCP ends behind it (RFC 5044 section 7.1.2, rules 2 and 6).
+#[test]
+fn a_faulty_hello_in_private_data_is_answered_by_a_rejecting_reply() {
+    let mut proof = Proof::new(By::Test);
+    let outgoing = |hello: Vec<u8>| {
+        let length = u8::try_from(hello.len()).unwrap();
+        let mut request = b"MPA ID Req Frame\x40\x01\0".to_vec();
+        request.push(length);
+        request.extend(hello);
+        let host = accepting(&request, Settings::default());
+        (refused(&host), host.outgoing)
+    };
+    let rejecting = b"MPA ID Rep Frame\x60\x01\0\0".to_vec();
+    shows!(proof:
+        "MPA-7.1.2-5" => {
+            let (refusal, out) = outgoing(Hello { version: 0x12, ..HELLO }.octets());
+            refusal == Some(Refusal::Version { found: 2, receiver: Role::Accepting })
+                && out == [Item::Streaming(rejecting.clone()), Item::Fin]
+        };
+        "MPA-7.1.2-20" => outgoing(b"somebody else's".to_vec()).1 == [Item::Streaming(rejecting.clone()), Item::Fin];
+    );
+    assert_eq!(outgoing(Vec::new()).1, [Item::Streaming(rejecting), Item::Fin], "no private data at all");
+    assert_eq!(outgoing(HELLO.octets()).0, None);
 }
 
 #[test]

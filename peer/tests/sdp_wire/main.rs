@@ -172,3 +172,23 @@ async fn behind_the_hello_there_is_nothing_but_iwarp() {
     let mids = [raw.message().await.mid, raw.message().await.mid];
     proof.shows(requirement!("PM-7.1-3"), || assert_eq!(mids, [DATA, DIS_CONN]));
 }
+
+/// RFC 5044 section 7.1.2, rule 2: who connected reads why, and then the end.
+#[tokio::test]
+async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
+    let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings()).unwrap();
+    let mut raw = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let refused = async {
+        // MajV 2.
+        let mut hello = hello();
+        hello[19] = 0x12;
+        raw.write_all(&[&b"MPA ID Req Frame\x40\x01\0\x20"[..], &hello].concat()).await.unwrap();
+        let mut told = Vec::new();
+        raw.read_to_end(&mut told).await.unwrap();
+        told
+    };
+    let (accepted, told) = tokio::join!(listener.accept(), refused);
+    assert!(accepted.unwrap_err().to_string().contains("MajV 2"));
+    // R is set.
+    assert_eq!(told, b"MPA ID Rep Frame\x60\x01\0\0");
+}

@@ -293,18 +293,23 @@ impl From<SdpError> for io::Error {
 pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), SdpError> {
     let mut buffer = vec![0; 1024];
     loop {
-        let (streaming, start, deadline) = {
+        let (streaming, start, deadline, hang_up) = {
             let mut engine = shared.lock();
             engine.run(shared.clock.now());
             let streaming: Vec<Vec<u8>> = engine.streaming.drain(..).collect();
-            if engine.hang_up.is_some() {
-                stream.reset();
-                return Err(engine.error.clone().unwrap_or(SdpError::Closed));
-            }
-            (streaming, engine.start.take(), engine.machine.poll_timeout())
+            let hang_up = engine.hang_up.map(|abortive| (abortive, engine.error.clone()));
+            (streaming, engine.start.take(), engine.machine.poll_timeout(), hang_up)
         };
+        if let Some((true, error)) = hang_up {
+            stream.reset();
+            return Err(error.unwrap_or(SdpError::Closed));
+        }
         for octets in streaming {
             stream.write_all(&octets).await?;
+        }
+        if let Some((_, error)) = hang_up {
+            // The last word is out; TCP ends behind it.
+            return Err(error.unwrap_or(SdpError::Closed));
         }
         if let Some(start) = start {
             return join(shared, stream, start);
@@ -438,9 +443,7 @@ pub(super) async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
         if there(&engine) {
             return Poll::Ready(());
         }
-        if !engine.watchers.iter().any(|waker| waker.will_wake(cx.waker())) {
-            engine.watchers.push(cx.waker().clone());
-        }
+        engine.watch(cx.waker());
         Poll::Pending
     })
     .await;
