@@ -170,12 +170,19 @@ impl Rnic {
 
     /// Offers what goes out next to `take`, which gives back how many octets it took. Ask again until it tells `Nothing`, or as
     /// long as TCP takes some.
-    pub fn poll_transmit(
-        &mut self,
-        now: Instant,
-        llp: LlpHandle,
-        mut take: impl FnMut(&[IoSlice<'_>]) -> usize,
-    ) -> Sent {
+    pub fn poll_transmit(&mut self, now: Instant, llp: LlpHandle, take: impl FnMut(&[IoSlice<'_>]) -> usize) -> Sent {
+        let sent = self.transmit(now, llp, take);
+        // A close that goes on has its time anew.
+        let restart = now + self.shared.settings.close_timeout;
+        if matches!(sent, Sent::Octets(1..))
+            && let Some(deadline) = self.llp_mut(llp).and_then(|stream| stream.deadline.as_mut())
+        {
+            *deadline = restart;
+        }
+        sent
+    }
+
+    fn transmit(&mut self, now: Instant, llp: LlpHandle, mut take: impl FnMut(&[IoSlice<'_>]) -> usize) -> Sent {
         self.resume(now, llp);
         let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
         if stream.reset {

@@ -1,10 +1,12 @@
 //! Closing (draft sections 6.2.2.2, 6.2.5 and 6.6.2.1, Figures 8 and 11).
 
+use core::time::Duration;
+
 use weft_core::coverage::{By, Proof};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::Instant;
 use weft_peer::verbs::{
-    CompletionStatus, EventId, LateSegment, LlpHandle, PostStatus, QpModify, QpState, ReceiveWr, Sent,
+    CompletionStatus, EventId, LateSegment, LlpHandle, PostStatus, QpModify, QpState, ReceiveWr, RnicSettings, Sent,
 };
 
 use crate::world::{Bench, PLAIN, VA, World, llp_settings, read, shows, tagged, untagged, write};
@@ -103,6 +105,37 @@ fn nothing_is_done_in_closing() {
         "VERBS-6.2.5-5" => bench.side.octets()[..4] == [0; 4];
         "VERBS-6.2.5-28" => bench.side.event_ids() == [EventId::BadClose];
     }
+}
+
+/// A link that is slow, and not dead: the time runs from the last octets that TCP took.
+#[test]
+fn a_close_has_its_time_anew_while_octets_go() {
+    let mut bench = Bench::new();
+    let send = bench.side.send_of(1, 0, 40);
+    bench.side.rnic.post_send(bench.side.qp, vec![send]).unwrap();
+    let once = |bench: &mut Bench, now: Instant| {
+        let take = |slices: &[std::io::IoSlice<'_>]| slices.iter().map(|slice| slice.len()).sum::<usize>().min(10);
+        bench.side.rnic.poll_transmit(now, bench.side.llp, take)
+    };
+    let mut now = Instant::ORIGIN;
+    assert_eq!(once(&mut bench, now), Sent::Octets(10));
+    bench.side.to(QpState::Closing).unwrap();
+    let timeout = RnicSettings::default().close_timeout;
+    loop {
+        now = now + (timeout - Duration::from_nanos(1));
+        bench.side.rnic.handle_timeout(now, bench.side.llp);
+        assert_eq!(bench.side.state(), QpState::Closing);
+        let sent = once(&mut bench, now);
+        if sent == Sent::Fin {
+            break;
+        }
+        assert!(matches!(sent, Sent::Octets(_)), "{sent:?}");
+        assert_eq!(bench.side.rnic.poll_timeout(bench.side.llp), Some(now + timeout));
+    }
+    // Nothing goes any more.
+    now = now + timeout;
+    bench.side.rnic.handle_timeout(now, bench.side.llp);
+    assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Error, vec![EventId::LlpConnectionLost]));
 }
 
 #[test]
