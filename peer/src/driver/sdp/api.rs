@@ -120,7 +120,7 @@ impl SdpStream {
         if engine.gone || engine.ended {
             return Poll::Ready(false);
         }
-        engine.watchers.push(cx.waker().clone());
+        engine.watch(cx.waker());
         Poll::Pending
     }
 

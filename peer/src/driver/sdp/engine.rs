@@ -374,6 +374,13 @@ impl Engine {
         usize::try_from(self.machine.sink_threshold()).unwrap_or(usize::MAX)
     }
 
+    /// Wakes this task when something happens that is not only a reader's or a writer's. A task that asks again is not told twice.
+    pub(super) fn watch(&mut self, task: &Waker) {
+        if !self.watchers.iter().any(|known| known.will_wake(task)) {
+            self.watchers.push(task.clone());
+        }
+    }
+
     pub(super) fn wake(&mut self) {
         let users = self.reader.take().into_iter().chain(self.writer.take());
         users.chain(self.watchers.drain(..)).for_each(Waker::wake);

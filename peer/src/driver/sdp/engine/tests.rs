@@ -57,6 +57,20 @@ async fn a_receive_is_the_peers_while_it_is_advertised() {
     assert_eq!((there.statistics().receiving.adverts, reachable(&there)), (0, vec![]));
 }
 
+/// As one who waits in a `select!` with other things does.
+#[tokio::test]
+async fn who_asks_again_and_again_is_woken_once() {
+    let (here, _there) = pair().await;
+    core::future::poll_fn(|cx| {
+        for _ in 0..1000 {
+            assert!(here.poll_urgent(cx).is_pending());
+        }
+        core::task::Poll::Ready(())
+    })
+    .await;
+    assert_eq!(here.lock().watchers.len(), 1);
+}
+
 #[test]
 fn keys_are_not_all_the_same() {
     let device = device();
