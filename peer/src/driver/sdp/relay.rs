@@ -61,6 +61,10 @@ enum Broke {
 
 /// Carries octets both ways until both ways are at their end, a side breaks, or `stop` comes. Both streams are over when it returns.
 pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> Relayed {
+    // Until both ways are at their end whatever ends this is a reset: also the death of the process, which would look like the end of the
+    // stream to who is joined by TCP.
+    first.be_reset_when_dropped(true);
+    second.be_reset_when_dropped(true);
     let (forth, back) = (AtomicU64::new(0), AtomicU64::new(0));
     let both = async {
         tokio::try_join!(async { carry(&first, &second, &forth).await.map_err(|broke| (true, broke)) }, async {
@@ -75,7 +79,10 @@ pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) ->
         },
         () = stop => End::Stopped,
     };
-    if !matches!(end, End::Graceful) {
+    if matches!(end, End::Graceful) {
+        first.be_reset_when_dropped(false);
+        second.be_reset_when_dropped(false);
+    } else {
         first.reset();
         second.reset();
     }
@@ -206,8 +213,15 @@ impl Side {
     fn reset(&self) {
         match self {
             Side::Sdp(sdp) => sdp.abort(),
+            Side::Tcp(_) => self.be_reset_when_dropped(true),
+        }
+    }
+
+    /// Of TCP; with SDP it is so until both sides have said that they are at their end.
+    fn be_reset_when_dropped(&self, reset: bool) {
+        if let Side::Tcp(tcp) = self {
             // With a lingering time of zero, closing the socket sends RST. It is gone already where that cannot be set.
-            Side::Tcp(tcp) => _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO)),
+            let _ = SockRef::from(tcp).set_linger(reset.then_some(Duration::ZERO));
         }
     }
 
