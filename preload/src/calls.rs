@@ -63,8 +63,10 @@ pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     socket::family(fd)?;
     let service = socket::local(fd)?;
     let sdp = rules.listen(service)?;
+    let only_v6 = service.is_ipv6() && socket::is_only_v6(fd);
     let service = SocketAddr::new(service.ip().to_canonical(), service.port());
-    let answer = Agent::open(&rules.agent, PATIENCE).and_then(|mut agent| agent.ask(&Request::Listen { service, sdp }));
+    let request = Request::Listen { service, sdp, only_v6 };
+    let answer = Agent::open(&rules.agent, PATIENCE).and_then(|mut agent| agent.ask(&request));
     match answer {
         Ok(Answer::Done) => None,
         Ok(Answer::Failed(failure, words)) => {

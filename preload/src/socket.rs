@@ -160,6 +160,11 @@ pub(crate) fn family(fd: c_int) -> Option<c_int> {
     option(fd, libc::SOL_SOCKET, libc::SO_DOMAIN).filter(|family| [AF_INET, AF_INET6].contains(family))
 }
 
+/// Does a socket of IPv6 leave IPv4 to others?
+pub(crate) fn is_only_v6(fd: c_int) -> bool {
+    option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY).is_some_and(|only| only != 0)
+}
+
 /// Is it neither connected nor connecting?
 pub(crate) fn is_closed(fd: c_int) -> bool {
     let mut state = 0u8;

@@ -4,6 +4,8 @@
 //! The program is this test's own binary: it runs [`program`] with the shim in front of the C library.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
+#[path = "shim/families.rs"]
+mod families;
 #[path = "shim/readiness.rs"]
 mod readiness;
 
@@ -168,6 +170,8 @@ fn program() {
             println!("accepted {peer}, {}, {}", stream.peer_addr().unwrap(), stream.local_addr().unwrap());
             stream.write_all(b"served").unwrap();
         }
+        "listen-v6" => families::listens(true),
+        "listen-both" => families::listens(false),
         "nonblocking" => nonblocking(at),
         "select" | "poll" | "epoll" => readiness::waits(&role, at),
         _ => panic!("{role}"),
@@ -354,6 +358,9 @@ fn without_an_agent_the_rules_say_open_or_closed() {
     let output = run("connect everywhere");
     assert!(said(&output).contains("error PermissionDenied"), "{output:?}");
     assert!(text(&output.stderr).contains("line 2"), "{output:?}");
-    let output = under("/nonexistent/rules", "connect", &at);
-    assert!(said(&output).contains("error PermissionDenied"), "{output:?}");
+    // Nor what one without an end says.
+    for nowhere in ["/nonexistent/rules", "/dev/zero", "/"] {
+        let output = under(nowhere, "connect", &at);
+        assert!(said(&output).contains("error PermissionDenied"), "{output:?}");
+    }
 }

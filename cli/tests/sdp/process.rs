@@ -64,10 +64,15 @@ impl Listening {
     }
 
     /// Ends it as an init system does; the JSON lines that were left.
-    pub(crate) fn terminate(mut self) -> Vec<Value> {
+    pub(crate) fn terminate(self) -> Vec<Value> {
+        self.end().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The same; the lines as they are.
+    pub(crate) fn end(mut self) -> Vec<String> {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let rest = self.lines.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        let rest = self.lines.by_ref().map(Result::unwrap).collect();
         assert!(self.process.wait().unwrap().success());
         rest
     }

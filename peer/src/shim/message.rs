@@ -37,6 +37,8 @@ pub enum Request {
         service: SocketAddr,
         /// Where SDP listens.
         sdp: SocketAddr,
+        /// The program's socket takes no IPv4 (IPV6_V6ONLY), so that another one may.
+        only_v6: bool,
     },
     /// Who is at the other end of a connection with the agent?
     Names {
@@ -115,7 +117,9 @@ impl fmt::Display for Request {
                 write!(f, "connect {service} pm {mapper}{}", if *sdp_only { " sdp-only" } else { "" })
             }
             Request::From(address) => write!(f, "from {address}"),
-            Request::Listen { service, sdp } => write!(f, "listen {service} sdp {sdp}"),
+            Request::Listen { service, sdp, only_v6 } => {
+                write!(f, "listen {service} sdp {sdp}{}", if *only_v6 { " only-v6" } else { "" })
+            }
             Request::Names { local, peer } => write!(f, "names {local} {peer}"),
         }
     }
@@ -149,12 +153,7 @@ impl FromStr for Request {
                     Some("sdp") => By::Sdp(address(&mut words)?),
                     Some("pm") => {
                         let mapper = address(&mut words)?;
-                        let sdp_only = match words.next() {
-                            None => false,
-                            Some("sdp-only") => true,
-                            Some(_) => return Err(MessageError("only sdp-only can stand there")),
-                        };
-                        By::Mapper { mapper, sdp_only }
+                        By::Mapper { mapper, sdp_only: last(&mut words, "sdp-only")? }
                     }
                     _ => return Err(MessageError("neither sdp nor pm")),
                 };
@@ -166,7 +165,7 @@ impl FromStr for Request {
                 if words.next() != Some("sdp") {
                     return Err(MessageError("sdp is missing"));
                 }
-                Request::Listen { service, sdp: address(&mut words)? }
+                Request::Listen { service, sdp: address(&mut words)?, only_v6: last(&mut words, "only-v6")? }
             }
             Some("names") => Request::Names { local: address(&mut words)?, peer: address(&mut words)? },
             _ => return Err(MessageError("no request")),
@@ -203,6 +202,15 @@ fn address(words: &mut SplitAsciiWhitespace<'_>) -> Result<SocketAddr, MessageEr
     words.next().and_then(|word| word.parse().ok()).ok_or(MessageError("an address and port is missing"))
 }
 
+/// Does this word stand at the end?
+fn last(words: &mut SplitAsciiWhitespace<'_>, word: &str) -> Result<bool, MessageError> {
+    match words.next() {
+        None => Ok(false),
+        Some(last) if last == word => Ok(true),
+        Some(_) => Err(MessageError("a word that cannot stand there")),
+    }
+}
+
 fn end(mut words: SplitAsciiWhitespace<'_>) -> Result<(), MessageError> {
     if words.next().is_some() { Err(MessageError("more words than there can be")) } else { Ok(()) }
 }
@@ -219,6 +227,7 @@ mod tests {
             "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only",
             "from 127.0.0.1:51234",
             "listen 0.0.0.0:80 sdp 0.0.0.0:7080",
+            "listen [::]:80 sdp [::]:7080 only-v6",
             "names 127.0.0.1:80 127.83.68.80:5000",
         ] {
             assert_eq!(line.parse::<Request>().unwrap().to_string(), line);
@@ -243,6 +252,8 @@ mod tests {
             "from",
             "connect 1.2.3.4:5 pm 1.2.3.4:5 only",
             "listen 1.2.3.4:5 1.2.3.4:5",
+            "listen 1.2.3.4:5 sdp 1.2.3.4:5 sdp-only",
+            "listen 1.2.3.4:5 sdp 1.2.3.4:5 only-v6 6",
             "names 1.2.3.4:5",
             "from 1.2.3.4:5 6",
         ] {

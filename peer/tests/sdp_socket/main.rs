@@ -49,6 +49,31 @@ async fn who_connects_and_says_nothing_holds_nobody_up() {
     assert_eq!(accepted.unwrap().peer_addr(), connected.unwrap().local_addr());
 }
 
+/// A port can be two listeners', one for each family, as that of a TCP server's two sockets can.
+#[tokio::test]
+async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
+    let both = SdpSettings::default();
+    let alone = SdpSettings { only_v6: true, ..both };
+    let bind =
+        |at: &str, port, settings| SdpListener::bind(&device(), SocketAddr::new(at.parse().unwrap(), port), settings);
+    // Somebody else on this host may have the port of one family.
+    let (v4, port) = loop {
+        let v4 = bind("0.0.0.0", 0, both).unwrap();
+        let port = v4.local_addr().unwrap().port();
+        if bind("::", port, alone).is_ok() {
+            break (v4, port);
+        }
+    };
+    assert_eq!(bind("::", port, both).unwrap_err().kind(), ErrorKind::AddrInUse);
+    let v6 = bind("::", port, alone).unwrap();
+    for (listener, ip) in [(&v4, "127.0.0.1"), (&v6, "::1")] {
+        let here = device();
+        let connecting = SdpStream::connect(&here, SocketAddr::new(ip.parse().unwrap(), port), both);
+        let (connected, accepted) = tokio::join!(connecting, listener.accept());
+        assert_eq!(accepted.unwrap().peer_addr(), connected.unwrap().local_addr());
+    }
+}
+
 /// Each octet by itself costs one Data message, in Pipelined Mode too, once that is seen; large writes are written into receives before
 /// and behind that.
 #[tokio::test]

@@ -111,8 +111,15 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         PmServer::bind(&[at], ServerSettings::default(), Table::default(), tape.as_ref())
             .map_err(|error| BadInput(format!("cannot listen on {at}: {error}")))
     });
-    let listener = bind(&arguments.socket, arguments.socket_mode)
-        .map_err(|error| BadInput(format!("cannot listen on {}: {error}", arguments.socket.display())))?;
+    let listener = bind(&arguments.socket, arguments.socket_mode).map_err(|error| {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "its folder does not exist".to_owned(),
+            io::ErrorKind::InvalidInput => "the path of a socket has 107 octets at most".to_owned(),
+            io::ErrorKind::AlreadyExists => "something that is no socket is there".to_owned(),
+            _ => error.to_string(),
+        };
+        BadInput(format!("cannot listen on {}: {why}", arguments.socket.display()))
+    })?;
     let telling = match (arguments.json, arguments.quiet) {
         (true, _) => Telling::Json,
         (false, true) => Telling::Quiet,
@@ -147,8 +154,10 @@ fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent is there"));
     }
-    if fs::symlink_metadata(path).is_ok_and(|it| std::os::unix::fs::FileTypeExt::is_socket(&it.file_type())) {
-        fs::remove_file(path)?;
+    match fs::symlink_metadata(path) {
+        Ok(it) if std::os::unix::fs::FileTypeExt::is_socket(&it.file_type()) => fs::remove_file(path)?,
+        Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => {}
     }
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
@@ -188,7 +197,7 @@ impl Agent {
     async fn request(self: &Arc<Self>, mut stream: UnixStream) {
         let answer = match read(&mut stream).await {
             Some(Request::Connect { service, by }) => return self.connect(stream, service, by).await,
-            Some(Request::Listen { service, sdp }) => match self.listen(service, sdp) {
+            Some(Request::Listen { service, sdp, only_v6 }) => match self.listen(service, sdp, only_v6) {
                 Ok(()) => Answer::Done,
                 Err((failure, words)) => Answer::Failed(failure, words),
             },

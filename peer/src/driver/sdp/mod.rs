@@ -59,6 +59,8 @@ pub struct SdpSettings {
     /// A connection on which nothing comes is asked by TCP's own keep-alive whether the peer is still there, first after this time, at
     /// least 1 s (SO_KEEPALIVE; section 14.3). Default none: it is not asked.
     pub keep_alive: Option<Duration>,
+    /// Who listens on IPv6 takes no IPv4 (IPV6_V6ONLY). Default false: `[::]` takes both, as far as the host does not say otherwise.
+    pub only_v6: bool,
 }
 
 impl Default for SdpSettings {
@@ -70,6 +72,7 @@ impl Default for SdpSettings {
             receive: 1 << 16,
             receives: 4,
             keep_alive: None,
+            only_v6: false,
         }
     }
 }
@@ -171,6 +174,9 @@ impl SdpListener {
     pub fn bind(device: &Device, address: SocketAddr, settings: SdpSettings) -> io::Result<Self> {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
+        if address.is_ipv6() && settings.only_v6 {
+            SockRef::from(&socket).set_only_v6(true)?;
+        }
         socket.bind(address)?;
         let startups = Mutex::new(JoinSet::new());
         Ok(SdpListener { device: device.clone(), tcp: socket.listen(BACKLOG)?, settings, startups })

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use weft_core::wire::portmap::PmTime;
-use weft_peer::driver::sdp::{Incoming, SdpListener, Side, relay};
+use weft_peer::driver::sdp::{Incoming, SdpListener, SdpSettings, Side, relay};
 use weft_peer::portmap::{Mapping, Target};
 use weft_peer::shim::{Failure, HERE_V4, HERE_V6, Names};
 
@@ -33,7 +33,7 @@ impl Listeners {
 
 impl Agent {
     /// Listens at `sdp` for the program at `service`, if it does not yet.
-    pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr) -> Result<(), Refusal> {
+    pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr, only_v6: bool) -> Result<(), Refusal> {
         let mut listeners = self.listeners.lock();
         match listeners.get(&sdp) {
             Some(served) if *served == service => return Ok(()),
@@ -42,7 +42,8 @@ impl Agent {
             None => {}
         }
         let cannot = |error: &dyn std::fmt::Display| (Failure::InUse, format!("SDP cannot listen on {sdp}: {error}"));
-        let listener = SdpListener::bind(&self.device, sdp, self.sdp.settings()).map_err(|error| cannot(&error))?;
+        let settings = SdpSettings { only_v6, ..self.sdp.settings() };
+        let listener = SdpListener::bind(&self.device, sdp, settings).map_err(|error| cannot(&error))?;
         if let Some(mapper) = &self.mapper {
             let mapping = Mapping { service, target: Target::Fixed(vec![sdp]), pm_time: PmTime::ONCE };
             mapper.table(|table| table.insert(mapping)).map_err(|error| cannot(&error))?;

@@ -1,0 +1,39 @@
+//! Servers that have a socket for each family, as sshd and nginx do: what the agent is told of a socket of IPv6 that leaves IPv4 to another one.
+#![allow(unsafe_code, reason = "a program calls the C library")]
+
+use std::io::Error;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::FromRawFd;
+
+use super::{Script, said};
+
+/// The program: it listens on all addresses of IPv6, at a port that the kernel picks.
+pub(super) fn listens(only_v6: bool) {
+    let only = libc::c_int::from(only_v6);
+    // SAFETY: a new descriptor has one owner; the option and the name are of this frame, and as long as is said.
+    let listener = unsafe {
+        let fd = libc::socket(libc::AF_INET6, libc::SOCK_STREAM, 0);
+        let listener = TcpListener::from_raw_fd(fd);
+        let size = libc::socklen_t::try_from(size_of_val(&only)).unwrap();
+        let set = libc::setsockopt(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, (&raw const only).cast(), size);
+        assert_eq!(set, 0, "{}", Error::last_os_error());
+        let mut name: libc::sockaddr_in6 = std::mem::zeroed();
+        name.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+        let size = libc::socklen_t::try_from(size_of_val(&name)).unwrap();
+        assert_eq!(libc::bind(fd, (&raw const name).cast(), size), 0, "{}", Error::last_os_error());
+        assert_eq!(libc::listen(fd, 1), 0, "{}", Error::last_os_error());
+        listener
+    };
+    println!("at port {}", listener.local_addr().unwrap().port());
+}
+
+#[test]
+fn a_socket_of_one_family_alone_is_told_of_as_that() {
+    for (role, more) in [("listen-v6", " only-v6"), ("listen-both", "")] {
+        let script = Script::run("listen *:* sdp 7080", |mut it| it.say("done"));
+        let said = said(&script.program(role, "[::]:0"));
+        let port = said.split_once("at port ").unwrap().1.split_whitespace().next().unwrap();
+        let service: SocketAddr = format!("[::]:{port}").parse().unwrap();
+        assert_eq!(script.told(), [format!("listen {service} sdp [::]:7080{more}")]);
+    }
+}
