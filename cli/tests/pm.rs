@@ -106,8 +106,11 @@ fn exit_codes_tell_denied_from_silent_and_from_usage() {
     {
         assert_eq!(ask(wrong).status.code(), Some(2), "{wrong:?}");
     }
-    let misread = Command::new(WEFT).args(["pm", "serve", "--map", "80=80"]).output().unwrap();
-    assert_eq!(misread.status.code(), Some(2));
+    for wrong in [&["80=80"][..], &["10.0.0.1:80=9009-9000"], &["10.0.0.1:80=7080", "10.0.0.1:80=7081"]] {
+        let maps = wrong.iter().flat_map(|map| ["--map", map]);
+        let misread = Command::new(WEFT).args(["pm", "serve"]).args(maps).output().unwrap();
+        assert_eq!(misread.status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 /// The SDP Address resets; plain TCP is there.

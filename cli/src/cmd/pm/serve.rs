@@ -1,5 +1,6 @@
 //! `weft pm serve`: the PM Server.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -66,9 +67,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
         .map_err(|error| BadInput(error.to_string()))?;
-    let mut table = Table::default();
+    let (mut table, mut services) = (Table::default(), HashSet::new());
     for text in &arguments.map {
         let mapping = mapping(text, PmTime(arguments.pm_time)).map_err(BadInput)?;
+        if !services.insert(mapping.service) {
+            return Err(
+                BadInput(format!("{text}: {} is mapped already; targets in turn are A,B", mapping.service)).into()
+            );
+        }
         table.insert(mapping).map_err(|error| BadInput(format!("{text}: {error}")))?;
     }
     let settings = ServerSettings {
@@ -142,6 +148,9 @@ fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
         };
         let port = |text: &str| text.parse::<u16>().map_err(|_| wrong("a port is 1 to 65535"));
         let ports = port(first)?..=port(last)?;
+        if ports.is_empty() {
+            return Err(wrong("the first port is above the last"));
+        }
         return Ok(Mapping { service, target: Target::Made { at: SocketAddr::new(ip, 0), ports }, pm_time });
     }
     let address = |text: &str| match text.parse::<u16>() {
@@ -203,9 +212,16 @@ mod tests {
         assert_eq!(target("10.0.0.1:80=10.0.0.2:1,10.0.0.3:2"), fixed(&["10.0.0.2:1", "10.0.0.3:2"]));
         assert_eq!(target("10.0.0.1:80=9000-9009"), made("0.0.0.0:0", 9000..=9009));
         assert_eq!(target("[fd00::1]:80=[fd00::2]:9000-9009"), made("[fd00::2]:0", 9000..=9009));
-        for wrong in
-            ["", "10.0.0.1:80", "80=80", "10.0.0.1:80=", "10.0.0.1:80=x", "10.0.0.1:80=1-x", "10.0.0.1:80=70000"]
-        {
+        for wrong in [
+            "",
+            "10.0.0.1:80",
+            "80=80",
+            "10.0.0.1:80=",
+            "10.0.0.1:80=x",
+            "10.0.0.1:80=1-x",
+            "10.0.0.1:80=9-5",
+            "10.0.0.1:80=70000",
+        ] {
             assert!(mapping(wrong, PmTime(0)).is_err(), "{wrong}");
         }
     }
