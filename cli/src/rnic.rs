@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use weft_peer::driver::cm::{CmSettings, Connected};
+use weft_peer::driver::cm::{CmSettings, Connected, Listener};
 use weft_peer::driver::device::{DeviceSettings, random_seed};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::hostile::mangle::Mangling;
@@ -89,8 +89,13 @@ pub(crate) fn open(tape: Option<Tape>, mangling: Option<Mangling>) -> anyhow::Re
 
 /// A software RNIC of its own.
 pub(crate) fn open_with(settings: DeviceSettings) -> anyhow::Result<Device> {
-    let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
-    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;
+    open_as(settings, RnicSettings::default())
+}
+
+/// The same, set up so.
+pub(crate) fn open_as(settings: DeviceSettings, rnic: RnicSettings) -> anyhow::Result<Device> {
+    let memory = MemorySettings { stag_seed: random_seed(), ..rnic.memory };
+    let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..rnic })?;
     Ok(Device::with(rnic, settings))
 }
 
@@ -121,6 +126,11 @@ pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Resu
         _ => return Err(BadInput(format!("{text:?} is not HOST:PORT")).into()),
     };
     resolve(host, port).await
+}
+
+/// Listens for connections of the device, or says why not.
+pub(crate) fn listen(device: &Device, address: SocketAddr, settings: CmSettings) -> Result<Listener, BadInput> {
+    Listener::bind(device, address, settings).map_err(|error| cannot_listen(address, &error))
 }
 
 /// Why nobody can listen there, by what the user can mend: another port, an address of this machine, a port that needs no privilege.

@@ -1,11 +1,10 @@
 //! `weft ping`: rping's ritual with the software RNIC, both roles.
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
+use weft_peer::driver::cm::ConnectRequest;
 use weft_peer::driver::{Device, Tape};
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
 use weft_peer::workload::{WorkloadError, or_reject};
@@ -147,7 +146,7 @@ fn summary(arguments: &Arguments, times: &mut [Duration], out: &mut impl Write) 
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
-    let listener = listen(&device, address, arguments.mpa.settings())?;
+    let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
     if arguments.debug || arguments.port == 0 {
         note(&format!("listening on {}", listener.local_addr()));
     }
@@ -180,11 +179,6 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
             }
         });
     }
-}
-
-/// Listens, or says why not.
-fn listen(device: &Device, address: SocketAddr, settings: CmSettings) -> anyhow::Result<Listener> {
-    Ok(Listener::bind(device, address, settings).map_err(|error| rnic::cannot_listen(address, &error))?)
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,6 @@
 
 mod report;
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -176,7 +175,7 @@ async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
-    let listener = listen(&device, address, arguments)?;
+    let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
     note(&format!("listening on {}", listener.local_addr()));
     let mut done = Ok(());
     for _ in 0..arguments.connections {
@@ -191,11 +190,6 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
         done = done.and(served);
     }
     done
-}
-
-fn listen(device: &Device, address: SocketAddr, arguments: &Arguments) -> anyhow::Result<Listener> {
-    Ok(Listener::bind(device, address, arguments.mpa.settings())
-        .map_err(|error| rnic::cannot_listen(address, &error))?)
 }
 
 /// The next peer whose start-up is whole.

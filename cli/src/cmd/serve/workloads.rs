@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use weft_peer::Deviations;
-use weft_peer::driver::cm::{CmSettings, ConnectRequest, Listener};
+use weft_peer::driver::cm::{CmSettings, ConnectRequest};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::PrivateData;
@@ -26,8 +26,7 @@ pub(super) fn start(
 ) -> anyhow::Result<SocketAddr> {
     let device = rnic::open(tape, mangling)?;
     device.verbs(|rnic| rnic.deviate(deviations));
-    let listener = Listener::bind(&device, address, CmSettings::default())
-        .map_err(|error| rnic::cannot_listen(address, &error))?;
+    let listener = rnic::listen(&device, address, CmSettings::default())?;
     let address = listener.local_addr();
     tokio::spawn(async move {
         loop {
