@@ -8,6 +8,15 @@ use std::time::Duration;
 /// tells of that; to ask again at once would only use up the processor.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
+/// Takes as many descriptors as the administrator lets this process have. What a process begins with is often 1024, for programs that
+/// use `select`: too few for a relay, which has two for each connection.
+pub(crate) fn take_all_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Those that there are may do.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
 /// Ends when somebody wants the process to end: Ctrl-C, or SIGTERM as a CI system sends it. Never, where neither can be heard.
 pub(crate) async fn interrupted() {
     let terminated = async {

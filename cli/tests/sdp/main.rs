@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 mod acknowledged;
+mod agent;
 mod faults;
 mod process;
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -256,6 +257,39 @@ fn a_side_that_breaks_a_rule_on_purpose_is_told_so() {
     assert!(told.contains("SDP-6.1.2-5"), "{told}");
     let unknown = connect(&echo.at, &["--deviate", "sdp.nothing"], Vec::new());
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+}
+
+/// What is to be done in the midst of what is written is done, or it is said that it was not.
+#[test]
+fn nothing_that_was_asked_for_is_left_undone_in_silence() {
+    let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
+    let done = |options: &[&str]| connect(&echo.at, &[options, &["--trace"]].concat(), Vec::new());
+    for (octets, at) in [("0", "0:resize=2000"), ("100", "100:resize=2000")] {
+        let told = done(&["--octets", octets, "--at", at]);
+        assert!(told.status.success(), "{told:?}");
+        assert!(String::from_utf8(told.stderr).unwrap().contains("ChRcvBuf"), "{octets} {at}");
+    }
+    let never = done(&["--octets", "100", "--at", "101:urgent"]);
+    assert_eq!(never.status.code(), Some(2), "{never:?}");
+    assert!(String::from_utf8(never.stderr).unwrap().contains("--at 101:urgent never comes: 100 octets are written"));
+    for what in [&["sink"][..], &["source", "--octets", "4"]] {
+        let serve = ["sdp", "serve", "--listen", "127.0.0.1:0", "--at", "5:urgent"];
+        let refused = Command::new(WEFT).args(serve).args(what).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{what:?}: {refused:?}");
+    }
+    // How much an echo writes only its end tells.
+    let mut echo = Command::new(WEFT)
+        .args(["sdp", "serve", "--once", "--listen", "127.0.0.1:0", "--at", "50:urgent", "--at", "700:move"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(echo.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    let at = first.trim_end().rsplit(' ').next().unwrap();
+    assert!(connect(at, &[], octets(100)).status.success());
+    let told = echo.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&told.stderr).contains("not done: 700:move; 100 octets were written"), "{told:?}");
 }
 
 #[test]

@@ -2,13 +2,13 @@
 //!
 //! Samples of all subjects alternate, so that what disturbs the machine disturbs them alike; the median counts.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
@@ -168,15 +168,9 @@ async fn sample(mut stream: &SdpStream, count: u64, size: u32, round_trips: bool
     Ok(begin.elapsed())
 }
 
-/// Descriptors that this process may have (RLIMIT_NOFILE).
-fn descriptors() -> anyhow::Result<u64> {
-    let limits = fs::read_to_string("/proc/self/limits")?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    match line.and_then(|line| line.split_whitespace().next()) {
-        Some("unlimited") => Ok(u64::MAX),
-        Some(soft) => Ok(soft.parse()?),
-        None => anyhow::bail!("/proc/self/limits does not tell how many files may be open"),
-    }
+/// Descriptors that this process may have.
+fn descriptors() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// Connects, measures memory, sends an octet to and fro on each.
@@ -187,7 +181,8 @@ async fn scale(
     settings: SdpSettings,
     wanted: u32,
 ) -> anyhow::Result<()> {
-    let (needed, most) = (u64::from(wanted) * 2 + BESIDE, descriptors()?);
+    runtime::take_all_descriptors();
+    let (needed, most) = (u64::from(wanted) * 2 + BESIDE, descriptors());
     if needed > most {
         let text = format!(
             "{wanted} connections take {needed} descriptors, and this process may have {most}: allow more with `ulimit -n {needed}`"

@@ -7,7 +7,7 @@ use weft_core::wire::portmap::UDP_PORT;
 use weft_peer::driver::Tape;
 use weft_peer::driver::sdp::{SdpStream, Side};
 
-use super::deeds::{Deed, Deeds};
+use super::deeds::{Deed, Deeds, all_within};
 use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{UNEXPECTED, UNREACHABLE, Unsuccessful, note};
@@ -55,6 +55,7 @@ pub(crate) struct Arguments {
 
 /// Connects.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    all_within(&arguments.at, arguments.octets.map_or(0, |octets| octets as u64))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
@@ -106,6 +107,7 @@ impl Arguments {
         let Some(octets) = self.octets else { return cat(&mut reader, &mut writer).await };
         let sent = pattern(octets);
         let up = async {
+            deeds.act_on_time(stream).await?;
             for piece in sent.chunks(self.piece as usize) {
                 deeds.write_all(stream, piece).await?;
             }

@@ -1,11 +1,14 @@
 //! What the user of a socket does in the midst of what it writes: urgent octets, other Private Buffers, a move to another listener.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
 use tokio::io::AsyncWriteExt;
 use weft_peer::driver::Device;
 use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
+
+use crate::exit::BadInput;
 
 /// The octet that goes Out-Of-Band. It is none of those that are counted.
 const URGENT: u8 = b'!';
@@ -43,6 +46,24 @@ impl FromStr for Deed {
     }
 }
 
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.what {
+            What::Move => write!(f, "{}:move", self.at),
+            What::Resize(size) => write!(f, "{}:resize={size}", self.at),
+            What::Urgent => write!(f, "{}:urgent", self.at),
+        }
+    }
+}
+
+/// A deed for which too few octets are ever written is a mistake of who typed it.
+pub(super) fn all_within(deeds: &[Deed], octets: u64) -> Result<(), BadInput> {
+    match deeds.iter().find(|deed| deed.at > octets) {
+        Some(late) => Err(BadInput(format!("--at {late} never comes: {octets} octets are written"))),
+        None => Ok(()),
+    }
+}
+
 /// Those that are left of one connection, and how far it is.
 pub(super) struct Deeds<'a> {
     device: &'a Device,
@@ -61,12 +82,18 @@ impl<'a> Deeds<'a> {
         Deeds { device, settings, left, written: 0 }
     }
 
+    /// Does what is due before, or behind, all that is written so far.
+    pub(super) async fn act_on_time(&mut self, stream: &SdpStream) -> std::io::Result<()> {
+        while let Some(deed) = self.left.pop_if(|deed| deed.at <= self.written) {
+            self.act(deed.what, stream).await?;
+        }
+        Ok(())
+    }
+
     /// Writes all octets, and does on the way what is due.
     pub(super) async fn write_all(&mut self, mut stream: &SdpStream, mut octets: &[u8]) -> std::io::Result<()> {
         loop {
-            while let Some(deed) = self.left.pop_if(|deed| deed.at <= self.written) {
-                self.act(deed.what, stream).await?;
-            }
+            self.act_on_time(stream).await?;
             let before = self.left.last().map_or(u64::MAX, |deed| deed.at - self.written);
             let len = usize::try_from(before).unwrap_or(usize::MAX).min(octets.len());
             if len == 0 {
@@ -77,6 +104,12 @@ impl<'a> Deeds<'a> {
             self.written += len as u64;
             octets = rest;
         }
+    }
+
+    /// What was not done, since too little was written; none where all was.
+    pub(super) fn undone(&self) -> Option<String> {
+        let left: Vec<String> = self.left.iter().rev().map(ToString::to_string).collect();
+        (!left.is_empty()).then(|| format!("not done: {}; {} octets were written", left.join(", "), self.written))
     }
 
     async fn act(&self, what: What, stream: &SdpStream) -> std::io::Result<()> {
@@ -98,13 +131,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deeds_are_read() {
+    fn deeds_are_read_as_they_are_told() {
         let read = |text: &str| text.parse::<Deed>();
         assert_eq!(read("5:move"), Ok(Deed { at: 5, what: What::Move }));
         assert_eq!(read("0:urgent"), Ok(Deed { at: 0, what: What::Urgent }));
         assert_eq!(read("70000:resize=512"), Ok(Deed { at: 70_000, what: What::Resize(512) }));
-        for wrong in ["", "move", "x:move", "5:resize", "5:resize=x", "5:move=1", "5:abort", "-1:move"] {
-            assert!(read(wrong).is_err(), "{wrong}");
+        for text in ["5:move", "0:urgent", "70000:resize=512"] {
+            assert_eq!(read(text).unwrap().to_string(), text);
         }
+        let wrong = [
+            "",
+            "move",
+            "x:move",
+            "5:resize",
+            "5:resize=x",
+            "5:resize=-1",
+            "5:move=1",
+            "5:urgent=",
+            "5:abort",
+            "-1:move",
+        ];
+        for wrong in wrong {
+            assert_eq!(
+                read(wrong).unwrap_err(),
+                "neither OCTETS:urgent, OCTETS:resize=SIZE nor OCTETS:move",
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_deed_behind_the_last_octet_is_refused() {
+        let deeds: Vec<Deed> = ["5:urgent", "0:move"].map(|text| text.parse().unwrap()).into();
+        assert!(all_within(&deeds, 5).is_ok() && all_within(&[], 0).is_ok());
+        assert_eq!(all_within(&deeds, 4).unwrap_err().to_string(), "--at 5:urgent never comes: 4 octets are written");
     }
 }

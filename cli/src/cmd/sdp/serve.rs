@@ -9,9 +9,9 @@ use tokio::sync::Semaphore;
 use weft_peer::driver::sdp::{Incoming, SdpListener, SdpStream};
 use weft_peer::driver::{Device, Tape};
 
-use super::deeds::{Deed, Deeds};
+use super::deeds::{Deed, Deeds, all_within};
 use super::settings::SdpArguments;
-use crate::exit::{UNEXPECTED, Unsuccessful, note, say};
+use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, say};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::watch::WatchArguments;
@@ -64,6 +64,13 @@ enum What {
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.what {
+        // How much comes is the peer's to say.
+        What::Echo => {}
+        What::Sink if arguments.at.is_empty() => {}
+        What::Sink => return Err(BadInput("--at is for who writes: a sink does not".to_owned()).into()),
+        What::Source => all_within(&arguments.at, arguments.octets)?,
+    }
     runtime::block_on(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
         let served = tokio::select! {
@@ -141,6 +148,7 @@ impl One {
         let mut stream = incoming.start().await?;
         self.sdp.set_mode(&stream)?;
         let mut deeds = Deeds::new(&self.device, self.sdp.settings(), &self.at);
+        deeds.act_on_time(&stream).await?;
         let told = match self.what {
             What::Echo => format!("echoed {}", take(&mut stream, Some(&mut deeds)).await?),
             What::Sink => format!("took {}", take(&mut stream, None).await?),
@@ -151,6 +159,9 @@ impl One {
         };
         stream.shutdown().await?;
         stream.closed().await;
+        if let Some(undone) = deeds.undone() {
+            note(&undone);
+        }
         Ok(told)
     }
 }

@@ -1,14 +1,22 @@
 //! How an SDP connection is to be, on the command line.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::Deviations;
+use weft_peer::driver::device::DeviceSettings;
 use weft_peer::driver::sdp::{SdpSettings, SdpStream};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::sdp::{Half, Policy, Profile, Refused, Settings, SrcAvailAnswer};
+use weft_peer::verbs::RnicSettings;
 
 use crate::exit::{BadInput, HARNESS, UNEXPECTED, Unsuccessful};
-use crate::rnic;
+use crate::{rnic, runtime};
+
+/// How long a connection may take to end behind the last DisConn before it is reset. What TCP still has is lost then, so a peer on a slow
+/// link has as long as a closed socket of Linux (tcp_fin_timeout).
+const CLOSE: Duration = Duration::from_secs(60);
 
 /// Settings of each connection.
 #[derive(Debug, Clone, clap::Args)]
@@ -98,7 +106,9 @@ impl SdpArguments {
     pub(crate) fn open(&self, tape: Option<Tape>) -> anyhow::Result<Device> {
         let deviations = Deviations::from_names(self.deviate.iter().map(String::as_str))
             .map_err(|error| BadInput(error.to_string()))?;
-        let device = rnic::open(tape, None)?;
+        runtime::take_all_descriptors();
+        let settings = DeviceSettings { tape, ..DeviceSettings::default() };
+        let device = rnic::open_as(settings, RnicSettings { close_timeout: CLOSE, ..RnicSettings::default() })?;
         device.verbs(|rnic| rnic.deviate(deviations));
         Ok(device)
     }
