@@ -104,9 +104,12 @@ impl Startup {
                         self.state = State::WaitFirst;
                         return Ok(Progress::Waiting);
                     };
-                    // The first FPDU's ULPDU_Length is that of HelloAck, far below the key's "MP".
-                    if *first != b'M' {
-                        return Ok(self.bare());
+                    // The first FPDU's ULPDU_Length is that of HelloAck, 46; a marker begins with zeros, too.
+                    match *first {
+                        0 => return Ok(self.bare()),
+                        b'M' => {}
+                        // Somebody who speaks neither: a program of plain TCP.
+                        _ => return Err(Refusal::Other { receiver: Role::Connecting }),
                     }
                     let mpa = Profile::accepting_mpa(self.settings.mpa);
                     self.state = State::WaitRequest(WaitRequest::start(mpa, Deviations::default()));

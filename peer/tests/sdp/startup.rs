@@ -156,6 +156,20 @@ fn a_faulty_hello_ack_ends_the_attempt_without_a_word() {
     assert!(!ends(HELLO));
 }
 
+/// What others that listen begin with, before or behind what they make of a Hello.
+#[test]
+fn a_service_of_plain_tcp_is_told_from_a_peer_that_rejects() {
+    for greeting in
+        [&b"SSH-2.0-OpenSSH_9.9\r\n"[..], b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\0\x02\x02\x32"]
+    {
+        let mut host = connecting(Settings::default());
+        host.outgoing.clear();
+        host.arrive(Instant::ORIGIN, Item::Streaming(greeting.to_vec()));
+        assert_eq!(refused(&host), Some(Refusal::Other { receiver: Role::Connecting }));
+        assert_eq!(host.outgoing, [Item::Reset]);
+    }
+}
+
 #[test]
 fn what_must_not_be_checked_is_not() {
     let mut proof = Proof::new(By::Test);
