@@ -7,10 +7,13 @@
 //! work: a few threads, each with a bound on time -> cache: what was read, as long as there is room
 //! ```
 //!
+//! A file that still grows is followed ([`mod@follow`]).
+//!
 //! What is read of a capture is made by `weft-dissector`: [`read::Survey`] in one pass, and by passes of their own the frames that pass a
 //! filter, a few frames in full, the ladder of a connection. Memory: the caches have a bound in octets, and so has each pass.
 
 mod cache;
+pub(crate) mod follow;
 pub(crate) mod read;
 pub(crate) mod shelf;
 pub(crate) mod upload;
@@ -20,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::output::ladder::Ladder;
 
@@ -52,6 +55,8 @@ const OTHERS: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// Frames on each side of one that is looked at that are kept too.
 const NEIGHBOURS: u64 = 24;
+/// Browsers that follow a file, at a time.
+const FOLLOWERS: usize = 16;
 /// Rows of a ladder at most.
 const LADDER_ROWS: usize = 1000;
 
@@ -73,6 +78,8 @@ pub(crate) struct Captures {
     details: Cache<(Source, (u64, u64)), Vec<Detail>>,
     ladders: Cache<(Source, u32), Option<Ladder>>,
     budget: Budget,
+    /// For those who follow a file.
+    pub(crate) followers: Arc<Semaphore>,
 }
 
 impl Captures {
@@ -87,6 +94,7 @@ impl Captures {
             details: Cache::new(workers.clone(), OTHERS, |frames: &Vec<Detail>| frames.iter().map(read::memory).sum()),
             ladders: Cache::new(workers, OTHERS, |_| LADDER_ROWS * 200),
             budget: Budget { stopped, ..Budget::default() },
+            followers: Arc::new(Semaphore::new(FOLLOWERS)),
         }
     }
 

@@ -13,6 +13,7 @@
 //! | `/captures/{id}` | its packets, those that pass a filter, paged; `{id}` is made of the file's name, or names a case of a run |
 //! | `/captures/{id}/packets/{number}` | fields and octets of one |
 //! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `statistics` | more of it |
+//! | `/captures/{id}/live`, `events` | what is new in one that grows; Server-Sent Events of it |
 //! | `/captures/{id}/file`, `delete` | the file; its end |
 //! | `/assets/{name}` | style and scripts |
 //! | `/login`, `/logout` | signing in and out |
@@ -81,6 +82,8 @@ fn of_captures() -> Router<App> {
         .route("/captures/{id}/connections/{stream}", get(captures::parts::connection))
         .route("/captures/{id}/operations", get(captures::parts::operations))
         .route("/captures/{id}/statistics", get(captures::parts::statistics))
+        .route("/captures/{id}/live", get(captures::live::page))
+        .route("/captures/{id}/events", get(captures::live::events))
         .route("/captures/{id}/file", get(captures::file::file))
         .route("/captures/{id}/delete", post(captures::delete::form))
 }

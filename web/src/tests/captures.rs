@@ -149,6 +149,35 @@ async fn findings_connections_ladder_operations_statistics() {
 }
 
 #[tokio::test]
+async fn a_capture_that_grows_is_told_as_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let capture = only(&site).await;
+    let live = site.text(&format!("{capture}/live")).await;
+    assert!(live.contains(&format!("data-events=\"{capture}/events\"")), "{live}");
+    let answer = site.get(&format!("{capture}/events")).await;
+    assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/event-stream");
+    let mut stream = answer.into_body().into_data_stream();
+    let mut told = String::new();
+    let grown = "\"packets\":53";
+    let mut file = std::fs::OpenOptions::new().append(true).open(folder.path().join("shelf/rping-crc.pcap")).unwrap();
+    let mut has_grown = false;
+    while !told.contains(grown) {
+        let chunk = tokio::time::timeout(LONG, stream.next()).await.expect("it goes on").expect("it goes on").unwrap();
+        told.push_str(std::str::from_utf8(&chunk).unwrap());
+        if told.contains("\"packets\":52") && !has_grown {
+            has_grown = true;
+            // Its first frame once more.
+            let first = &std::fs::read(capture_path("siw/rping-crc.pcap")).unwrap()[24..24 + 16 + 42];
+            std::io::Write::write_all(&mut file, first).unwrap();
+        }
+    }
+    assert!(told.contains("MPA Request") && told.contains("\"number\":53"), "{told}");
+    site.stop.send_replace(true);
+    while stream.next().await.is_some() {}
+}
+
+#[tokio::test]
 async fn what_a_case_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let report = failing_run(folder.path(), None).await;

@@ -3,6 +3,7 @@
 pub(super) mod delete;
 pub(super) mod file;
 pub(super) mod list;
+pub(super) mod live;
 pub(super) mod packets;
 pub(super) mod parts;
 pub(super) mod upload;

@@ -3,6 +3,7 @@
 mod connections;
 mod findings;
 mod list;
+mod live;
 mod operations;
 mod packet;
 mod packets;
@@ -17,6 +18,7 @@ use weft_core::requirement::Severity;
 pub(crate) use connections::{connections, ladder};
 pub(crate) use findings::findings;
 pub(crate) use list::{Line, list};
+pub(crate) use live::live;
 pub(crate) use operations::operations;
 pub(crate) use packet::packet;
 pub(crate) use packets::{List, invalid, packets};
@@ -63,6 +65,7 @@ impl Head {
             ("statistics", "/statistics", "Statistics"),
         ];
         let rows = survey.index.rows();
+        let is_growing = case.is_none();
         Head {
             page,
             name: name.to_owned(),
@@ -72,7 +75,12 @@ impl Head {
             counts: counts(survey.index.counts()),
             note: survey.note.clone(),
             case,
-            tabs: pages.map(|(page, below, words)| (page, format!("{base}{below}"), words)).to_vec(),
+            tabs: pages
+                .into_iter()
+                // What a case recorded does not grow.
+                .chain(is_growing.then_some(("live", "/live", "Live")))
+                .map(|(page, below, words)| (page, format!("{base}{below}"), words))
+                .collect(),
             base,
         }
     }

@@ -1,0 +1,67 @@
+// A capture as it grows: the server tells what is new, and this page shows the newest of it. After a lost connection the browser comes
+// back by itself, and the server begins anew.
+
+const live = document.getElementById("live");
+const rows = document.getElementById("rows");
+const findings = document.getElementById("findings");
+const paused = document.getElementById("paused");
+const most = { rows: 300, findings: 100 };
+
+function element(name, text, className = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+function packetLink(number) {
+  const link = element("a", String(number));
+  link.href = live.dataset.packets + number;
+  link.dataset.line = "";
+  return link;
+}
+
+function packetRow({ number, ns, from, to, octets, words, worst }) {
+  const row = document.createElement("tr");
+  const head = element("th", "", "number");
+  head.scope = "row";
+  head.append(packetLink(number));
+  const cells = [(ns / 1e9).toFixed(6), from, to, octets].map((text) => element("td", text, "number"));
+  row.append(head, ...cells, element("td", words), element("td", worst ?? "", worst ? `sev-${worst}` : ""));
+  return row;
+}
+
+function findingLine({ packet, severity, requirement, found }) {
+  const line = element("li", "");
+  line.append(element("span", severity, `sev-${severity}`), " ", element("code", requirement), ` ${found}, packet `, packetLink(packet));
+  return line;
+}
+
+function put(list, made, limit) {
+  list.prepend(...made.reverse());
+  while (list.children.length > limit) list.lastElementChild.remove();
+}
+
+function count(id, number, what) {
+  document.getElementById(id).textContent = `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
+const source = new EventSource(live.dataset.events);
+source.onopen = () => {
+  rows.replaceChildren();
+  findings.replaceChildren();
+};
+source.onmessage = (message) => {
+  const batch = JSON.parse(message.data);
+  const [notes, warnings, errors] = batch.counts;
+  document.getElementById("status").textContent = batch.end === undefined ? "being followed" : `ended ${batch.end}`;
+  document.getElementById("packets").textContent = batch.packets;
+  count("errors", errors, "error");
+  count("warnings", warnings, "warning");
+  count("notes", notes, "note");
+  if (!paused.checked) {
+    put(rows, batch.rows.map(packetRow), most.rows);
+    put(findings, batch.findings.map(findingLine), most.findings);
+  }
+  if (batch.end !== undefined) source.close();
+};

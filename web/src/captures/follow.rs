@@ -1,0 +1,312 @@
+//! A capture that is still being written, followed as it grows: whoever writes it (`weft dissect -i IF -w`, dumpcap, tcpdump) has the
+//! privileges that capturing needs, and this server has none.
+//!
+//! A follower is a thread that reads the file from its beginning and waits at its end for more. It hands over what is new in batches,
+//! by a channel that holds a few: a browser that is slow slows its own follower, which then tells more at once. Memory is bounded by the
+//! dissector's own limits and by [`ROWS`].
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::sync::{mpsc, watch};
+use weft_core::requirement::Severity;
+use weft_dissector::browse::Index;
+use weft_dissector::browse::index::Row;
+use weft_dissector::source::Capture;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Finding, Packet, Sink};
+
+/// Rows that are kept for units that come late.
+const ROWS: usize = 20_000;
+/// Rows and findings of a batch; of more, the last ones are told.
+const TOLD: usize = 100;
+/// So often the end of the file is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// A file that does not rest is told of this often.
+const BUSY: Duration = Duration::from_millis(500);
+
+/// What is new.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Batch {
+    /// Packets so far.
+    pub(crate) packets: u64,
+    /// Findings so far: notes, warnings, errors.
+    pub(crate) counts: [u64; 3],
+    /// The packets that came, the last of them.
+    pub(crate) rows: Vec<LiveRow>,
+    pub(crate) findings: Vec<LiveFinding>,
+    /// Why no more will come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<String>,
+}
+
+/// A packet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LiveRow {
+    pub(crate) number: u64,
+    /// Since the first one.
+    pub(crate) ns: u64,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) octets: u32,
+    pub(crate) words: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) worst: Option<String>,
+}
+
+/// A finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LiveFinding {
+    pub(crate) packet: u64,
+    pub(crate) severity: String,
+    pub(crate) requirement: String,
+    pub(crate) found: String,
+}
+
+/// Follows the file until nobody listens or the server goes down. Blocks.
+pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch::Receiver<bool>) {
+    let state = Arc::new(Mutex::new(State { fresh: Fresh::default(), batches, told: Instant::now() }));
+    let note = match File::open(path) {
+        Ok(file) => {
+            let tail = Tail { file, state: Arc::clone(&state), stopped: stopped.clone() };
+            match Capture::from_reader(Box::new(tail)) {
+                Ok(capture) => read(capture, &state),
+                Err(error) => Some(error.to_string()),
+            }
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    let mut state = held(&state);
+    state.fresh.end = Some(note.unwrap_or_default());
+    state.tell();
+}
+
+fn read(mut capture: Capture, state: &Mutex<State>) -> Option<String> {
+    let mut dissector = Dissector::default();
+    while let Some(frame) = capture.next_frame() {
+        let mut state = held(state);
+        state.fresh.begin(&frame);
+        dissector.frame(&frame, &mut state.fresh);
+        if state.told.elapsed() > BUSY && !state.tell() {
+            return None;
+        }
+    }
+    capture.note().map(str::to_owned)
+}
+
+/// Nothing under this lock panics half-way.
+fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the reader of octets and that of frames share: the one waits where the other has told all.
+struct State {
+    fresh: Fresh,
+    batches: mpsc::Sender<Batch>,
+    told: Instant,
+}
+
+impl State {
+    /// Hands over what is new; `false` when nobody listens.
+    fn tell(&mut self) -> bool {
+        self.told = Instant::now();
+        match self.fresh.batch() {
+            Some(batch) => self.batches.blocking_send(batch).is_ok(),
+            None => !self.batches.is_closed(),
+        }
+    }
+}
+
+/// What was read and not told.
+#[derive(Default)]
+struct Fresh {
+    index: Index,
+    origin: Option<u64>,
+    packets: u64,
+    counts: [u64; 3],
+    /// Rows and findings of the index that were told.
+    rows: usize,
+    findings: usize,
+    /// Totals of the last batch.
+    told: Option<(u64, [u64; 3])>,
+    end: Option<String>,
+}
+
+impl Fresh {
+    fn begin(&mut self, frame: &weft_dissector::source::Frame<'_>) {
+        self.origin.get_or_insert(frame.time);
+        self.packets += 1;
+        if self.index.rows().len() >= ROWS {
+            // What comes late for one of the old rows is counted alone.
+            let keep = (self.index.rows().len() - self.rows, self.index.findings().len() - self.findings);
+            if keep == (0, 0) || self.index.rows().len() >= 2 * ROWS {
+                (self.index, self.rows, self.findings) = (Index::default(), 0, 0);
+            }
+        }
+        self.index.begin(frame);
+    }
+
+    fn batch(&mut self) -> Option<Batch> {
+        let totals = (self.packets, self.counts);
+        if self.told == Some(totals) && self.end.is_none() {
+            return None;
+        }
+        self.told = Some(totals);
+        let (rows, findings) = (self.index.rows(), self.index.findings());
+        let first = self.rows.max(rows.len().saturating_sub(TOLD));
+        let first_finding = self.findings.max(findings.len().saturating_sub(TOLD));
+        let batch = Batch {
+            packets: self.packets,
+            counts: self.counts,
+            rows: rows[first..].iter().map(|row| self.row(row)).collect(),
+            findings: findings[first_finding..]
+                .iter()
+                .map(|told| LiveFinding {
+                    packet: told.frame,
+                    severity: told.severity.to_string(),
+                    requirement: told.requirement.as_str().to_owned(),
+                    found: told.found.clone(),
+                })
+                .collect(),
+            end: self.end.take(),
+        };
+        (self.rows, self.findings) = (rows.len(), findings.len());
+        Some(batch)
+    }
+
+    fn row(&self, row: &Row) -> LiveRow {
+        let (from, to) =
+            self.index.ends(row).map_or_else(Default::default, |(from, to)| (from.to_string(), to.to_string()));
+        LiveRow {
+            number: row.number,
+            ns: row.time.saturating_sub(self.origin.unwrap_or(row.time)),
+            from,
+            to,
+            octets: row.wire_len,
+            words: self.index.words(row),
+            worst: row.worst.as_ref().map(Severity::to_string),
+        }
+    }
+}
+
+impl Sink for Fresh {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.index.unit(unit);
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.counts[finding.severity as usize] += 1;
+        self.index.finding(finding);
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.index.packet(packet);
+    }
+}
+
+/// A file that is not over at its end.
+struct Tail {
+    file: File,
+    state: Arc<Mutex<State>>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Read for Tail {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if *self.stopped.borrow() {
+                return Ok(0);
+            }
+            match self.file.read(out)? {
+                0 if out.is_empty() => return Ok(0),
+                0 => {}
+                count => return Ok(count),
+            }
+            if !held(&self.state).tell() {
+                return Ok(0);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn good() -> Vec<u8> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/violations-6-kinds-crc.pcap");
+        std::fs::read(path).unwrap()
+    }
+
+    /// The last batch once `packets` packets were told, and all rows' numbers.
+    fn until(batches: &mut mpsc::Receiver<Batch>, packets: u64, numbers: &mut Vec<u64>) -> Batch {
+        loop {
+            let batch = batches.blocking_recv().expect("the follower goes on");
+            numbers.extend(batch.rows.iter().map(|row| row.number));
+            if batch.packets >= packets {
+                return batch;
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_told_as_it_comes_and_the_end_when_the_server_goes_down() {
+        let good = good();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        // The header, and then half a record more than 20 packets: what is half there is not told.
+        let mut at = 24;
+        for _ in 0..20 {
+            at += 16 + u32::from_le_bytes(good[at + 8..at + 12].try_into().unwrap()) as usize;
+        }
+        file.write_all(&good[..at + 20]).unwrap();
+        file.flush().unwrap();
+        let (stop, stopped) = watch::channel(false);
+        let (sender, mut batches) = mpsc::channel(4);
+        let path = file.path().to_owned();
+        let follower = std::thread::spawn(move || follow(&path, sender, &stopped));
+        let mut numbers = Vec::new();
+        let batch = until(&mut batches, 20, &mut numbers);
+        assert_eq!((batch.packets, numbers.len()), (20, 20));
+        assert!(batch.counts[2] > 0, "{:?}", batch.counts);
+        file.write_all(&good[at + 20..]).unwrap();
+        file.flush().unwrap();
+        let batch = until(&mut batches, 153, &mut numbers);
+        assert_eq!(batch.packets, 153);
+        // Of very many at once the last ones are told; they are in order.
+        assert!(numbers.is_sorted() && numbers.last() == Some(&153) && !batch.findings.is_empty());
+        stop.send_replace(true);
+        let mut last = None;
+        while let Some(batch) = batches.blocking_recv() {
+            last = Some(batch);
+        }
+        assert!(last.is_some_and(|batch| batch.end.is_some()));
+        follower.join().unwrap();
+    }
+
+    #[test]
+    fn a_follower_ends_when_nobody_listens() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&good()[..1000]).unwrap();
+        let (_stop, stopped) = watch::channel(false);
+        let (sender, batches) = mpsc::channel(1);
+        drop(batches);
+        follow(file.path(), sender, &stopped);
+    }
+
+    #[test]
+    fn what_is_no_capture_is_told() {
+        let (_stop, stopped) = watch::channel(false);
+        let (sender, mut batches) = mpsc::channel(1);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        std::thread::spawn(move || follow(&path, sender, &stopped));
+        let batch = batches.blocking_recv().unwrap();
+        assert!(batch.end.is_some_and(|end| end.contains("neither pcap nor pcapng")));
+    }
+}

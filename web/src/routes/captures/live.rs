@@ -1,0 +1,49 @@
+//! A capture of the folder that still grows, as Server-Sent Events.
+
+use std::convert::Infallible;
+
+use axum::extract::{Path, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse};
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{Subject, find};
+use crate::app::{App, Failure};
+use crate::captures::follow::follow;
+use crate::view;
+
+/// Batches on their way to one browser.
+const QUEUE: usize = 4;
+
+pub(in crate::routes) async fn page(State(app): State<App>, Path(id): Path<String>) -> Result<Html<String>, Failure> {
+    let subject = growing(&app, &id).await?;
+    Ok(Html(view::captures::live(&subject.id, &subject.name)?))
+}
+
+pub(in crate::routes) async fn events(
+    State(app): State<App>,
+    Path(id): Path<String>,
+) -> Result<impl IntoResponse, Failure> {
+    let subject = growing(&app, &id).await?;
+    let Ok(room) = app.captures.followers.clone().try_acquire_owned() else { return Err(Failure::Busy) };
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    let stopped = app.stopped.clone();
+    tokio::task::spawn_blocking(move || {
+        follow(&subject.source.path, sender, &stopped);
+        drop(room);
+    });
+    let events = ReceiverStream::new(receiver)
+        .filter_map(|batch| Event::default().json_data(&batch).ok().map(Ok::<_, Infallible>));
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()))
+}
+
+/// What a case recorded does not grow.
+async fn growing(app: &App, id: &str) -> Result<Subject, Failure> {
+    let subject = find(app, id).await?;
+    match subject.entry {
+        Some(_) => Ok(subject),
+        None => Err(Failure::NotFound("What a case recorded is over.")),
+    }
+}
