@@ -361,6 +361,8 @@ impl Nic {
         let Happened { id, object, kind, status, private_data, ird, ord } = happened;
         match kind {
             CONNECT_REQUEST => {
+                // The library counts from this end: what the peer holds is what may be asked for here.
+                let (ird, ord) = (ord, ird);
                 match self.keep_with(id, Thing::Connection(Connection::new(id, true))) {
                     Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),
                     // The library rejects what is given back unanswered.
