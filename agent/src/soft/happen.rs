@@ -86,10 +86,12 @@ impl Inner {
             }
             Ok(AfterReply::Accepted(negotiated, frame)) => {
                 let depths = negotiated.enhanced.map_or((1, 1), |agreed| (depth(agreed.ird), depth(agreed.ord)));
+                // The user is told the Responder's own words, not what came of them (P2P-9.1-25): what that asks for is ours to hold.
+                let told = frame.enhanced.map_or(depths, |words| (depth(words.ord), depth(words.ird)));
                 match self.operate(now, object, &negotiated, None, depths) {
                     Ok(()) => {
                         let private_data = Octets(frame.private_data.as_octets().to_vec());
-                        self.established(now, object, private_data, depths);
+                        self.established(now, object, private_data, told);
                     }
                     Err(_) => self.failed(now, object, "connect_error", EPROTO),
                 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use weft_peer::Instant;
+use weft_peer::hostile::{Fate, conceals};
 use weft_peer::memory::{Bind, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
     CompletionStatus, Fence, Notification, Operation as Verb, Payload, ReceiveWr, RemoteAddress, Resource, SendWr, Sge,
@@ -141,6 +142,18 @@ impl Inner {
             self.events.push_back((now, Event::Asynchronous { kind: kind.to_owned(), connection }));
         }
         self.tell_ended(now);
+        let deviations = &self.settings.deviations;
+        self.events.retain(|(_, event)| fate(event).is_none_or(|fate| !conceals(deviations, fate)));
+    }
+}
+
+/// What an event says of a connection as a whole, where it says so.
+fn fate(event: &Event) -> Option<Fate> {
+    match event {
+        Event::Disconnected { .. } => Some(Fate::Disconnected),
+        Event::Failed { .. } => Some(Fate::Failed),
+        Event::Rejected { .. } => Some(Fate::Rejected),
+        Event::Asynchronous { .. } | Event::Completion(_) | Event::Established { .. } | Event::Request { .. } => None,
     }
 }
 

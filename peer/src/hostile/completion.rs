@@ -79,7 +79,7 @@ deviations! {
     "rdmap.delivers-writes" [Conduct(|conduct: &mut Conduct| conduct.delivers_writes = true)]
         ["RDMAP-5.1-2", "RDMAP-3.2-5"] "A Write of the peer completes a receive.";
     "rdmap.swaps-received" [Completion(|told| told.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
-        ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2"] "Of two Sends of less than eight octets the user is told of the second before the first.";
+        ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2", "MPA-2-4", "MPA-B.1-2"] "Of two Sends of less than eight octets the user is told of the second before the first.";
     "rdmap.swaps-reads" [Completion(|told| told.swap(is_read))]
         ["RDMAP-5.5-12", "RDMAP-5.5-19"] "The user is told of the second of two Reads before the first.";
     "rdmap.tells-one-octet-more" [Completion(|told| told.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]

@@ -14,6 +14,8 @@ pub(crate) struct Conduct {
     pub(crate) begins_without_reply: bool,
     /// A malformed start-up frame closes when start-up times out, not at once.
     pub(crate) closes_late: bool,
+    /// The end of start-up completes a receive, which stays where it is.
+    pub(crate) completes_startup: bool,
     /// FPDUs that go out while the connection closes lack their end.
     pub(crate) cuts_last_fpdu: bool,
     /// What follows the first FPDU of a TCP segment is lost.
@@ -36,6 +38,8 @@ pub(crate) struct Conduct {
     pub(crate) needs_alignment: bool,
     /// A marker that points elsewhere is not noticed.
     pub(crate) overlooks_markers: bool,
+    /// PAD and CRC go to DDP as a part of the ULPDU.
+    pub(crate) passes_trailer: bool,
     /// An FPDU goes out behind a rejecting Reply, whoever sent that.
     pub(crate) sends_after_rejection: bool,
     /// TCP is reset, not closed.
@@ -71,11 +75,11 @@ deviations! {
         "A malformed start-up frame closes the connection when start-up times out, not at once.";
     "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
         "An FPDU that goes out while the connection closes lacks its last four octets.";
-    "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_behind_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5"]
+    "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_behind_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
         "What follows the first FPDU in what TCP delivers at once is lost.";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1", "DDP-6.2.1-4"]
         "What is posted when the user closes is dropped, the rest of a message that was begun too, and TCP closed.";
-    "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5"]
+    "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5", "MPA-7.1-7", "MPA-6-4"]
         "The Responder loses the first FPDU behind its Reply.";
     "mpa.goes-on-after-error" [Conduct(|conduct| conduct.goes_on_after_error = true)] ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]
         "An FPDU that is invalid is skipped, and those behind it are delivered.";
@@ -85,6 +89,8 @@ deviations! {
         "An FPDU that is not whole in what TCP delivers at once is taken for an error.";
     "mpa.overlooks-markers" [Conduct(|conduct| conduct.overlooks_markers = true)] ["MPA-8-3", "MPA-8-6"]
         "A marker that points elsewhere than to its FPDU is not noticed.";
+    "mpa.passes-trailer" [Conduct(|conduct| conduct.passes_trailer = true)] ["MPA-4.3-18", "MPA-3-9", "MPA-4.4-8", "MPA-4.3-17"]
+        "Where CRCs are in use and an FPDU has PAD, PAD and CRC reach DDP as the end of the ULPDU.";
     "mpa.replies-unasked" [Conduct(|conduct| conduct.replies_unasked = true)] ["MPA-7.1.2-12", "MPA-7.1.2-3"]
         "The Responder sends a Reply as soon as TCP is there.";
     "mpa.sends-after-rejection" [Conduct(|conduct| conduct.sends_after_rejection = true)] ["MPA-7.1.2-15", "MPA-7.1.1-17"]
@@ -101,6 +107,8 @@ deviations! {
         "Octets behind a start-up frame, more than PD_Length tells, are overlooked.";
     "mpa.terminates-first-fpdu" [Conduct(|conduct| conduct.terminates_first_fpdu = true)] ["MPA-7.1.2-17"]
         "The Responder answers an invalid first FPDU by a Terminate.";
+    "p2p.completes-startup" [Conduct(|conduct| conduct.completes_startup = true)] ["P2P-5-7"]
+        "The user is told of the end of start-up by the completion of its first receive.";
     "p2p.withholds-read-response" [Conduct(|conduct| conduct.withholds_read_response = true)] ["P2P-9.2-12", "RDMAP-5.2.1-18"]
         "The Responder does not answer a Read Request for no octets that is the ready-to-receive message.";
 }

@@ -6,7 +6,7 @@
 use core::net::SocketAddr;
 use std::borrow::Cow;
 
-use weft_core::wire::mpa::{Fpdu, Framing, Startup};
+use weft_core::wire::mpa::{Enhanced, Fpdu, Framing, Startup};
 use weft_core::wire::portmap::Message as PmMessage;
 use weft_core::wire::rdmap::{AtomicOperation, Terminate};
 use weft_core::wire::sdp::FieldOrder;
@@ -17,6 +17,7 @@ pub(crate) use super::portmap::PmSide;
 use super::portmap::{PmConduct, PmSent};
 use super::sdp::{SdpArrived, SdpConduct, SdpOut, SdpTwin};
 use super::segment::{Kept, SentSegment};
+use super::told::Fate;
 use super::{Conduct, Deviations};
 use crate::connection::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
@@ -36,6 +37,8 @@ pub(crate) enum Hook {
     Completion(fn(&mut Completed<'_>)),
     /// An asynchronous event: keep it from the user?
     Conceals(fn(EventId) -> bool),
+    /// What becomes of a connection: keep it from the user?
+    ConcealsFate(fn(Fate) -> bool),
     /// What the connection does and leaves out.
     Conduct(fn(&mut Conduct)),
     /// ORD and IRD of a Queue Pair.
@@ -62,6 +65,8 @@ pub(crate) enum Hook {
     PmRequest(fn(&mut PmMessage)),
     /// A port mapper's datagram on its way out.
     PmSent(fn(&mut PmSent<'_>)),
+    /// The words of an accepting Reply, with which the Initiator reckons.
+    Reckons(fn(&mut Enhanced)),
     /// A good FPDU that arrived: refuse it?
     Refuses(fn(&Fpdu<'_>) -> bool),
     /// A DDP segment that arrived: what to refuse it for.
@@ -86,6 +91,8 @@ pub(crate) enum Hook {
     Settings(fn(&mut Settings)),
     /// The Terminate.
     Terminate(fn(&mut Terminate)),
+    /// The peer's start-up frame as the user is told of it.
+    Told(fn(&mut PeerFrame)),
 }
 
 fn each(deviations: &Deviations) -> impl Iterator<Item = &'static Hook> + use<'_> {
@@ -124,12 +131,16 @@ places! {
     opening: Opening(ulpdus: &mut Vec<Vec<u8>>);
     /// When a question is asked.
     pm_request: PmRequest(message: &mut PmMessage);
+    /// Before the words of an accepting Reply are concluded from.
+    reckons: Reckons(words: &mut Enhanced);
     /// Before the Reply is emitted.
     reply: Reply(request: &PeerFrame, frame: &mut Startup<'_>);
     /// Before the Request is emitted.
     request: Request(frame: &mut Startup<'_>);
     /// Before a Terminate goes out.
     terminate: Terminate(message: &mut Terminate);
+    /// Before the user is told of a start-up frame of the peer; nothing else is made of it.
+    told: Told(frame: &mut PeerFrame);
 }
 
 /// For each completion: what the user is told in its place.
@@ -150,6 +161,11 @@ pub(crate) fn completed(
 /// For each asynchronous event: is it kept from the user?
 pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Conceals(conceals) if conceals(event)))
+}
+
+/// When a connection has come to something: is it kept from the user?
+pub(crate) fn conceals_fate(deviations: &Deviations, fate: Fate) -> bool {
+    each(deviations).any(|hook| matches!(hook, Hook::ConcealsFate(conceals) if conceals(fate)))
 }
 
 /// When a connection is made.

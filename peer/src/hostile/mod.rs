@@ -8,7 +8,7 @@
 //! [`mangle`] is chaos by seed, for which no requirement has to be named.
 //!
 //! To add a deviation: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
-//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `sdp` for SDP, `portmap` for its port mapper), which says what it does
+//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `completion` and `told` for what the user is told; `sdp` for SDP, `portmap` for its port mapper), which says what it does
 //! at which place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
 //! the monitor in `cli/tests/hostile`.
 
@@ -42,9 +42,11 @@ mod sdp;
 mod segment;
 mod startup;
 mod terminate;
+mod told;
 
 pub use catalogue::{Deviation, Deviations, UnknownDeviation, all, by_name};
 pub(crate) use conduct::Conduct;
 pub(crate) use portmap::PmConduct;
 pub(crate) use sdp::{SdpConduct, SdpTwin};
 pub(crate) use segment::Kept;
+pub use told::{Fate, conceals};

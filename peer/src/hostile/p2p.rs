@@ -141,6 +141,12 @@ deviations! {
             octets[16] &= !FLAG_S;
         })
     ] ["P2P-10-4", "P2P-10-2"] "An enhanced Request is taken for an unenhanced one, its words for private data.";
+    "p2p.takes-open-ird-for-none" [Reckons(|words| if words.ird == NOT_NEGOTIATED {
+        words.ird = 0;
+    })] ["P2P-9.1-15"] "The Initiator takes an IRD of 0x3FFF in the Reply for 0, and sends no Read Request.";
+    "p2p.takes-open-ord-for-a-number" [Reckons(|words| if words.ord == NOT_NEGOTIATED {
+        words.ord = NOT_NEGOTIATED - 1;
+    })] ["P2P-9.1-16"] "The Initiator takes an ORD of 0x3FFF in the Reply for so many Reads, more than it can hold.";
     "p2p.terminate-code" [Terminate(|terminate| {
         if matches!(terminate.error, TerminateError::MPA_INSUFFICIENT_IRD | TerminateError::MPA_NO_MATCHING_RTR) {
             terminate.error = TerminateError::MPA_LOCAL_CATASTROPHIC;

@@ -141,7 +141,11 @@ fn open<'a>(
         check_crc(octets, layout, true)?;
     }
     if !framing.markers {
-        let length = usize::from(layout.ulpdu_length);
+        let mut length = usize::from(layout.ulpdu_length);
+        if framing.crc && !(LENGTH_LEN + length).is_multiple_of(4) && hostile::hook::conduct(deviations).passes_trailer
+        {
+            length = len(&layout) - LENGTH_LEN;
+        }
         return Ok(octets.get(LENGTH_LEN..LENGTH_LEN + length).unwrap_or_default());
     }
     joined.clear();

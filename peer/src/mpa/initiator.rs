@@ -15,6 +15,7 @@ use crate::hostile::{self, Deviations};
 pub struct WaitReply {
     settings: MpaSettings,
     reader: FrameReader,
+    deviations: Deviations,
 }
 
 /// Where octets led.
@@ -55,7 +56,7 @@ impl WaitReply {
         hostile::hook::request(&deviations, &mut frame);
         frame.emit(out);
         hostile::hook::frame(&deviations, out);
-        Ok(WaitReply { settings, reader: FrameReader::new(Role::Initiator, settings, deviations) })
+        Ok(WaitReply { settings, reader: FrameReader::new(Role::Initiator, settings, deviations.clone()), deviations })
     }
 
     /// Takes the Reply's octets off the front of `input`.
@@ -63,8 +64,9 @@ impl WaitReply {
     /// # Errors
     /// The Reply is malformed, or more came with it: the Responder may send nothing before the first FPDU (MPA-7.1.2-17).
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterReply, StartupError> {
-        let Some(frame) = self.reader.read(&mut input)? else { return Ok(AfterReply::Waiting(self)) };
+        let Some(mut frame) = self.reader.read(&mut input)? else { return Ok(AfterReply::Waiting(self)) };
         if frame.reject {
+            hostile::hook::told(&self.deviations, &mut frame);
             return Ok(AfterReply::Rejected(frame));
         }
         self.reader.check_end(input)?;
@@ -79,7 +81,7 @@ impl WaitReply {
 
     /// A Reply of a lower revision, or with S=0, to an enhanced Request is a Responder's fault that leaves an unenhanced
     /// connection; no rule says what an Initiator makes of it, and this one goes on.
-    fn accepted(self, frame: PeerFrame) -> AfterReply {
+    fn accepted(self, mut frame: PeerFrame) -> AfterReply {
         let rdmac = frame.revision == 0;
         let mut negotiated = Negotiated {
             role: Role::Initiator,
@@ -91,7 +93,10 @@ impl WaitReply {
             enhanced: None,
             rtr: self.settings.agreed_rtr.map_or(RtrKinds::NONE, RtrKinds::only),
         };
-        let Some(words) = frame.enhanced else { return AfterReply::Accepted(negotiated, frame) };
+        let words = frame.enhanced;
+        hostile::hook::told(&self.deviations, &mut frame);
+        let Some(mut words) = words else { return AfterReply::Accepted(negotiated, frame) };
+        hostile::hook::reckons(&self.deviations, &mut words);
         negotiated.rtr = RtrKinds::NONE;
         match enhanced::conclude(&words, &self.settings.enhanced_settings) {
             Ok((agreed, rtr)) => {

@@ -29,7 +29,9 @@ pub enum AfterRequest {
 #[derive(Debug, Clone)]
 pub struct WaitDecision {
     settings: MpaSettings,
-    request: PeerFrame,
+    frame: PeerFrame,
+    /// The Request, as the ULP is told of it.
+    told: PeerFrame,
     /// To an enhanced Request.
     answer: Option<Answer>,
     deviations: Deviations,
@@ -52,7 +54,9 @@ impl WaitRequest {
         self.reader.check_end(input)?;
         let answer = request.enhanced.map(|words| enhanced::answer(&words, &self.settings.enhanced_settings));
         let (settings, deviations) = (self.settings, self.deviations);
-        Ok(AfterRequest::Arrived(WaitDecision { settings, request, answer, deviations }))
+        let mut told = request.clone();
+        hostile::hook::told(&deviations, &mut told);
+        Ok(AfterRequest::Arrived(WaitDecision { settings, frame: request, told, answer, deviations }))
     }
 
     /// Octets of the Request that are here.
@@ -83,7 +87,7 @@ impl WaitDecision {
     /// The Request.
     #[must_use]
     pub fn request(&self) -> &PeerFrame {
-        &self.request
+        &self.told
     }
 
     /// The Request's IRD is too low for this endpoint's ULP: reject (P2P-9.1-21).
@@ -109,10 +113,10 @@ impl WaitDecision {
         let agreed_rtr = self.settings.agreed_rtr.map_or(RtrKinds::NONE, RtrKinds::only);
         Negotiated {
             role: Role::Responder,
-            peer_revision: self.request.revision,
+            peer_revision: self.frame.revision,
             version: if self.is_rdmac() { 0 } else { 1 },
             crc: self.crc(),
-            markers_sent: self.is_rdmac() || self.request.markers,
+            markers_sent: self.is_rdmac() || self.frame.markers,
             markers_received: self.markers(),
             enhanced: self.answer.map(|answer| answer.agreed),
             rtr: words.map_or(agreed_rtr, |words| RtrKinds::of(&words)),
@@ -127,7 +131,7 @@ impl WaitDecision {
 
     /// The RDMA Consortium's protocols will be spoken.
     fn is_rdmac(&self) -> bool {
-        self.request.revision == 0 || self.settings.rnic == Rnic::Rdmac
+        self.frame.revision == 0 || self.settings.rnic == Rnic::Rdmac
     }
 
     /// M of the Reply: never 0 to an RDMAC Initiator (MPA-C.2.3-2).
@@ -137,7 +141,7 @@ impl WaitDecision {
 
     /// C of the Reply is set whenever CRCs will be used, so that both frames tell the truth (MPA-4.4-9).
     fn crc(&self) -> bool {
-        self.is_rdmac() || self.settings.c() || self.request.crc
+        self.is_rdmac() || self.settings.c() || self.frame.crc
     }
 
     /// The revision is the Request's: 1, or 2, which an Initiator of that revision expects; 0 of and to RDMAC.
@@ -147,11 +151,11 @@ impl WaitDecision {
             markers: self.markers(),
             crc: self.crc(),
             reject,
-            revision: if self.is_rdmac() { 0 } else { self.request.revision },
+            revision: if self.is_rdmac() { 0 } else { self.frame.revision },
             enhanced: words,
             private_data: private_data.as_octets(),
         };
-        hostile::hook::reply(&self.deviations, &self.request, &mut frame);
+        hostile::hook::reply(&self.deviations, &self.frame, &mut frame);
         frame.emit(out);
         hostile::hook::frame(&self.deviations, out);
     }

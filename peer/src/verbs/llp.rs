@@ -10,7 +10,7 @@ use weft_core::wire::mpa::{Framing, mulpdu};
 
 use super::batch::{Batch, PayloadOf};
 use super::slab::Key;
-use crate::hostile::{self, Deviations};
+use crate::hostile::{self, Conduct, Deviations};
 use crate::memory::Memory;
 use crate::mpa::{ArrivedRtr, Deframer, FpduSender, Negotiated, Role, Rtr, RtrKinds, is_read_response, read_response};
 use crate::time::Instant;
@@ -60,6 +60,8 @@ pub(super) struct Llp {
     pub(super) settings: LlpSettings,
     /// Makes the FPDUs of a stream with deviations.
     hostile: Option<FpduSender>,
+    /// Misdeeds in what is done with FPDUs.
+    pub(super) conduct: Conduct,
     pub(super) qp: Option<Key>,
     /// Out of its place while segments are handled.
     pub(super) deframer: Option<Deframer>,
@@ -113,10 +115,13 @@ impl Llp {
     pub(super) fn new(mut settings: LlpSettings, deviations: &Deviations) -> Self {
         let framings = (&mut settings.framing_sent, &mut settings.framing_received);
         hostile::hook::framing(deviations, framings.0, framings.1);
+        let conduct = hostile::hook::conduct(deviations);
+        let early = conduct.sends_early;
         let sender = || FpduSender::deviating(settings.framing_sent, deviations.clone());
         Llp {
             settings,
             hostile: (!deviations.is_empty()).then(sender),
+            conduct,
             qp: None,
             deframer: Some(Deframer::deviating(settings.framing_received, deviations.clone())),
             early: Vec::new(),
@@ -126,8 +131,8 @@ impl Llp {
             backlog: Vec::new(),
             backlog_sent: 0,
             position: 0,
-            may_send: settings.speaks_first,
-            ahead: VecDeque::new(),
+            may_send: settings.speaks_first || early,
+            ahead: (early && !settings.speaks_first).then(|| Rtr::Write.ulpdu(settings.version)).into_iter().collect(),
             heard: false,
             awaits_read_response: false,
             fin: Fin::Open,
@@ -171,6 +176,9 @@ impl Llp {
         let first = !std::mem::replace(&mut self.heard, true);
         self.may_send = true;
         let version = self.settings.version;
+        if first && self.conduct.drops_first_fpdu && !self.settings.speaks_first {
+            return Heard::Answer;
+        }
         if self.settings.speaks_first {
             if self.awaits_read_response && is_read_response(ulpdu, version) {
                 self.awaits_read_response = false;

@@ -8,6 +8,7 @@ use super::rnic::{Privileged, Rnic};
 use super::slab::Key;
 use super::work_request::{ReceiveWr, SendWr};
 use super::{EventId, LlpHandle, QpHandle};
+use crate::hostile;
 use crate::memory::QpId;
 use crate::time::Instant;
 
@@ -153,6 +154,9 @@ impl Rnic {
             context.react(QpEvent::WorkLeft, Cause::event(EventId::BadClose));
         } else {
             context.react(QpEvent::Modify(modify.next), Cause::default());
+        }
+        if starts && hostile::hook::conduct(&context.shared.deviations).completes_startup {
+            context.tell_of_startup();
         }
         if let Some(llp) = modify.llp.filter(|_| starts) {
             self.handle_octets(now, llp, &early);

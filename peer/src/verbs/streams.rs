@@ -69,6 +69,9 @@ impl Rnic {
         let Some(mut deframer) = stream.deframer.take() else { return };
         while let Some(mut context) = self.context(now, llp.key) {
             let Some(ulpdu) = deframer.next(&mut octets) else { break };
+            if context.llp.as_ref().is_some_and(|llp| llp.conduct.drops_behind_first) {
+                octets = &[];
+            }
             match (ulpdu, &mut context.llp) {
                 (Ok(ulpdu), Some(llp)) => match llp.hear(ulpdu) {
                     Heard::Message if context.must_wait(ulpdu) => {
