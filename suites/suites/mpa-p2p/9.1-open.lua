@@ -1,0 +1,72 @@
+-- RFC 6581 section 9.1: 0x3FFF in a Reply, which leaves the Initiator's own depths as they are, with the Reads of its user.
+
+local OPEN = 0x3fff
+
+--- The target's user asks for `reads` Reads each way, and the Reply leaves both open.
+local function opened(t, target, reads)
+  local conn, pair = target:connect { ird = reads, ord = reads }
+  local request = conn:expect_request {}
+  if request.revision == 1 or request.flags & 0x10 == 0 then
+    conn:reset()
+    t:unimplemented("The target does not ask for anything of RFC 6581.")
+  end
+  conn:send(conn:reply { ird = OPEN, ord = OPEN })
+  return conn, pair, request
+end
+
+case {
+  id = "mpa-p2p/9.1-open/ord",
+  version = 1,
+  title = "Where the Reply leaves IRD open the Initiator's user reads as many at once as it asked for, and no more",
+  requirements = { "P2P-9.1-15" },
+  roles = { "initiator" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "startup", "enhanced", "read", "agent" },
+
+  run = function(t, _, target)
+    t:good_exchange()
+    local conn, pair, request = opened(t, target, 2)
+    pair:expect_event { event = "established", requirement = "P2P-9.1-15" }
+    local region = target:region { octets = 64 }
+    for nth = 1, request.ord + 1 do
+      pair:post_read { region = region, offset = nth, length = 1, stag = 1, to = nth, may_refuse = true }
+    end
+    for _ = 1, request.ord do
+      repeat
+        local fpdu = conn:expect_fpdu { requirement = "P2P-9.1-15", overdue_fails = true }
+        -- What says ready may be in front.
+        local is_read = fpdu.opcode == 1 and string.unpack(">I4", fpdu.payload, 13) == 1
+      until is_read
+    end
+    conn:expect_silence { requirement = "P2P-9.1-15", within = 1 }
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa-p2p/9.1-open/ird",
+  version = 1,
+  title = "Where the Reply leaves ORD open the connection comes about, and a Read of the Responder is answered",
+  requirements = { "P2P-9.1-16" },
+  roles = { "initiator" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "startup", "enhanced", "read", "agent" },
+
+  run = function(t, _, target)
+    t:good_exchange()
+    local conn, pair = opened(t, target, 2)
+    pair:expect_event { event = "established", requirement = "P2P-9.1-16", overdue_fails = true }
+    local region = target:region { octets = 64, put = "still here" }
+    pair:post_send { region = region, length = 5 }
+    repeat
+      local fpdu = conn:expect_fpdu {}
+    until fpdu.payload == "still"
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 7, rdmardsz = 10, src_stag = region.stag, src_to = region.address } })
+    conn:expect_fpdu { opcode = 2, payload = "still here", requirement = "P2P-9.1-16", overdue_fails = true }
+    conn:reset()
+
+    t:liveness()
+  end,
+}

@@ -1,0 +1,131 @@
+-- RFC 5044 sections 2 to 6: what MPA gives DDP of what arrives, as an agent on the target is told of it.
+
+local DATA = ("weft octets that differ "):rep(100)
+local BEHIND = ("\xa5"):rep(64)
+
+--- An FPDU with a Send of `payload`.
+local function send(msn, payload)
+  return mpa.fpdu { ulpdu = rdmap.send { msn = msn, payload = payload } }
+end
+
+local WHOLE = { "MPA-3-9", "MPA-4.3-17", "MPA-4.3-18", "MPA-4.4-8" }
+
+local OTHER = {
+  requirement = WHOLE,
+  expected = "the octets of the Send in the buffer, and behind them what was there before",
+  actual = "other octets",
+}
+
+--- A Send of `size` octets on a connection with nothing but start-up behind it is the user's, whole, and nothing else is.
+local function expect_whole(conn, pair, target, size)
+  local region = target:region { octets = 2048, access = { "local_write" } }
+  region:put { offset = size, octets = BEHIND }
+  local work = pair:post_receive { region = region }
+  local payload = DATA:sub(1, size)
+  conn:send(send(1, payload))
+  pair:expect_completion { work = work, operation = "receive", octets = size, requirement = WHOLE, overdue_fails = true }
+  return region:get { length = size + #BEHIND } == payload .. BEHIND
+end
+
+local SIZES = { 0, 1, 2, 3, 4, 255, 1001 }
+
+case {
+  id = "mpa/3-delivered/to-responder",
+  version = 1,
+  title = "The user is told of a ULPDU with its own length, and gets no octet of PAD or CRC, whether CRCs were asked for or not",
+  requirements = WHOLE,
+  roles = { "responder" },
+  capabilities = { "agent" },
+  tags = { "send", "crc", "agent" },
+  parameters = { size = SIZES, crc = { true, false } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn = t:connect()
+    conn:send(t:request { crc = p.crc })
+    local pair = target:expect_request {}
+    pair:open {}
+    pair:accept {}
+    conn:expect_reply { reject = false }
+    pair:expect_event { event = "established" }
+    t:pause(0.2)
+    t:check(expect_whole(conn, pair, target, p.size), OTHER)
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/3-delivered/to-initiator",
+  version = 1,
+  title = "The user is told of a ULPDU with its own length, and gets no octet of PAD or CRC, whatever C of the Reply is",
+  requirements = WHOLE,
+  roles = { "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "crc", "agent" },
+  parameters = { size = SIZES, crc = { true, false } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = target:connect {}
+    local request = conn:expect_request {}
+    conn:send(conn:reply { crc = p.crc or request.crc })
+    pair:expect_event { event = "established" }
+    pair:post_send { region = target:region { octets = 4, put = "mine" } }
+    repeat
+      local fpdu = conn:expect_fpdu {}
+    until fpdu.payload == "mine"
+    pair:expect_completion { operation = "send" }
+    t:check(expect_whole(conn, pair, target, p.size), OTHER)
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+local ORDER = { "MPA-2-4", "MPA-B.1-2" }
+local EACH = { "MPA-4.3-17", "MPA-6-4" }
+
+case {
+  id = "mpa/3-delivered/at-once",
+  version = 1,
+  title = "Of FPDUs that TCP delivers at once the user is told one by one, in the order of the stream, none joined, none left out",
+  requirements = { "MPA-2-4", "MPA-B.1-2", "MPA-4.3-17", "MPA-6-4" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "agent", "segments" },
+  parameters = { count = { 2, 8 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate { depth = 16 }
+    local region = target:region { octets = 16 * p.count, access = { "local_write" } }
+    local works = {}
+    for nth = 1, p.count do
+      works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 }
+    end
+    local stream = send(op.msn, DATA:sub(1, 1))
+    for nth = 2, p.count do
+      stream = stream .. send(op.msn + nth - 1, DATA:sub(1, nth % 7 + 1))
+    end
+    conn:send(stream)
+    for nth = 1, p.count do
+      local size = nth == 1 and 1 or nth % 7 + 1
+      local told = pair:expect_completion { requirement = EACH, overdue_fails = true }
+      t:check(told.work == works[nth], {
+        requirement = ORDER,
+        expected = ("Send %d, in receive %d"):format(nth, works[nth]),
+        actual = ("receive %d"):format(told.work),
+      })
+      t:check(told.octets == size, {
+        requirement = EACH,
+        expected = ("%d octets"):format(size),
+        actual = ("%d octets"):format(told.octets),
+      })
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}

@@ -1,0 +1,52 @@
+-- RFC 5044 sections 3, 7.2 and 8: the end of a connection, as an agent on the target is told of it.
+
+--- What tells a user that its connection has ended. No receive is posted that could be flushed in its place.
+local ENDED = { "disconnected", "asynchronous" }
+
+case {
+  id = "mpa/8-ended/fin",
+  version = 1,
+  title = "The user is told that the peer has closed TCP, behind the data that came before",
+  requirements = { "MPA-8-1", "MPA-7.2-2", "MPA-3-13" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "close", "agent" },
+  parameters = { data = { true, false } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    if p.data then
+      local region = target:region { octets = 16, access = { "local_write" } }
+      local work = pair:post_receive { region = region }
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "last words" } })
+      conn:finish()
+      pair:expect_completion { work = work, octets = 10, requirement = "MPA-3-13" }
+    else
+      conn:finish()
+    end
+    pair:expect_event { event = ENDED, requirement = { "MPA-8-1", "MPA-7.2-2", "MPA-3-13" }, overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "mpa/8-ended/reset",
+  version = 1,
+  title = "The user is told that TCP was reset",
+  requirements = { "MPA-8-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "close", "agent" },
+
+  run = function(t, _, target)
+    t:good_exchange()
+    local conn, pair = target:operate {}
+    conn:reset()
+    pair:expect_event { event = ENDED, requirement = "MPA-8-1", overdue_fails = true }
+
+    t:liveness()
+  end,
+}
