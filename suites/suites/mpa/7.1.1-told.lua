@@ -44,7 +44,7 @@ case {
     local private_data = DATA:sub(1, p.length)
     local conn = t:connect()
     conn:send(mpa.request { private_data = private_data })
-    local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27" }
+    local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27", overdue_fails = true }
     pair:reject {}
     conn:expect_reply { reject = true }
     conn:close()
