@@ -2,15 +2,14 @@
 
 local OPEN = 0x3fff
 
---- The target's user asks for `reads` Reads each way, and the Reply leaves both open.
-local function opened(t, target, reads)
-  local conn, pair = target:connect { ird = reads, ord = reads }
+--- The enhanced Request of the target, whose user asks for two Reads each way.
+local function asked(t, target)
+  local conn, pair = target:connect { ird = 2, ord = 2 }
   local request = conn:expect_request {}
   if request.revision == 1 or request.flags & 0x10 == 0 then
     conn:reset()
     t:unimplemented("The target does not ask for anything of RFC 6581.")
   end
-  conn:send(conn:reply { ird = OPEN, ord = OPEN })
   return conn, pair, request
 end
 
@@ -25,7 +24,8 @@ case {
 
   run = function(t, _, target)
     t:good_exchange()
-    local conn, pair, request = opened(t, target, 2)
+    local conn, pair, request = asked(t, target)
+    conn:send(conn:reply { ird = OPEN, ord = request.ird })
     pair:expect_event { event = "established", requirement = "P2P-9.1-15" }
     local region = target:region { octets = 64 }
     for nth = 1, request.ord + 1 do
@@ -56,7 +56,8 @@ case {
 
   run = function(t, _, target)
     t:good_exchange()
-    local conn, pair = opened(t, target, 2)
+    local conn, pair, request = asked(t, target)
+    conn:send(conn:reply { ird = request.ord, ord = OPEN })
     pair:expect_event { event = "established", requirement = "P2P-9.1-16", overdue_fails = true }
     local region = target:region { octets = 64, put = "still here" }
     pair:post_send { region = region, length = 5 }
