@@ -59,6 +59,8 @@ fn is_error(event: EventId) -> bool {
 deviations! {
     "rdmap.completes-reads-early" [Conduct(|conduct: &mut Conduct| conduct.completes_reads_early = true)]
         ["RDMAP-5.5-21", "RDMAP-5.2.2-9", "DDP-4.1-8"] "A Read completes with the first segment of its Response.";
+    "rdmap.completes-startup" [Conduct(|conduct: &mut Conduct| conduct.completes_startup = true)] ["P2P-5-7"]
+        "The user is told of the end of start-up by the completion of its first receive.";
     "rdmap.conceals-completed-reads" [Completion(|told| told.out.retain(|completion| !is_read(completion)))]
         ["RDMAP-5.2.2-9", "RDMAP-5.5-23"] "The user is not told that a Read is done.";
     "rdmap.conceals-empty-sends" [Completion(|told| told.out.retain(|completion| !is_receive(completion) || completion.octets > 0))]

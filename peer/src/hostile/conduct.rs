@@ -107,8 +107,6 @@ deviations! {
         "Octets behind a start-up frame, more than PD_Length tells, are overlooked.";
     "mpa.terminates-first-fpdu" [Conduct(|conduct| conduct.terminates_first_fpdu = true)] ["MPA-7.1.2-17"]
         "The Responder answers an invalid first FPDU by a Terminate.";
-    "p2p.completes-startup" [Conduct(|conduct| conduct.completes_startup = true)] ["P2P-5-7"]
-        "The user is told of the end of start-up by the completion of its first receive.";
     "p2p.withholds-read-response" [Conduct(|conduct| conduct.withholds_read_response = true)] ["P2P-9.2-12", "RDMAP-5.2.1-18"]
         "The Responder does not answer a Read Request for no octets that is the ready-to-receive message.";
 }

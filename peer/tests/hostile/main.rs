@@ -11,6 +11,7 @@ mod wire;
 mod fpdus;
 mod set_up;
 mod start_up;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,8 @@ type Check = (&'static str, fn(&Deviations) -> bool);
 
 #[test]
 fn each_deviation_does_what_it_says() {
-    let checks: Vec<&Check> = [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS].into_iter().flatten().collect();
+    let checks: Vec<&Check> =
+        [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS, told::CHECKS].into_iter().flatten().collect();
     // Those of DDP and RDMAP need an RNIC at both ends, and are held against the monitor: `cli/tests/hostile`.
     let mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);
     let mut wanting: BTreeMap<&str, ()> = mpa.map(|deviation| (deviation.name, ())).collect();
