@@ -245,6 +245,9 @@ pub struct Device {
     pub max_shared: u32,
     /// Windows; 0: none.
     pub max_windows: u32,
+    /// It serves Atomic Operations.
+    #[serde(default)]
+    pub atomics: bool,
     /// `window_type_1`, `window_type_2a`, `window_type_2b`, `memory_management_extensions`.
     pub capabilities: Vec<String>,
 }

@@ -162,6 +162,8 @@ impl Nic {
             max_ord: count(attributes.max_qp_init_rd_atom),
             max_shared: count(attributes.max_srq),
             max_windows: count(attributes.max_mw),
+            // IBV_ATOMIC_NONE is 0.
+            atomics: attributes.atomic_cap != 0,
             capabilities: capabilities
                 .iter()
                 .filter(|(_, bit)| has(*bit))

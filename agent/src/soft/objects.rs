@@ -31,6 +31,7 @@ impl Inner {
             max_ord: settings.max_ord,
             max_shared: number(settings.max_srqs),
             max_windows: number(settings.memory.max_windows),
+            atomics: settings.extensions,
             capabilities: ["memory_management_extensions", "window_type_2b"].map(str::to_owned).to_vec(),
             ..Device::default()
         })))

@@ -27,6 +27,9 @@ pub struct Summary {
     /// Entries of the baseline that are no longer true, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
+    /// Where what the target's file declares differs from what its agent's device says, in words. It changes no verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared_otherwise: Vec<String>,
     /// The exit code.
     pub exit_code: ExitCode,
     /// What led to it, in words; empty where all is as expected.
@@ -199,8 +202,18 @@ impl Summary {
         };
         let failing = failing.into_iter().collect();
         let reasons = Vec::new();
-        let mut summary =
-            Summary { status, planned, counts, failing, expected, stale, exit_code, reasons, duration_us };
+        let mut summary = Summary {
+            status,
+            planned,
+            counts,
+            failing,
+            expected,
+            stale,
+            declared_otherwise: Vec::new(),
+            exit_code,
+            reasons,
+            duration_us,
+        };
         summary.reasons = super::reasons::reasons(&summary, &results);
         summary
     }

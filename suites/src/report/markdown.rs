@@ -72,6 +72,12 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
             text.push_str(&format!("\nand {} more, in the report.\n", wrong.len() - MOST));
         }
     }
+    if !summary.declared_otherwise.is_empty() {
+        text.push_str("\n## Declared otherwise than the device says\n\n");
+        for line in &summary.declared_otherwise {
+            text.push_str(&format!("- {}\n", escaped(line)));
+        }
+    }
     if !summary.stale.is_empty() {
         text.push_str("\n## Stale entries of the baseline\n\n");
         for entry in &summary.stale {

@@ -147,6 +147,9 @@ impl<W: Write> State<W> {
             let word = self.coloured(verdict, verdict.as_str());
             writeln!(self.writer, "{word}, {}: {why}", cases(count))?;
         }
+        for line in &summary.declared_otherwise {
+            writeln!(self.writer, "\ndeclared otherwise: {line}")?;
+        }
         for entry in &summary.stale {
             writeln!(self.writer, "\nstale entry of the baseline: {entry}")?;
         }

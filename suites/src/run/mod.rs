@@ -21,10 +21,10 @@ pub use plan::{Filter, Plan};
 use crate::baseline;
 use crate::evidence;
 use crate::folder::Held;
-use crate::model::{CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
+use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
-use crate::target::{Live, OpenError, Target};
+use crate::target::{Live, OpenError, Target, differences_of};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -128,6 +128,8 @@ pub async fn run_with(
         }
     }
     store.set_status(&run.id, RunStatus::Running).await?;
+    let needs_agent = plan.cases.iter().any(|case| case.capabilities.contains(&Capability::Agent));
+    let declared_otherwise = if needs_agent { differences_of(&live, &target).await? } else { Vec::new() };
 
     let jobs = live.jobs(schedule.jobs);
     let target = Arc::new(target);
@@ -181,6 +183,7 @@ pub async fn run_with(
     let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.case(id).is_some());
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, duration_us, expected, stale);
+    let summary = Summary { declared_otherwise, ..summary };
     store.finish(&run.id, &summary).await?;
     store.close().await;
     sink.event(&Event::RunFinished { summary: summary.clone() });

@@ -4,6 +4,7 @@
 //! run lasts: it gives each case a link of its own.
 
 mod check;
+mod declared;
 mod fields;
 mod file;
 mod live;
@@ -22,6 +23,7 @@ use weft_peer::hostile::Deviation;
 use weft_peer::service::RpingServer;
 
 pub use check::{Probe, check};
+pub(crate) use declared::differences_of;
 pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
 pub(crate) use live::Reached;
 pub use live::{Live, OpenError};

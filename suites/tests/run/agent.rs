@@ -94,7 +94,18 @@ async fn an_agent_of_another_hand_is_driven() {
         return;
     }
     let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/../interop/agent-py/agent.py");
-    let text = format!("name = \"py\"\nkind = \"tcp\"\naddress = \"127.0.0.1:1\"\nagent = [\"python3\", {agent:?}]\n");
-    let result = result(Target::from_toml("py.toml", &text).unwrap(), RECEIVED).await;
-    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    let text = format!(
+        "name = \"py\"\nkind = \"tcp\"\naddress = \"127.0.0.1:1\"\ncapabilities = [\"atomics\"]\nagent = [\"python3\", {agent:?}]\n"
+    );
+    let target = Target::from_toml("py.toml", &text).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let (report, _) = run(target.clone(), Suites::embedded().unwrap(), Filter::of([RECEIVED]), out.path()).await;
+    assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
+    // It serves none, and its file says that it does.
+    let differs = ["atomics is declared, and the device py0 has no Atomic Operations"];
+    assert_eq!(report.summary.declared_otherwise, differs);
+    assert_eq!(report.summary.exit_code.code(), 0);
+    let probes = weft_suites::target::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
+    let probes = probes.unwrap().into_iter().filter(|probe| probe.what == "declared otherwise");
+    assert_eq!(probes.map(|probe| probe.text).collect::<Vec<_>>(), differs);
 }

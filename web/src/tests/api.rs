@@ -177,6 +177,7 @@ async fn every_field_that_is_described_stands_in_an_answer() {
                 | "Made.id"
                 | "Summary.expected"
                 | "Summary.stale"
+                | "Summary.declared_otherwise"
                 | "Evidence.source"
                 | "Evidence.without_wire"
         ) || ["ExpectedResult.", "Seen."].iter().any(|schema| name.starts_with(schema))

@@ -7,6 +7,7 @@ use weft_agent::protocol::{Action, Device, Done};
 use super::Looker;
 use crate::model::CaseKey;
 use crate::stage::Stage;
+use crate::target::declared::differences;
 use crate::target::{OpenError, Service, Target};
 
 impl Looker {
@@ -27,7 +28,12 @@ impl Looker {
         let decision = stage.log.decision.as_ref();
         let why = decision.map(|it| it.actual.clone().unwrap_or_else(|| it.explanation.clone())).unwrap_or_default();
         match &device {
-            Ok(Done::Device(device)) => self.add("its agent", Some(true), told(device)),
+            Ok(Done::Device(device)) => {
+                self.add("its agent", Some(true), told(device));
+                for line in differences(&self.target.capabilities, device) {
+                    self.add("declared otherwise", None, line);
+                }
+            }
             _ => self.add("its agent", Some(false), why.clone()),
         }
         if let Some(exchanged) = exchanged {

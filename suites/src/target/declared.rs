@@ -1,0 +1,58 @@
+//! What a target's file declares, beside what its agent's device says of itself. Judges nothing: the one or the other may be right.
+//!
+//! What is left out: capabilities of which no device tells (CRCs, markers, revisions of MPA).
+
+use std::sync::Arc;
+
+use weft_agent::protocol::{Action, Device, Done};
+
+use super::{Live, OpenError, Service, Target};
+use crate::model::{Capability, CaseKey, Event};
+use crate::stage::Stage;
+
+/// Where the two differ, in words.
+pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<String> {
+    let told = [(Capability::Atomics, "Atomic Operations", device.atomics)];
+    let differ = told.into_iter().filter_map(|(capability, what, has)| match (declared.contains(&capability), has) {
+        (true, false) => Some(format!("{capability} is declared, and the device {} has no {what}", device.name)),
+        (false, true) => Some(format!("the device {} has {what}, and {capability} is not declared", device.name)),
+        _ => None,
+    });
+    differ.collect()
+}
+
+/// The same of a target as it is now. Nothing where it has no agent, or none that answers: cases tell of that.
+pub(crate) async fn differences_of(live: &Live, target: &Target) -> Result<Vec<String>, OpenError> {
+    if target.agent.is_none() {
+        return Ok(Vec::new());
+    }
+    let target = Arc::new(Target { service: Service::Agent, ..target.clone() });
+    let reached = live.link(&target)?;
+    let mut stage = Stage::new(target.clone(), reached, CaseKey::new("target/device"), Arc::new(|_: &Event| {}));
+    let device = stage.agent_done(Action::Device, None).await;
+    stage.leave().await;
+    Ok(match device {
+        Ok(Done::Device(device)) => differences(&target.capabilities, &device),
+        _ => Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_one_of_them_has_is_told() {
+        let device = |atomics| Device { name: "siw0".to_owned(), atomics, ..Device::default() };
+        let declared = [Capability::Atomics, Capability::Crc];
+        assert_eq!(
+            differences(&declared, &device(false)),
+            ["atomics is declared, and the device siw0 has no Atomic Operations"]
+        );
+        assert_eq!(
+            differences(&[], &device(true)),
+            ["the device siw0 has Atomic Operations, and atomics is not declared"]
+        );
+        assert!(differences(&declared, &device(true)).is_empty() && differences(&[], &device(false)).is_empty());
+    }
+}
