@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Open(Kind),
     /// Let the list of a live capture stand still, or go on.
     Pause,
+    /// Other colours.
+    Theme,
     /// Run the selected case, or those of the branch, again.
     Again,
     /// Run again what failed.
@@ -58,14 +60,15 @@ pub(crate) enum Motion {
 }
 
 /// What the help says of the keys of both screens.
-const BOTH: [(&str, &str); 8] = [
+const BOTH: [(&str, &str); 9] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
     ("h l  ← →", "close or leave a branch, open it; octet left, right"),
     ("Enter Space", "open or close a branch; of a list: go there"),
     ("Tab  Shift-Tab", "next panel, panel before"),
-    ("?  F1", "this help"),
+    ("mouse", "click selects, again: opens; Shift marks text as ever"),
+    ("t  ?  F1", "colours: dark, light, none; this help"),
     ("q  ^C", "quit"),
 ];
 /// Of packets.
@@ -73,8 +76,8 @@ const CAPTURE: [(&str, &str); 6] = [
     ("n N", "next, previous finding"),
     ("/  :", "search packets (Enter alone: on), frame by number"),
     ("f", "display filter, in the language of weft dissect -Y"),
-    ("F C O", "findings, connections, operations"),
-    ("L S", "ladder of the connection, statistics"),
+    ("F C O S", "findings, connections, operations, statistics"),
+    ("L M P", "ladder, messages, payload of the connection"),
     ("p", "live: hold the list, go on; G stays at the newest"),
 ];
 /// Of runs.
@@ -127,6 +130,9 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Char('L') => Command::Open(Kind::Ladder),
         KeyCode::Char('O') => Command::Open(Kind::Operations),
         KeyCode::Char('S') => Command::Open(Kind::Statistics),
+        KeyCode::Char('M') => Command::Open(Kind::Messages),
+        KeyCode::Char('P') => Command::Open(Kind::Payload),
+        KeyCode::Char('t') => Command::Theme,
         KeyCode::Char('r') => Command::Again,
         KeyCode::Char('R') => Command::AgainFailed,
         KeyCode::Char('u') => Command::UntilFailure,
@@ -150,6 +156,14 @@ mod tests {
             let by_letter = command(KeyEvent::from(KeyCode::Char(letter)));
             assert!(by_letter.is_some());
             assert_eq!(by_letter, command(KeyEvent::from(arrow)), "{letter}");
+        }
+    }
+
+    #[test]
+    fn the_help_has_every_key() {
+        let told: String = keys(true).chain(keys(false)).map(|(keys, _)| format!(" {keys} ")).collect();
+        for letter in ('!'..='~').filter(|letter| command(KeyEvent::from(KeyCode::Char(*letter))).is_some()) {
+            assert!(told.contains(&format!(" {letter} ")), "{letter} is not in the help: {told}");
         }
     }
 

@@ -23,6 +23,7 @@ mod command;
 mod complete;
 mod entry;
 mod list;
+mod mouse;
 mod run;
 mod terminal;
 #[cfg(test)]

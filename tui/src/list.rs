@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use ratatui::layout::{Position, Rect};
+
 use crate::command::Motion;
 
 /// Which line is selected, and which is at the top of the panel. Lines that do not exist any more are never selected.
@@ -11,9 +13,27 @@ pub(crate) struct List {
     top: usize,
     /// Lines that the panel showed last; what a page is.
     height: usize,
+    /// Where the lines stand on the screen.
+    area: Rect,
 }
 
 impl List {
+    /// Remembers where the lines are drawn, for the mouse.
+    pub(crate) fn place(&mut self, area: Rect) {
+        self.area = area;
+    }
+
+    /// Is that place of the screen one of the panel's lines?
+    pub(crate) fn holds(&self, at: Position) -> bool {
+        self.area.contains(at)
+    }
+
+    /// The line at that place of the screen, among `len`; and how far from its beginning.
+    pub(crate) fn hit(&self, at: Position, len: usize) -> Option<(usize, usize)> {
+        let line = self.top + usize::from(at.y.checked_sub(self.area.y)?);
+        (self.holds(at) && line < len).then(|| (line, usize::from(at.x - self.area.x)))
+    }
+
     /// Moves the selection among `len` lines.
     pub(crate) fn go(&mut self, motion: Motion, len: usize) {
         let page = self.height.saturating_sub(1).max(1);
@@ -60,6 +80,17 @@ mod tests {
         assert_eq!(list.window(100, 10), 90..100);
         list.go(Motion::First, 100);
         assert_eq!(list.window(100, 10), 0..10);
+    }
+
+    #[test]
+    fn the_mouse_hits_the_lines_that_are_shown() {
+        let mut list = List::default();
+        list.place(Rect::new(2, 5, 10, 4));
+        list.go(Motion::Last, 100);
+        assert_eq!(list.window(100, 4), 96..100);
+        assert_eq!(list.hit(Position::new(4, 6), 100), Some((97, 2)));
+        assert_eq!([(1, 6), (12, 6), (4, 4), (4, 9)].map(|(x, y)| list.hit(Position::new(x, y), 100)), [None; 4]);
+        assert_eq!(list.hit(Position::new(4, 8), 98), None);
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use ratatui::Frame;
-use ratatui::crossterm::event::{self, Event, KeyEvent};
+use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEvent};
+use ratatui::crossterm::execute;
 
 use crate::command::{Command, command};
+use crate::mouse::{Mouse, mouse};
 
 /// A key or new data is looked for this often; the screen is drawn no more often, but for keys.
 const TICK: Duration = Duration::from_millis(40);
@@ -17,6 +19,8 @@ pub(crate) trait Screen {
     fn poll(&mut self) -> bool;
     /// Takes a key while a line is typed; `false` when none is.
     fn key(&mut self, key: KeyEvent) -> bool;
+    /// Takes what the mouse did.
+    fn mouse(&mut self, mouse: Mouse);
     /// Does what the user wants; `false` ends the screen.
     fn command(&mut self, command: Command) -> bool;
     /// Draws.
@@ -26,6 +30,12 @@ pub(crate) trait Screen {
 /// Shows `screen` until it ends. The terminal is restored on every way out, a panic too.
 pub(crate) fn show(screen: &mut dyn Screen) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
+    let restore = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let _ = execute!(io::stdout(), DisableMouseCapture);
+        restore(info);
+    }));
+    execute!(io::stdout(), EnableMouseCapture)?;
     let ended = (|| {
         let mut changed = true;
         let mut drawn: Option<Instant> = None;
@@ -58,11 +68,18 @@ pub(crate) fn show(screen: &mut dyn Screen) -> io::Result<()> {
                         }
                     }
                     Event::Resize(..) => changed = true,
-                    Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
+                    Event::Mouse(event) => {
+                        if let Some(mouse) = mouse(event) {
+                            changed = true;
+                            screen.mouse(mouse);
+                        }
+                    }
+                    Event::FocusGained | Event::FocusLost | Event::Paste(_) => {}
                 }
             }
         }
     })();
+    execute!(io::stdout(), DisableMouseCapture)?;
     ratatui::try_restore()?;
     ended
 }

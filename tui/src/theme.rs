@@ -6,26 +6,43 @@ use weft_suites::model::Verdict;
 
 /// Styles by meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Theme {
-    colours: bool,
+pub(crate) enum Theme {
+    /// Of the terminal's own sixteen colours, those that a dark ground shows well.
+    Dark,
+    /// Colours that a light ground shows well.
+    Light,
+    /// Bold and reverse only.
+    Plain,
 }
 
 impl Theme {
-    /// The terminal's own sixteen colours, so that dark and light terminals both stay readable.
-    pub(crate) const COLOURS: Theme = Theme { colours: true };
-    /// Bold and reverse only.
-    pub(crate) const PLAIN: Theme = Theme { colours: false };
-
-    /// Colours, unless `NO_COLOR` (<https://no-color.org>) is set to something.
+    /// What `WEFT_THEME` says (dark, light, none); else dark, unless `NO_COLOR` (<https://no-color.org>) is set to something.
     pub(crate) fn of_environment() -> Self {
-        match std::env::var_os("NO_COLOR") {
-            Some(value) if !value.is_empty() => Theme::PLAIN,
-            _ => Theme::COLOURS,
+        match (std::env::var("WEFT_THEME").as_deref(), std::env::var_os("NO_COLOR")) {
+            (Ok("light"), _) => Theme::Light,
+            (Ok("none"), _) => Theme::Plain,
+            (Ok("dark"), _) => Theme::Dark,
+            (_, Some(value)) if !value.is_empty() => Theme::Plain,
+            _ => Theme::Dark,
         }
     }
 
-    fn coloured(self, colour: Color) -> Style {
-        if self.colours { Style::new().fg(colour) } else { Style::new() }
+    /// The next one, around the end.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Theme::Dark => Theme::Light,
+            Theme::Light => Theme::Plain,
+            Theme::Plain => Theme::Dark,
+        }
+    }
+
+    /// The colours on a dark and on a light ground.
+    fn coloured(self, dark: Color, light: Color) -> Style {
+        match self {
+            Theme::Dark => Style::new().fg(dark),
+            Theme::Light => Style::new().fg(light),
+            Theme::Plain => Style::new(),
+        }
     }
 
     /// Name of the program, headings.
@@ -35,13 +52,13 @@ impl Theme {
 
     /// What matters less.
     pub(crate) fn faint(self) -> Style {
-        self.coloured(Color::DarkGray)
+        self.coloured(Color::DarkGray, Color::Indexed(240))
     }
 
     /// The border of a panel.
     pub(crate) fn border(self, focused: bool) -> Style {
         match focused {
-            true => self.coloured(Color::Cyan).add_modifier(Modifier::BOLD),
+            true => self.coloured(Color::Cyan, Color::Blue).add_modifier(Modifier::BOLD),
             false => self.faint(),
         }
     }
@@ -56,9 +73,9 @@ impl Theme {
 
     /// The octets of the selected field.
     pub(crate) fn marked(self) -> Style {
-        match self.colours {
-            true => Style::new().fg(Color::Black).bg(Color::Yellow),
-            false => Style::new().add_modifier(Modifier::REVERSED),
+        match self {
+            Theme::Dark | Theme::Light => Style::new().fg(Color::Black).bg(Color::Yellow),
+            Theme::Plain => Style::new().add_modifier(Modifier::REVERSED),
         }
     }
 
@@ -70,19 +87,19 @@ impl Theme {
     /// A frame or line with a finding.
     pub(crate) fn severity(self, severity: Severity) -> Style {
         match severity {
-            Severity::Error => self.coloured(Color::Red).add_modifier(Modifier::BOLD),
-            Severity::Warning => self.coloured(Color::Yellow),
-            Severity::Note => self.coloured(Color::Blue),
+            Severity::Error => self.coloured(Color::Red, Color::Indexed(124)).add_modifier(Modifier::BOLD),
+            Severity::Warning => self.coloured(Color::Yellow, Color::Indexed(130)),
+            Severity::Note => self.coloured(Color::LightBlue, Color::Blue),
         }
     }
 
     /// A verdict.
     pub(crate) fn verdict(self, verdict: Verdict) -> Style {
         match verdict {
-            Verdict::Pass => self.coloured(Color::Green),
-            Verdict::Fail => self.coloured(Color::Red).add_modifier(Modifier::BOLD),
-            Verdict::Inconclusive => self.coloured(Color::Yellow),
-            Verdict::Error => self.coloured(Color::Magenta).add_modifier(Modifier::BOLD),
+            Verdict::Pass => self.coloured(Color::Green, Color::Indexed(28)),
+            Verdict::Fail => self.coloured(Color::Red, Color::Indexed(124)).add_modifier(Modifier::BOLD),
+            Verdict::Inconclusive => self.coloured(Color::Yellow, Color::Indexed(130)),
+            Verdict::Error => self.coloured(Color::Magenta, Color::Indexed(90)).add_modifier(Modifier::BOLD),
             Verdict::NotApplicable | Verdict::Unimplemented => self.faint(),
         }
     }

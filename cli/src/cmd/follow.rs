@@ -3,12 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use weft_dissector::exchange::Exchange;
+use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
-use weft_dissector::output::messages::{Message, Messages};
-use weft_dissector::output::text::{exchange_line, summary};
-use weft_dissector::unit::{Kind, Unit};
-use weft_dissector::{Packet, Sink, TransportKind};
 
 use crate::exit::BadInput;
 use crate::input::CaptureFile;
@@ -27,15 +23,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
     direction: Option<u8>,
     /// What to show
-    #[arg(long, value_enum, default_value_t = Subject::Messages)]
-    what: Subject,
+    #[arg(long, value_enum, default_value_t = What::Messages)]
+    what: What,
     /// The octets alone, as they are
     #[arg(long)]
     raw: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Subject {
+enum What {
     /// RDMAP messages put together, SDP messages, start-up frames
     Messages,
     /// What Sends, Writes and Read Responses carry, and octets outside MPA as far as they are shown
@@ -49,128 +45,60 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let input = arguments.file.open()?;
     let name = input.name().to_owned();
     let out = BufWriter::new(io::stdout().lock());
-    let mut follow = Follow {
-        stream: arguments.stream,
-        direction: arguments.direction,
-        what: arguments.what,
-        raw: arguments.raw,
-        out,
-        messages: Messages::default(),
-        written: [0; 2],
-        seen: false,
-        failed: Ok(()),
+    let what = match arguments.what {
+        What::Messages => Subject::Messages,
+        What::Payload => Subject::Payload,
+        What::Octets => Subject::Octets,
     };
+    let mut printer = Printer { what, raw: arguments.raw, out, written: [0; 2] };
+    let mut failed = Ok(());
+    let mut follow = Follow::new(arguments.stream, arguments.direction, what, |piece: &Piece<'_>| {
+        if failed.is_ok() {
+            failed = printer.piece(piece);
+        }
+    });
     input.dissect(&mut follow)?;
-    follow.failed?;
-    follow.out.flush()?;
-    if !follow.seen {
+    let is_seen = follow.is_seen();
+    failed?;
+    printer.out.flush()?;
+    if !is_seen {
         return Err(BadInput(format!("{name}: there is no TCP connection {}", arguments.stream)).into());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-struct Follow<W: Write> {
-    stream: u32,
-    direction: Option<u8>,
+/// Prints pieces.
+struct Printer<W: Write> {
     what: Subject,
     raw: bool,
     out: W,
-    messages: Messages,
     /// Octets shown of each direction.
     written: [usize; 2],
-    seen: bool,
-    failed: io::Result<()>,
 }
 
-impl<W: Write> Follow<W> {
-    fn show(&mut self, unit: &Unit<'_>) -> io::Result<()> {
-        let message = self.messages.unit(unit);
-        let octets = match &unit.kind {
-            Kind::Startup(_, part) | Kind::Sdp(_, _, part) => part.raw().0,
-            Kind::Fpdu(fpdu) => fpdu.body.raw().0,
-            Kind::Streaming { head, .. } => head,
-            Kind::PortMapper(_) | Kind::Gap { .. } | Kind::Unparsed { .. } => &[],
-        };
-        match (self.what, &unit.kind) {
-            (Subject::Octets, Kind::Sdp(..)) => Ok(()),
-            (Subject::Octets, _) => self.octets(unit, octets),
-            (Subject::Messages, Kind::Fpdu(_)) => match message {
-                Some(message) => self.message(unit, &message),
-                None => Ok(()),
-            },
-            (Subject::Messages, _) => {
-                self.head(unit, unit.frame, &summary(unit))?;
-                self.dump(octets)
-            }
-            (Subject::Payload, Kind::Fpdu(_)) => match message {
-                Some(message) if carries(&message) => self.octets(unit, &message.octets),
-                _ => Ok(()),
-            },
-            (Subject::Payload, Kind::Streaming { .. }) => self.octets(unit, octets),
-            (Subject::Payload, _) => Ok(()),
+impl<W: Write> Printer<W> {
+    fn piece(&mut self, piece: &Piece<'_>) -> io::Result<()> {
+        if self.raw {
+            return self.out.write_all(piece.octets);
         }
-    }
-
-    fn message(&mut self, unit: &Unit<'_>, message: &Message) -> io::Result<()> {
-        let frames = match message.frames {
-            (first, last) if first == last => String::new(),
-            (first, _) => format!("  from frame {first}"),
-        };
-        self.head(unit, message.frames.1, &format!("{message}{frames}"))?;
-        self.dump(&message.octets)?;
-        let more = message.len - message.octets.len() as u64;
-        if more > 0 && !self.raw {
-            writeln!(self.out, "        and {more} octets more")?;
+        if let Some(head) = &piece.head {
+            writeln!(self.out, "{head}")?;
+        }
+        if self.what != Subject::Messages {
+            return self.row(piece);
+        }
+        self.out.write_all(hexdump(piece.octets, 0, 8).as_bytes())?;
+        if piece.more > 0 {
+            writeln!(self.out, "        and {} octets more", piece.more)?;
         }
         Ok(())
     }
 
-    fn head(&mut self, unit: &Unit<'_>, frame: u64, what: &str) -> io::Result<()> {
-        if self.raw {
-            return Ok(());
-        }
-        writeln!(self.out, "frame {frame}  {} → {}  {what}", unit.ends.src_text, unit.ends.dst_text)
-    }
-
-    fn dump(&mut self, octets: &[u8]) -> io::Result<()> {
-        if self.raw { self.out.write_all(octets) } else { self.out.write_all(hexdump(octets, 0, 8).as_bytes()) }
-    }
-
     /// Octets of a direction as one row; those of the second end stand further right.
-    fn octets(&mut self, unit: &Unit<'_>, octets: &[u8]) -> io::Result<()> {
-        if self.raw {
-            return self.out.write_all(octets);
-        }
-        let index = usize::from(unit.direction);
-        let dump = hexdump(octets, self.written[index], 4 * index);
-        self.written[index] += octets.len();
+    fn row(&mut self, piece: &Piece<'_>) -> io::Result<()> {
+        let index = usize::from(piece.direction);
+        let dump = hexdump(piece.octets, self.written[index], 4 * index);
+        self.written[index] += piece.octets.len();
         self.out.write_all(dump.as_bytes())
-    }
-}
-
-/// Does a message carry octets of the ULP, and not of RDMAP itself?
-fn carries(message: &Message) -> bool {
-    // RFC 5040: Write 0, Read Response 2, Sends 3 to 6; RFC 7306: Immediate Data 8 and 9.
-    matches!(message.opcode.0, 0 | 2..=6 | 8 | 9)
-}
-
-impl<W: Write> Sink for Follow<W> {
-    fn unit(&mut self, unit: &Unit<'_>) {
-        let chosen = unit.stream == Some(self.stream) && self.direction.is_none_or(|one| one == unit.direction);
-        if chosen && self.failed.is_ok() {
-            self.failed = self.show(unit);
-        }
-    }
-
-    fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        let chosen =
-            !over && exchange.streams.last() == Some(&self.stream) && self.what == Subject::Messages && !self.raw;
-        if chosen && self.failed.is_ok() {
-            self.failed = writeln!(self.out, "{}", exchange_line(exchange));
-        }
-    }
-
-    fn packet(&mut self, packet: &Packet) {
-        self.seen |= matches!(packet.transport, TransportKind::Tcp { stream, .. } if stream == self.stream);
     }
 }

@@ -11,6 +11,7 @@
 //! | [`pcapng`] | captures with comments |
 
 pub mod fields;
+pub mod follow;
 pub mod frames;
 pub mod hexdump;
 pub mod json;

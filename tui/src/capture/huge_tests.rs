@@ -116,7 +116,7 @@ fn grown(recording: &Recording, paths: &[(&Path, u64)], octets: u64) {
 fn a_live_capture_is_shown_as_far_as_it_is_written() {
     let recording = Recording::live("eth0");
     let mut screen = Screen::live(recording.clone());
-    screen.theme = Theme::COLOURS;
+    screen.theme = Theme::Dark;
     assert!(!screen.poll() && text(&drawn(&mut screen, 100, 24)).contains("live  frames 0"));
     // The whole records of the first eight frames: 24 octets of a header, then 16 and the frame each.
     let path = capture_path("rping-crc.pcap");

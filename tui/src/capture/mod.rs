@@ -24,6 +24,7 @@ pub(crate) mod index;
 mod indexer;
 mod pages;
 mod places;
+mod pointed;
 pub(crate) mod recording;
 pub(crate) mod sheet;
 mod study;
@@ -38,6 +39,7 @@ use ratatui::crossterm::event::KeyEvent;
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given};
 use crate::list::List;
+use crate::mouse::Mouse;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
 use details::{Detail, Details, Request};
@@ -368,6 +370,10 @@ impl terminal::Screen for Screen {
         true
     }
 
+    fn mouse(&mut self, mouse: Mouse) {
+        self.pointed(mouse);
+    }
+
     fn command(&mut self, command: Command) -> bool {
         self.notice = None;
         self.hunt = None;
@@ -391,6 +397,7 @@ impl terminal::Screen for Screen {
             Command::Type(purpose) => self.begin_entry(purpose),
             Command::Open(kind) => self.open_sheet(kind),
             Command::Pause => self.pause(),
+            Command::Theme => self.theme = self.theme.next(),
             // Those of runs.
             Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
             Command::NextMarked => self.jump(Index::next_marked),

@@ -195,7 +195,7 @@ impl Screen {
         let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream));
         self.sheet = match (kind, stream) {
             (Kind::Findings, _) => Some(Sheet::findings(self.index.told(), self.index.counts().2, frame)),
-            (Kind::Ladder, None) => {
+            (Kind::Ladder | Kind::Messages | Kind::Payload, None) => {
                 self.notice = Some("this frame belongs to no TCP connection: go to one that does".to_owned());
                 return;
             }
@@ -221,7 +221,7 @@ impl Screen {
             Command::Left | Command::Right | Command::NextPanel | Command::PreviousPanel => {}
             Command::NextMarked | Command::PreviousMarked => {}
             Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
-            Command::Help | Command::Pause | Command::Type(_) | Command::Open(_) => return false,
+            Command::Help | Command::Theme | Command::Pause | Command::Type(_) | Command::Open(_) => return false,
         }
         true
     }

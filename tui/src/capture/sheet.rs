@@ -30,6 +30,10 @@ pub(crate) enum Kind {
     Operations,
     /// What `weft stats` prints.
     Statistics,
+    /// The messages of one connection with their octets, as `weft follow` has them.
+    Messages,
+    /// What they carry, and nothing else.
+    Payload,
 }
 
 /// One line.
@@ -54,7 +58,7 @@ pub(crate) struct Sheet {
     /// The frame that was selected when the list came: its line is.
     frame: u64,
     stream: u32,
-    /// Findings that are not listed.
+    /// What is not listed.
     left_out: u64,
     ladder: Option<Ladder>,
     /// Columns that the ladder was drawn for.
@@ -184,6 +188,8 @@ impl Sheet {
             Kind::Ladder => format!("Ladder of connection {}", self.stream),
             Kind::Operations => "Operations".to_owned(),
             Kind::Statistics => "Statistics".to_owned(),
+            Kind::Messages => format!("Messages of connection {}", self.stream),
+            Kind::Payload => format!("Payload of connection {}", self.stream),
         };
         let more = match self.left_out {
             0 => String::new(),

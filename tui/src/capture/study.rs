@@ -8,8 +8,10 @@ use std::thread;
 
 use weft_core::requirement::Severity;
 use weft_dissector::fact::{Fact, Operation};
+use weft_dissector::output::follow::{Follow, Piece, Subject};
+use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::ladder::{Ladder, Tone};
-use weft_dissector::output::story::{Story, Subject};
+use weft_dissector::output::story::{self, Story};
 use weft_dissector::output::text::exchange_line;
 use weft_dissector::stats::Stats;
 use weft_dissector::unit::Unit;
@@ -22,6 +24,8 @@ use super::sheet::{Kind, Line};
 const MOST_ROWS: usize = 20_000;
 /// Operations at most.
 const MOST_OPERATIONS: usize = 100_000;
+/// Lines of a connection that is followed at most.
+const MOST_LINES: usize = 100_000;
 /// Progress is told every so many frames.
 const STRIDE: u64 = 4096;
 
@@ -46,6 +50,8 @@ pub(crate) fn start(recording: &Recording, kind: Kind, stream: u32) -> Receiver<
         let told = match kind {
             Kind::Ladder => ladder(&recording, stream, &sender),
             Kind::Operations => operations(&recording, &sender),
+            Kind::Messages => follow(&recording, stream, Subject::Messages, &sender),
+            Kind::Payload => follow(&recording, stream, Subject::Payload, &sender),
             Kind::Connections | Kind::Statistics | Kind::Findings => statistics(&recording, kind, &sender),
         };
         // That nobody listens any more is fine.
@@ -85,7 +91,7 @@ fn read<S: Sink>(
 }
 
 fn ladder(recording: &Recording, stream: u32, sender: &SyncSender<Studied>) -> Result<Studied, String> {
-    let mut story = Story::new(Subject::Stream(stream), MOST_ROWS);
+    let mut story = Story::new(story::Subject::Stream(stream), MOST_ROWS);
     read(recording, &mut story, Story::at, sender)?;
     story.ladder().map(Studied::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
 }
@@ -140,6 +146,37 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
         if totals.connections > 0 {
             lines.extend(totals.to_string().lines().map(|text| plain(text.to_owned())));
         }
+    }
+    Ok(Studied::Lines(lines))
+}
+
+/// The lines of a connection that is followed: those of `weft follow`.
+fn follow(recording: &Recording, stream: u32, what: Subject, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut written = [0_usize; 2];
+    let mut left_out = 0_u64;
+    let mut follow = Follow::new(stream, None, what, |piece: &Piece<'_>| {
+        if lines.len() >= MOST_LINES {
+            left_out += 1;
+            return;
+        }
+        let line = |text: String| Line { text, frame: piece.frame, stream: Some(stream), severity: None };
+        lines.extend(piece.head.clone().map(line));
+        let side = usize::from(piece.direction);
+        let (base, indent) = if what == Subject::Messages { (0, 2) } else { (written[side], 4 * side) };
+        written[side] += piece.octets.len();
+        lines.extend(hexdump(piece.octets, base, indent).lines().map(|text| line(text.to_owned())));
+        if piece.more > 0 {
+            lines.push(line(format!("  and {} octets more", piece.more)));
+        }
+    });
+    read(recording, &mut follow, |_, _| {}, sender)?;
+    if !follow.is_seen() {
+        return Err(format!("there is no TCP connection {stream}"));
+    }
+    if left_out > 0 {
+        let text = format!("and {left_out} more; weft follow shows all");
+        lines.push(Line { text, frame: None, stream: None, severity: None });
     }
     Ok(Studied::Lines(lines))
 }

@@ -12,7 +12,7 @@ use crate::testing::{capture_path, drawn, text};
 /// A screen that has read all, and knows the selected frame.
 fn settled(name: &str) -> Screen {
     let mut screen = Screen::open(&capture_path(name)).unwrap();
-    screen.theme = Theme::COLOURS;
+    screen.theme = Theme::Dark;
     settle(&mut screen);
     screen
 }
@@ -329,4 +329,56 @@ fn connections_operations_and_statistics() {
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 24)));
     commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
     assert!(screen.sheet.is_none());
+}
+
+#[test]
+fn a_connection_is_followed() {
+    let mut screen = settled("rping-crc.pcap");
+    type_in(&mut screen, Purpose::Frame, "16");
+    commands(&mut screen, &[Command::Open(sheet::Kind::Messages)]);
+    insta::assert_snapshot!(text_of(&mut screen));
+    commands(&mut screen, &[Command::Move(Motion::First)]);
+    commands(&mut screen, &[Command::Open(sheet::Kind::Payload)]);
+    assert!(text_of(&mut screen).contains("Payload of connection 0"));
+    commands(&mut screen, &[Command::Move(Motion::Last), Command::Toggle]);
+    // The last message of the capture that carries something, by tshark: iwarp_rdma.opcode in {0, 2..6}.
+    assert_eq!((screen.row().unwrap().number, screen.sheet.is_none()), (48, true));
+}
+
+/// Clicks on the first place where `words` stand.
+fn click(screen: &mut Screen, words: &str) {
+    let shown = text_of(screen);
+    let found = shown.lines().enumerate().find_map(|(row, line)| Some((row, line.find(words)?, line)));
+    let (row, at, line) = found.unwrap_or_else(|| panic!("no {words:?}: {shown}"));
+    let column = line[..at].chars().count();
+    let at = ratatui::layout::Position::new(u16::try_from(column).unwrap(), u16::try_from(row).unwrap());
+    screen.mouse(Mouse::Click(at));
+    settle(screen);
+}
+
+#[test]
+fn the_mouse_selects_and_opens() {
+    let mut screen = at("rping-crc.pcap", "MPA Request");
+    let number = screen.row().unwrap().number;
+    click(&mut screen, &format!("{:>7} ", number - 2));
+    assert_eq!((screen.row().unwrap().number, screen.focus), (number - 2, Panel::Packets));
+    click(&mut screen, &format!("{number:>7} "));
+    // A field, and what it is in the octets; then an octet, and its field.
+    click(&mut screen, "Key: ");
+    assert!(screen.focus == Panel::Fields && screen.fields.selected().unwrap().text.contains("MPA ID Req Frame"));
+    click(&mut screen, "4d 50 41 20");
+    assert_eq!(screen.focus, Panel::Octets);
+    assert!(screen.fields.selected().unwrap().text.contains("MPA ID Req Frame"));
+    click(&mut screen, "▸ Frame");
+    let lines = screen.fields.shown().len();
+    click(&mut screen, "▸ Frame");
+    assert!(screen.fields.shown().len() > lines);
+    commands(&mut screen, &[Command::Open(sheet::Kind::Ladder)]);
+    text_of(&mut screen);
+    let first = screen.sheet.as_ref().unwrap().list.selected;
+    screen.mouse(Mouse::Scroll(ratatui::layout::Position::new(5, 5), Motion::Down));
+    assert_eq!(screen.sheet.as_ref().unwrap().list.selected, first + 3);
+    click(&mut screen, "RDMA Read Request");
+    click(&mut screen, "RDMA Read Request");
+    assert!(screen.sheet.is_none() && screen.row().unwrap().summary.starts_with("RDMA Read Request"));
 }

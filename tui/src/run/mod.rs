@@ -26,6 +26,7 @@ use weft_suites::model::{CaseKey, Event, Verdict};
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given, Purpose, next_place};
 use crate::list::List;
+use crate::mouse::{Mouse, WHEEL};
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
 use again::Rounds;
@@ -288,6 +289,32 @@ impl terminal::Screen for Screen {
         true
     }
 
+    fn mouse(&mut self, mouse: Mouse) {
+        match mouse {
+            _ if self.help => self.help = false,
+            Mouse::Scroll(at, motion) => {
+                let panel = if self.case.holds(at) { Panel::Case } else { Panel::Cases };
+                let focus = std::mem::replace(&mut self.focus, panel);
+                (0..WHEEL).for_each(|_| self.go(motion));
+                self.focus = focus;
+            }
+            Mouse::Click(at) => {
+                let cases = self.tree.shown().len();
+                if let Some((line, _)) = self.tree.list.hit(at, cases) {
+                    (self.focus, self.follows) = (Panel::Cases, false);
+                    if line == self.tree.list.selected {
+                        self.tree.turn(None);
+                    } else {
+                        self.tree.list.selected = line;
+                        self.case = List::default();
+                    }
+                } else if self.case.holds(at) {
+                    self.focus = Panel::Case;
+                }
+            }
+        }
+    }
+
     fn command(&mut self, command: Command) -> bool {
         self.notice = None;
         if self.help {
@@ -308,6 +335,7 @@ impl terminal::Screen for Screen {
             Command::Type(Purpose::Search) => self.entry = Some(Entry::new(Purpose::Search)),
             // Cases have names, not numbers; filters and lists are for packets.
             Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) | Command::Pause => {}
+            Command::Theme => self.theme = self.theme.next(),
             Command::Again => self.again(self.selected_keys(), false),
             Command::AgainFailed => self.again(self.failed_keys(), false),
             Command::UntilFailure => self.again(self.selected_keys(), true),

@@ -114,7 +114,7 @@ pub(crate) fn events() -> Vec<Event> {
 fn live_screen(count: usize) -> (Screen, LiveSink) {
     let (sink, source) = live(None);
     let mut screen = Screen::open(source).unwrap();
-    screen.theme = Theme::COLOURS;
+    screen.theme = Theme::Dark;
     screen.opened = None;
     for event in events().iter().take(count) {
         weft_suites::model::EventSink::event(&sink, event);
@@ -253,7 +253,7 @@ fn restartable() -> (Screen, LiveSink, Arc<Mutex<Vec<Wish>>>) {
     let start = Box::new(move |wish| wished.lock().unwrap().push(wish));
     let (sink, source) = live(Some(Starter { folder: "again".to_owned(), start }));
     let mut screen = Screen::open(source).unwrap();
-    (screen.theme, screen.opened) = (Theme::COLOURS, None);
+    (screen.theme, screen.opened) = (Theme::Dark, None);
     (screen, sink, wishes)
 }
 

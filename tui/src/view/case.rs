@@ -63,6 +63,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let height = usize::from(inside.height);
     screen.case.selected = screen.case.selected.min(text.lines.len().saturating_sub(height));
     let top = screen.case.selected;
+    screen.case.place(inside);
     screen.case.window(text.lines.len(), height);
     for (row, (words, style)) in text.lines.iter().skip(top).take(height).enumerate() {
         line(&Line::from(words.as_str()), row, *style, inside, buf);

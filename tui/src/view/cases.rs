@@ -16,6 +16,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let theme = screen.theme;
     let inside = panel("Cases", "", focused, theme, area, buf);
     let len = screen.tree.shown().len();
+    screen.tree.list.place(inside);
     let window = screen.tree.list.window(len, usize::from(inside.height));
     let selected = screen.tree.list.selected;
     for (at, node) in screen.tree.shown().enumerate().skip(window.start).take(window.len()) {

@@ -20,6 +20,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let about = screen.fields.selected().map(|line| line.about.clone()).unwrap_or_default();
     let inside = panel(&title, &about, focused, theme, area, buf);
     let len = screen.fields.shown().len();
+    screen.fields.list.place(inside);
     let window = screen.fields.list.window(len, usize::from(inside.height));
     let selected = screen.fields.list.selected;
     for (at, shown) in screen.fields.shown().enumerate().skip(window.start).take(window.len()) {

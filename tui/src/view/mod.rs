@@ -7,7 +7,7 @@ mod cases;
 mod entry;
 mod fields;
 mod help;
-mod octets;
+pub(crate) mod octets;
 mod packets;
 pub(crate) mod run;
 mod sheet;

@@ -26,6 +26,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let inside = panel(&title(&place), &below(screen, &place), focused, theme, area, buf);
     let octets = screen.detail().map_or(&[][..], |detail| &detail.octets);
     let mut list = screen.octets.list;
+    list.place(inside);
     let window = list.window(octets.len().div_ceil(columns), usize::from(inside.height));
     let cursor = focused.then_some(screen.octets.cursor);
     for (row, at) in window.clone().enumerate() {
@@ -56,6 +57,22 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     screen.octets.list = list;
 }
 
+/// Which octet of its row stands in a column of the panel, as a number or as a character.
+pub(crate) fn octet_at(x: usize, columns: usize) -> Option<usize> {
+    // Offset and two blanks; three columns an octet, and one more in the middle of sixteen.
+    const LEFT: usize = 7;
+    let middle = usize::from(columns == 16);
+    let characters = LEFT + 3 * columns + middle + 1;
+    let at = match x {
+        x if x >= characters => x - characters,
+        x => {
+            let x = x.checked_sub(LEFT)?;
+            if x > 24 { (x - middle) / 3 } else { x / 3 }
+        }
+    };
+    (at < columns).then_some(at)
+}
+
 fn title(place: &Place) -> String {
     match place.here.as_slice() {
         [] => "Octets".to_owned(),
@@ -75,4 +92,17 @@ fn below(screen: &Screen, place: &Place) -> String {
         notes.push(format!("first {MAX_OCTETS} octets"));
     }
     notes.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::octet_at;
+
+    #[test]
+    fn columns_are_octets() {
+        // "·0000··xx·xx·xx·xx·xx·xx·xx·xx··xx": the ninth is one further right.
+        assert_eq!([7, 8, 10, 28, 32, 33].map(|x| octet_at(x, 16)), [0, 0, 1, 7, 8, 8].map(Some));
+        assert_eq!([57, 72, 73, 3].map(|x| octet_at(x, 16)), [Some(0), Some(15), None, None]);
+        assert_eq!([7, 28, 32, 39, 40].map(|x| octet_at(x, 8)), [Some(0), Some(7), Some(0), Some(7), None]);
+    }
 }

@@ -32,6 +32,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let wide = inside.width >= WIDE;
     line(&Line::from(heading(wide)), 0, theme.faint(), head, buf);
     let origin = screen.index.row(0).map_or(0, |row| row.time);
+    screen.packets.place(list);
     let window = screen.packets.window(len, usize::from(list.height));
     for (at, listed) in window.clone().enumerate() {
         let Some(row) = screen.listed_row(listed) else { break };

@@ -15,6 +15,7 @@ pub(super) fn draw(sheet: &mut Sheet, theme: Theme, area: Rect, buf: &mut Buffer
     if sheet.lines.is_empty() {
         line(&Line::from(format!(" {}", sheet.note)), 0, theme.faint(), inside, buf);
     }
+    sheet.list.place(inside);
     let window = sheet.list.window(sheet.lines.len(), usize::from(inside.height));
     for (at, shown) in sheet.lines[window.clone()].iter().enumerate() {
         let base = shown.severity.map_or(Style::new(), |severity| theme.severity(severity));

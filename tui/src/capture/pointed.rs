@@ -1,0 +1,71 @@
+//! The mouse on the capture screen.
+
+use ratatui::layout::Position;
+
+use super::{Panel, Screen};
+use crate::command::{Command, Motion};
+use crate::mouse::{Mouse, WHEEL};
+use crate::terminal::Screen as _;
+use crate::view::octets::octet_at;
+
+impl Screen {
+    pub(super) fn pointed(&mut self, mouse: Mouse) {
+        match mouse {
+            _ if self.help => self.help = false,
+            Mouse::Scroll(at, motion) => self.scroll(at, motion),
+            Mouse::Click(at) => self.click(at),
+        }
+    }
+
+    fn scroll(&mut self, at: Position, motion: Motion) {
+        if let Some(sheet) = &mut self.sheet {
+            for _ in 0..WHEEL {
+                sheet.list.go(motion, sheet.lines.len());
+            }
+            return;
+        }
+        let panels = [
+            (Panel::Packets, self.packets.holds(at)),
+            (Panel::Fields, self.fields.list.holds(at)),
+            (Panel::Octets, self.octets.list.holds(at)),
+        ];
+        let Some((panel, _)) = panels.into_iter().find(|(_, holds)| *holds) else { return };
+        let focus = std::mem::replace(&mut self.focus, panel);
+        (0..WHEEL).for_each(|_| self.go(motion));
+        self.focus = focus;
+    }
+
+    fn click(&mut self, at: Position) {
+        let fields = self.fields.shown().len();
+        if let Some(sheet) = &mut self.sheet {
+            match sheet.list.hit(at, sheet.lines.len()) {
+                Some((line, _)) if line == sheet.list.selected => drop(self.command(Command::Toggle)),
+                Some((line, _)) => sheet.list.selected = line,
+                None => {}
+            }
+        } else if let Some((line, _)) = self.packets.hit(at, self.listed()) {
+            self.focus = Panel::Packets;
+            self.tails = false;
+            if let Some(filtered) = &mut self.filtered {
+                filtered.anchor = None;
+            }
+            self.packets.selected = line;
+            self.show();
+        } else if let Some((line, _)) = self.fields.list.hit(at, fields) {
+            self.focus = Panel::Fields;
+            if line == self.fields.list.selected {
+                self.fields.turn(None);
+            } else {
+                self.fields.list.selected = line;
+                self.fields.choose();
+                self.follow_field();
+            }
+        } else if let Some((row, column)) = self.octets.list.hit(at, usize::MAX) {
+            self.focus = Panel::Octets;
+            let columns = self.octets.columns.max(1);
+            if let Some(octet) = octet_at(column, columns) {
+                self.move_cursor(row.saturating_mul(columns).saturating_add(octet));
+            }
+        }
+    }
+}
