@@ -127,7 +127,8 @@ fn one(
     });
     let files =
         [EvidenceKind::Pcapng, EvidenceKind::Transcript].into_iter().filter_map(|kind| result.evidence.path(kind));
-    let files: Vec<Value> = files.map(|path| json!({ "location": { "uri": uri(path), "uriBaseId": "RUN" } })).collect();
+    let attachment = |path| json!({ "artifactLocation": { "uri": uri(path), "uriBaseId": "RUN" } });
+    let files: Vec<Value> = files.map(attachment).collect();
     let mut value = json!({
         "ruleId": requirement.as_str(),
         "ruleIndex": rules.iter().position(|other| *other == requirement),
