@@ -24,9 +24,23 @@ pub struct BaselineEntry {
 }
 
 impl BaselineEntry {
+    /// The choice that it is about; `None` where it is about all of a case, or is spelled like no choice.
+    fn choice(&self) -> Option<CaseKey> {
+        let is_one = |key: &CaseKey| !key.parameters.is_empty();
+        self.case.parse().ok().filter(is_one)
+    }
+
     /// Is it about this choice?
     fn names(&self, key: &CaseKey) -> bool {
-        self.case == key.case || self.case == key.to_string()
+        self.case == key.case || self.choice().as_ref() == Some(key)
+    }
+
+    /// Why nothing can ever be what it is about. `choices` gives those of a case, if there is one.
+    fn of_nothing(&self, choices: impl Fn(&str) -> Option<Vec<CaseKey>>) -> Option<&'static str> {
+        let id = self.case.split('[').next().unwrap_or_default();
+        let Some(choices) = choices(id) else { return Some("there is no such case") };
+        let is_there = id == self.case || self.choice().is_some_and(|choice| choices.contains(&choice));
+        (!is_there).then_some("the case has no such choice of its parameters")
     }
 
     /// Is it true of this result?
@@ -38,41 +52,49 @@ impl BaselineEntry {
     }
 }
 
-/// What is expected of the results, and which entries are stale. `known` tells whether the suites have a case.
+/// What is expected of the results, and which entries are stale. `choices` gives the choices of a case of the suites' parameters.
 pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],
     status: RunStatus,
-    known: impl Fn(&str) -> bool,
+    choices: impl Fn(&str) -> Option<Vec<CaseKey>>,
 ) -> (Vec<ExpectedResult>, Vec<String>) {
     let mut expected: Vec<ExpectedResult> = Vec::new();
     let mut stale = Vec::new();
     for entry in entries {
-        let mut judged = results.iter().filter(|result| entry.names(&result.key)).peekable();
-        let id = entry.case.split('[').next().unwrap_or_default();
-        if !known(id) {
-            stale.push(format!("{}: there is no such case", entry.case));
+        if let Some(why) = entry.of_nothing(&choices) {
+            stale.push(format!("{}: {why}", entry.case));
             continue;
         }
+        let judged: Vec<&CaseResult> = results.iter().filter(|result| entry.names(&result.key)).collect();
         // Not selected, or not come to: nothing can be said about the entry.
-        let Some(first) = judged.peek().copied() else { continue };
+        let Some(first) = judged.first() else { continue };
         let before = expected.len();
-        for result in judged.filter(|result| entry.holds(result)) {
+        let held: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.holds(result)).collect();
+        for result in &held {
             if !expected.iter().any(|other| other.key == result.key) {
                 let (reason, link) = (entry.reason.clone(), entry.link.clone());
                 expected.push(ExpectedResult { key: result.key.clone(), reason, link });
             }
         }
-        if expected.len() == before && status == RunStatus::Done {
-            stale.push(format!(
+        if expected.len() > before || status != RunStatus::Done {
+            continue;
+        }
+        stale.push(if held.is_empty() {
+            format!(
                 "{}: expected {} with {:?}, found {} with {:?}",
                 entry.case,
                 entry.outcome,
                 entry.signature,
                 first.verdict,
                 first.signature()
-            ));
-        }
+            )
+        } else {
+            format!(
+                "{}: {} with {:?} is true, but entries before this one expect it already; take this one out",
+                entry.case, entry.outcome, entry.signature
+            )
+        });
     }
     (expected, stale)
 }

@@ -180,7 +180,7 @@ pub async fn run_with(
     }
     let results: Vec<CaseResult> = results.into_iter().flatten().collect();
     let duration_us = spent_us + u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.case(id).is_some());
+    let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.choices_of(id));
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, duration_us, expected, stale);
     let summary = Summary { declared_otherwise, ..summary };

@@ -148,6 +148,11 @@ impl Suites {
         strategy.map_or_else(Vec::new, |strategy| combine::chosen(&case.info, strategy, seed))
     }
 
+    /// Every choice of a case's parameters.
+    pub(crate) fn choices_of(&self, id: &str) -> Option<Vec<CaseKey>> {
+        self.case(id).map(|case| declare::choices(&case.info))
+    }
+
     pub(crate) fn case(&self, id: &str) -> Option<&SuiteCase> {
         self.cases.iter().find(|case| case.info.id == id)
     }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::agent::{AgentAt, Way};
 use crate::correct::StartupFields;
-use crate::model::Role;
+use crate::model::{Role, Verdict};
 
 /// Greatest target file that is read, in octets.
 const MAX_FILE: u64 = 1 << 20;
@@ -110,6 +110,9 @@ impl Target {
         }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
             return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
+        }
+        if let Some(entry) = fields.baseline.iter().find(|entry| entry.outcome == Verdict::Pass) {
+            return Err(wrong(format!("baseline: {}: a pass is as expected without an entry", entry.case)));
         }
         let restart = match fields.restart.split_first() {
             Some((program, _)) if program.is_empty() || !is_tcp => {
