@@ -14,6 +14,7 @@ use std::{fs, io};
 
 use askama::Template;
 
+use super::broken::{Broken, broken};
 use super::evidence::Sources;
 use super::hex::{self, HexRow};
 use super::pack::{Pack, Packer, Piece};
@@ -38,6 +39,7 @@ struct Page<'a> {
     started: String,
     took: String,
     counts: Vec<(&'static str, u64)>,
+    broken: Vec<Broken>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
     /// Where the evidence comes from.
@@ -141,6 +143,7 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
         started: clock::rfc3339(report.run.started_unix_ms),
         took: clock::duration(report.summary.duration_us),
         counts: counts.filter(|(_, count)| *count > 0).collect(),
+        broken: broken(report, |result| format!("#{}", link(&result.key.path()))),
         requirements: ledger(report.results.iter()),
         sections: sections(report),
         mixed: evidence.len() > 1,

@@ -1,0 +1,46 @@
+//! What does not hold, at the top of the HTML report: each requirement with the results that show it.
+
+use std::collections::BTreeMap;
+
+use weft_core::{Requirement, RequirementId};
+
+use crate::model::{CaseResult, RunReport};
+
+/// Results that are named; the others are counted.
+const NAMED: usize = 3;
+
+/// A requirement that does not hold.
+pub(super) struct Broken {
+    pub(super) row: &'static Requirement,
+    pub(super) results: Vec<Shown>,
+    /// Results beside those that are named.
+    pub(super) more: usize,
+}
+
+/// A result that shows it.
+pub(super) struct Shown {
+    pub(super) href: String,
+    pub(super) name: String,
+}
+
+/// In the order of the catalogues. What a case is about stands before what was seen on the way in another.
+pub(super) fn broken(report: &RunReport, href: impl Fn(&CaseResult) -> String) -> Vec<Broken> {
+    let mut by: BTreeMap<RequirementId, Vec<(bool, &CaseResult)>> = BTreeMap::new();
+    for result in &report.results {
+        for id in result.failing() {
+            let on_the_way =
+                result.requirements.iter().any(|judged| judged.requirement == id && judged.seen_on_the_way);
+            by.entry(id).or_default().push((on_the_way, result));
+        }
+    }
+    let one = |(id, mut results): (RequirementId, Vec<(bool, &CaseResult)>)| {
+        results.sort_by_key(|(on_the_way, _)| *on_the_way);
+        let shown = |(_, result): &(bool, &CaseResult)| Shown { href: href(result), name: result.key.to_string() };
+        Broken {
+            row: id.row(),
+            results: results.iter().take(NAMED).map(shown).collect(),
+            more: results.len().saturating_sub(NAMED),
+        }
+    };
+    by.into_iter().map(one).collect()
+}
