@@ -117,6 +117,8 @@ impl Reader<'_> {
                 };
                 wanted.fields.push((name, value));
             }
+            // Lua has no order of its own; what a report says is the same in each run.
+            wanted.fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         }
         fields.done()?;
         Ok((expectation, wanted))
