@@ -40,6 +40,17 @@ fn tiers_and_shards_say_how_much_is_run() {
     assert_eq!(count(&["--tier", "full", "--jobs", "2"]), 16);
     assert_eq!((1..=3).map(|part| count(&["--shard", &format!("{part}/3")])).sum::<usize>(), 16);
     assert_eq!(weft(&["test", "builtin", "--shard", "4/3", "--out", &out]).0, 2);
+    // What is listed is what is run.
+    let listed = |part: &str| weft(&["test", "--list", CASE, "--shard", part]).1;
+    assert!(listed("1/3").contains("(6 times)") && listed("2/3").contains("(5 times)"), "{}", listed("1/3"));
+}
+
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    for arguments in [["--prove", "--deviate", "mpa.accepts-wrong-key"], ["--list", "--rerun", "failed"]] {
+        let (code, text) = weft(&[&["test", CASE][..], &arguments].concat());
+        assert!(code == 2 && text.contains(arguments[0]) && text.contains(arguments[1]), "{text}");
+    }
 }
 
 #[test]
@@ -78,7 +89,7 @@ fn repeating_ends_where_something_fails() {
     assert!(code == 0 && text.ends_with("3 runs\n"), "{text}");
     let deviate = ["--deviate", "mpa.accepts-wrong-key", "--until-fail", "--out", &out];
     let (code, text) = weft(&[&["test", "builtin", &key][..], &deviate].concat());
-    assert!(code == 1 && text.ends_with("1 runs\n"), "{text}");
+    assert!(code == 1 && text.ends_with("1 run\n"), "{text}");
 }
 
 #[test]

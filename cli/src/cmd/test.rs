@@ -96,16 +96,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "tui"])]
     web: Option<SocketAddr>,
     /// List the selected cases and end
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with_all = ["deviate", "rerun", "repeat", "until_fail", "resume", "capture"])]
     list: bool,
     /// Show a case, its requirements and its script, and end
-    #[arg(long, value_name = "CASE")]
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["list", "prove", "history"])]
     show: Option<String>,
     /// Show what a case came to on the target in the runs of the store, and end
-    #[arg(long, value_name = "CASE")]
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["list", "prove", "rerun", "repeat", "until_fail", "resume"])]
     history: Option<String>,
-    /// Run the selected cases against weft's own responder and against each deviation they are about, print the matrix, and end
-    #[arg(long)]
+    /// Run the selected cases against weft's own responder and initiator and against each deviation they are about, print the matrix, and end
+    #[arg(long, conflicts_with_all = ["deviate", "seed", "shard", "rerun", "repeat", "until_fail", "resume", "capture", "tui", "web", "list"])]
     prove: bool,
     /// Write what editors with LuaLS need to know about the scripts' surface to a file, and end
     #[arg(long, value_name = "FILE")]
@@ -136,10 +136,7 @@ impl Arguments {
 
     /// What is run.
     async fn filter(&self, target: &Target) -> anyhow::Result<Filter> {
-        let mut filter = Filter::of(self.select.iter().cloned()).tier(self.tier);
-        if let Some((index, of)) = self.shard {
-            filter = filter.shard(index, of);
-        }
+        let mut filter = of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
             filter = filter.only(repeat::failed(&self.open_store().await?, target.name()).await?);
         }
@@ -175,7 +172,7 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let suites = load(arguments.suites.as_deref())?;
     if arguments.list {
-        return list(&suites, &arguments.words(), arguments.tier);
+        return list(&suites, &arguments.words(), arguments.tier, arguments.shard);
     }
     if let Some(file) = &arguments.lua_annotations {
         let text = weft_suites::script::annotations().map_err(anyhow::Error::msg)?;
@@ -347,9 +344,17 @@ fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result
     Ok(())
 }
 
-fn list(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result<ExitCode> {
+/// The part of a selection that --shard names.
+fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter {
+    match shard {
+        Some((index, of)) => filter.shard(index, of),
+        None => filter,
+    }
+}
+
+fn list(suites: &Suites, words: &[String], tier: Tier, shard: Option<(usize, usize)>) -> anyhow::Result<ExitCode> {
     // Which of a sample it is follows from the seed of a run; how many there are does not.
-    let plan = Plan::of(suites, &Filter::of(words.iter().cloned()).tier(tier), 0);
+    let plan = Plan::of(suites, &of_shard(Filter::of(words.iter().cloned()).tier(tier), shard), 0);
     let mut out = io::stdout().lock();
     for case in &plan.cases {
         let keys = plan.keys.iter().filter(|key| key.case == case.id).count();

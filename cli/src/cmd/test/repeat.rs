@@ -61,7 +61,7 @@ pub(super) async fn run(
         let verdicts: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
         say!("differs from run to run: {key}: {}", verdicts.join(", "));
     }
-    say!("{count} runs");
+    say!("{count} {}", if count == 1 { "run" } else { "runs" });
     Ok(worst)
 }
 
