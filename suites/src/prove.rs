@@ -199,7 +199,7 @@ fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
         "pm.request-from-elsewhere" => Some("a repetition may leave by another socket"),
         "sdp.ignores-ch-rcv-buf-ack" => Some("messages may be shorter than the peer's buffers, whatever their size"),
         "pm.request-goes-elsewhere" => {
-            Some("nothing but the port tells that a datagram is a PMReq, and the port may be set")
+            Some("its tester, which is the port mapper, hears nothing, as from one that asks no port mapper")
         }
         _ => None,
     }

@@ -21,7 +21,10 @@ const CASES: &str = include_str!("cases.csv");
 /// What no tester can see: why. Users do, in one of the scenes.
 const UNSEEN: &[(&str, &str)] = &[
     ("pm.answers-as-before", "whether the service is still there, its host knows alone"),
-    ("pm.request-goes-elsewhere", "nothing but the port tells that a datagram is a PMReq, and the port may be set"),
+    (
+        "pm.request-goes-elsewhere",
+        "the tester, which is the port mapper, hears nothing, as from one that asks no port mapper",
+    ),
 ];
 
 static SUITES: LazyLock<Suites> = LazyLock::new(|| Suites::embedded().unwrap());
