@@ -4,6 +4,7 @@
 //! end, a deadline of a machine) until what is waited for is there or the tester's deadline has come, so that a minute of
 //! time-outs costs microseconds and each run is like the other. Each way takes [`VirtualLink::LATENCY`].
 
+mod end;
 mod world;
 
 use core::time::Duration;
@@ -16,8 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use weft_core::wire::portmap::UDP_PORT;
 
-use self::world::{Item, Machine, World};
-use super::link::{LinkError, Received};
+pub(super) use self::end::VirtualTester;
+use self::world::{Machine, World};
+use super::link::LinkError;
 use super::tape::Tape;
 use super::virtual_asker::{VirtualAsker, VirtualCall};
 use super::virtual_mapper::VirtualMapper;
@@ -377,92 +379,6 @@ impl VirtualLink {
 impl fmt::Debug for VirtualLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VirtualLink").field("connections", &self.connections).finish_non_exhaustive()
-    }
-}
-
-/// The tester's end of a virtual connection.
-pub(super) struct VirtualTester {
-    pub(super) number: u32,
-    /// Addresses of the tester and of the target.
-    ends: (SocketAddr, SocketAddr),
-    pub(super) tape: Tape,
-    world: Arc<Mutex<World>>,
-}
-
-impl VirtualTester {
-    /// Of the tester and of the target.
-    pub(super) fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        self.ends
-    }
-
-    /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.
-    pub(super) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
-        let mut world = lock(&self.world);
-        for wait in [VirtualLink::LATENCY, VirtualLink::SEND_TIMEOUT] {
-            let unread = world.machines.get(&self.number).map_or(0, |machine| machine.unread);
-            if unread <= VirtualLink::WINDOW {
-                break;
-            }
-            let until = world.now + wait;
-            world.run_until(until, None);
-        }
-        if world.machines.get(&self.number).is_some_and(|machine| machine.unread > VirtualLink::WINDOW) {
-            return Err(LinkError::SendTimeout { after: VirtualLink::SEND_TIMEOUT });
-        }
-        drop(world);
-        self.put(Item::Octets(Bytes::copy_from_slice(octets)))
-    }
-
-    pub(super) fn finish(&mut self) -> Result<(), LinkError> {
-        self.put(Item::Fin)
-    }
-
-    pub(super) fn reset(&mut self) -> Result<(), LinkError> {
-        self.put(Item::Reset)
-    }
-
-    fn put(&mut self, item: Item) -> Result<(), LinkError> {
-        let mut world = lock(&self.world);
-        let arrival = world.now + VirtualLink::LATENCY;
-        match world.machines.get_mut(&self.number) {
-            Some(machine) => {
-                if let Item::Octets(octets) = &item {
-                    machine.unread += octets.len();
-                }
-                machine.to_target.push_back((arrival, item));
-                Ok(())
-            }
-            None => Err(LinkError::Reset),
-        }
-    }
-
-    pub(super) async fn receive(&mut self, deadline: Instant) -> Received {
-        tokio::task::yield_now().await;
-        let mut world = lock(&self.world);
-        world.run_until(deadline, Some(self.number));
-        world.take(self.number)
-    }
-
-    pub(super) fn now(&self) -> Instant {
-        lock(&self.world).now
-    }
-}
-
-impl Drop for VirtualTester {
-    fn drop(&mut self) {
-        let mut world = lock(&self.world);
-        let arrival = world.now + VirtualLink::LATENCY;
-        if let Some(machine) = world.machines.get_mut(&self.number) {
-            machine.abandoned = true;
-            let item = if machine.to_tester.is_empty() { Item::Fin } else { Item::Reset };
-            machine.to_target.push_back((arrival, item));
-        }
-    }
-}
-
-impl fmt::Debug for VirtualTester {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualTester").field("number", &self.number).finish_non_exhaustive()
     }
 }
 

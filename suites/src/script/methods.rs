@@ -2,6 +2,12 @@
 //!
 //! The methods themselves are where they are done; the editor's file is written from here ([`super::annotate`]).
 
+mod mapper;
+mod sdp;
+
+pub(super) use mapper::{MAPPER, PORT_MAPPER};
+pub(super) use sdp::{READ_FIELDS, SDP, WRITE_FIELDS};
+
 /// A method: its name, its parameters in front of the table with their types, the name of the table, what it gives, what it is for.
 pub(super) struct Method {
     pub(super) name: &'static str,
@@ -171,186 +177,6 @@ pub(super) const MESSAGE: &[Method] = &[
     Method { gives: Some("string"), ..method("octets", "The octets as a string") },
 ];
 
-pub(super) const SDP: &[Method] = &[
-    Method {
-        parameters: &[("message", "weft.Message|string")],
-        table: Some("carrier"),
-        ..method("send", "Sends an SDP message in a Send; its counters are filled in where it leaves them open")
-    },
-    Method {
-        parameters: &[("line", "string")],
-        ..method("tell", "Sends Data with a line of text: what a driven socket shall do")
-    },
-    Method {
-        parameters: &[("message", "weft.Message|string")],
-        gives: Some("weft.Message"),
-        ..method("fill", "The message with its counters filled in, to be changed before it is sent")
-    },
-    Method {
-        parameters: &[("name", "string|string[]")],
-        table: Some("sdp_expect"),
-        gives: Some("weft.SdpMessage"),
-        ..method("expect", "The target's next message is of this kind; updates may come before")
-    },
-    Method {
-        table: Some("expect_read"),
-        gives: Some("weft.ReadRequest"),
-        ..method("expect_read", "The target sends an RDMA Read Request")
-    },
-    Method {
-        parameters: &[("read", "weft.ReadRequest"), ("octets", "string")],
-        ..method("answer_read", "Sends the Read Response")
-    },
-    Method {
-        table: Some("expect_write"),
-        gives: Some("weft.Write"),
-        ..method("expect_write", "The target sends RDMA Writes of so many octets")
-    },
-    Method { table: Some("read"), ..method("read", "Sends an RDMA Read Request") },
-    Method {
-        table: Some("expect_response"),
-        gives: Some("string"),
-        ..method("expect_response", "The target answers a Read Request")
-    },
-    Method {
-        parameters: &[("src_avail", "weft.SdpMessage")],
-        table: Some("fetch"),
-        gives: Some("string"),
-        ..method("fetch", "Reads what a SrcAvail has beside its payload, and sends the RdmaRdCompl")
-    },
-    Method { table: Some("write"), ..method("write", "Sends an RDMA Write") },
-    Method {
-        table: Some("sdp_quiet"),
-        gives: Some("weft.SdpMessage[]"),
-        ..method("expect_quiet", "The target sends nothing but updates and keeps the connection")
-    },
-    Method {
-        parameters: &[("octets", "integer")],
-        table: Some("sdp_quiet"),
-        gives: Some("string"),
-        ..method(
-            "collect",
-            "Takes so many octets as the target offers them: payload, and what SrcAvails name by RDMA Read",
-        )
-    },
-    Method {
-        parameters: &[("octets", "string")],
-        table: Some("serve"),
-        ..method("serve", "Answers the target's Reads of octets that were advertised, until all are read")
-    },
-    Method { table: Some("sdp_quiet"), ..method("close", "DisConn from both sides, and the end of TCP") },
-    Method {
-        table: Some("next"),
-        gives: Some("string, table"),
-        ..method(
-            "next",
-            "What comes next but updates: the name of a message, or \"read\" for an RDMA Read Request; and its fields",
-        )
-    },
-    Method { table: Some("expect_open"), ..method("expect_open", "The connection does not end, whatever comes") },
-    Method {
-        table: Some("sdp_end"),
-        gives: Some("weft.SdpMessage[]"),
-        ..method("expect_end", "The target ends the connection; AbortConn or a Terminate may come before")
-    },
-    Method {
-        table: Some("books"),
-        gives: Some("{ mseq: integer, mseq_ack: integer, bufs: integer }"),
-        ..method(
-            "books",
-            "What the next message has for counters; `bufs` is told from now on, `updates` go out by themselves",
-        )
-    },
-    Method { gives: Some("weft.Connection"), ..method("connection", "The TCP connection below") },
-];
-
-pub(super) const MAPPER: &[Method] = &[
-    Method {
-        table: Some("portmap.message"),
-        gives: Some("weft.Message"),
-        ..method("request", "The PMReq that is right; `service` may be \"mapped\", \"unmapped\" or \"made\"")
-    },
-    Method {
-        parameters: &[("answer", "weft.PortMapperMessage")],
-        table: Some("portmap.message"),
-        gives: Some("weft.Message"),
-        ..method("ack", "The PMAck to a PMAccept")
-    },
-    Method { parameters: &[("message", "weft.Message|string")], ..method("send", "Sends a datagram") },
-    Method {
-        table: Some("mapper_expect"),
-        gives: Some("weft.PortMapperMessage"),
-        ..method("expect", "A message of these fields comes next")
-    },
-    Method { table: Some("mapper_quiet"), ..method("expect_quiet", "No datagram comes") },
-    Method {
-        parameters: &[("answer", "weft.PortMapperMessage")],
-        table: Some("mapper_quiet"),
-        gives: Some("weft.Connection"),
-        ..method("connect", "A TCP connection to the address that a PMAccept gave")
-    },
-];
-
-pub(super) const PORT_MAPPER: &[Method] = &[
-    Method {
-        table: Some("asked_service"),
-        gives: Some("weft.Place"),
-        ..method("service", "The Conventional Address of a service")
-    },
-    Method {
-        table: Some("asked_place"),
-        gives: Some("weft.Place"),
-        ..method("place", "A TCP address of the tester's of its own")
-    },
-    Method {
-        table: Some("asked_service"),
-        ..method("start", "Has the target connect to a service, and waits until something comes of it")
-    },
-    Method {
-        table: Some("asked_expect"),
-        gives: Some("weft.PortMapperMessage"),
-        ..method("expect", "A datagram of these fields comes next; connections are kept")
-    },
-    Method {
-        parameters: &[("request", "weft.PortMapperMessage")],
-        table: Some("portmap.message"),
-        gives: Some("weft.Message"),
-        ..method("accept", "The right PMAccept to a PMReq, with the address of a place, `at`, for SDP Address")
-    },
-    Method {
-        parameters: &[("request", "weft.PortMapperMessage")],
-        table: Some("portmap.message"),
-        gives: Some("weft.Message"),
-        ..method("deny", "The right PMDeny to a PMReq")
-    },
-    Method {
-        parameters: &[("request", "weft.PortMapperMessage"), ("message", "weft.Message|string")],
-        table: Some("asked_send"),
-        ..method("answer", "Answers a PMReq, and its repetitions")
-    },
-    Method {
-        parameters: &[("message", "weft.Message|string"), ("request", "weft.PortMapperMessage")],
-        table: Some("asked_send"),
-        ..method("send", "Sends a datagram to where a PMReq came from")
-    },
-    Method {
-        gives: Some("\"connection\"|\"datagram\"|nil"),
-        ..method("waiting", "What the next expectation will see, as far as it is here")
-    },
-    Method {
-        table: Some("asked_repeats"),
-        gives: Some("integer, \"connection\"|\"most\"|\"quiet\""),
-        ..method("count_repeats", "Counts datagrams until the target connects, there are enough, or none comes")
-    },
-    Method { table: Some("asked_quiet"), ..method("expect_quiet", "No datagram comes but PMReqs that were answered") },
-    Method { table: Some("asked_quiet"), ..method("expect_no_connection", "No connection comes") },
-    Method {
-        table: Some("asked_connection"),
-        gives: Some("weft.Connection"),
-        ..method("expect_connection", "The next connection goes to this place")
-    },
-];
-
 pub(super) const AGENT: &[Method] = &[
     Method { gives: Some("table"), ..method("device", "What the device is and holds, as docs/agent.md has it") },
     Method { gives: Some("integer"), ..method("domain", "A Protection Domain beside the usual one") },
@@ -457,13 +283,3 @@ pub(super) const SHARED: &[Method] = &[Method {
     gives: Some("integer?, string?"),
     ..method("post_receive", "Posts a receive")
 }];
-
-/// The fields of a Read Request, and of an RDMA Write, from the target.
-pub(super) const READ_FIELDS: [(&str, &str); 5] = [
-    ("sink_stag", "integer"),
-    ("sink_to", "integer"),
-    ("length", "integer"),
-    ("src_stag", "integer"),
-    ("src_to", "integer"),
-];
-pub(super) const WRITE_FIELDS: [(&str, &str); 3] = [("stag", "integer"), ("va", "integer"), ("payload", "string")];

@@ -1,0 +1,99 @@
+//! The tester's end of a virtual connection: what it sends reaches the target a latency later, and the world runs on while it waits.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+
+use super::world::{Item, World};
+use super::{VirtualLink, lock};
+use crate::driver::link::{LinkError, Received};
+use crate::driver::tape::Tape;
+use crate::time::Instant;
+
+/// The tester's end of a virtual connection.
+pub(in crate::driver) struct VirtualTester {
+    pub(in crate::driver) number: u32,
+    /// Addresses of the tester and of the target.
+    pub(super) ends: (SocketAddr, SocketAddr),
+    pub(in crate::driver) tape: Tape,
+    pub(super) world: Arc<Mutex<World>>,
+}
+
+impl VirtualTester {
+    /// Of the tester and of the target.
+    pub(in crate::driver) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        self.ends
+    }
+
+    /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.
+    pub(in crate::driver) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        let mut world = lock(&self.world);
+        for wait in [VirtualLink::LATENCY, VirtualLink::SEND_TIMEOUT] {
+            let unread = world.machines.get(&self.number).map_or(0, |machine| machine.unread);
+            if unread <= VirtualLink::WINDOW {
+                break;
+            }
+            let until = world.now + wait;
+            world.run_until(until, None);
+        }
+        if world.machines.get(&self.number).is_some_and(|machine| machine.unread > VirtualLink::WINDOW) {
+            return Err(LinkError::SendTimeout { after: VirtualLink::SEND_TIMEOUT });
+        }
+        drop(world);
+        self.put(Item::Octets(Bytes::copy_from_slice(octets)))
+    }
+
+    pub(in crate::driver) fn finish(&mut self) -> Result<(), LinkError> {
+        self.put(Item::Fin)
+    }
+
+    pub(in crate::driver) fn reset(&mut self) -> Result<(), LinkError> {
+        self.put(Item::Reset)
+    }
+
+    fn put(&mut self, item: Item) -> Result<(), LinkError> {
+        let mut world = lock(&self.world);
+        let arrival = world.now + VirtualLink::LATENCY;
+        match world.machines.get_mut(&self.number) {
+            Some(machine) => {
+                if let Item::Octets(octets) = &item {
+                    machine.unread += octets.len();
+                }
+                machine.to_target.push_back((arrival, item));
+                Ok(())
+            }
+            None => Err(LinkError::Reset),
+        }
+    }
+
+    pub(in crate::driver) async fn receive(&mut self, deadline: Instant) -> Received {
+        tokio::task::yield_now().await;
+        let mut world = lock(&self.world);
+        world.run_until(deadline, Some(self.number));
+        world.take(self.number)
+    }
+
+    pub(in crate::driver) fn now(&self) -> Instant {
+        lock(&self.world).now
+    }
+}
+
+impl Drop for VirtualTester {
+    fn drop(&mut self) {
+        let mut world = lock(&self.world);
+        let arrival = world.now + VirtualLink::LATENCY;
+        if let Some(machine) = world.machines.get_mut(&self.number) {
+            machine.abandoned = true;
+            let item = if machine.to_tester.is_empty() { Item::Fin } else { Item::Reset };
+            machine.to_target.push_back((arrival, item));
+        }
+    }
+}
+
+impl fmt::Debug for VirtualTester {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualTester").field("number", &self.number).finish_non_exhaustive()
+    }
+}
