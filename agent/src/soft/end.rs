@@ -22,6 +22,8 @@ pub(super) struct End {
     /// What goes out while the RNIC has no part in it.
     pub(super) outgoing: VecDeque<Transmit>,
     pub(super) deadline: Option<Instant>,
+    /// IRD and ORD that its user asked for, and that hold where start-up settles none.
+    pub(super) asked: (u8, u8),
     /// Something was done to it since it was driven last.
     pub(super) touched: bool,
     /// It was there, and its end is not told yet.
@@ -61,6 +63,7 @@ impl End {
             pair: None,
             outgoing: VecDeque::new(),
             deadline,
+            asked: (1, 1),
             touched: false,
             established: false,
             ended: false,
@@ -147,7 +150,7 @@ impl Inner {
         }
         let mut request = Vec::new();
         end.state = State::WaitReply(WaitReply::start(mpa, &private_data, deviations, &mut request).map_err(invalid)?);
-        end.deadline = Some(now + within);
+        (end.deadline, end.asked) = (Some(now + within), (parameters.ird, parameters.ord));
         end.send(Transmit::Octets(request.into()));
         self.connecting.push_back(parameters.connection);
         Ok(Done::Nothing)

@@ -85,7 +85,8 @@ impl Inner {
                 }
             }
             Ok(AfterReply::Accepted(negotiated, frame)) => {
-                let depths = negotiated.enhanced.map_or((1, 1), |agreed| (depth(agreed.ird), depth(agreed.ord)));
+                let asked = self.ends.get(&object).map_or((1, 1), |end| end.asked);
+                let depths = negotiated.enhanced.map_or(asked, |agreed| (depth(agreed.ird), depth(agreed.ord)));
                 // The user is told the Responder's own words, not what came of them (P2P-9.1-25): what that asks for is ours to hold.
                 let told = frame.enhanced.map_or(depths, |words| (depth(words.ord), depth(words.ird)));
                 match self.operate(now, object, &negotiated, None, depths) {
@@ -166,6 +167,9 @@ impl Inner {
 
     /// Tells the end of connections that were there.
     pub(super) fn tell_ended(&mut self, now: Instant) {
+        if !self.rnic.tells_end() {
+            return;
+        }
         for (object, end) in &mut self.ends {
             let State::Operating(llp) = end.state else { continue };
             if end.established && (end.ended || self.rnic.is_stream_over(llp)) {

@@ -32,7 +32,7 @@ deviations! {
     })] ["DDP-5.2-10", "RDMAP-5.1-12"] "A Write of no octets whose STag is not zero is refused.";
     "ddp.delivers-without-last" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) {
         octet(octets, 0, |octet| *octet |= 0x40);
-    })] ["DDP-4.1-9", "DDP-5.4-2"] "Each segment of a Send is delivered as if it were the last.";
+    })] ["DDP-4.1-9", "DDP-5.4-2", "RDMAP-5.5-20", "DDP-3-8"] "Each segment of a Send is delivered as if it were the last.";
     "ddp.forgets-tagged-ulp-octet" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_RESPONSE {
         octet(octets, 1, |octet| *octet &= 0xf0);
     })] ["DDP-4.2-3", "DDP-4.2-14", "RDMAP-3.1-10"] "A Read Response is taken for a Write.";
@@ -47,10 +47,11 @@ deviations! {
         }
     })] ["DDP-5.1.2-5"] "A Read Request that comes before the first Send finds no buffer.";
     "ddp.overlooks-association" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::NotAssociated))]
-        ["DDP-8.2-3", "DDP-8.3.1-1", "DDP-7.2-5", "RDMAP-8.1.1-1", "DDP-8.2-4", "DDP-8.3.1-2", "RDMAP-8.1.1-2"]
+        ["DDP-8.2-3", "DDP-8.3.1-1", "DDP-7.2-5", "RDMAP-8.1.1-1", "DDP-8.2-4", "DDP-8.3.1-2", "RDMAP-8.1.1-2", "DDP-8.2-1", "DDP-8.2-2",
+        "DDP-8.3-3"]
         "A Write to an STag of another Protection Domain passes without a word.";
     "ddp.overlooks-bounds" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::BaseAndBounds))]
-        ["DDP-7.1-13", "DDP-7.1-12", "DDP-7.2-4", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-8.1-1"]
+        ["DDP-7.1-13", "DDP-7.1-12", "DDP-7.2-4", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-8.1-1", "DDP-8.3-1"]
         "A Write beyond the end of its buffer passes without a word.";
     "ddp.overlooks-long-send" [Overlooks(|fault, _| fault == Fault::Queue { qn: queue::SEND, error: QueueError::TooLong })]
         ["DDP-7.1-8", "DDP-1.2-4", "DDP-7.2-12", "RDMAP-5.3-4", "RDMAP-3.2-3"]
@@ -64,7 +65,7 @@ deviations! {
     "ddp.overlooks-queue-number" [Overlooks(|fault, _| fault == Fault::QueueNumber)]
         ["DDP-7.1-1", "DDP-7.2-8", "RDMAP-7306.8.2-4"] "A segment for a queue that is not there passes without a word.";
     "ddp.overlooks-rights" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Rights))]
-        ["DDP-7.1-11", "DDP-7.2-5"] "A Write to an STag without the right passes without a word.";
+        ["DDP-7.1-11", "DDP-7.2-5", "DDP-8.3.1-5", "RDMAP-8.1.1-5"] "A Write to an STag without the right passes without a word.";
     "ddp.overlooks-stag" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::InvalidStag))]
         ["DDP-7.1-10", "DDP-7.1-11", "DDP-7.2-3", "DDP-8.3-7", "DDP-8.3.1-6", "RDMAP-3.2-6", "RDMAP-8.1.1-6"]
         "A Write to an STag that is not valid passes without a word.";
@@ -151,7 +152,7 @@ deviations! {
     "rdmap.overlooks-read-response" [Overlooks(|fault, _| matches!(fault, Fault::Tagged(_)))]
         ["RDMAP-5.2.2-6"] "A Read Response that goes elsewhere than asked for passes without a word.";
     "rdmap.overlooks-read-rights" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Rights))]
-        ["RDMAP-4.8-20"] "A Read from an STag without the right passes without a word.";
+        ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "A Read from an STag without the right passes without a word.";
     "rdmap.overlooks-read-association" [Overlooks(|fault, _| fault == Fault::Source(AccessError::NotAssociated))]
         ["RDMAP-7.2-5", "RDMAP-4.8-21", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2"]
         "A Read from an STag of another Protection Domain passes without a word.";

@@ -84,6 +84,7 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
         super::extension::ALL,
         super::fpdu::ALL,
         super::p2p::ALL,
+        super::placement::ALL,
         super::portmap::ALL,
         super::rdmap::ALL,
         super::startup::ALL,

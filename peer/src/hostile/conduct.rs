@@ -28,22 +28,40 @@ pub(crate) struct Conduct {
     pub(crate) goes_on_after_error: bool,
     /// A Read completes with the first segment of its Response.
     pub(crate) completes_reads_early: bool,
+    /// The user is not told that a connection has ended.
+    pub(crate) conceals_end: bool,
+    /// An Atomic Request of the peer completes a receive.
+    pub(crate) delivers_atomics: bool,
     /// A Read Request of the peer completes a receive.
     pub(crate) delivers_reads: bool,
     /// A Write of the peer completes a receive.
     pub(crate) delivers_writes: bool,
+    /// Immediate Data takes two receives.
+    pub(crate) immediate_takes_two: bool,
+    /// What was invalidated or given back is good as before.
+    pub(crate) keeps_revoked: bool,
     /// The connection stays open behind an error.
     pub(crate) keeps_open: bool,
     /// An FPDU that begins in one TCP segment and ends in another is an error.
     pub(crate) needs_alignment: bool,
+    /// Each stream has its own idea of a word that Atomic Operations change.
+    pub(crate) knows_words_by_stream: bool,
     /// A marker that points elsewhere is not noticed.
     pub(crate) overlooks_markers: bool,
     /// PAD and CRC go to DDP as a part of the ULPDU.
     pub(crate) passes_trailer: bool,
+    /// The octets of a Write that is refused are placed first, as far as the region goes.
+    pub(crate) places_refused: bool,
+    /// The octets of a Send are placed when the next of a Send arrive.
+    pub(crate) places_sends_late: bool,
+    /// The octets of a Write are placed when the next of a Write arrive.
+    pub(crate) places_writes_late: bool,
     /// An FPDU goes out behind a rejecting Reply, whoever sent that.
     pub(crate) sends_after_rejection: bool,
     /// TCP is reset, not closed.
     pub(crate) resets: bool,
+    /// What cannot be read is sent as zeros.
+    pub(crate) sends_unreadable: bool,
     /// A Responder sends FPDUs before it got one.
     pub(crate) sends_early: bool,
     /// STags are numbered one behind the other.
@@ -54,6 +72,8 @@ pub(crate) struct Conduct {
     pub(crate) replies_unasked: bool,
     /// The peer's FIN ends this side's half, too.
     pub(crate) stops_at_fin: bool,
+    /// What is posted behind the end of a stream is taken, and nothing comes of it.
+    pub(crate) swallows_late_posts: bool,
     /// FPDUs are cut across TCP segments.
     pub(crate) splits_fpdus: bool,
     /// Octets behind a start-up frame are overlooked.
@@ -77,7 +97,7 @@ deviations! {
         "An FPDU that goes out while the connection closes lacks its last four octets.";
     "mpa.drops-behind-first-fpdu" [Conduct(|conduct| conduct.drops_behind_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
         "What follows the first FPDU in what TCP delivers at once is lost.";
-    "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1", "DDP-6.2.1-4"]
+    "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1"]
         "What is posted when the user closes is dropped, the rest of a message that was begun too, and TCP closed.";
     "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5", "MPA-7.1-7", "MPA-6-4"]
         "The Responder loses the first FPDU behind its Reply.";

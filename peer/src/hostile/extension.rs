@@ -91,7 +91,7 @@ deviations! {
         "Atomic Requests are not answered.";
     "rdmap.atomic-response-new-value" [Segment(|sent| sent.of(RESPONSE, |octets| {
         octet(octets, PAYLOAD + 11, |octet| *octet ^= 0xff);
-    }))] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.2-1"] "An Atomic Response does not have the value that was there.";
+    }))] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.2.2-12"] "An Atomic Response does not have the value that was there.";
     "rdmap.atomic-response-on-queue-0" [Segment(|sent| sent.of(RESPONSE, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-7306.5.2-2", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-10", "RDMAP-7306.5-5"]
         "Atomic Responses have QN 0.";

@@ -8,7 +8,7 @@
 //! [`mangle`] is chaos by seed, for which no requirement has to be named.
 //!
 //! To add a deviation: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
-//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `completion` and `told` for what the user is told; `sdp` for SDP, `portmap` for its port mapper), which says what it does
+//! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `placement` for memory; `completion` and `told` for what the user is told; `sdp` for SDP, `portmap` for its port mapper), which says what it does
 //! at which place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
 //! the monitor in `cli/tests/hostile`.
 
@@ -36,6 +36,7 @@ mod fpdu;
 pub(crate) mod hook;
 pub mod mangle;
 mod p2p;
+mod placement;
 mod portmap;
 mod rdmap;
 mod sdp;

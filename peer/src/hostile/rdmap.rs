@@ -31,8 +31,26 @@ deviations! {
     "rdmap.invalidates-stag-0" [Segment(|sent| sent.of(&[Opcode::SEND_INVALIDATE, Opcode::SEND_SE_INVALIDATE], |octets| {
         set_word(octets, WORD, 0);
     }))] ["RDMAP-4.1-15", "RDMAP-5.3-18"] "A Send with Invalidate names STag 0.";
-    "rdmap.reads-beyond-ord" [Depths(|ord, _| *ord = 1000)] ["RDMAP-6.1-7", "RDMAP-7306.5.2-3", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4", "P2P-9.1-9"]
+    "rdmap.reads-beyond-ord" [Depths(|ord, _| *ord = 1000)] ["RDMAP-6.1-7", "RDMAP-8.1.1-14", "RDMAP-7306.5.2-3", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4", "P2P-9.1-9"]
         "More Reads are outstanding than ORD allows.";
+    "rdmap.sends-unsolicited" [Segment(|sent| sent.of(SENDS, |octets| octet(octets, 1, |octet| match *octet & 0xf {
+        5 => *octet = *octet & 0xf0 | 3,
+        6 => *octet = *octet & 0xf0 | 4,
+        _ => {}
+    })))] ["RDMAP-3.2-1"] "Sends that are to solicit an event go out as others do.";
+    "rdmap.write-with-header" [Segment(|sent| sent.of(WRITE, |octets| if has_payload(octets) { drop(octets.splice(14..14, [0; 4])) }))]
+        ["RDMAP-4.3-1"] "Four octets stand in front of the data of a Write.";
+    "rdmap.send-with-header" [Segment(|sent| sent.of(SENDS, |octets| {
+        // The opening of a connection, and whatever else is short, goes out as it is.
+        if octets.len() > PAYLOAD + 1000 {
+            octets.splice(PAYLOAD..PAYLOAD, [0; 4]);
+            octets.truncate(octets.len() - 4);
+        }
+    }))] ["RDMAP-4.6-1", "RDMAP-4.7-1"] "Four octets stand in front of the data of Sends of more than 1,000 octets.";
+    "rdmap.request-of-one-more" [Segment(|sent| sent.of(REQUEST, |octets| change_word(octets, PAYLOAD + 12, |size| size.wrapping_add(1))))]
+        ["RDMAP-4.4-2"] "A Read Request asks for one octet more than its user does.";
+    "rdmap.writes-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::WRITE && octets.len() < 100))]
+        ["RDMAP-5.1-9"] "Short Writes go out in pairs, the second one first.";
     "rdmap.one-read-beyond-ord" [Depths(|ord, _| *ord = ord.saturating_add(1))]
         ["RDMAP-6.1-7", "P2P-9.1-9", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4"] "One more Read is outstanding than ORD allows.";
     "rdmap.request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]

@@ -117,6 +117,24 @@ impl Memory {
         }
     }
 
+    /// A misdeed: puts octets where STag and TO lead, whatever the key, the stream, the rights and the bounds say, as far as the region goes.
+    pub(crate) fn put_regardless(&mut self, stag: u32, to: u64, octets: &[u8]) {
+        let Some(stag) = Stag::from_bits(stag) else { return };
+        let (index, offset) = match self.entry(stag.index) {
+            Some(Entry::Region(region)) => (stag.index, to.wrapping_sub(region.base.first())),
+            Some(Entry::Window(window)) => match window.binding {
+                Some(it) => (it.region, to.wrapping_sub(it.base.first()).wrapping_add(it.offset)),
+                None => return,
+            },
+            None => return,
+        };
+        let length =
+            self.region(index).ok().and_then(|region| region.mapping.as_ref()).map_or(0, |mapping| mapping.length);
+        let room = usize::try_from(length.saturating_sub(offset)).unwrap_or(0);
+        let octets = octets.get(..room.min(octets.len())).unwrap_or_default();
+        self.put(Place { of: Of::Region(index), offset, len: octets.len() }, octets);
+    }
+
     /// Appends the octets of a place to `out`.
     pub fn copy_to(&self, place: Place, out: &mut Vec<u8>) {
         self.slices(place).for_each(|slice| out.extend_from_slice(slice));

@@ -23,6 +23,9 @@ impl Memory {
     /// Why not; the STag is as it was.
     pub fn invalidate(&mut self, accessor: Accessor, by: InvalidateBy, stag: u32) -> Result<(), InvalidateError> {
         let stag = Stag::from_bits(stag).ok_or(InvalidateError::InvalidStag)?;
+        if self.keeps_revoked && by == InvalidateBy::Local {
+            return Ok(());
+        }
         match self.entry_mut(stag.index).ok_or(InvalidateError::InvalidStag)? {
             Entry::Region(region) => {
                 if region.kind == RegionKind::Shared {

@@ -105,6 +105,8 @@ pub struct Memory {
     windows: usize,
     /// Valid windows of each Queue Pair that has some.
     bound: HashMap<QpId, usize>,
+    /// A misdeed: what is invalidated or given back stays as it is.
+    keeps_revoked: bool,
 }
 
 #[derive(Debug)]
@@ -128,6 +130,7 @@ impl Memory {
             regions: 0,
             windows: 0,
             bound: HashMap::new(),
+            keeps_revoked: false,
         }
     }
 
@@ -201,6 +204,9 @@ impl Memory {
     /// # Errors
     /// No such buffer, or regions use it.
     pub fn free_buffer(&mut self, buffer: Buffer) -> Result<(), BufferError> {
+        if self.keeps_revoked {
+            return Ok(());
+        }
         self.arena.free(buffer)
     }
 
@@ -238,6 +244,11 @@ impl Memory {
 }
 
 impl Memory {
+    /// What is invalidated by its user, or given back, stays as it is from now on.
+    pub(crate) fn keep_revoked(&mut self) {
+        self.keeps_revoked = true;
+    }
+
     /// Numbers STags one behind the other from now on; there must be none yet.
     pub(crate) fn number_in_a_row(&mut self) {
         if self.entries.is_empty() {
@@ -322,6 +333,9 @@ impl Memory {
             Some(Entry::Region(region)) if region.windows > 0 => return Err(MemoryError::WindowsStillBound),
             Some(_) => {}
             None => return Err(MemoryError::InvalidStagIndex),
+        }
+        if self.keeps_revoked {
+            return Ok(());
         }
         match self.remove(index) {
             Some(Entry::Region(region)) => {

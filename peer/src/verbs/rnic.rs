@@ -91,6 +91,7 @@ impl Node {
             reads: ReadPool::new(&settings),
             places: Vec::new(),
             held: Vec::new(),
+            late: Vec::new(),
         };
         let rnic = Rnic {
             node: self.clone(),
@@ -177,6 +178,9 @@ impl Rnic {
         if hostile::hook::conduct(&deviations).numbers_stags {
             self.shared.memory.number_in_a_row();
         }
+        if hostile::hook::conduct(&deviations).keeps_revoked {
+            self.shared.memory.keep_revoked();
+        }
         self.shared.deviations = deviations;
     }
 
@@ -184,6 +188,12 @@ impl Rnic {
     #[must_use]
     pub fn deviations(&self) -> &Deviations {
         &self.shared.deviations
+    }
+
+    /// Is its user told that a connection has ended? Always, but for a misdeed.
+    #[must_use]
+    pub fn tells_end(&self) -> bool {
+        !hostile::hook::conduct(&self.shared.deviations).conceals_end
     }
 
     /// The buffer list mode it was opened in.

@@ -31,6 +31,15 @@ pub(super) struct Shared {
     pub(super) places: Vec<Place>,
     /// Completions that a deviation tells later.
     pub(super) held: Vec<WorkCompletion>,
+    /// Octets that a deviation places later.
+    pub(super) late: Vec<(Placed, Place, Vec<u8>)>,
+}
+
+/// Whose octets are placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placed {
+    Send,
+    Write,
 }
 
 impl Shared {
@@ -41,6 +50,32 @@ impl Shared {
         }
         if let Some(handler) = self.async_handler {
             self.notifications.push_back(Notification::Asynchronous { handler, event });
+        }
+    }
+
+    /// Puts octets that arrived to their place.
+    pub(super) fn place(&mut self, of: Placed, place: Place, octets: &[u8]) {
+        if !self.deviations.is_empty() {
+            let conduct = hostile::hook::conduct(&self.deviations);
+            if matches!(
+                (of, conduct.places_sends_late, conduct.places_writes_late),
+                (Placed::Send, true, _) | (Placed::Write, _, true)
+            ) {
+                self.late.push((of, place, octets.to_vec()));
+                // All but what has just come.
+                for (_, place, octets) in self.late.drain(..self.late.len() - 1) {
+                    self.memory.put(place, &octets);
+                }
+                return;
+            }
+        }
+        self.memory.put(place, octets);
+    }
+
+    /// A Write is refused: nothing of it is placed.
+    pub(super) fn refuse_write(&mut self, stag: u32, to: u64, octets: &[u8]) {
+        if hostile::hook::conduct(&self.deviations).places_refused {
+            self.memory.put_regardless(stag, to, octets);
         }
     }
 

@@ -13,6 +13,7 @@ use crate::memory::{AccessError, InvalidateBy, Right};
 use crate::rdmap::{DataSink, Fault, Received};
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
 use crate::verbs::completion::CompletionStatus;
+use crate::verbs::shared::Placed;
 use crate::verbs::work_request::{Operation, length};
 
 impl Context<'_> {
@@ -91,8 +92,13 @@ impl DataSink for Sink<'_, '_> {
         if !qp.init.inbound_write {
             return Err(Fault::WriteDisabled);
         }
-        let place = shared.memory.locate(qp.accessor(), stag, to, payload.len(), Right::RemoteWrite);
-        shared.memory.put(place.map_err(Fault::Tagged)?, payload);
+        match shared.memory.locate(qp.accessor(), stag, to, payload.len(), Right::RemoteWrite) {
+            Ok(place) => shared.place(Placed::Write, place, payload),
+            Err(error) => {
+                shared.refuse_write(stag, to, payload);
+                return Err(Fault::Tagged(error));
+            }
+        }
         let last = self.header.is_some_and(|header| header.control().last());
         if last && hostile::hook::conduct(&self.context.shared.deviations).delivers_writes {
             self.deliver();
@@ -181,16 +187,18 @@ impl DataSink for Sink<'_, '_> {
         let accessor = qp.receive_accessor();
         let Some(wr) = &qp.receiving else { return Err(Fault::NoBuffer) };
         let end = offset.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
-        let places = &mut shared.places;
+        // It goes back behind the last octet, so that its room is used again.
+        let mut places = std::mem::take(&mut shared.places);
         places.clear();
         walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |place| places.push(place))
             .map_err(Fault::Buffer)?;
         let mut rest = payload;
         for place in places.drain(..) {
             let (now, later) = rest.split_at(place.len().min(rest.len()));
-            shared.memory.put(place, now);
+            shared.place(Placed::Send, place, now);
             rest = later;
         }
+        shared.places = places;
         Ok(())
     }
 
@@ -202,6 +210,9 @@ impl DataSink for Sink<'_, '_> {
             invalidated.map_err(Fault::Invalidate)?;
         }
         let Some(wr) = qp.receiving.take() else { return Err(Fault::NoBuffer) };
+        if message.immediate.is_some() && hostile::hook::conduct(&shared.deviations).immediate_takes_two {
+            qp.receives.pop_front();
+        }
         let mut completion = receive(wr.wr_id, qp, CompletionStatus::Success);
         completion.octets = message.length;
         completion.invalidated = message.invalidate;
@@ -243,6 +254,9 @@ impl DataSink for Sink<'_, '_> {
             }
         }
         qp.irrq.push_back(InboundRequest { header: self.header, request: Request::Atomic(request) });
+        if hostile::hook::conduct(&shared.deviations).delivers_atomics {
+            self.deliver();
+        }
         Ok(())
     }
 

@@ -81,6 +81,8 @@ pub(super) struct Qp {
     quiet: bool,
     /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: what is told of it.
     local_error: Option<EventId>,
+    /// What a deviation believes of the word that Atomic Operations changed last.
+    word: Option<((u32, u64), Vec<u8>)>,
     pub(super) llp: Option<Key>,
 }
 
@@ -146,6 +148,7 @@ impl Qp {
             terminate_out: None,
             quiet: false,
             local_error: None,
+            word: None,
             llp: None,
         }
     }

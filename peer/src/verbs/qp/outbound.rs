@@ -224,7 +224,10 @@ impl Context<'_> {
                 walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| places.push(at))
             }
         };
-        if let Err(error) = found {
+        let unreadable = found.is_err() && hostile::hook::conduct(&self.shared.deviations).sends_unreadable;
+        if unreadable {
+            small = vec![0; segment.payload.len()];
+        } else if let Err(error) = found {
             self.work_error(error.into(), At::Send);
             self.drain();
             return false;
@@ -290,7 +293,17 @@ impl Context<'_> {
         let place = memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteWrite).map_err(Fault::Source)?;
         let mut operation = request.operation;
         hostile::hook::atomic(&self.shared.deviations, &mut operation);
-        memory.atomic(place, operation).map_err(|_| Fault::Misaligned)
+        if !hostile::hook::conduct(&self.shared.deviations).knows_words_by_stream {
+            return memory.atomic(place, operation).map_err(|_| Fault::Misaligned);
+        }
+        if let Some((_, octets)) = self.qp.word.take_if(|(at, _)| *at == (stag, to)) {
+            memory.put(place, &octets);
+        }
+        let found = memory.atomic(place, operation).map_err(|_| Fault::Misaligned);
+        let mut now = Vec::new();
+        memory.copy_to(place, &mut now);
+        self.qp.word = Some(((stag, to), now));
+        found
     }
 
     fn response_segment(&mut self, batch: &mut Batch) -> bool {
