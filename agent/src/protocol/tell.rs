@@ -210,6 +210,10 @@ pub struct Completion {
     /// The STag that a receive found invalidated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<u32>,
+    /// The eight octets of Immediate Data that a receive got in place of a Send (RFC 7306), as a number in network byte order. libibverbs has no
+    /// room for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub immediate: Option<u64>,
 }
 
 /// What is known of a device. Counts are the device's own limits.

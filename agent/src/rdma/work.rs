@@ -214,6 +214,7 @@ impl Nic {
                     operation: names::operation(wc.opcode),
                     octets: wc.byte_len,
                     invalidated: (wc.status == 0 && wc.wc_flags & WITH_INV != 0).then_some(wc.invalidated_rkey),
+                    immediate: None,
                 })
             }));
         }

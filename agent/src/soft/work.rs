@@ -165,5 +165,6 @@ fn told(connection: Object, completion: &WorkCompletion) -> Event {
         operation: names::operation(completion.operation).to_owned(),
         octets: completion.octets,
         invalidated: completion.invalidated.filter(|_| completion.status == CompletionStatus::Success),
+        immediate: completion.immediate.map(|immediate| u64::from_be_bytes(immediate.data)),
     })
 }
