@@ -841,6 +841,13 @@
 ---@field event string|(string|string[])[]
 ---@field private_data? string
 
+---@class weft.fields.expect_error
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+---@field or_end? boolean
+
 ---@class weft.fields.expect_no_completion
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
@@ -968,6 +975,7 @@
 ---@field operation string
 ---@field octets integer
 ---@field invalidated integer?
+---@field immediate integer?
 
 ---@class weft.Event
 ---@field event string
@@ -1397,6 +1405,10 @@ function Pair:expect_completion(options) end
 ---@param options? weft.fields.expect_event
 ---@return weft.Event
 function Pair:expect_event(options) end
+
+---The user is told that something went wrong: an event of its Queue Pair, or a completion in error that is no flush.
+---@param options? weft.fields.expect_error
+function Pair:expect_error(options) end
 
 ---The user is told of no completion.
 ---@param options? weft.fields.expect_no_completion

@@ -9,7 +9,7 @@
 //! pair:expect_completion { work = work, octets = 2, requirement = "RDMAP-..." }
 //! pair:post_write { region = region, length = 5, stag = 7, to = 4096 }   -- and post_send, post_read, post_bind, post_invalidate
 //! conn:expect_fpdu { opcode = 0, payload = "hello", requirement = "RDMAP-..." }
-//! pair:expect_event { event = { "disconnected", "asynchronous" } }   pair:expect_no_completion { within = 2 }
+//! pair:expect_event { event = { "disconnected", "asynchronous" } }   pair:expect_error { or_end = true }   pair:expect_no_completion { within = 2 }
 //! -- step by step; a responder:
 //! local conn = t:connect() conn:send(t:request {}) local pair = target:expect_request { private_data = "..." }
 //! pair:open {} pair:accept { private_data = "..." } conn:expect_reply {} pair:expect_event { event = "established" }
@@ -25,6 +25,7 @@ use weft_agent::protocol::{Action, Done, Event, Object, Octets, Operation, patte
 use weft_core::RequirementId;
 
 use super::agent_options::WorkFields;
+use super::agent_told::event_table;
 use super::location::here;
 use super::message;
 use super::options::Reader;
@@ -446,52 +447,18 @@ impl UserData for Pair {
                 event_table(&lua, &event)
             }
         });
+        methods.add_async_method("expect_error", |lua, pair, table: Option<Table>| {
+            let pair = pair.clone();
+            let read = pair.agent.reader(&lua).expect_error(table);
+            async move {
+                let (expectation, or_end) = read?;
+                stopped(pair.agent.stage.lock().await.expect_error(pair.object, &expectation, or_end).await)
+            }
+        });
         methods.add_async_method("expect_no_completion", |lua, pair, table: Option<Table>| {
             let pair = pair.clone();
             let read = pair.agent.reader(&lua).expect_no_completion(table);
             async move { stopped(pair.agent.stage.lock().await.expect_no_completion(pair.object, &read?).await) }
         });
     }
-}
-
-/// Fields of what `expect_completion` gives.
-pub(super) const COMPLETION_FIELDS: [(&str, &str); 6] = [
-    ("connection", "integer"),
-    ("work", "integer"),
-    ("status", "string"),
-    ("operation", "string"),
-    ("octets", "integer"),
-    ("invalidated", "integer?"),
-];
-/// Fields of what [`event_table`] makes.
-pub(super) const EVENT_FIELDS: [(&str, &str); 6] = [
-    ("event", "string"),
-    ("private_data", "string?"),
-    ("ird", "integer?"),
-    ("ord", "integer?"),
-    ("status", "integer?"),
-    ("kind", "string?"),
-];
-
-fn event_table(lua: &Lua, event: &Event) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    table.set("event", crate::stage::event_name(event))?;
-    match event {
-        Event::Established { private_data, ird, ord, .. } => {
-            table.set("private_data", lua.create_string(&private_data.0)?)?;
-            table.set("ird", *ird)?;
-            table.set("ord", *ord)?;
-        }
-        Event::Rejected { private_data, status, .. } => {
-            table.set("private_data", lua.create_string(&private_data.0)?)?;
-            table.set("status", *status)?;
-        }
-        Event::Failed { kind, status, .. } => {
-            table.set("kind", kind.as_str())?;
-            table.set("status", *status)?;
-        }
-        Event::Asynchronous { kind, .. } => table.set("kind", kind.as_str())?,
-        Event::Completion(_) | Event::Disconnected { .. } | Event::Request { .. } => {}
-    }
-    Ok(table)
 }

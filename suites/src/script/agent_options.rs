@@ -180,6 +180,15 @@ impl Reader<'_> {
         Ok((expectation, wanted))
     }
 
+    /// `or_end`: the mere end of the connection, or work that is flushed, will do.
+    pub(super) fn expect_error(&self, table: Option<Table>) -> mlua::Result<(Expectation, bool)> {
+        let mut fields = Fields::new(self.lua, "expect_error", table);
+        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        let or_end = fields.or("or_end", false)?;
+        fields.done()?;
+        Ok((expectation, or_end))
+    }
+
     pub(super) fn expect_no_completion(&self, table: Option<Table>) -> mlua::Result<Expectation> {
         let mut fields = Fields::new(self.lua, "expect_no_completion", table);
         let expectation = self.expectation(&mut fields, SILENCE_SECONDS)?;

@@ -13,7 +13,7 @@ use super::methods::{
     WRITE_FIELDS,
 };
 use super::options::Reader;
-use super::{agent, declare, message};
+use super::{agent, agent_told, declare, message};
 use crate::target::Target;
 
 /// The annotations.
@@ -57,8 +57,8 @@ fn generate() -> mlua::Result<String> {
         ("weft.PortMapperMessage", &message::PORTMAP_FIELDS[..]),
         ("weft.Place", &super::asked::PLACE_FIELDS[..]),
         ("weft.Operated", &agent::OPERATED_FIELDS[..]),
-        ("weft.Completion", &agent::COMPLETION_FIELDS[..]),
-        ("weft.Event", &agent::EVENT_FIELDS[..]),
+        ("weft.Completion", &agent_told::COMPLETION_FIELDS[..]),
+        ("weft.Event", &agent_told::EVENT_FIELDS[..]),
         ("weft.Window", &agent::WINDOW_FIELDS[..]),
         ("weft.Region", &agent::REGION_FIELDS[..]),
     ] {
@@ -197,6 +197,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     noted(reader.agent_part(None));
     reader.expect_completion(None)?;
     reader.expect_event(Some(table("return { event = 'established' }")?))?;
+    reader.expect_error(None)?;
     reader.expect_no_completion(None)?;
     Ok(lua.remove_app_data::<Asked>().map(|asked| asked.0).unwrap_or_default())
 }

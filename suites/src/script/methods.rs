@@ -265,6 +265,13 @@ pub(super) const PAIR: &[Method] = &[
         ..method("expect_event", "The user is told of one of these events of the connection")
     },
     Method {
+        table: Some("expect_error"),
+        ..method(
+            "expect_error",
+            "The user is told that something went wrong: an event of its Queue Pair, or a completion in error that is no flush",
+        )
+    },
+    Method {
         table: Some("expect_no_completion"),
         ..method("expect_no_completion", "The user is told of no completion")
     },

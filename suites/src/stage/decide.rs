@@ -19,7 +19,7 @@ impl Stage {
         })
     }
 
-    /// What a script made out itself.
+    /// What a script made out itself. Where it holds, what was found is what was expected: `actual` is the script's text for when it does not.
     pub(crate) fn check(
         &mut self,
         holds: bool,
@@ -30,7 +30,7 @@ impl Stage {
         if !holds {
             return Err(self.unmet(expectation, expected, actual));
         }
-        self.met(0, expectation, expected, actual);
+        self.met(0, expectation, expected, expected);
         Ok(())
     }
 

@@ -129,6 +129,45 @@ impl Stage {
         Ok(event)
     }
 
+    /// The target's user is told that something went wrong on a connection: an event of its Queue Pair, or a completion in error that is more
+    /// than a flush. With `or_end` the mere end will do, of which it is told by its event, or by work that is flushed. That event is kept.
+    pub(crate) async fn expect_error(
+        &mut self,
+        pair: Object,
+        expectation: &Expectation,
+        or_end: bool,
+    ) -> Result<(), Stop> {
+        const FLUSHED: &str = "wr_flush_err";
+        let expected = match or_end {
+            true => "its user is told that something went wrong: a completion in error, or an event",
+            false => {
+                "its user is told of the error: an event of its Queue Pair, or a completion in error that is no flush"
+            }
+        };
+        let deadline = self.link.now() + expectation.within;
+        let is_it = |event: &Event| match event {
+            Event::Asynchronous { connection, .. } => *connection == Some(pair),
+            Event::Completion(it) => {
+                it.connection == pair && it.status != "success" && (or_end || it.status != FLUSHED)
+            }
+            Event::Disconnected { connection } | Event::Failed { connection, .. } => or_end && *connection == pair,
+            Event::Established { .. } | Event::Rejected { .. } | Event::Request { .. } => false,
+        };
+        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(event) => {
+                let actual = format!("its user is told: {}", serde_json::to_string(&event).unwrap_or_default());
+                self.met(0, expectation, expected, &actual);
+                self.agent_again(event);
+                Ok(())
+            }
+            None => {
+                let more = if or_end { "" } else { " but that work was flushed or the connection ended" };
+                let actual = format!("its user is told of nothing within {} s{more}", expectation.within.as_secs_f64());
+                Err(self.overdue(expectation, expected, &actual))
+            }
+        }
+    }
+
     /// The target's user is told of no completion of a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "its user is told of no completion";

@@ -107,6 +107,11 @@ impl Stage {
         }
     }
 
+    /// Keeps an event that was looked at, for the next one who asks.
+    fn agent_again(&mut self, event: Event) {
+        self.agent.events.push_front((0, event));
+    }
+
     /// Takes the next event, if one comes until `deadline`.
     async fn agent_listen(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
         let Some(agent) = &mut self.agent.agent else { return Err(self.agent_gone("is not there", at)) };
