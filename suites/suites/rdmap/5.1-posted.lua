@@ -60,6 +60,51 @@ case {
   end,
 }
 
+case {
+  id = "rdmap/5.1-posted/order",
+  version = 1,
+  title = "Writes and Sends go out in the order in which they were posted, each Write to its own STag",
+  requirements = { "RDMAP-5.1-9", "DDP-4.2-5" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "write", "send", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = target:operate {}
+    local region = target:region { octets = 64, put = DATA:sub(1, 64) }
+    -- A Send with Invalidate in front: what it names is nobody's from there on.
+    local gone, why = pair:post_send { region = region, length = 1, invalidate = STAG, may_refuse = true }
+    if not gone then t:unimplemented("The device takes no such Send: " .. why) end
+    for nth = 2, 7 do
+      if nth % 3 == 1 then
+        pair:post_send { region = region, length = nth }
+      else
+        pair:post_write { region = region, length = nth, stag = STAG + nth, to = 4096 * nth }
+      end
+    end
+    for nth = 1, 7 do
+      local opcode = nth == 1 and 4 or nth % 3 == 1 and 3 or 0
+      local fpdu = conn:expect_fpdu {}
+      t:check(fpdu.opcode == opcode and #fpdu.payload == nth, {
+        requirement = "RDMAP-5.1-9",
+        expected = ("opcode %d with %d octets as message %d"):format(opcode, nth, nth),
+        actual = ("opcode %d with %d octets"):format(fpdu.opcode, #fpdu.payload),
+      })
+      if opcode == 0 then
+        t:check(fpdu.stag == STAG + nth, {
+          requirement = "DDP-4.2-5",
+          expected = ("STag %#x"):format(STAG + nth),
+          actual = ("STag %#x"):format(fpdu.stag),
+        })
+      end
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
 local SINK = 4096
 
 --- Answers a Read Request that came, in segments of `cut` octets; the last one only where `whole` says so.
@@ -76,9 +121,9 @@ end
 
 case {
   id = "rdmap/5.1-posted/read",
-  version = 1,
+  version = 2,
   title = "A Read that is posted completes when all of its Response is here, and not before",
-  requirements = { "RDMAP-5.2.2-9", "RDMAP-5.5-23", "RDMAP-5.5-21", "DDP-4.1-8" },
+  requirements = { "RDMAP-4.4-2", "RDMAP-5.2.2-9", "RDMAP-5.5-23", "RDMAP-5.5-21", "DDP-4.1-8" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
   tags = { "read", "agent" },
@@ -91,6 +136,8 @@ case {
     local work = pair:post_read { region = region, length = 3000, stag = STAG, to = 8192 }
     local request = conn:expect_fpdu { opcode = 1 }
     t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    local size = string.unpack(">I4", request.payload, 13)
+    t:check(size == 3000, { requirement = "RDMAP-4.4-2", expected = "RDMARDSZ 3000", actual = ("RDMARDSZ %d"):format(size) })
     respond(conn, request, DATA:sub(1, 3000), 1024, false)
     pair:expect_no_completion { within = 1, requirement = { "RDMAP-5.5-21", "DDP-4.1-8" } }
     local stag, to = string.unpack(">I4i8", request.payload)
@@ -114,28 +161,48 @@ case {
 
 case {
   id = "rdmap/5.1-posted/reads-in-order",
-  version = 1,
-  title = "Reads complete in the order in which they were posted",
+  version = 2,
+  title = "Reads that wait together, and a Send between them, complete in the order in which they were posted",
   requirements = { "RDMAP-5.5-12", "RDMAP-5.5-19" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
-  tags = { "read", "agent" },
+  tags = { "read", "send", "agent" },
 
   run = function(t, p, target)
     t:good_exchange()
-    local conn, pair = target:operate { ird = 1, ord = 1 }
-    local region = target:region { octets = SINK }
-    local first = pair:post_read { region = region, offset = 0, length = 64, stag = STAG, to = 0 }
-    local second = pair:post_read { region = region, offset = 64, length = 64, stag = STAG, to = 64 }
-    for _ = 1, 2 do respond(conn, conn:expect_fpdu { opcode = 1 }, DATA:sub(1, 64), 1024, true) end
-    for _, work in ipairs { first, second } do
-      local told = pair:expect_completion {}
-      t:check(told.work == work, {
-        requirement = { "RDMAP-5.5-12", "RDMAP-5.5-19" },
-        expected = ("work request %d"):format(work),
-        actual = ("work request %d"):format(told.work),
-      })
+    local conn, pair = target:operate { ird = 2, ord = 2 }
+    local region = target:region { octets = SINK, put = "later" }
+    local works = {
+      pair:post_read { region = region, offset = 64, length = 64, stag = STAG, to = 0 },
+      pair:post_send { region = region, length = 5 },
+      pair:post_read { region = region, offset = 128, length = 64, stag = STAG, to = 64 },
+    }
+    -- The second Request may wait for the answer to the first where the connection has one at a time.
+    local requests, sends = 0, 0
+    while requests < 2 or sends < 1 do
+      local fpdu = conn:expect_fpdu {}
+      if fpdu.opcode == 1 then
+        requests = requests + 1
+        respond(conn, fpdu, DATA:sub(1, 64), 1024, true)
+      else
+        sends = sends + 1
+      end
     end
+    local told, reads = {}, {}
+    for nth = 1, 3 do
+      told[nth] = pair:expect_completion {}
+      if told[nth].work ~= works[2] then reads[#reads + 1] = told[nth].work end
+    end
+    t:check(reads[1] == works[1] and reads[2] == works[3], {
+      requirement = "RDMAP-5.5-19",
+      expected = "the first Read, then the second",
+      actual = "the second one first",
+    })
+    t:check(told[1].work == works[1] and told[2].work == works[2], {
+      requirement = "RDMAP-5.5-12",
+      expected = "the first Read, the Send, the second Read",
+      actual = ("work requests %d, %d, %d of %d, %d, %d"):format(told[1].work, told[2].work, told[3].work, table.unpack(works)),
+    })
     conn:reset()
 
     t:liveness()

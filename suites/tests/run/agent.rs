@@ -56,8 +56,11 @@ async fn a_nic_that_tells_a_wrong_length_fails() {
 
 #[tokio::test]
 async fn a_nic_that_writes_elsewhere_fails() {
-    let target = Target::builtin().with_deviations(["rdmap.write-as-untagged"]).unwrap();
-    assert_eq!(result(target, POSTED).await.verdict, Verdict::Fail);
+    let target = Target::builtin().with_deviations(["ddp.to-overlaps"]).unwrap();
+    let result = result(target, POSTED).await;
+    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+    let failed = result.requirements.iter().filter(|it| it.verdict == Verdict::Fail && !it.seen_on_the_way);
+    assert_eq!(failed.map(|it| it.requirement.to_string()).collect::<Vec<_>>(), ["DDP-5.2-6"]);
 }
 
 #[tokio::test]
