@@ -189,10 +189,6 @@ fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
         "mpa.reject-bit-moved" | "p2p.rejects-unenhanced" => Some("the twin's services reject nobody"),
         "mpa.overlooks-markers" => Some("the tester's segments arrive in order, where looking at markers is optional"),
         "mpa.crc-unused-left-out" => Some("no case looks at the field of a CRC that is unused"),
-        "ddp.overlooks-rights" => Some("the twin's services register no memory without the rights of a peer"),
-        "ddp.writes-to-invalidated-stag" | "rdmap.solicited-send-as-tagged" => {
-            Some("the twin's services send no Send that invalidates, or solicits an event")
-        }
         name if name.starts_with("rdmap.atomic-request") => Some("the twin's services send no Atomic Requests"),
         "pm.accept-time-1" => Some("how little a PmTime may be is not said"),
         "pm.answers-as-before" => Some("the services that the twin's port mapper maps do not go"),

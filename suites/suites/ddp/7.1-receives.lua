@@ -1,0 +1,79 @@
+-- RFC 5041 sections 1.2, 7.1 and 7.2, RFC 5040 section 5.3: Sends for which the target's user has no receive, or a short one, by an agent on the target.
+
+case {
+  id = "ddp/7.1-receives/none",
+  version = 1,
+  title = "A Send for which no receive is posted is refused, or waits for one",
+  requirements = { "DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9", "DDP-7.1-20" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "refusal", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local region = target:region { octets = 16, access = { "local_write" } }
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "early" } })
+    -- RFC 5041 section 7.1: it may be let wait, which nobody sees, or be refused.
+    local what, fpdu = conn:next { within = 3 }
+    if what == nil then
+      local work = pair:post_receive { region = region }
+      pair:expect_completion { work = work, octets = 5, requirement = { "DDP-7.1-2", "DDP-1.2-2" }, overdue_fails = true }
+      t:unimplemented("The device lets a Send wait for its receive: there is no error to be told.")
+    else
+      t:check(what == "close" or what == "fpdu" and fpdu.opcode == 7, {
+        requirement = { "DDP-7.1-2", "DDP-1.2-2" },
+        expected = "a refusal, or nothing",
+        actual = what == "fpdu" and ("opcode %d"):format(fpdu.opcode) or what,
+      })
+      -- A mere close tells no error.
+      t:check(what == "fpdu", { expected = "a Terminate", actual = what })
+      local layer, code = fpdu.payload:byte(1, 2)
+      t:check(layer == 0x12 and code == 2, {
+        requirement = "DDP-7.2-9",
+        expected = "Terminate 12 02",
+        actual = ("Terminate %02x %02x"):format(layer or 0, code or 0),
+      })
+      conn:expect_close()
+      pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
+    end
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/7.1-receives/too-long",
+  version = 1,
+  title = "A Send that is longer than its receive is refused and told of, and no octet goes behind the buffer",
+  requirements = { "DDP-7.1-8", "RDMAP-5.3-4", "DDP-7.2-12", "DDP-7.1-20" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "refusal", "agent" },
+  -- The buffer is in the midst of a region. In the second choice it is the second segment that is too long.
+  parameters = { size = { 17, 1400 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local region = target:region { octets = 3072, access = { "local_write" }, fill = 5 }
+    local length = p.size == 17 and 16 or 1200
+    pair:post_receive { region = region, offset = 1024, length = length }
+    for at = 0, p.size - 1, 1024 do
+      local piece = ("w"):rep(math.min(1024, p.size - at))
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, mo = at, payload = piece, last = at + #piece == p.size } })
+    end
+    local ALL = { "DDP-7.1-8", "RDMAP-5.3-4" }
+    conn:expect_terminate { requirement = ALL, code = "DDP-7.2-12", error = "12 05" }
+    conn:expect_close()
+    pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
+    local was, got = target:pattern(5, 3072), region:get {}
+    t:check(got:sub(1, 1024) == was:sub(1, 1024) and got:sub(1025 + length) == was:sub(1025 + length), {
+      requirement = "DDP-7.1-8",
+      expected = "the octets in front of the buffer and behind it as they were",
+      actual = "other octets there",
+    })
+
+    t:liveness()
+  end,
+}

@@ -1,0 +1,206 @@
+-- RFC 5041 sections 5.1.1, 7.1, 8.2 and 8.3, RFC 5040 sections 3.2, 4.8 and 8.1.1: an STag is good for the octets, the rights and the streams that the
+-- target's user says, and as long as it says so, by an agent on the target.
+
+local SIZE, SEED = 64, 5
+
+--- A region of SIZE octets of a pattern.
+local function region_of(target, access, domain)
+  return target:region { octets = SIZE, access = access, fill = SEED, domain = domain }
+end
+
+local ALL = { "local_write", "remote_write", "remote_read" }
+
+--- Regions that 16 octets at a Tagged Offset may not be written to, or read from: the region, and where.
+local WRONG = {
+  right = function(target, missing)
+    local access = { "local_write", missing == "remote_write" and "remote_read" or "remote_write" }
+    return region_of(target, access), 0
+  end,
+  -- One octet beyond the end, and in front of the begin.
+  beyond = function(target) return region_of(target, ALL), SIZE - 15 end,
+  before = function(target) return region_of(target, ALL), -1 end,
+  domain = function(target) return region_of(target, ALL, target:domain()), 0 end,
+}
+
+--- Nothing of what was refused is in memory.
+local function unchanged(t, target, region, requirement)
+  t:check(region:get {} == target:pattern(SEED, SIZE), {
+    requirement = requirement,
+    expected = "the region as it was",
+    actual = "other octets in the region",
+  })
+end
+
+local function write(wrong, title, requirements)
+  case {
+    id = "ddp/8.3-rights/write-" .. wrong,
+    version = 1,
+    title = "A Write " .. title .. " is refused and told of, and changes nothing",
+    requirements = { "DDP-7.1-16", "DDP-7.1-20", table.unpack(requirements) },
+    roles = { "responder", "initiator" },
+    capabilities = { "agent" },
+    tags = { "write", "refusal", "protection", "agent" },
+
+    run = function(t, p, target)
+      t:good_exchange()
+      local conn, pair = target:operate {}
+      local region, at = WRONG[wrong](target, "remote_write")
+      conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = region.stag, tagged_offset = region.address + at, payload = ("w"):rep(16) } })
+      conn:expect_terminate { requirement = requirements }
+      conn:expect_close()
+      pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
+      unchanged(t, target, region, { "DDP-7.1-16", requirements })
+
+      t:liveness()
+    end,
+  }
+end
+
+write("right", "to a region without the right", { "DDP-7.1-11", "DDP-8.3.1-5", "RDMAP-8.1.1-5" })
+write("beyond", "of which one octet is behind the region", { "DDP-7.1-13", "DDP-8.3-1" })
+write("before", "of which one octet is in front of the region", { "DDP-7.1-12", "DDP-8.3-1" })
+write("domain", "to a region of another Protection Domain", { "DDP-8.2-1", "DDP-8.3-3" })
+
+--- Requests 16 octets that the user has not allowed to be read.
+local function read_request(region, at)
+  return mpa.fpdu {
+    ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 16, src_stag = region.stag, src_to = region.address + at },
+  }
+end
+
+local function read(wrong, title, requirements, code, errors)
+  case {
+    id = "ddp/8.3-rights/read-" .. wrong,
+    version = 1,
+    title = "A Read " .. title .. " is refused and told of",
+    requirements = { "RDMAP-7.1-1", code, table.unpack(requirements) },
+    roles = { "responder", "initiator" },
+    capabilities = { "agent" },
+    tags = { "read", "refusal", "protection", "agent" },
+
+    run = function(t, p, target)
+      t:good_exchange()
+      local conn, pair = target:operate {}
+      conn:send(read_request(WRONG[wrong](target, "remote_read")))
+      conn:expect_terminate { requirement = requirements, code = code, error = errors }
+      conn:expect_close()
+      pair:expect_error { or_end = true, requirement = "RDMAP-7.1-1", overdue_fails = true }
+
+      t:liveness()
+    end,
+  }
+end
+
+-- Which of two errors is told where both hold is left open.
+read("right", "from a region without the right", { "RDMAP-8.1.1-5" }, "RDMAP-4.8-20", "01 02")
+read("beyond", "of which one octet is behind the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", "01 01")
+read("before", "of which one octet is in front of the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", { "01 01", "01 04" })
+read("domain", "from a region of another Protection Domain", { "RDMAP-7.2-5", "RDMAP-8.1.1-1" }, "RDMAP-4.8-21", { "01 03", "01 00" })
+
+local BACK = { "DDP-8.3-1", "DDP-8.3.1-4", "RDMAP-3.2-9", "RDMAP-8.1.1-4" }
+
+case {
+  id = "ddp/8.3-rights/given-back",
+  version = 1,
+  title = "A Write to, and a Read from, a region that was deregistered are refused",
+  requirements = BACK,
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "write", "read", "refusal", "protection", "agent" },
+  parameters = { message = { "write", "read" } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn = target:operate {}
+    local region = region_of(target, ALL)
+    region:destroy()
+    if p.message == "read" then
+      conn:send(read_request(region, 0))
+    else
+      conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = region.stag, tagged_offset = region.address, payload = ("w"):rep(16) } })
+    end
+    conn:expect_terminate { requirement = BACK }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/8.3-rights/edges",
+  version = 1,
+  title = "The first and the last octet of a region may be written and read",
+  requirements = { "DDP-5.1.1-1", "RDMAP-4.4-10" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "write", "read", "protection", "agent" },
+  parameters = { at = { 0, SIZE - 1 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local region = region_of(target, ALL)
+    local work = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = region.stag, tagged_offset = region.address + p.at, payload = "w" } })
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = SIZE, src_stag = region.stag, src_to = region.address },
+    })
+    local was = target:pattern(SEED, SIZE)
+    local want = was:sub(1, p.at) .. "w" .. was:sub(p.at + 2)
+    conn:expect_fpdu { requirement = { "DDP-5.1.1-1", "RDMAP-4.4-10" }, opcode = 2, payload = want }
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "later" } })
+    pair:expect_completion { work = work, octets = 5 }
+    t:check(region:get {} == want, {
+      requirement = "DDP-5.1.1-1",
+      expected = ("octet %d written, and no other"):format(p.at),
+      actual = "other octets in the region",
+    })
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+--- A case of a window to which 16 octets may not be written: which octets of the region it has, its rights, and where it is tried.
+local function window(wrong, title, it, requirements)
+  case {
+    id = "ddp/8.3-rights/window-" .. wrong,
+    version = 1,
+    title = "A Write to a memory window " .. title .. " is refused, and changes nothing",
+    requirements = { "DDP-7.1-16", table.unpack(requirements) },
+    roles = { "responder", "initiator" },
+    capabilities = { "agent" },
+    tags = { "write", "refusal", "protection", "agent" },
+
+    run = function(t, p, target)
+      t:good_exchange()
+      if target:device().max_windows == 0 then t:unimplemented("The device has no memory windows.") end
+      local conn, pair = target:operate {}
+      local region = region_of(target, { "local_write", "remote_write", "remote_read", "bind" })
+      local bound, stag = pair:post_bind {
+        window = target:window {}, to_region = region, at = it.at, octets = it.octets, access = it.access or { "remote_write" }, may_refuse = true,
+      }
+      if not bound then t:unimplemented("The device binds no window by a work request: " .. stag) end
+      pair:expect_completion { work = bound }
+      if wrong == "invalidated" then
+        pair:expect_completion { work = pair:post_invalidate { stag = stag } }
+      end
+      local wire = conn
+      if wrong == "stream" then wire = target:operate {} end
+      wire:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = region.address + it.try, payload = ("w"):rep(16) } })
+      wire:expect_terminate { requirement = requirements }
+      wire:expect_close()
+      unchanged(t, target, region, { "DDP-7.1-16", requirements })
+      if wrong == "stream" then conn:reset() end
+
+      t:liveness()
+    end,
+  }
+end
+
+window("range", "that does not have all of the octets, though the region does", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
+window("right", "without the right", { at = 0, octets = SIZE, try = 0, access = { "remote_read" } },
+  { "DDP-8.3.1-5", "RDMAP-8.1.1-5", "DDP-7.1-11" })
+window("invalidated", "that was invalidated", { at = 0, octets = SIZE, try = 0 },
+  { "DDP-8.3-2", "DDP-8.3.1-6", "RDMAP-8.1.1-6", "RDMAP-8.1.1-4", "RDMAP-3.2-9", "DDP-7.1-11" })
+window("stream", "that is bound to another connection", { at = 0, octets = SIZE, try = 0 }, { "DDP-8.2-2", "DDP-8.3-3" })

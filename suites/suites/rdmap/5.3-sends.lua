@@ -1,0 +1,61 @@
+-- RFC 5040 sections 3.2, 4.1, 4.6, 4.7 and 5.3: the four kinds of Sends that the target's user posts, by an agent on the target.
+
+local DATA = ("weft octets that differ "):rep(200)
+local STAG = 0x77656601
+
+--- A case of one kind: its opcode, and what is posted; the rows of its form, of its Invalidate STag, and of the header that it does not have.
+local function kind(name, title, it, form, word, header)
+  case {
+    id = "rdmap/5.3-sends/" .. name,
+    version = 1,
+    title = title .. " goes out with its opcode, its Invalidate STag and the user's octets",
+    requirements = { "RDMAP-3.2-1", form, word, header },
+    roles = { "responder", "initiator" },
+    capabilities = { "agent" },
+    tags = { "send", "invalidate", "agent" },
+    parameters = { size = { 0, 1, 3000 } },
+
+    run = function(t, p, target)
+      t:good_exchange()
+      local conn, pair = target:operate {}
+      local region = target:region { octets = 4096, put = DATA:sub(1, 4096) }
+      local work, why = pair:post_send {
+        region = region, length = p.size, solicited = it.solicited, invalidate = it.invalidate, may_refuse = true,
+      }
+      if not work then t:unimplemented("The device takes no such Send: " .. why) end
+      local sent = ""
+      repeat
+        local fpdu = conn:expect_fpdu { requirement = { "RDMAP-3.2-1", form } }
+        t:check(fpdu.opcode == it.opcode and not fpdu.tagged and fpdu.qn == 0, {
+          requirement = { "RDMAP-3.2-1", form },
+          expected = ("opcode %d, untagged, on queue 0"):format(it.opcode),
+          actual = ("opcode %d, %s, on queue %d"):format(fpdu.opcode, fpdu.tagged and "tagged" or "untagged", fpdu.qn or -1),
+        })
+        local named = string.unpack(">I4", fpdu.ulpdu, 3)
+        t:check(named == (it.invalidate or 0), {
+          requirement = word,
+          expected = ("Invalidate STag %#x"):format(it.invalidate or 0),
+          actual = ("%#x"):format(named),
+        })
+        sent = sent .. fpdu.payload
+      until fpdu.last or #sent > p.size
+      t:check(sent == DATA:sub(1, p.size), {
+        requirement = header,
+        expected = ("the %d octets of the user's buffer"):format(p.size),
+        actual = ("%d octets, or others"):format(#sent),
+      })
+      pair:expect_completion { work = work, operation = "send" }
+      conn:reset()
+
+      t:liveness()
+    end,
+  }
+end
+
+kind("plain", "A Send", { opcode = 3 }, { "RDMAP-4.1-9", "RDMAP-5.3-12" }, { "RDMAP-4.1-16", "DDP-4.3-2" }, "RDMAP-4.6-1")
+kind("invalidates", "A Send with Invalidate", { opcode = 4, invalidate = STAG }, { "RDMAP-4.1-10", "RDMAP-5.3-12" },
+  { "RDMAP-4.1-15", "RDMAP-5.3-18" }, "RDMAP-4.7-1")
+kind("solicits", "A Send with Solicited Event", { opcode = 5, solicited = true }, { "RDMAP-4.1-11", "RDMAP-5.3-12" },
+  { "RDMAP-4.1-16", "DDP-4.3-2" }, "RDMAP-4.6-1")
+kind("both", "A Send with Solicited Event and Invalidate", { opcode = 6, solicited = true, invalidate = STAG },
+  { "RDMAP-4.1-12", "RDMAP-5.3-12" }, { "RDMAP-4.1-15", "RDMAP-5.3-18" }, "RDMAP-4.7-1")

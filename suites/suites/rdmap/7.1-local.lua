@@ -1,0 +1,87 @@
+-- RFC 5040 sections 5.4 and 7.1: work of the target's user that its own memory does not allow, by an agent on the target. It is told of, and nothing of it goes out.
+
+local SIZE = 64
+
+--- What is wrong with a part: a key that nobody has, octets behind the region, another Protection Domain, and of receives a missing right.
+local function part(target, wrong)
+  local region = target:region {
+    octets = SIZE,
+    access = wrong ~= "right" and { "local_write" } or {},
+    domain = wrong == "domain" and target:domain() or nil,
+  }
+  local fields = { region = region, offset = wrong == "beyond" and SIZE - 8 or 0, length = 16, may_refuse = true }
+  if wrong == "key" then fields.key = region.local_key ~ 0x00ffff00 end
+  return fields
+end
+
+case {
+  id = "rdmap/7.1-local/posted",
+  version = 1,
+  title = "A Send or Write whose octets may not be read is told of, a Terminate goes out in its place, and what is behind it completes in error",
+  requirements = { "RDMAP-7.1-1", "RDMAP-7.1-3", "RDMAP-5.4-11" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "error", "protection", "agent" },
+  parameters = { verb = { "send", "write" }, wrong = { "key", "beyond", "domain" } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = target:operate { ird = 1, ord = 1 }
+    -- A Read that is not answered holds back what is posted with a fence, so that all of it is there before anything fails.
+    local read = pair:post_read { region = target:region { octets = 16 }, length = 16, stag = 7, to = 0 }
+    local request = conn:expect_fpdu { opcode = 1 }
+    local fields = part(target, p.wrong)
+    fields.fence = true
+    local work, why
+    if p.verb == "send" then
+      work, why = pair:post_send(fields)
+    else
+      fields.stag, fields.to = 7, 0
+      work, why = pair:post_write(fields)
+    end
+    if not work then t:unimplemented("The device refuses such work when it is posted: " .. why) end
+    local behind = pair:post_send { region = target:region { octets = 16 }, length = 16, fence = true }
+    local stag, to = string.unpack(">I4i8", request.payload)
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(16), last = true } })
+    pair:expect_completion { work = read }
+    local terminate = conn:expect_terminate { requirement = "RDMAP-7.1-3" }
+    t:check(not terminate or not terminate.d and not terminate.r, {
+      requirement = "RDMAP-7.1-3",
+      expected = "a Terminate without headers, or none",
+      actual = "headers in it",
+    })
+    pair:expect_error { or_end = true, requirement = "RDMAP-7.1-1", overdue_fails = true }
+    pair:expect_completion { work = behind, status = "error", requirement = "RDMAP-5.4-11", overdue_fails = true }
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.1-local/receive",
+  version = 1,
+  title = "A Send whose receive names octets that may not be written is told of",
+  requirements = { "RDMAP-7.1-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "error", "protection", "agent" },
+  parameters = { wrong = { "key", "beyond", "domain", "right" } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local fields = part(target, p.wrong)
+    local work, why = pair:post_receive(fields)
+    if not work then
+      t:check(true, { requirement = "RDMAP-7.1-1", expected = "a refusal: " .. why, actual = "none" })
+      conn:reset()
+      return t:liveness()
+    end
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = ("w"):rep(16) } })
+    pair:expect_error { or_end = true, requirement = "RDMAP-7.1-1", overdue_fails = true }
+    conn:reset()
+
+    t:liveness()
+  end,
+}
