@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use weft_core::coverage::By;
 use weft_core::requirement::Class;
-use weft_suites::coverage::{Count, Proofs, count, rows};
+use weft_suites::coverage::{Count, Proofs, count, rows, upper_rows};
 use weft_suites::script::Suites;
 
 use crate::exit::{BadInput, unwritable};
@@ -39,7 +39,7 @@ enum Kind {
     unclassified  nobody has said yet; counted as judgeable\n\
     rule, case    rows that a rule, and rows that a case is proven to judge; some are in both\n\
     named         rows that a case names, without a deviation that makes it fail for them: not covered\n\
-    upper, told   rows of MPA, DDP and RDMAP whose breach the target's user alone sees, and those of them that a case with an agent is proven to \
+    upper, told   judgeable rows of MPA, DDP and RDMAP whose breach the target's user alone sees, and those of them that a case with an agent is proven to \
     judge; in no other column"
 )]
 pub(crate) struct Arguments {
@@ -96,7 +96,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let (dash, summary) = (if reason.is_empty() { "" } else { " - " }, id.row().summary);
             writeln!(out, "open  {id:<18} {summary}{dash}{reason}")?;
         }
-        for (id, row) in rows(by) {
+        for id in counts.iter().flat_map(|count| &count.upper_open) {
+            let reason = id.row().classified.map_or("", |classified| classified.reason);
+            let (dash, summary) = (if reason.is_empty() { "" } else { " - " }, id.row().summary);
+            writeln!(out, "upper  {id:<18} {summary}{dash}{reason}")?;
+        }
+        for (id, row) in rows(by).chain(upper_rows(by)) {
             if let Some(left_out) = row.classified.filter(|c| c.class != Class::Judgeable) {
                 writeln!(out, "left out  {id:<14} {}", left_out.reason)?;
             }

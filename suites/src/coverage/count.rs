@@ -38,10 +38,12 @@ pub struct Count {
     /// The others.
     pub open: Vec<RequirementId>,
     /// Rows beside all of these: their breach shows to the target's user alone, whom an agent on its host hears. Counted for cases and
-    /// for the layers that verbs drive; 0 otherwise.
+    /// for the layers that verbs drive; 0 otherwise. Those that permit, define or need knowledge from outside are not among them.
     pub upper: usize,
     /// Those of them that a case is proven to judge.
     pub upper_covered: usize,
+    /// The others.
+    pub upper_open: Vec<RequirementId>,
 }
 
 impl Count {
@@ -61,6 +63,7 @@ impl Count {
             open: Vec::new(),
             upper: 0,
             upper_covered: 0,
+            upper_open: Vec::new(),
         }
     }
 
@@ -122,13 +125,27 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
             count.open.push(id);
         }
     }
-    let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
-    for (id, row) in requirement::all().filter(|(_, row)| by == By::Case && is_upper(row)) {
+    for (id, row) in upper_rows(by).filter(|(_, row)| is_counted(row)) {
         let count = count_of(&mut counts, row, sections);
         count.upper += 1;
-        count.upper_covered += usize::from(cases.contains(&id));
+        if cases.contains(&id) {
+            count.upper_covered += 1;
+        } else {
+            count.upper_open.push(id);
+        }
     }
     counts
+}
+
+/// The rows whose breach the target's user alone sees, where `by` could cover them with an agent.
+pub fn upper_rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
+    let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
+    requirement::all().filter(move |(_, row)| by == By::Case && is_upper(row))
+}
+
+/// It can be judged, or nobody has said that it cannot.
+fn is_counted(row: &Requirement) -> bool {
+    row.classified.is_none_or(|classified| classified.class == Class::Judgeable)
 }
 
 /// Where a row is counted.
@@ -192,8 +209,8 @@ mod tests {
             let rdmap = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap);
             rdmap.fold((0, 0, 0), |sum, it| (sum.0 + it.upper, sum.1 + it.upper_covered, sum.2 + it.covered))
         };
-        // As the catalogue has them.
-        assert_eq!((of(By::Case, false), of(By::Case, true)), ((59, 1, 0), (59, 1, 0)));
+        // As the catalogue has them, without the seven that a user's agent cannot judge either.
+        assert_eq!((of(By::Case, false), of(By::Case, true)), ((52, 1, 0), (52, 1, 0)));
         assert_eq!(of(By::Rule, false), (0, 0, 0));
         let sdp = count(&Proofs::default(), By::Case, &BTreeSet::new(), false);
         assert!(sdp.iter().filter(|it| it.catalogue == Catalogue::Sdp).all(|it| it.upper == 0));

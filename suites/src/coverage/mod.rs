@@ -7,7 +7,7 @@
 
 mod count;
 
-pub use count::{Count, count, rows, ways};
+pub use count::{Count, count, rows, upper_rows, ways};
 
 use std::collections::BTreeSet;
 use std::path::Path;
