@@ -3,7 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds since 1970-01-01 UTC; 0 on a machine that is set to an earlier time.
-pub(crate) fn unix_ns() -> u64 {
+#[must_use]
+pub fn unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

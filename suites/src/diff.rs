@@ -1,13 +1,14 @@
 //! What is different between two runs: `before` and `after`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::{CaseKey, CaseResult, ExitCode, RunReport, Verdict};
 
 /// One case that is different.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
     /// Which case with which parameters.
     pub key: CaseKey,
@@ -22,7 +23,7 @@ pub struct Change {
 }
 
 /// The differences, each case in one list.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Diff {
     /// Failed after and not before; cases that were not run before are among them.
     pub newly_failing: Vec<Change>,
@@ -54,8 +55,9 @@ impl Diff {
         for result in &after.results {
             diff.add(earlier.get(&result.key).copied(), result);
         }
+        let later: BTreeSet<&CaseKey> = after.results.iter().map(|result| &result.key).collect();
         for result in &before.results {
-            if !after.results.iter().any(|other| other.key == result.key) {
+            if !later.contains(&result.key) {
                 let text = "not in the later run".to_owned();
                 diff.not_run.push(Change { key: result.key.clone(), before: Some(result.verdict), after: None, text });
             }

@@ -36,7 +36,31 @@ pub fn of_run(out: &Path, run: &str) -> PathBuf {
     if top(out).is_some_and(|top| top == run) { PathBuf::new() } else { Path::new(EARLIER).join(run) }
 }
 
+/// A folder that no run writes into, and none can while this is kept.
+#[derive(Debug)]
+pub struct Left {
+    run: String,
+    _held: Held,
+}
+
+impl Left {
+    /// Id of the run whose files are at the top.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+}
+
+/// What a run left at the top of `out`, if no run writes there now. Nothing is made.
+#[must_use]
+pub fn left(out: &Path) -> Option<Left> {
+    let run = top(out)?;
+    let _held = Held::take(out).ok()?;
+    Some(Left { run, _held })
+}
+
 /// The folder while a run writes into it; nobody else does meanwhile.
+#[derive(Debug)]
 pub(crate) struct Held {
     out: PathBuf,
     _lock: Option<File>,
@@ -186,6 +210,21 @@ mod tests {
         }
         assert_eq!((evidence(out, "100"), evidence(out, "101").as_deref()), (None, Some("101")));
         assert!(out.join("earlier/0-notes").is_dir());
+    }
+
+    #[test]
+    fn what_is_left_is_told_when_nobody_writes() {
+        let out = tempfile::tempdir().unwrap();
+        assert!(left(out.path()).is_none() && left(&out.path().join("none")).is_none());
+        play(out.path(), "1-a");
+        let told = left(out.path()).unwrap();
+        assert_eq!(told.run(), "1-a");
+        assert!(left(out.path()).is_none(), "it is kept from others");
+        drop(told);
+        let held = Held::take(out.path()).unwrap();
+        assert!(left(out.path()).is_none(), "a run writes");
+        drop(held);
+        assert!(left(out.path()).is_some());
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub use junit::junit;
 pub use ladder::ladder;
 pub use markdown::markdown;
 pub use sarif::sarif;
+pub use sections::{Section, sections_of};
 pub use tap::tap;
 pub use terminal::Terminal;
 

@@ -9,26 +9,34 @@ use crate::model::{RunReport, Verdict};
 
 /// One section.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Section {
-    pub(super) catalogue: Catalogue,
-    pub(super) section: &'static str,
+pub struct Section {
+    /// The specification.
+    pub catalogue: Catalogue,
+    /// Its section.
+    pub section: &'static str,
     /// Requirements that hold.
-    pub(super) pass: usize,
+    pub pass: usize,
     /// Requirements that do not.
-    pub(super) fail: usize,
+    pub fail: usize,
     /// Requirements that a case is about without a decision.
-    pub(super) undecided: usize,
+    pub undecided: usize,
     /// Requirements of the section whose breach shows on the wire or in a reaction.
-    pub(super) observable: usize,
+    pub observable: usize,
 }
 
-/// The sections of which something was judged, in the order of the catalogues.
+/// The sections of which a report judges something, in the order of the catalogues.
 pub(super) fn sections(report: &RunReport) -> Vec<Section> {
     let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
     for judged in report.results.iter().flat_map(|result| &result.requirements) {
         let entry = worst.entry(judged.requirement).or_insert(judged.verdict);
         *entry = (*entry).max(judged.verdict);
     }
+    sections_of(worst)
+}
+
+/// The sections of which something was judged, in the order of the catalogues. `worst`: for each requirement the worst of its verdicts.
+#[must_use]
+pub fn sections_of(worst: BTreeMap<RequirementId, Verdict>) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for (id, verdict) in worst {
         let row = id.row();

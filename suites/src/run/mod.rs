@@ -118,6 +118,8 @@ pub async fn run_with(
     };
     let begin::Begun { run, plan, mut results, spent_us } = begun;
     held.begin(&run)?;
+    // Before anybody is told: a run that is resumed had an end.
+    store.set_status(&run.id, RunStatus::Running).await?;
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
     // The stream of a run that is resumed is whole.
@@ -127,7 +129,6 @@ pub async fn run_with(
             sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
         }
     }
-    store.set_status(&run.id, RunStatus::Running).await?;
     let needs_agent = plan.cases.iter().any(|case| case.capabilities.contains(&Capability::Agent));
     let declared_otherwise = if needs_agent { differences_of(&live, &target).await? } else { Vec::new() };
 

@@ -5,6 +5,7 @@
 
 mod lists;
 mod read;
+mod scores;
 mod write;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ use sqlx::{AnyPool, Executor};
 
 pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
+pub use scores::Unsteady;
 
 /// Why the store does not do what it should.
 #[derive(Debug, thiserror::Error)]
@@ -76,8 +78,16 @@ impl Store {
     /// # Errors
     /// The file cannot be opened or is no such database.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::connect(&Self::url(path)?).await
+    }
+
+    /// The URL of a database file.
+    ///
+    /// # Errors
+    /// The path is not of UTF-8, or there is no current folder that it could be below.
+    pub fn url(path: &Path) -> Result<String, StoreError> {
         let path = std::path::absolute(path).map_err(|error| StoreError::Database(error.into()))?;
-        Self::connect(&format!("sqlite://{}", encoded(path.to_str().ok_or(StoreError::Address)?))).await
+        Ok(format!("sqlite://{}", encoded(path.to_str().ok_or(StoreError::Address)?)))
     }
 
     /// Connects to the store at a URL, `sqlite://PATH` or `postgres://USER@HOST/DATABASE`, and brings its schema up to date. A

@@ -4,7 +4,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{Store, StoreError};
-use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunReport, RunStatus, Summary, Verdict};
+use crate::model::{
+    CaseInfo, CaseKey, CaseResult, Evidence, RequirementVerdict, RunInfo, RunReport, RunStatus, Summary, Verdict,
+};
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,44 @@ pub struct PlannedCase {
     pub verdict: Option<Verdict>,
     /// Wall time in microseconds, once finished.
     pub duration_us: Option<u64>,
+}
+
+/// A result without what happened.
+#[derive(serde::Deserialize)]
+struct Outcome {
+    key: CaseKey,
+    version: u32,
+    title: String,
+    verdict: Verdict,
+    requirements: Vec<RequirementVerdict>,
+    expected: Option<String>,
+    actual: Option<String>,
+    explanation: String,
+    seed: u64,
+    duration_us: u64,
+}
+
+impl Outcome {
+    fn result(self) -> CaseResult {
+        let Outcome { key, version, title, verdict, requirements, expected, actual, explanation, seed, duration_us } =
+            self;
+        CaseResult {
+            key,
+            version,
+            title,
+            verdict,
+            requirements,
+            expected,
+            actual,
+            explanation,
+            decided_at: None,
+            steps: Vec::new(),
+            seen: Vec::new(),
+            evidence: Evidence::default(),
+            seed,
+            duration_us,
+        }
+    }
 }
 
 /// One result of a case in the history of a target.
@@ -134,6 +174,22 @@ impl Store {
             Summary::of(record.status, record.planned, &results, duration_us)
         });
         Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
+    }
+
+    /// As [`report`](Self::report), but for transcripts and what the monitor found: these are most of a run, and a comparison needs none.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn outcomes(&self, id: &str) -> Result<Option<RunReport>, StoreError> {
+        let Some(record) = self.record(id).await? else { return Ok(None) };
+        let rows = sqlx::query("SELECT result FROM results WHERE run_id = $1 AND result IS NOT NULL ORDER BY position")
+            .bind(id)
+            .fetch_all(&self.pool)
+            .await?;
+        let outcome = |row: &AnyRow| parsed::<Outcome>(id, &row.try_get::<String, _>("result")?).map(Outcome::result);
+        let results: Vec<CaseResult> = rows.iter().map(outcome).collect::<Result<_, _>>()?;
+        let summary = record.summary.unwrap_or_else(|| Summary::of(record.status, record.planned, &results, 0));
+        Ok(Some(RunReport { run: record.info, cases: Vec::new(), results, summary }))
     }
 
     /// The results of a case on a target, newest first. `case` is an id, for all choices of its parameters, or a key.

@@ -38,21 +38,23 @@ impl Store {
         Ok(())
     }
 
-    /// The run goes on to another status.
+    /// The run goes on to another status. What an earlier end of it came to counts no longer.
     ///
     /// # Errors
     /// The database.
     pub async fn set_status(&self, run: &str, status: RunStatus) -> Result<(), StoreError> {
-        let update = sqlx::query("UPDATE runs SET status = $1 WHERE id = $2").bind(status.as_str()).bind(run);
+        let update =
+            sqlx::query("UPDATE runs SET status = $1, summary = NULL WHERE id = $2").bind(status.as_str()).bind(run);
         update.execute(&self.pool).await?;
         Ok(())
     }
 
-    /// A finished case.
+    /// A finished case, with what it says of its requirements: all of it, or nothing where the process is killed meanwhile.
     ///
     /// # Errors
     /// The database.
     pub async fn finish_case(&self, run: &str, result: &CaseResult) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin().await?;
         sqlx::query(
             "UPDATE results SET verdict = $1, duration_us = $2, result = $3 WHERE run_id = $4 AND case_key = $5",
         )
@@ -61,8 +63,10 @@ impl Store {
         .bind(document(run, result)?)
         .bind(run)
         .bind(result.key.to_string())
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
+        Self::judge(&mut transaction, run, result).await?;
+        transaction.commit().await?;
         Ok(())
     }
 

@@ -279,6 +279,12 @@ impl Target {
         &self.name
     }
 
+    /// Outcomes that are known and expected.
+    #[must_use]
+    pub fn baseline(&self) -> &[BaselineEntry] {
+        &self.baseline
+    }
+
     /// A builtin target with one more deviation.
     pub(crate) fn deviating(mut self, deviation: &'static Deviation) -> Self {
         self.deviations.insert(deviation);

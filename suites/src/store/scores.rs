@@ -1,0 +1,145 @@
+//! What runs say of requirements, and which cases change their verdicts.
+
+use std::collections::BTreeMap;
+
+use sqlx::{AssertSqlSafe, Row};
+use weft_core::RequirementId;
+
+use super::read::damaged;
+use super::{Store, StoreError};
+use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict};
+
+/// A case whose verdict is not the same in all of some runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsteady {
+    /// Which case with which parameters.
+    pub key: CaseKey,
+    /// In how many of the runs it had which verdict.
+    pub counts: Counts,
+}
+
+impl Store {
+    /// Adds what a finished case says of its requirements to what is known of them.
+    pub(super) async fn judge(
+        transaction: &mut sqlx::AnyConnection,
+        run: &str,
+        result: &CaseResult,
+    ) -> Result<(), StoreError> {
+        let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
+        for judged in &result.requirements {
+            let verdict = worst.entry(judged.requirement).or_insert(judged.verdict);
+            *verdict = (*verdict).max(judged.verdict);
+        }
+        for (requirement, verdict) in worst {
+            sqlx::query(
+                "INSERT INTO judged (run_id, requirement, strength, verdict) VALUES ($1, $2, $3, $4) \
+                 ON CONFLICT (run_id, requirement) DO UPDATE SET verdict = \
+                 CASE WHEN excluded.verdict > judged.verdict THEN excluded.verdict ELSE judged.verdict END",
+            )
+            .bind(run)
+            .bind(requirement.as_str())
+            .bind(Strength::of(requirement.row().level).as_str())
+            .bind(place(verdict))
+            .execute(&mut *transaction)
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// How many requirements hold, for each of some runs; one that says nothing of any is left out.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn scores(&self, runs: &[&str]) -> Result<BTreeMap<String, Score>, StoreError> {
+        let mut scores: BTreeMap<String, Score> = BTreeMap::new();
+        if runs.is_empty() {
+            return Ok(scores);
+        }
+        let text = format!(
+            "SELECT run_id, strength, verdict, COUNT(*) AS number FROM judged WHERE run_id IN ({}) \
+             GROUP BY run_id, strength, verdict",
+            places(runs.len())
+        );
+        // Nothing but numbered places was put in.
+        let mut query = sqlx::query(AssertSqlSafe(text));
+        for run in runs {
+            query = query.bind(*run);
+        }
+        for row in query.fetch_all(&self.pool).await? {
+            let (run, strength): (String, String) = (row.try_get("run_id")?, row.try_get("strength")?);
+            let number = u64::try_from(row.try_get::<i64, _>("number")?).unwrap_or(0);
+            let known = Strength::ALL.into_iter().find(|known| known.as_str() == strength);
+            if let (Some(strength), Some(verdict)) = (known, verdict(row.try_get("verdict")?)) {
+                scores.entry(run).or_default().of_mut(strength).add(verdict, number);
+            }
+        }
+        Ok(scores)
+    }
+
+    /// What a run says of each requirement, the worst of its cases. Requirements that this weft does not know are left out.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn judged(&self, run: &str) -> Result<BTreeMap<RequirementId, Verdict>, StoreError> {
+        let rows = sqlx::query("SELECT requirement, verdict FROM judged WHERE run_id = $1").bind(run);
+        let mut judged = BTreeMap::new();
+        for row in rows.fetch_all(&self.pool).await? {
+            let requirement: String = row.try_get("requirement")?;
+            if let (Ok(requirement), Some(verdict)) = (requirement.parse(), verdict(row.try_get("verdict")?)) {
+                judged.insert(requirement, verdict);
+            }
+        }
+        Ok(judged)
+    }
+
+    /// The cases that do not have one verdict in all of `runs`, by key, `limit` at most.
+    ///
+    /// # Errors
+    /// The database, or a damaged key in it.
+    pub async fn unsteady(&self, runs: &[&str], limit: u32) -> Result<Vec<Unsteady>, StoreError> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let counts: String = Verdict::ALL
+            .into_iter()
+            .enumerate()
+            .map(|(at, verdict)| {
+                format!(", CAST(SUM(CASE WHEN verdict = '{}' THEN 1 ELSE 0 END) AS BIGINT) AS v{at}", verdict.as_str())
+            })
+            .collect();
+        let text = format!(
+            "SELECT case_key{counts} FROM results WHERE run_id IN ({}) AND verdict IS NOT NULL \
+             GROUP BY case_key HAVING MIN(verdict) <> MAX(verdict) ORDER BY case_key LIMIT {limit}",
+            places(runs.len())
+        );
+        // Nothing but our own words and numbers was put in.
+        let mut query = sqlx::query(AssertSqlSafe(text));
+        for run in runs {
+            query = query.bind(*run);
+        }
+        let unsteady = |row: &sqlx::any::AnyRow| {
+            let key: String = row.try_get("case_key")?;
+            let mut counts = Counts::default();
+            for (at, verdict) in Verdict::ALL.into_iter().enumerate() {
+                let number: i64 = row.try_get(format!("v{at}").as_str())?;
+                (0..number).for_each(|_| counts.add(verdict));
+            }
+            Ok(Unsteady { key: key.parse().map_err(|error| damaged("(any)", error))?, counts })
+        };
+        query.fetch_all(&self.pool).await?.iter().map(unsteady).collect()
+    }
+}
+
+/// `$1, $2, ...`
+fn places(number: usize) -> String {
+    (1..=number).map(|at| format!("${at}")).collect::<Vec<_>>().join(", ")
+}
+
+fn place(verdict: Verdict) -> i64 {
+    let place = Verdict::ALL.into_iter().position(|known| known == verdict).unwrap_or_default();
+    i64::try_from(place).unwrap_or_default()
+}
+
+fn verdict(place: i64) -> Option<Verdict> {
+    Verdict::ALL.get(usize::try_from(place).ok()?).copied()
+}
