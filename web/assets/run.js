@@ -33,18 +33,33 @@ function count() {
   bar.className = order.slice(0, 4).find((verdict) => numbers.has(verdict)) ?? "";
 }
 
+const waits = document.getElementById("waits");
+let until = waits.hidden ? 0 : Date.now() + 1000 * Number(document.getElementById("countdown").textContent);
+
+function countDown() {
+  if (waits.hidden) return;
+  setText("countdown", String(Math.max(0, Math.round((until - Date.now()) / 1000))));
+  setTimeout(countDown, 1000);
+}
+
 const updates = {
   waiting: ({ what, seconds }) => {
     setText("status", "waiting-for-target");
-    setText("now", `at most ${seconds} s: ${what}`);
+    setText("what", what);
+    until = Date.now() + 1000 * seconds;
+    const was = waits.hidden;
+    waits.hidden = false;
+    if (was) countDown();
   },
   started: ({ key }) => {
+    waits.hidden = true;
     setText("status", "running");
     setText("now", key);
     if (!verdicts.has(key)) show(key, element("span", "", "running"));
   },
   step: ({ key, text }) => setText("now", `${key}: ${text}`),
-  finished: ({ key, verdict, duration }) => {
+  finished: ({ key, verdict, duration, left }) => {
+    if (left) setText("left", `about ${left}`);
     verdicts.set(key, verdict);
     show(key, element("span", `verdict ${verdict}`, verdict));
     const row = rows.get(key);
@@ -53,6 +68,8 @@ const updates = {
   },
   done: ({ status, exit_code, reasons }, source) => {
     source.close();
+    waits.hidden = true;
+    setText("left", "nothing");
     setText("status", status);
     setText("code", `, exit code ${exit_code}`);
     setText("reasons", reasons.join("; "));
@@ -65,6 +82,7 @@ const updates = {
 };
 
 if (progress?.dataset.events) {
+  countDown();
   const source = new EventSource(progress.dataset.events);
   source.onmessage = (message) => {
     const update = JSON.parse(message.data);

@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::http::{StatusCode, header};
+use axum::Json;
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use tokio::sync::watch;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::{Semaphore, watch};
 use weft_suites::store::{Store, StoreError};
 
 use crate::access::{Gate, Refused};
 use crate::captures::{Captures, upload};
-use crate::live::Hub;
+use crate::live::Live;
+use crate::starter::{NotTaken, Starter};
 use crate::view;
 
 /// Shared by all requests. Cheap to clone.
@@ -19,12 +23,19 @@ pub(crate) struct App {
     pub(crate) store: Store,
     /// Evidence paths are relative to it.
     pub(crate) folder: PathBuf,
-    pub(crate) hub: Hub,
+    pub(crate) live: Live,
+    /// Runs that are started from here.
+    pub(crate) starter: Starter,
     pub(crate) gate: Arc<Gate>,
     pub(crate) captures: Captures,
+    /// Runs that are made into files at the same time.
+    pub(crate) exports: Arc<Semaphore>,
     /// Becomes `true` when the server goes down.
     pub(crate) stopped: watch::Receiver<bool>,
 }
+
+/// Runs that are made into files at a time.
+pub(crate) const EXPORTS: usize = 2;
 
 /// Why there is no page.
 #[derive(Debug)]
@@ -55,11 +66,21 @@ pub(crate) enum Failure {
     Unreadable(Arc<str>),
     /// An upload is not taken.
     Upload(upload::Refused),
+    /// A run is not started.
+    NotTaken(NotTaken),
+    /// A form or a document is not understood; why, in words.
+    Unclear(String),
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Failure::Store(error)
+    }
+}
+
+impl From<NotTaken> for Failure {
+    fn from(why: NotTaken) -> Self {
+        Failure::NotTaken(why)
     }
 }
 
@@ -78,12 +99,25 @@ impl Failure {
             Failure::Page(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
             Failure::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
             Failure::Token(Refused::Wrong) => (StatusCode::UNAUTHORIZED, "This token is not known here.".to_owned()),
+            Failure::Token(Refused::None) => (
+                StatusCode::UNAUTHORIZED,
+                "A token is needed: sign in at /login, or send Authorization: Bearer TOKEN.".to_owned(),
+            ),
             Failure::Token(Refused::TooMany(seconds)) => (
                 StatusCode::TOO_MANY_REQUESTS,
                 format!("Too many wrong tokens came from this address; it may try again in {seconds} s."),
             ),
             Failure::TooSlow => (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time.".to_owned()),
             Failure::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "No form of this server is that long.".to_owned()),
+            Failure::Unclear(why) => (StatusCode::BAD_REQUEST, why),
+            Failure::NotTaken(why) => {
+                let status = match why {
+                    NotTaken::Unknown | NotTaken::Nothing(_) => StatusCode::NOT_FOUND,
+                    NotTaken::Full | NotTaken::Over | NotTaken::NoRun => StatusCode::CONFLICT,
+                    NotTaken::Unclear(_) => StatusCode::BAD_REQUEST,
+                };
+                (status, why.to_string())
+            }
             Failure::Random(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
             Failure::Reading(frames) => {
                 (StatusCode::SERVICE_UNAVAILABLE, format!("The capture is being read: {frames} packets so far."))
@@ -102,19 +136,48 @@ impl Failure {
     }
 }
 
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        let wait = match self {
+impl Failure {
+    /// What a program has to know beside the status.
+    fn header(&self) -> Option<[(HeaderName, String); 1]> {
+        match self {
             Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
             Failure::Reading(_) | Failure::Busy => Some([(header::RETRY_AFTER, "1".to_owned())]),
+            Failure::Token(Refused::Wrong | Refused::None) => {
+                Some([(header::WWW_AUTHENTICATE, "Bearer realm=\"weft\"".to_owned())])
+            }
             _ => None,
-        };
+        }
+    }
+
+    /// As the API tells it.
+    pub(crate) fn into_json(self) -> Response {
+        let header = self.header();
+        let (status, error) = self.told();
+        (status, header, Json(Problem { error })).into_response()
+    }
+
+    /// As whoever asked for `path` understands it.
+    pub(crate) fn answer(self, path: &str) -> Response {
+        if path.starts_with("/api/") { self.into_json() } else { self.into_response() }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Problem {
+    /// In words.
+    pub(crate) error: String,
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let header = self.header();
         let reading = if let Failure::Reading(frames) = self { Some(frames) } else { None };
         let (status, words) = self.told();
         let page = reading.map_or_else(|| view::error(status, &words), view::captures::reading);
         match page {
-            Ok(page) => (status, wait, axum::response::Html(page)).into_response(),
-            Err(_) => (status, wait, words).into_response(),
+            Ok(page) => (status, header, axum::response::Html(page)).into_response(),
+            Err(_) => (status, header, words).into_response(),
         }
     }
 }

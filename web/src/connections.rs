@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 use crate::access::Peer;
+use crate::patient::Patient;
 
 /// What a client may take.
 #[derive(Debug, Clone, Copy)]
@@ -24,13 +25,20 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// For the head of a request, from the connection or the request before it on.
     pub(crate) head: Duration,
+    /// For the next octet of an answer to be taken.
+    pub(crate) read: Duration,
     /// For what is under way when the server goes down.
     pub(crate) end: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { connections: 1024, head: Duration::from_secs(15), end: Duration::from_secs(5) }
+        Limits {
+            connections: 1024,
+            head: Duration::from_secs(15),
+            read: Duration::from_secs(30),
+            end: Duration::from_secs(5),
+        }
     }
 }
 
@@ -58,7 +66,7 @@ pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, 
         while open.try_join_next().is_some() {}
         match accepted {
             Some((permit, Ok((stream, from)))) => {
-                open.spawn(serve(stream, from, permit, router.clone(), limits.head, stopped.clone()));
+                open.spawn(serve(stream, from, permit, router.clone(), limits, stopped.clone()));
             }
             Some((_, Err(error))) => {
                 tracing::warn!("no connection: {error}");
@@ -79,7 +87,7 @@ async fn serve(
     from: SocketAddr,
     _permit: OwnedSemaphorePermit,
     router: Router,
-    head: Duration,
+    limits: Limits,
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
@@ -88,8 +96,8 @@ async fn serve(
         router.clone().oneshot(request)
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(head).max_headers(HEADERS).max_buf_size(HEAD);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.head).max_headers(HEADERS).max_buf_size(HEAD);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(Patient::new(stream, limits.read)), service));
     let served = tokio::select! {
         served = connection.as_mut() => Some(served),
         () = async { stopped.wait_for(|stopped| *stopped).await.map(drop).unwrap_or_default() } => None,

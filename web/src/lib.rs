@@ -4,10 +4,11 @@
 //! store (weft-suites) ---------------> routes -> view (templates) -> pages
 //! folder of captures, evidence -> captures (weft-dissector) -> routes -> view
 //! events of a run in this process -> live -> routes::events -> Server-Sent Events -> run.js
+//! forms of operators -> starter -> runs against the targets that the server was started with
 //! ```
 //!
 //! Pages are rendered here and work without scripts; small ES modules add live updates and keys. Everything a page needs is
-//! in the binary. What stays out: starting and stopping runs, accounts, TLS.
+//! in the binary. What stays out: accounts, TLS, targets that a browser describes.
 //!
 //! **Safety.** The server listens on loopback unless it has tokens, and then asks for one ([`Access`]). It answers to names of
 //! loopback and to those it was given, so that no page of another site can reach it under a name of its own; a post has to come
@@ -21,7 +22,9 @@ mod captures;
 mod connections;
 mod guard;
 mod live;
+mod patient;
 mod routes;
+mod starter;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -32,18 +35,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, watch};
-use weft_suites::model::Event;
+use tokio::sync::{Semaphore, watch};
 use weft_suites::store::{Store, StoreError};
 
 pub use access::{Access, Role, Tokens, TokensError};
 pub use captures::CaptureOptions;
+pub use live::Live;
+pub use starter::Start;
 
 use access::Gate;
 use app::App;
 use captures::Captures;
 use connections::Limits;
-use live::Hub;
+use starter::Starter;
 
 /// What to serve, and where.
 #[derive(Debug, Clone)]
@@ -54,9 +58,11 @@ pub struct WebOptions {
     pub store: PathBuf,
     /// Who may reach it.
     pub access: Access,
-    /// Events of runs in this process, the same channel that the run has as its sink. Start the server before the run:
-    /// a run whose beginning was missed is shown from the store, with a delay. Runs of other processes always are.
-    pub live: Option<broadcast::Sender<Arc<Event>>>,
+    /// What runs of this process tell, each by a sink of its own ([`Live::sink`]). Runs of other processes are shown from the store, with a
+    /// delay.
+    pub live: Live,
+    /// What may be started from a page; nothing, where there is none.
+    pub start: Option<Start>,
     /// Captures to look into.
     pub captures: CaptureOptions,
 }
@@ -96,11 +102,10 @@ pub async fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), WebError> {
-    let WebOptions { listen, store, access, live, captures } = options;
+    let WebOptions { listen, store, access, live, start, captures } = options;
     if !listen.ip().is_loopback() && access.tokens.is_empty() {
         return Err(WebError::NotLoopback(listen));
     }
-    let hub = Hub::start(live);
     let opened = Store::open(&store).await?;
     let (stop, stopped) = watch::channel(false);
     let folder = store.parent().map(ToOwned::to_owned).unwrap_or_default();
@@ -109,7 +114,18 @@ pub async fn serve(
     if let Some(Err(error)) = captures.shelf.as_ref().map(captures::Shelf::sweep) {
         tracing::warn!("the folder of captures: {error}");
     }
-    let app = App { store: opened.clone(), folder, hub, gate, captures, stopped: stopped.clone() };
+    let starter = Starter::new(start, &folder, &Store::url(&store)?, &live);
+    starter.settle(&opened).await;
+    let app = App {
+        store: opened.clone(),
+        folder,
+        live,
+        starter: starter.clone(),
+        gate,
+        captures,
+        exports: Arc::new(Semaphore::new(app::EXPORTS)),
+        stopped: stopped.clone(),
+    };
     let failed = |error| WebError::Listen { address: listen, error };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     ready(listener.local_addr().map_err(failed)?);
@@ -119,6 +135,8 @@ pub async fn serve(
         stop.send_replace(true);
     };
     tokio::join!(connections::take(listener, routes::router(app), Limits::default(), stopped), stopping);
+    // What was started here is stopped; finished cases are kept.
+    starter.close().await;
     opened.close().await;
     Ok(())
 }

@@ -4,10 +4,12 @@ mod access;
 mod api;
 mod captures;
 mod pages;
+mod runs;
+mod streams;
 mod uploads;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -15,10 +17,10 @@ use axum::body::{Body, BodyDataStream};
 use axum::http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_stream::StreamExt;
 use tower::ServiceExt;
-use weft_suites::model::{CaseKey, Event, RunReport, RunStatus, Verdict};
+use weft_suites::model::{CaseKey, Event, EventSink, RunReport, RunStatus, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Store};
 use weft_suites::target::Target;
@@ -27,14 +29,14 @@ use weft_suites::{Filter, RunOptions};
 use crate::access::{Access, Gate};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
-use crate::live::Hub;
-use crate::{WebError, WebOptions, routes, serve};
+use crate::starter::Starter;
+use crate::{Live, Start, WebError, WebOptions, routes, serve};
 
 /// Ends a test that would wait for ever.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A run against the builtin target that accepts wrong keys.
-async fn failing_run(out: &Path, live: Option<broadcast::Sender<Arc<Event>>>) -> RunReport {
+async fn failing_run_to(out: &Path, sink: Arc<dyn EventSink>) -> RunReport {
     let options = RunOptions {
         target: Target::builtin().with_deviations(["mpa.accepts-wrong-key"]).unwrap(),
         suites: Suites::embedded().unwrap(),
@@ -43,38 +45,47 @@ async fn failing_run(out: &Path, live: Option<broadcast::Sender<Arc<Event>>>) ->
         seed: Some(1),
         cancel: None,
     };
-    match live {
-        Some(live) => weft_suites::run(options, Arc::new(live)).await.unwrap(),
-        None => weft_suites::run(options, Arc::new(|_: &Event| {})).await.unwrap(),
-    }
+    weft_suites::run(options, sink).await.unwrap()
+}
+
+async fn failing_run(out: &Path) -> RunReport {
+    failing_run_to(out, Arc::new(|_: &Event| {})).await
 }
 
 struct Site {
     store: Store,
+    live: Live,
+    starter: Starter,
     router: Router,
     stop: watch::Sender<bool>,
 }
 
-async fn site(folder: &Path, live: Option<broadcast::Sender<Arc<Event>>>) -> Site {
-    site_for(folder, live, Access::default()).await
+async fn site(folder: &Path) -> Site {
+    site_for(folder, Access::default(), None).await
 }
 
-async fn site_for(folder: &Path, live: Option<broadcast::Sender<Arc<Event>>>, access: Access) -> Site {
-    site_with(folder, live, access, CaptureOptions::default()).await
+async fn site_for(folder: &Path, access: Access, start: Option<Start>) -> Site {
+    site_with(folder, access, start, CaptureOptions::default()).await
 }
 
-async fn site_with(
-    folder: &Path,
-    live: Option<broadcast::Sender<Arc<Event>>>,
-    access: Access,
-    captures: CaptureOptions,
-) -> Site {
-    let store = Store::open(&folder.join(FILE_NAME)).await.unwrap();
+async fn site_with(folder: &Path, access: Access, start: Option<Start>, captures: CaptureOptions) -> Site {
+    let file = folder.join(FILE_NAME);
+    let store = Store::open(&file).await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let gate = Arc::new(Gate::new(access).unwrap());
-    let captures = Captures::new(captures, stopped.clone());
-    let app = App { store: store.clone(), folder: folder.to_owned(), hub: Hub::start(live), gate, captures, stopped };
-    Site { store, router: routes::router(app), stop }
+    let live = Live::default();
+    let starter = Starter::new(start, folder, &Store::url(&file).unwrap(), &live);
+    let app = App {
+        store: store.clone(),
+        folder: folder.to_owned(),
+        live: live.clone(),
+        starter: starter.clone(),
+        gate,
+        captures: Captures::new(captures, stopped.clone()),
+        exports: Arc::new(Semaphore::new(crate::app::EXPORTS)),
+        stopped,
+    };
+    Site { store, live, starter, router: routes::router(app), stop }
 }
 
 impl Site {
@@ -102,8 +113,8 @@ fn case_page(run: &str, key: &CaseKey) -> String {
 #[tokio::test]
 async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
     let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     let (id, failed) = (&report.run.id, report.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap());
 
     let list = site.text("/").await;
@@ -145,8 +156,8 @@ async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
 #[tokio::test]
 async fn every_answer_has_the_headers_and_no_page_has_inline_code() {
     let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     let id = &report.run.id;
     let case = case_page(id, &report.results[0].key);
     let pages = ["/".to_owned(), format!("/runs/{id}"), case.clone(), "/none".into(), "/runs/none".into()];
@@ -176,8 +187,8 @@ async fn every_answer_has_the_headers_and_no_page_has_inline_code() {
 async fn hostile_text_stays_text() {
     const HOSTILE: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> style=\"x\"";
     let folder = tempfile::tempdir().unwrap();
-    let mut report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let mut report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     report.run.id = "20990101T000000.000Z-<b>\"".into();
     report.run.target.name = HOSTILE.into();
     report.run.target.reached_by = HOSTILE.into();
@@ -219,8 +230,8 @@ async fn no_address_leads_out_of_the_run() {
     let run_folder = folder.path().join("run");
     std::fs::create_dir(&run_folder).unwrap();
     std::fs::write(folder.path().join("secret"), "what nobody may read").unwrap();
-    let report = failing_run(&run_folder, None).await;
-    let site = site(&run_folder, None).await;
+    let report = failing_run(&run_folder).await;
+    let site = site(&run_folder).await;
     let id = &report.run.id;
     for path in [
         "..%2F..%2Fsecret",
@@ -264,9 +275,9 @@ async fn no_address_leads_out_of_the_run() {
 #[tokio::test]
 async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
     let folder = tempfile::tempdir().unwrap();
-    let first = failing_run(folder.path(), None).await;
-    let second = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let first = failing_run(folder.path()).await;
+    let second = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     let key = &first.results[0].key;
     for id in [&first.run.id, &second.run.id] {
         let page = case_page(id, key);
@@ -300,7 +311,8 @@ impl Told {
     async fn next(&mut self) -> Option<String> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let update = event.strip_prefix("data: ").map(|data| {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                let update = data.map(|data| {
                     let json: serde_json::Value = serde_json::from_str(data).unwrap();
                     let about = json["key"].as_str().or(json["reasons"][0].as_str()).unwrap_or("");
                     format!("{} {about}", json["event"].as_str().unwrap())
@@ -326,21 +338,24 @@ impl Told {
     }
 }
 
+/// A run with all its events.
+async fn recorded_run(out: &Path) -> (RunReport, Vec<Event>) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let into = all.clone();
+    let report = failing_run_to(out, Arc::new(move |event: &Event| into.lock().unwrap().push(event.clone()))).await;
+    (report, std::mem::take(&mut *all.lock().unwrap()))
+}
+
 #[tokio::test]
 async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
     const DONE: &str = "done the target fails 16 cases";
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
-    let (sender, mut events) = broadcast::channel(4096);
-    let report = failing_run(recorded.path(), Some(sender)).await;
-    let mut all = Vec::new();
-    while let Ok(event) = events.try_recv() {
-        all.push(event);
-    }
+    let (report, all) = recorded_run(recorded.path()).await;
 
     // The same run again, one event at a time.
-    let (live, _) = broadcast::channel(4096);
-    let site = site(folder.path(), Some(live.clone())).await;
+    let site = site(folder.path()).await;
+    let live = site.live.sink();
     let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
     site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
     site.store.set_status(&report.run.id, RunStatus::Running).await.unwrap();
@@ -351,7 +366,7 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
     let (mut told_early, mut expected) = (Vec::new(), Vec::new());
     let mut late = None;
     for event in all {
-        let update = match &*event {
+        let update = match &event {
             Event::RunStarted { .. } => None,
             Event::CaseStarted { key, .. } => Some(format!("started {key}")),
             Event::CaseStep { key, .. } => Some(format!("step {key}")),
@@ -368,7 +383,7 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
         if update.as_deref() == Some(format!("started {}", keys[8]).as_str()) {
             late = Some(Told::new(&site, &report.run.id).await);
         }
-        live.send(event).unwrap();
+        live.event(&event);
         if let Some(update) = update {
             // The stream may have read the store before the event: cases are told once, whichever was first.
             if update == DONE || update.starts_with("finished") {
@@ -400,8 +415,8 @@ async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
 async fn a_run_of_another_process_is_read_from_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
-    let report = failing_run(recorded.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(recorded.path()).await;
+    let site = site(folder.path()).await;
     let (id, result) = (&report.run.id, &report.results[0]);
     site.store.begin(&report.run, &report.cases, std::slice::from_ref(&result.key)).await.unwrap();
     site.store.set_status(id, RunStatus::Running).await.unwrap();
@@ -417,8 +432,8 @@ async fn a_run_of_another_process_is_read_from_the_store() {
 async fn event_streams_end_when_the_server_goes_down() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = tempfile::tempdir().unwrap();
-    let report = failing_run(recorded.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(recorded.path()).await;
+    let site = site(folder.path()).await;
     site.store.begin(&report.run, &report.cases, &[report.results[0].key.clone()]).await.unwrap();
     let mut told = Told::new(&site, &report.run.id).await;
     site.stop.send_replace(true);
@@ -428,7 +443,7 @@ async fn event_streams_end_when_the_server_goes_down() {
 #[tokio::test]
 async fn other_names_and_other_methods_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(folder.path(), None).await;
+    let site = site(folder.path()).await;
     let send = |request: Request<Body>| site.router.clone().oneshot(request);
     let foreign = Request::get("/").header(header::HOST, "rebound.example:80").body(Body::empty()).unwrap();
     assert_eq!(send(foreign).await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
@@ -443,7 +458,7 @@ async fn other_names_and_other_methods_are_refused() {
 #[tokio::test]
 async fn an_empty_store_health_and_assets() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(folder.path(), None).await;
+    let site = site(folder.path()).await;
     assert!(site.text("/").await.contains("no run in this store yet"));
     assert_eq!(site.text("/healthz").await, "{\"status\":\"ok\"}\n");
     for (name, mime) in [("style.css", "text/css"), ("run.js", "text/javascript"), ("icon.svg", "image/svg+xml")] {
@@ -470,7 +485,8 @@ async fn only_loopback_is_listened_on() {
             listen,
             store: store.clone(),
             access: Access::default(),
-            live: None,
+            live: Live::default(),
+            start: None,
             captures: CaptureOptions::default(),
         };
         let error = serve(options, |_| panic!("nothing is bound"), async {}).await.unwrap_err();
@@ -483,8 +499,14 @@ async fn only_loopback_is_listened_on() {
 async fn a_served_page_and_an_orderly_end() {
     let folder = tempfile::tempdir().unwrap();
     let (listen, store) = ("127.0.0.1:0".parse().unwrap(), folder.path().join(FILE_NAME));
-    let options =
-        WebOptions { listen, store, access: Access::default(), live: None, captures: CaptureOptions::default() };
+    let options = WebOptions {
+        listen,
+        store,
+        access: Access::default(),
+        live: Live::default(),
+        start: None,
+        captures: CaptureOptions::default(),
+    };
     let (ready, bound) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(serve(options, move |address| ready.send(address).unwrap(), async move {

@@ -18,15 +18,12 @@ use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::script::Suites;
 use weft_suites::target::{OpenError, Target};
 use weft_suites::{Filter, Plan, RunOptions, Schedule, report, store};
-use weft_web::{Access, CaptureOptions, WebOptions};
+use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
 use crate::cmd::web;
 use crate::exit::{self, BadInput, say};
 use crate::input::refused;
 use crate::runtime;
-
-/// Events that a slow reader of the dashboard may be behind.
-const EVENTS_KEPT: usize = 1024;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -247,12 +244,13 @@ async fn in_browser(
     if schedule.store.is_some() {
         return Err(BadInput("--web shows the store in the folder of --out: leave --store away".to_owned()).into());
     }
-    let (live, _) = tokio::sync::broadcast::channel(EVENTS_KEPT);
+    let live = Live::default();
     let web = WebOptions {
         listen: address,
         store: options.out.join(store::FILE_NAME),
         access: Access::default(),
-        live: Some(live.clone()),
+        live: live.clone(),
+        start: None,
         captures: CaptureOptions::default(),
     };
     let (ready, up) = tokio::sync::oneshot::channel();
@@ -270,7 +268,7 @@ async fn in_browser(
         dashboard.await?.map_err(web::explain)?;
         anyhow::bail!("the dashboard ended before the run began");
     }
-    let sink = Fanout(vec![Arc::new(terminal(verbose)), Arc::new(live)]);
+    let sink = Fanout(vec![Arc::new(terminal(verbose)), live.sink()]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
     say!("the dashboard stays until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;

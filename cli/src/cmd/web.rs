@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_suites::store;
-use weft_web::{Access, CaptureOptions, Tokens, WebError, WebOptions};
+use weft_suites::target::Target;
+use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions};
 
+use crate::cmd::test::{load, make_folder, resolve};
 use crate::exit::{BadInput, say};
 use crate::runtime;
 
@@ -16,7 +18,8 @@ use crate::runtime;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  weft web                                        the runs in ./weft-report\n  \
     weft web --listen 127.0.0.1:8080 --out nic      those in the folder nic\n  \
-    weft web --listen 0.0.0.0:7171 --token-file F   for the lab; F has lines `viewer TOKEN` and `operator TOKEN`\n\n\
+    weft web --listen 0.0.0.0:7171 --token-file F   for the lab; F has lines `viewer TOKEN` and `operator TOKEN`\n  \
+    weft web --out nic --targets lab/targets        an operator may start runs against what the files there describe\n\n\
     A run that lasts is shown live by `weft test ... --web ADDRESS`. Ctrl-C stops the server.")]
 pub(crate) struct Arguments {
     /// Address and port, beyond loopback with --token-file only; port 0 takes a free one, which is printed
@@ -25,6 +28,15 @@ pub(crate) struct Arguments {
     /// The folder that `weft test --out` wrote, or a results.sqlite
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
+    /// A target that an operator may start runs against, by name or as a TOML file; may be given more than once
+    #[arg(long = "target", value_name = "TARGET")]
+    targets: Vec<String>,
+    /// A folder of TOML files, each of which describes such a target
+    #[arg(long = "targets", value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Suites from a folder instead of those built in, for runs that are started here
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
     /// Who may look: lines `viewer TOKEN` and `operator TOKEN`; then everybody needs one, here too
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -49,7 +61,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(healthy::run(arguments.listen));
     }
     let file = store_file(&arguments.out);
-    if !file.is_file() {
+    let start = start(arguments)?;
+    if start.is_some() && !file.is_file() {
+        // The first run may be started from a page.
+        make_folder(&arguments.out)?;
+    } else if !file.is_file() {
         let out = arguments.out.display();
         return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
     }
@@ -62,7 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Err(BadInput(format!("{} is no folder of captures", folder.display())).into());
     }
     let captures = CaptureOptions { folder: arguments.captures.clone(), most_upload: arguments.upload_limit << 20 };
-    let options = WebOptions { listen: arguments.listen, store: file, access, live: None, captures };
+    let live = Live::default();
+    let options = WebOptions { listen: arguments.listen, store: file, access, live, start, captures };
     runtime::block_on(async {
         weft_web::serve(options, announce, runtime::interrupted()).await.map_err(explain)?;
         Ok(ExitCode::SUCCESS)
@@ -80,6 +97,39 @@ pub(crate) fn explain(error: WebError) -> anyhow::Error {
         WebError::NotLoopback(_) | WebError::Listen { .. } => BadInput(error.to_string()).into(),
         WebError::Store(_) | WebError::Random(_) => error.into(),
     }
+}
+
+/// What an operator may start; nothing, where no target is named.
+fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
+    let mut names = arguments.targets.clone();
+    if let Some(folder) = &arguments.folder {
+        names.extend(files(folder).map_err(|error| BadInput(format!("{}: {error}", folder.display())))?);
+    }
+    let mut targets: Vec<Target> = Vec::new();
+    for name in &names {
+        let target = resolve(name, &[])?;
+        if targets.iter().any(|other| other.name() == target.name()) {
+            return Err(BadInput(format!("{name}: there are two targets of the name {}", target.name())).into());
+        }
+        targets.push(target);
+    }
+    if arguments.folder.is_some() && targets.is_empty() {
+        return Err(BadInput("--targets: there is no TOML file in this folder".to_owned()).into());
+    }
+    if targets.is_empty() { Ok(None) } else { Ok(Some(Start { targets, suites: load(arguments.suites.as_deref())? })) }
+}
+
+/// The TOML files of a folder, by name.
+fn files(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            files.push(path.display().to_string());
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
 }
 
 fn tokens(file: &Path) -> Result<Tokens, BadInput> {

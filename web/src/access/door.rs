@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::{FORGED, Peer, Role, Session};
+use super::{FORGED, Peer, Refused, Role, Session};
 use crate::app::{App, Failure};
 
 /// The longest form, in octets.
@@ -23,7 +23,7 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
     let from = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(address)| *address);
     let session = match app.gate.session(request.headers(), from, Instant::now()) {
         Ok(session) => session,
-        Err(refused) => return Failure::Token(refused).into_response(),
+        Err(refused) => return Failure::Token(refused).answer(path),
     };
     // Nothing of a run is behind these; a watchdog has no token, and the page to sign in on needs its style.
     let is_open = matches!(path, "/healthz" | "/login") || path.starts_with("/assets/");
@@ -34,14 +34,15 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
         let may =
             matches!(path, "/login" | "/logout") || session.as_ref().is_some_and(|who| who.role == Role::Operator);
         if !may {
-            return Failure::Forbidden("Only an operator may do that.").into_response();
+            return Failure::Forbidden("Only an operator may do that.").answer(path);
         }
+        let path = path.to_owned();
         let whose = session.as_ref();
         let looked_at =
             if is_upload(&request) { upload(request) } else { posted(request, whose, app.gate.patience).await };
         request = match looked_at {
             Ok(request) => request,
-            Err(failure) => return failure.into_response(),
+            Err(failure) => return failure.answer(&path),
         };
     }
     if let Some(session) = session {
@@ -59,9 +60,7 @@ fn strange(request: &Request) -> Response {
         let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
-    let ask = [(header::WWW_AUTHENTICATE, "Bearer realm=\"weft\"")];
-    (StatusCode::UNAUTHORIZED, ask, "a token is needed: sign in at /login, or send Authorization: Bearer TOKEN\n")
-        .into_response()
+    Failure::Token(Refused::None).into_json()
 }
 
 /// A form whose sender is one of our own pages, read whole.
@@ -72,12 +71,10 @@ async fn posted(request: Request, session: Option<&Session>, patience: Duration)
     let (parts, body) = request.into_parts();
     let read = tokio::time::timeout(patience, to_bytes(body, FORM));
     let form = read.await.map_err(|_| Failure::TooSlow)?.map_err(|_| Failure::TooLong)?;
-    // No form can say DELETE, and before a script of another site says it, the browser asks this server, which does not allow it.
-    if parts.method == Method::DELETE && parts.uri.path().starts_with("/api/") {
-        return Ok(Request::from_parts(parts, Body::from(form)));
-    }
+    // A page of another site can send no JSON and no DELETE without asking first whether it may; it is never told so.
+    let is_form = !parts.uri.path().starts_with("/api/") || parts.method == Method::POST && !is_json(&parts.headers);
     // Who is not signed in has no key; what such a one may post is a token, and a foreign page knows none.
-    if let Some(session) = session {
+    if let Some(session) = session.filter(|_| is_form) {
         let given = form_urlencoded::parse(&form).find(|(name, _)| name == FORM_KEY);
         if !session.takes(given.as_ref().map_or("", |(_, given)| given)) {
             return Err(FORGED);
@@ -93,6 +90,11 @@ fn is_upload(request: &Request) -> bool {
 
 fn upload(request: Request) -> Result<Request, Failure> {
     if is_same_origin(request.headers()) { Ok(request) } else { Err(FORGED) }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// Browsers say where a post comes from; what they say must be this server. Other programs need not say anything.

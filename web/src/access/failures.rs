@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 const MOST: u32 = 10;
 /// How long they count.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Addresses that are counted at a time; while there are more, new ones have to wait too.
+/// Addresses that are counted at a time. One more takes the place of the one that has least against it: who guesses from so many
+/// networks guesses tokens of 120 bits and more in vain, and nobody else has to wait for it.
 const ADDRESSES: usize = 1024;
 
 /// The counts.
@@ -21,15 +22,18 @@ impl Failures {
         let left = |since: Instant| WINDOW.saturating_sub(now.saturating_duration_since(since));
         self.0.retain(|_, (_, since)| !left(*since).is_zero());
         let seconds = |left: Duration| left.as_secs().max(1);
-        match self.0.get(&network(from)) {
-            Some((count, since)) => (*count >= MOST).then(|| seconds(left(*since))),
-            None => (self.0.len() >= ADDRESSES).then_some(WINDOW.as_secs()),
-        }
+        let (count, since) = self.0.get(&network(from))?;
+        (*count >= MOST).then(|| seconds(left(*since)))
     }
 
     /// One more. To be called where [`closed_for`](Self::closed_for) has just let it through.
     pub(super) fn add(&mut self, from: IpAddr, now: Instant) {
-        self.0.entry(network(from)).or_insert((0, now)).0 += 1;
+        let from = network(from);
+        if self.0.len() >= ADDRESSES && !self.0.contains_key(&from) {
+            let least = self.0.iter().min_by_key(|(_, counted)| **counted).map(|(address, _)| *address);
+            least.and_then(|address| self.0.remove(&address));
+        }
+        self.0.entry(from).or_insert((0, now)).0 += 1;
     }
 }
 
@@ -73,14 +77,18 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn memory_is_bounded_and_many_networks_close_nobody_out() {
         let (mut failures, now) = (Failures::default(), Instant::now());
+        let bad = "192.0.2.1".parse().unwrap();
+        for _ in 0..MOST {
+            failures.add(bad, now);
+        }
         for host in 0..5000u32 {
             let from = IpAddr::from(host.to_be_bytes());
-            if failures.closed_for(from, now).is_none() {
-                failures.add(from, now);
-            }
+            assert_eq!(failures.closed_for(from, now), None);
+            failures.add(from, now);
         }
         assert_eq!(failures.0.len(), ADDRESSES);
+        assert_eq!(failures.closed_for(bad, now), Some(60), "who guessed ten times still waits");
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// Why a token is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
+    /// There is none.
+    None,
     /// It is none of ours.
     Wrong,
     /// Too many wrong ones came from that address; again in so many seconds.

@@ -1,12 +1,13 @@
 //! One case of a run.
 
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::response::Html;
 use weft_suites::model::EvidenceKind;
 
 use super::{evidence, find_case, find_run};
+use crate::access::Session;
 use crate::app::{App, Failure};
-use crate::view;
+use crate::view::{self, Hand};
 
 /// Earlier and later results that the page shows.
 const PAST: u32 = 20;
@@ -14,17 +15,20 @@ const PAST: u32 = 20;
 pub(super) async fn page(
     State(app): State<App>,
     Path((run, case)): Path<(String, String)>,
+    session: Option<Extension<Session>>,
 ) -> Result<Html<String>, Failure> {
     let run = find_run(&app, &run).await?;
     let (place, key) = find_case(&run, &case)?;
     let result = app.store.result(&run.record.info.id, &key).await?;
     let is_kept = match &result {
         Some(result) if result.evidence.path(EvidenceKind::Pcapng).is_some() => {
-            evidence::place(&app, &run.record.info.id, result, EvidenceKind::Pcapng).await.is_some()
+            evidence::place(&app, &run.record.info, result, EvidenceKind::Pcapng).await.is_some()
         }
         // Nothing was to be kept.
         _ => true,
     };
     let past = app.store.past(&run.record.info.target.name, &key, PAST).await?;
-    Ok(Html(view::case(&run, place, result.as_ref(), is_kept, &past)?))
+    let is_startable = app.starter.state(&run.record.info.target.name).is_some();
+    let hand = Hand::of(session.as_deref()).filter(|_| is_startable);
+    Ok(Html(view::case(&run, place, result.as_ref(), is_kept, &past, hand)?))
 }

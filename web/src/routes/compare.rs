@@ -4,20 +4,28 @@ use axum::extract::{Query, State};
 use axum::response::Html;
 use serde::Deserialize;
 use weft_suites::diff::Diff;
+use weft_suites::model::RunInfo;
 
 use crate::app::{App, Failure};
 use crate::view;
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Asked {
     before: Option<String>,
     after: Option<String>,
 }
 
 pub(super) async fn page(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Html<String>, Failure> {
+    let (before, after, diff) = compared(&app, &asked).await?;
+    Ok(Html(view::compare(&before, &after, &diff)?))
+}
+
+/// The two runs, and what is different between them.
+pub(super) async fn compared(app: &App, asked: &Asked) -> Result<(RunInfo, RunInfo, Diff), Failure> {
     const NONE: Failure = Failure::NotFound("Two runs of the store are compared: choose them in the list of runs.");
-    let (before, after) = (asked.before.ok_or(NONE)?, asked.after.ok_or(NONE)?);
-    let before = app.store.report(&before).await?.ok_or(NONE)?;
-    let after = app.store.report(&after).await?.ok_or(NONE)?;
-    Ok(Html(view::compare(&before.run, &after.run, &Diff::of(&before, &after))?))
+    let (before, after) = (asked.before.as_deref().ok_or(NONE)?, asked.after.as_deref().ok_or(NONE)?);
+    let before = app.store.outcomes(before).await?.ok_or(NONE)?;
+    let after = app.store.outcomes(after).await?.ok_or(NONE)?;
+    let diff = Diff::of(&before, &after);
+    Ok((before.run, after.run, diff))
 }

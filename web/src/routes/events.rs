@@ -1,42 +1,51 @@
 //! A run as it goes on, as Server-Sent Events.
 //!
-//! A stream begins with what the store knows, so that whoever joins late, comes back or fell behind misses nothing; then it
-//! follows the hub. A run of another process is read from the store again and again. Every case is told once in a stream.
+//! A stream begins with what the store knows, so that whoever joins late misses nothing; then it follows the run's journal
+//! ([`crate::live`]), whose lines have ids. Who comes back with `Last-Event-ID` goes on behind that line. Every case is told once in a
+//! stream. Who reads so slowly that the journal has dropped the next line is let go; a browser comes back by itself.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use weft_suites::clock;
 use weft_suites::store::StoreError;
 
-use super::find_run;
+use super::find_record;
 use crate::app::{App, Failure};
-use crate::live::{Passed, Update};
+use crate::live::{Place, Update};
 
 /// Updates on their way to one browser.
-const QUEUE: usize = 64;
-/// The store is read this often while the hub is silent: the run may be another process's.
-const LOOK: Duration = Duration::from_millis(700);
+const QUEUE: usize = 32;
+/// After a lost connection a browser waits as long before it comes back.
+const COME_BACK: std::time::Duration = std::time::Duration::from_secs(1);
+const LAST: &str = "last-event-id";
 
 type Item = Result<Event, Infallible>;
 
-pub(super) async fn stream(State(app): State<App>, Path(run): Path<String>) -> Result<impl IntoResponse, Failure> {
-    find_run(&app, &run).await?;
+pub(super) async fn stream(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, Failure> {
+    let is_over = find_record(&app, &run).await?.summary.is_some();
     let (sender, receiver) = mpsc::channel(QUEUE);
+    let last = headers.get(LAST).and_then(|last| last.to_str().ok()).map(ToOwned::to_owned);
     tokio::spawn(async move {
         let mut stopped = app.stopped.clone();
-        let mut teller = Teller { app: &app, run: &run, sender, told: HashSet::new() };
+        // First join, then read the store: what happens in between is known twice and not never.
+        let place = app.live.join(&run, &app.store, is_over);
+        let gone = sender.clone();
+        let teller = Teller { app: &app, run: &run, sender };
         tokio::select! {
-            told = teller.tell() => if let Err(Ended::Store(error)) = told {
+            told = teller.tell(place, last.as_deref()) => if let Err(Ended::Store(error)) = told {
                 tracing::error!("events of run {run}: {error}");
             },
+            () = gone.closed() => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });
@@ -61,54 +70,61 @@ struct Teller<'a> {
     app: &'a App,
     run: &'a str,
     sender: mpsc::Sender<Item>,
-    /// Keys of finished cases that were told.
-    told: HashSet<String>,
 }
 
 impl Teller<'_> {
-    async fn tell(&mut self) -> Result<(), Ended> {
-        // First join, then read: what happens in between arrives twice, not never.
-        let mut passed = self.app.hub.join();
-        self.tell_stored().await?;
-        loop {
-            match tokio::time::timeout(LOOK, passed.recv()).await {
-                Ok(Ok(Passed::Update(run, update))) if *run == *self.run => self.update(update).await?,
-                Ok(Ok(Passed::Update(..))) => {}
-                Ok(Ok(Passed::Missed) | Err(RecvError::Lagged(_))) | Err(_) => self.tell_stored().await?,
-                Ok(Err(RecvError::Closed)) => return Ok(()),
-            }
-        }
-    }
-
-    /// Tells what the store knows and was not told yet.
-    async fn tell_stored(&mut self) -> Result<(), Ended> {
-        let Some(detail) = self.app.store.run(self.run).await? else { return Err(Ended::Done) };
-        for case in detail.planned {
-            if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-                let (key, duration) = (case.key.to_string(), clock::duration(duration));
-                self.update(Update::Finished { key, verdict, duration }).await?;
-            }
-        }
-        match detail.record.summary {
-            Some(summary) => self.update(Update::done(&summary)).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn update(&mut self, update: Update) -> Result<(), Ended> {
-        let is_old = match &update {
-            Update::Finished { key, .. } => !self.told.insert(key.clone()),
-            // The store was ahead of the hub.
-            Update::Started { key } | Update::Step { key, .. } => self.told.contains(key),
-            Update::Waiting { .. } | Update::Done { .. } => false,
+    async fn tell(&self, place: Option<Place>, last: Option<&str>) -> Result<(), Ended> {
+        self.send(Event::default().retry(COME_BACK).comment("")).await?;
+        let Some(mut place) = place else {
+            return self.tell_stored().await.map(drop);
         };
-        if is_old {
-            return Ok(());
+        let mut told = HashSet::new();
+        if !last.is_some_and(|last| place.go_on(last)) {
+            told = self.tell_stored().await?;
+            if let Some(waits) = place.waits() {
+                self.send_update(&waits).await?;
+            }
         }
-        let is_last = matches!(update, Update::Done { .. });
-        if let Ok(event) = Event::default().json_data(&update) {
-            self.sender.send(Ok(event)).await.map_err(|_| Ended::Done)?;
+        while let Some(lines) = place.read().await {
+            for (number, line) in lines {
+                let is_told = line.case.is_some_and(|(key, is_finished)| match is_finished {
+                    true => told.remove(&*key),
+                    false => told.contains(&*key),
+                });
+                if !is_told {
+                    self.send(Event::default().id(place.id(number)).data(&*line.data)).await?;
+                }
+            }
         }
-        if is_last { Err(Ended::Done) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// Tells what the store knows; returns the cases that it told.
+    async fn tell_stored(&self) -> Result<HashSet<String>, Ended> {
+        let record = self.app.store.record(self.run).await?.ok_or(Ended::Done)?;
+        let mut told = HashSet::new();
+        for case in self.app.store.planned(self.run).await? {
+            if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
+                self.send_update(&Update::finished(case.key.to_string(), verdict, duration)).await?;
+                told.insert(case.key.to_string());
+            }
+        }
+        match record.summary {
+            Some(summary) => {
+                self.send_update(&Update::done(&summary)).await?;
+                Err(Ended::Done)
+            }
+            None => Ok(told),
+        }
+    }
+
+    async fn send_update(&self, update: &Update) -> Result<(), Ended> {
+        // Nothing in it has no JSON.
+        let Ok(event) = Event::default().json_data(update) else { return Ok(()) };
+        self.send(event).await
+    }
+
+    async fn send(&self, event: Event) -> Result<(), Ended> {
+        self.sender.send(Ok(event)).await.map_err(|_| Ended::Done)
     }
 }

@@ -10,10 +10,11 @@ use axum::extract::{Path as Address, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use weft_suites::folder;
-use weft_suites::model::{CaseKey, CaseResult, EvidenceKind};
+use weft_suites::model::{CaseKey, CaseResult, EvidenceKind, RunInfo};
 
 use super::{find_case, find_run};
 use crate::app::{App, Failure};
+use crate::starter;
 
 /// The longest file that is handed out; evidence of one case is far below.
 const MAX_FILE: u64 = 64 << 20;
@@ -33,7 +34,7 @@ pub(super) async fn file(
     let id = &run.record.info.id;
     let (_, key) = find_case(&run, &case)?;
     let result = app.store.result(id, &key).await?.ok_or(GONE)?;
-    let path = place(&app, id, &result, kind).await.ok_or(GONE)?;
+    let path = place(&app, &run.record.info, &result, kind).await.ok_or(GONE)?;
     let octets = tokio::fs::read(&path).await.map_err(Failure::File)?;
     let name = format!("attachment; filename=\"{}.{extension}\"", file_name(&key));
     let headers = [(header::CONTENT_TYPE, mime.to_owned()), (header::CONTENT_DISPOSITION, name)];
@@ -41,22 +42,33 @@ pub(super) async fn file(
 }
 
 /// The file of a result, if it is there.
-pub(super) async fn place(app: &App, run: &str, result: &CaseResult, kind: EvidenceKind) -> Option<PathBuf> {
-    let path = folder::of_run(&app.folder, run).join(result.evidence.path(kind)?);
-    inside(&app.folder, &path).await
+pub(super) async fn place(app: &App, run: &RunInfo, result: &CaseResult, kind: EvidenceKind) -> Option<PathBuf> {
+    let path = PathBuf::from(result.evidence.path(kind)?);
+    let (folder, run) = (app.folder.clone(), run.clone());
+    let look = move || bases(&folder, &run).into_iter().find_map(|base| inside(&folder, &base.join(&path)));
+    tokio::task::spawn_blocking(look).await.ok().flatten()
+}
+
+/// Where below the server's folder the files of a run may be.
+pub(super) fn bases(folder: &Path, run: &RunInfo) -> [PathBuf; 2] {
+    let own = folder::of_run(folder, &run.id);
+    // Runs that were started here have theirs in the folder of their target.
+    let lane = starter::of_target(&run.target.name);
+    let of_lane = folder::of_run(&folder.join(&lane), &run.id);
+    [own, lane.join(of_lane)]
 }
 
 /// The file at `path` below `folder`; `None` where that leads elsewhere, or to no plain file of bounded length.
-async fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
+pub(super) fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
     }
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let folder = tokio::fs::canonicalize(folder).await.ok()?;
+    let folder = std::fs::canonicalize(folder).ok()?;
     let wanted = folder.join(path);
     // A link on the way gives another path.
-    let real = tokio::fs::canonicalize(&wanted).await.ok()?;
-    let meta = tokio::fs::metadata(&real).await.ok()?;
+    let real = std::fs::canonicalize(&wanted).ok()?;
+    let meta = std::fs::metadata(&real).ok()?;
     (real == wanted && meta.is_file() && meta.len() <= MAX_FILE).then_some(real)
 }
 
@@ -70,18 +82,18 @@ pub(super) fn file_name(key: &CaseKey) -> String {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn only_plain_files_of_the_folder() {
+    #[test]
+    fn only_plain_files_of_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let outside = tempfile::NamedTempFile::new().unwrap();
         std::fs::create_dir(folder.path().join("cases")).unwrap();
         std::fs::write(folder.path().join("cases/a.pcapng"), "x").unwrap();
         std::os::unix::fs::symlink(outside.path(), folder.path().join("cases/link")).unwrap();
         std::os::unix::fs::symlink("a.pcapng", folder.path().join("cases/inner")).unwrap();
-        assert!(inside(folder.path(), Path::new("cases/a.pcapng")).await.is_some());
+        assert!(inside(folder.path(), Path::new("cases/a.pcapng")).is_some());
         let outside = outside.path().to_str().unwrap();
         for path in ["../x", "cases/../cases/a.pcapng", outside, "cases/link", "cases/inner", "cases", "", "none"] {
-            assert_eq!(inside(folder.path(), Path::new(path)).await, None, "{path}");
+            assert_eq!(inside(folder.path(), Path::new(path)), None, "{path}");
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) async fn sign_in(
     let now = Instant::now();
     let role = match app.gate.role(given.token.trim(), from, now) {
         Ok(role) => role,
-        Err(Refused::Wrong) => {
+        Err(Refused::Wrong | Refused::None) => {
             tracing::warn!("a wrong token from {from}");
             let page = view::login(true, None, next, "This token is not known here.")?;
             return Ok((StatusCode::UNAUTHORIZED, Html(page)).into_response());

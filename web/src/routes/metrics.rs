@@ -1,4 +1,4 @@
-//! For Prometheus: runs, and what the newest one of each target came to. Everything is read from the store, so that it is true after a
+//! For Prometheus: runs, and what one of each target came to: the newest that came to its end, or, where none did, the newest. Everything is read from the store, so that it is true after a
 //! restart too.
 
 use std::fmt::Write as _;
@@ -31,17 +31,29 @@ async fn text(app: &App) -> Result<String, StoreError> {
     for target in app.store.targets().await? {
         last.extend(app.store.record(&target.last).await?);
     }
-    head(&mut text, "weft_last_run_started_seconds", "Start of the target's newest whole run, since 1970.");
+    head(
+        &mut text,
+        "weft_last_run_started_seconds",
+        "Start, since 1970, of the target's newest run that came to its end; where none did, of the newest.",
+    );
     for run in &last {
         let ms = run.info.started_unix_ms;
         let _ = writeln!(text, "weft_last_run_started_seconds{{{}}} {}.{:03}", target(run), ms / 1000, ms % 1000);
     }
-    head(&mut text, "weft_last_run_cases", "Cases of the target's newest whole run, by verdict.");
+    head(
+        &mut text,
+        "weft_last_run_cases",
+        "Cases by verdict of the target's newest run that came to its end; where none did, of the newest that was stopped.",
+    );
     for run in &last {
         let Some(summary) = &run.summary else { continue };
         cases(&mut text, &target(run), &summary.counts);
     }
-    head(&mut text, "weft_last_run_exit_code", "Exit code of the target's newest whole run.");
+    head(
+        &mut text,
+        "weft_last_run_exit_code",
+        "Exit code of the target's newest run that came to its end; where none did, of the newest that was stopped.",
+    );
     for run in &last {
         let Some(summary) = &run.summary else { continue };
         let _ = writeln!(text, "weft_last_run_exit_code{{{}}} {}", target(run), summary.exit_code.code());

@@ -5,7 +5,15 @@
 //! | `/` | runs, newest first, paged |
 //! | `/compare` | what is different between two runs |
 //! | `/matrix` | the newest whole run of each target, case by case |
+//! | `/pairs` | initiators against responders |
+//! | `/targets` | the targets, and what is done against each |
+//! | `/targets/{target}` | one of them, from run to run |
+//! | `/targets/{target}/baseline` | what its baseline expects, and what is stale |
+//! | `/targets/{target}/start`, `/targets/{target}/stop` | an operator starts and stops runs |
 //! | `/runs/{run}` | one run, live while it lasts |
+//! | `/runs/{run}/again` | an operator runs it, or some of its cases, once more |
+//! | `/runs/{run}/sections` | it, by the sections of the specifications |
+//! | `/runs/{run}/export.zip` | its report, evidence and hashes as one file |
 //! | `/runs/{run}/events` | Server-Sent Events of it |
 //! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
 //! | `/runs/{run}/evidence/{kind}/{case}` | its `pcapng` or `transcript` |
@@ -26,21 +34,26 @@ mod assets;
 mod captures;
 mod case;
 mod compare;
+mod control;
 mod events;
 mod evidence;
+mod export;
 mod health;
 mod login;
 mod matrix;
 mod metrics;
+mod pairs;
 mod run;
 mod runs;
+mod sections;
+mod targets;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use weft_suites::model::CaseKey;
-use weft_suites::store::RunDetail;
+use weft_suites::store::{RunDetail, RunRecord};
 
 use crate::access::door;
 use crate::app::{App, Failure};
@@ -52,7 +65,16 @@ pub(crate) fn router(app: App) -> Router {
         .route("/", get(runs::page))
         .route("/compare", get(compare::page))
         .route("/matrix", get(matrix::page))
+        .route("/targets", get(targets::list))
+        .route("/targets/{target}", get(targets::page))
+        .route("/targets/{target}/baseline", get(targets::baseline))
+        .route("/targets/{target}/start", post(control::start))
+        .route("/targets/{target}/stop", post(control::stop))
         .route("/runs/{run}", get(run::page))
+        .route("/runs/{run}/again", post(control::again))
+        .route("/runs/{run}/sections", get(sections::page))
+        .route("/runs/{run}/export.zip", get(export::zip))
+        .route("/pairs", get(pairs::page))
         .route("/runs/{run}/events", get(events::stream))
         .route("/runs/{run}/cases/{*case}", get(case::page))
         .route("/runs/{run}/evidence/{kind}/{*case}", get(evidence::file))
@@ -86,6 +108,11 @@ fn of_captures() -> Router<App> {
         .route("/captures/{id}/events", get(captures::live::events))
         .route("/captures/{id}/file", get(captures::file::file))
         .route("/captures/{id}/delete", post(captures::delete::form))
+}
+
+/// The run called `id`, without its plan.
+async fn find_record(app: &App, id: &str) -> Result<RunRecord, Failure> {
+    app.store.record(id).await?.ok_or(Failure::NotFound("The store has no such run."))
 }
 
 /// The run called `id`.

@@ -1,12 +1,28 @@
 //! One run.
 
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::response::Html;
 
 use super::find_run;
+use crate::access::Session;
 use crate::app::{App, Failure};
-use crate::view;
+use crate::view::{self, Hand, RunPage};
 
-pub(super) async fn page(State(app): State<App>, Path(run): Path<String>) -> Result<Html<String>, Failure> {
-    Ok(Html(view::run(&find_run(&app, &run).await?)?))
+pub(super) async fn page(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    session: Option<Extension<Session>>,
+) -> Result<Html<String>, Failure> {
+    let detail = find_run(&app, &run).await?;
+    let score = app.store.scores(&[&run]).await?.remove(&run);
+    let target = &detail.record.info.target.name;
+    let is_startable = app.starter.state(target).is_some();
+    let page = RunPage {
+        detail: &detail,
+        score,
+        moment: app.live.moment(&run),
+        job: app.starter.job_of(target, &run),
+        hand: Hand::of(session.as_deref()).filter(|_| is_startable),
+    };
+    Ok(Html(view::run(page)?))
 }

@@ -26,5 +26,7 @@ pub(super) async fn page(State(app): State<App>, Query(asked): Query<Asked>) -> 
     let is_more = records.len() > MOST as usize;
     records.truncate(MOST as usize);
     let targets = app.store.targets().await?;
-    Ok(Html(view::runs(&records, &targets, view::Shown { target, before, is_more })?))
+    let ids: Vec<&str> = records.iter().map(|record| record.info.id.as_str()).collect();
+    let scores = app.store.scores(&ids).await?;
+    Ok(Html(view::runs(&records, &scores, &targets, view::Shown { target, before, is_more })?))
 }

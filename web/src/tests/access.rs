@@ -17,7 +17,7 @@ const OPERATOR: &str = "operator-token-0123456789";
 
 async fn guarded(folder: &Path) -> Site {
     let tokens = Tokens::parse(&format!("viewer {VIEWER}\noperator {OPERATOR}")).unwrap();
-    site_for(folder, None, Access { tokens, names: vec!["lab.example".into()] }).await
+    site_for(folder, Access { tokens, names: vec!["lab.example".into()] }, None).await
 }
 
 /// A request as a client at `from` would send it; `headers` are `name: value`.
@@ -58,7 +58,7 @@ async fn signed_in(site: &Site, token: &str) -> (String, String) {
 #[tokio::test]
 async fn without_a_token_nothing_of_a_run_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(folder.path(), None).await;
+    let report = failing_run(folder.path()).await;
     let site = guarded(folder.path()).await;
     let run = format!("/runs/{}", report.run.id);
     let case = case_page(&report.run.id, &report.results[0].key);
@@ -126,6 +126,26 @@ async fn programs_send_their_token_with_each_request() {
     // Viewers read; what operators post has to go somewhere.
     assert_eq!(status(&site, "POST /", &[&viewer], "").await, 403);
     assert_eq!(status(&site, "POST /", &[&operator], "").await, 405);
+}
+
+#[tokio::test]
+async fn the_api_refuses_as_programs_understand_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    for headers in [&["authorization: Bearer viewer-token-0123456780"][..], &[]] {
+        let answer = ask(&site, "GET /api/runs", headers, "", "192.0.2.9").await;
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(answer.headers()[header::WWW_AUTHENTICATE], "Bearer realm=\"weft\"");
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/json");
+        let told: serde_json::Value = serde_json::from_slice(&octets(answer).await).unwrap();
+        assert!(told["error"].as_str().unwrap().contains("token"), "{told}");
+    }
+    let viewer = format!("authorization: Bearer {VIEWER}");
+    let answer = ask(&site, "POST /api/runs", &[&viewer], "", "192.0.2.9").await;
+    assert_eq!(
+        (answer.status(), &answer.headers()[header::CONTENT_TYPE]),
+        (StatusCode::FORBIDDEN, &"application/json".parse().unwrap())
+    );
 }
 
 #[tokio::test]
@@ -209,9 +229,16 @@ async fn a_form_that_does_not_end_is_given_up() {
     let (_stop, stopped) = watch::channel(false);
     let mut gate = Gate::new(Access::default()).unwrap();
     gate.patience = Duration::from_millis(20);
-    let captures = Captures::new(CaptureOptions::default(), stopped.clone());
-    let (folder, gate) = (folder.path().to_owned(), Arc::new(gate));
-    let app = App { store, folder, hub: Hub::start(None), gate, captures, stopped };
+    let app = App {
+        store,
+        folder: folder.path().to_owned(),
+        live: Live::default(),
+        starter: Starter::default(),
+        captures: Captures::new(CaptureOptions::default(), stopped.clone()),
+        exports: Arc::new(Semaphore::new(1)),
+        gate: Arc::new(gate),
+        stopped,
+    };
     let first = tokio_stream::once(Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"token="))));
     let body = Body::new(StreamBody::new(first.chain(tokio_stream::pending())));
     let request = Request::post("/login").header(header::HOST, "localhost").body(body).unwrap();
@@ -231,10 +258,10 @@ async fn rest(mut connection: TcpStream) -> String {
 #[tokio::test]
 async fn a_client_that_says_nothing_holds_no_connection_for_ever() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(folder.path(), None).await;
+    let site = site(folder.path()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let limits = Limits { connections: 2, head: Duration::from_millis(50), end: Duration::from_secs(5) };
+    let limits = Limits { connections: 2, head: Duration::from_millis(50), read: LONG, end: Duration::from_secs(5) };
     let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
     // Two that never end what they say fill the server; a third is served when the server gave one of them up.
     let mut slow = Vec::new();
@@ -261,10 +288,10 @@ async fn a_client_that_says_nothing_holds_no_connection_for_ever() {
 #[tokio::test]
 async fn a_request_under_way_holds_no_server_for_ever() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(folder.path(), None).await;
+    let site = site(folder.path()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let limits = Limits { connections: 1, head: LONG * 10, end: Duration::from_millis(50) };
+    let limits = Limits { connections: 1, head: LONG * 10, read: LONG, end: Duration::from_millis(50) };
     let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
     let mut stuck = TcpStream::connect(address).await.unwrap();
     // Taken, since it is answered; then it begins a form and leaves it.

@@ -115,8 +115,8 @@ impl Checker<'_> {
 #[tokio::test]
 async fn every_field_that_is_described_stands_in_an_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let first = failing_run(folder.path(), None).await;
-    failing_run(folder.path(), None).await;
+    let first = failing_run(folder.path()).await;
+    let second = pages::passing_run(folder.path()).await;
     let site = captures::shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
     let document = json(&site, "/api/openapi.json").await;
     let mut checker = Checker { document: &document, seen: BTreeSet::new() };
@@ -126,7 +126,13 @@ async fn every_field_that_is_described_stands_in_an_answer() {
         ("/api/runs", "/api/runs?limit=1".to_owned()),
         ("/api/runs/{run}", run.clone()),
         ("/api/runs/{run}/cases", format!("{run}/cases")),
+        ("/api/runs/{run}/sections", format!("{run}/sections")),
         ("/api/targets", "/api/targets".to_owned()),
+        ("/api/targets/{target}", "/api/targets/builtin".to_owned()),
+        ("/api/targets/{target}/baseline", "/api/targets/builtin/baseline".to_owned()),
+        ("/api/compare", format!("/api/compare?before={}&after={}", first.run.id, second.run.id)),
+        ("/api/matrix", "/api/matrix?show=all".to_owned()),
+        ("/api/pairs", "/api/pairs".to_owned()),
     ] {
         let answer = json(&site, &address).await;
         checker.answer(path, "200", &answer);
@@ -163,6 +169,11 @@ async fn every_field_that_is_described_stands_in_an_answer() {
         ("/api/runs/{run}", "/api/runs/none".to_owned()),
         ("/api/runs/{run}/cases", "/api/runs/none/cases".to_owned()),
         ("/api/runs/{run}/cases/{case}", format!("{run}/cases/none")),
+        ("/api/runs/{run}/sections", "/api/runs/none/sections".to_owned()),
+        ("/api/runs/{run}/export.zip", "/api/runs/none/export.zip".to_owned()),
+        ("/api/targets/{target}", "/api/targets/none".to_owned()),
+        ("/api/targets/{target}/baseline", "/api/targets/none/baseline".to_owned()),
+        ("/api/compare", "/api/compare?before=x&after=y".to_owned()),
     ] {
         let answer = site.get(&address).await;
         assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{address}");
@@ -175,12 +186,16 @@ async fn every_field_that_is_described_stands_in_an_answer() {
             name,
             "Capture.note"
                 | "Made.id"
+                | "TargetEntry.control"
+                | "Trend.control"
                 | "Summary.expected"
                 | "Summary.stale"
                 | "Summary.declared_otherwise"
                 | "Evidence.source"
                 | "Evidence.without_wire"
-        ) || ["ExpectedResult.", "Seen."].iter().any(|schema| name.starts_with(schema))
+        ) || ["Accepted.", "BaselineEntry.", "ExpectedResult.", "Job.", "LaneState.", "Seen."]
+            .iter()
+            .any(|schema| name.starts_with(schema))
     };
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let described = schemas.iter().flat_map(|(name, schema)| {
@@ -205,11 +220,78 @@ async fn the_checker_can_refuse() {
     }
 }
 
+/// A request of a program, with a document.
+async fn send(site: &Site, method: &str, path: &str, document: &str) -> (StatusCode, Value) {
+    let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+    let request = request.header(header::CONTENT_TYPE, "application/json").body(Body::from(document.to_owned()));
+    let answer = site.router.clone().oneshot(request.unwrap()).await.unwrap();
+    let status = answer.status();
+    (status, serde_json::from_slice(&octets(answer).await).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn programs_start_and_stop_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = runs::startable(folder.path()).await;
+    let document = json(&site, "/api/openapi.json").await;
+    let mut checker = Checker { document: &document, seen: BTreeSet::new() };
+    let start = r#"{"select": ["mpa/7.1.1-key"], "seed": 3}"#;
+    let (status, accepted) = send(&site, "POST", "/api/targets/bad/runs", start).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{accepted}");
+    let schemas = &document["paths"]["/api/targets/{target}/runs"]["post"]["responses"];
+    checker.check(&schemas["202"]["content"]["application/json"]["schema"], &accepted, "").unwrap();
+    site.starter.idle("bad").await;
+    let trend = json(&site, "/api/targets/bad").await;
+    checker.answer("/api/targets/{target}", "200", &trend);
+    let run = trend["runs"][0]["run"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&trend["runs"][0]["run"]["seed"], &trend["runs"][0]["summary"]["counts"]["fail"]),
+        (&3.into(), &16.into())
+    );
+    assert_eq!(trend["runs"][0]["score"]["must"]["broken"], 1, "{trend}");
+    let (status, _) = send(&site, "POST", &format!("/api/runs/{run}/again"), r#"{"which": "failed"}"#).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    site.starter.idle("bad").await;
+    assert_eq!(json(&site, "/api/runs?limit=1").await["runs"][0]["planned"], 16);
+
+    // The long one goes on, another waits; both are stopped.
+    for _ in 0..2 {
+        assert_eq!(
+            send(&site, "POST", "/api/targets/builtin/runs", r#"{"tier": "full"}"#).await.0,
+            StatusCode::ACCEPTED
+        );
+    }
+    for job in [1, 0] {
+        let path = format!("/api/targets/builtin/jobs/{job}");
+        assert_eq!(send(&site, "DELETE", &path, "").await.0, StatusCode::NO_CONTENT, "{job}");
+    }
+    site.starter.idle("builtin").await;
+    for (method, path, document, status) in [
+        ("DELETE", "/api/targets/builtin/jobs/0", "", 409),
+        ("DELETE", "/api/targets/none/jobs/0", "", 404),
+        ("DELETE", "/api/targets/builtin/jobs/x", "", 404),
+        ("POST", "/api/targets/none/runs", "{}", 404),
+        ("POST", "/api/targets/builtin/runs", "{\"select\": [\"no/such\"]}", 404),
+        ("POST", "/api/targets/builtin/runs", "{\"sellect\": []}", 400),
+        ("POST", "/api/targets/builtin/runs", "[", 400),
+        ("POST", "/api/runs/none/again", "{\"which\": \"all\"}", 404),
+        ("POST", "/api/none", "{}", 404),
+    ] {
+        let (code, problem) = send(&site, method, path, document).await;
+        assert_eq!(code.as_u16(), status, "{method} {path} {document}");
+        assert!(problem["error"].is_string(), "{method} {path}: {problem}");
+    }
+    // A form of another site could be sent without asking.
+    let form = Request::post("/api/targets/builtin/runs").header(header::HOST, "localhost");
+    let form = form.header(header::CONTENT_TYPE, "text/plain").body(Body::from("{}")).unwrap();
+    assert_eq!(site.router.clone().oneshot(form).await.unwrap().status(), StatusCode::FORBIDDEN);
+}
+
 #[tokio::test]
 async fn runs_come_in_pages_and_by_target() {
     let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     for number in 0..5u64 {
         let mut run = report.run.clone();
         // Two that began in the same millisecond are told apart by their ids.
@@ -236,7 +318,7 @@ async fn runs_come_in_pages_and_by_target() {
     for nobody in ["target=none", "before=none", "target='%20OR%201=1"] {
         assert!(ids(&json(&site, &format!("/api/runs?{nobody}")).await).is_empty(), "{nobody}");
     }
-    for wrong in ["limit=x", "limit=-1", "limit=99999999999", "limit=1&limit=2"] {
+    for wrong in ["limit=x", "limit=0", "limit=201", "limit=-1", "limit=99999999999", "limit=1&limit=2"] {
         assert_eq!(site.get(&format!("/api/runs?{wrong}")).await.status(), StatusCode::BAD_REQUEST, "{wrong}");
     }
     // No run of these came to its end: the newest stands for the target.
@@ -250,8 +332,8 @@ async fn runs_come_in_pages_and_by_target() {
 #[tokio::test]
 async fn numbers_for_prometheus() {
     let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     let mut later = report.run.clone();
     (later.id, later.started_unix_ms, later.target.name) = ("2999".into(), 4_000_000_000_012, "a\"b\\c\nd".into());
     site.store.begin(&later, &[], &[]).await.unwrap();

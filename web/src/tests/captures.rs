@@ -17,7 +17,7 @@ pub(super) async fn shelf(folder: &Path, names: &[&str]) -> Site {
         std::fs::copy(capture_path(name), shelf.join(name.rsplit('/').next().unwrap())).unwrap();
     }
     let options = CaptureOptions { folder: Some(shelf), ..CaptureOptions::default() };
-    site_with(folder, None, Access::default(), options).await
+    site_with(folder, Access::default(), None, options).await
 }
 
 /// Addresses on a page that begin so.
@@ -180,8 +180,8 @@ async fn a_capture_that_grows_is_told_as_it_does() {
 #[tokio::test]
 async fn what_a_case_recorded() {
     let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     assert!(site.text("/captures").await.contains("has no folder of captures"));
     let case = case_page(&report.run.id, &report.results[0].key);
     let capture = links(&site.text(&case).await, "/captures/").remove(0);

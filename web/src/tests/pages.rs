@@ -5,7 +5,7 @@ use weft_suites::model::{ExpectedResult, Summary};
 use super::*;
 
 /// A correct run beside [`failing_run`]'s.
-async fn passing_run(out: &Path) -> RunReport {
+pub(super) async fn passing_run(out: &Path) -> RunReport {
     let options = RunOptions {
         target: Target::builtin(),
         suites: Suites::embedded().unwrap(),
@@ -38,8 +38,8 @@ fn links(html: &str, begin: &str) -> Vec<String> {
 #[tokio::test]
 async fn the_list_of_runs_goes_on_where_its_page_ends() {
     let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     for number in 0..60u64 {
         let mut run = report.run.clone();
         (run.id, run.started_unix_ms) = (format!("r{number:02}"), report.run.started_unix_ms + 1 + number);
@@ -64,17 +64,17 @@ async fn the_list_of_runs_goes_on_where_its_page_ends() {
 #[tokio::test]
 async fn what_a_run_does_not_hold_is_counted_by_level() {
     let folder = tempfile::tempdir().unwrap();
-    failing_run(folder.path(), None).await;
+    failing_run(folder.path()).await;
     // MPA-7.1.1-2 is the one that does not hold.
     let level = weft_core::requirement!("MPA-7.1.1-2").row().level;
-    assert!(site(folder.path(), None).await.text("/").await.contains(&format!("<td>1 {level}</td>")));
+    assert!(site(folder.path()).await.text("/").await.contains(&format!("<td>1 {level}</td>")));
 }
 
 #[tokio::test]
 async fn two_runs_compared_and_the_other_way_round() {
     let folder = tempfile::tempdir().unwrap();
-    let (bad, good) = (failing_run(folder.path(), None).await, passing_run(folder.path()).await);
-    let site = site(folder.path(), None).await;
+    let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
+    let site = site(folder.path()).await;
     let page = site.text(&format!("/compare?before={}&after={}", bad.run.id, good.run.id)).await;
     let same = bad.results.len() - 16;
     assert!(
@@ -96,8 +96,8 @@ async fn two_runs_compared_and_the_other_way_round() {
 #[tokio::test]
 async fn targets_against_cases() {
     let folder = tempfile::tempdir().unwrap();
-    let (bad, good) = (failing_run(folder.path(), None).await, passing_run(folder.path()).await);
-    let site = site(folder.path(), None).await;
+    let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
+    let site = site(folder.path()).await;
     as_other(&site, &bad, "other-run", "nic <b>").await;
     let rows = |page: &str| page.matches("<tr><th scope=\"row\">").count();
     let all = site.text("/matrix").await;
@@ -125,8 +125,8 @@ async fn targets_against_cases() {
 #[tokio::test]
 async fn a_case_has_its_history_on_that_target() {
     let folder = tempfile::tempdir().unwrap();
-    let (bad, good) = (failing_run(folder.path(), None).await, passing_run(folder.path()).await);
-    let site = site(folder.path(), None).await;
+    let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
+    let site = site(folder.path()).await;
     as_other(&site, &bad, "other-run", "another").await;
     let key = &bad.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap().key;
     let page = site.text(&case_page(&good.run.id, key)).await;
@@ -139,8 +139,8 @@ async fn a_case_has_its_history_on_that_target() {
 #[tokio::test]
 async fn what_the_baseline_expects_and_what_is_stale_in_it() {
     let folder = tempfile::tempdir().unwrap();
-    let mut report = failing_run(folder.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let mut report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
     let key = report.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap().key.clone();
     let expected =
         |reason: &str, link: &str| ExpectedResult { key: key.clone(), reason: reason.into(), link: Some(link.into()) };
@@ -156,6 +156,118 @@ async fn what_the_baseline_expects_and_what_is_stale_in_it() {
     assert!(!plain.contains("baseline"), "{plain}");
 }
 
+#[tokio::test]
+async fn a_run_by_the_sections_of_the_specifications() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
+    let page = site.text(&format!("/runs/{}/sections", report.run.id)).await;
+    let section = weft_core::requirement!("MPA-7.1.1-2").row().section;
+    assert!(page.contains("RFC 5044 (mpa)") && page.contains(&format!("<th scope=\"row\">{section}</th>")), "{page}");
+    assert!(page.contains("<code>MPA-7.1.1-2</code> <span class=\"verdict fail\">"), "{page}");
+    assert_eq!(site.get("/runs/none/sections").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn initiators_against_responders() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
+    let mut initiator = report.clone();
+    initiator.run.target.role = weft_suites::model::Role::Initiator;
+    as_other(&site, &initiator, "other-run", "nic").await;
+    let page = site.text("/pairs").await;
+    let (head, body) = page.split_once("<tbody>").unwrap();
+    assert!(head.contains("href=\"/targets/builtin\"") && !head.contains("href=\"/targets/nic\""), "{page}");
+    assert!(body.contains("href=\"/targets/nic\"") && body.contains("href=\"/runs/other-run\""), "{page}");
+    assert_eq!(body.matches("verdict fail").count(), 2, "{page}");
+}
+
+#[tokio::test]
+async fn a_target_from_run_to_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bad, good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
+    let site = site(folder.path()).await;
+    let page = site.text("/targets/builtin").await;
+    assert!(page.contains("<svg class=\"chart\"") && page.matches("<rect class=\"fail\"").count() == 1, "{page}");
+    let compare = format!("/compare?before={}&after={}", bad.run.id, good.run.id);
+    assert_eq!(links(&page, "/compare"), [compare]);
+    let unsteady = page.split("id=\"unsteady\"").nth(1).unwrap();
+    assert_eq!(unsteady.matches("1 fail</span>").count(), 16, "{unsteady}");
+    assert!(!page.contains("<form"), "this server starts nothing");
+    assert!(site.text("/targets").await.contains("starts no runs"));
+    assert_eq!(site.get("/targets/none").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_page_of_a_baseline_marks_what_is_stale() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = failing_run(folder.path()).await;
+    let key = report.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap().key.clone();
+    let file = format!(
+        "name = \"nic\"\nkind = \"builtin\"\n\
+         [[baseline]]\ncase = \"{}\"\noutcome = \"fail\"\nsignature = \"MPA\"\nreason = \"firmware 1.2\"\nlink = \"javascript:alert(1)\"\n\
+         [[baseline]]\ncase = \"mpa/7.1.1-key/other\"\noutcome = \"fail\"\nsignature = \"MPA\"\nreason = \"was so\"\n",
+        key.case
+    );
+    let target = Target::from_toml("nic.toml", &file).unwrap();
+    let start = Start { targets: vec![target], suites: Suites::embedded().unwrap() };
+    let site = site_for(folder.path(), Access::default(), Some(start)).await;
+    assert!(site.text("/targets/nic/baseline").await.contains("No run came to its end yet"));
+    report.summary.expected = vec![ExpectedResult { key: key.clone(), reason: "firmware 1.2".into(), link: None }];
+    report.summary.stale = vec!["mpa/7.1.1-key/other: there is no such case".into(), "mpa/gone: found pass".into()];
+    as_other(&site, &report, "nic-run", "nic").await;
+    let page = site.text("/targets/nic/baseline").await;
+    assert!(page.contains(&format!("href=\"{}\"", case_page("nic-run", &key))), "{page}");
+    assert!(
+        page.contains("<strong class=\"fail\">stale</strong> mpa/7.1.1-key/other: there is no such case"),
+        "{page}"
+    );
+    assert!(page.contains("<li class=\"fail\">mpa/gone: found pass</li>"), "{page}");
+    assert!(page.contains("javascript:alert(1)") && !page.contains("href=\"javascript"), "{page}");
+    assert_eq!(site.get("/targets/none/baseline").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_run_as_one_file_with_the_hashes_of_all_in_it() {
+    use sha2::{Digest, Sha256};
+    use std::io::Read;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("secret"), "what nobody may read").unwrap();
+    let run_folder = folder.path().join("run");
+    let report = failing_run(&run_folder).await;
+    let site = site(&run_folder).await;
+    // A store that was tampered with takes no other file along.
+    let mut result = report.results[0].clone();
+    result.evidence.files[0].path = "../secret".into();
+    site.store.finish_case(&report.run.id, &result).await.unwrap();
+    let answer = site.get(&format!("/runs/{}/export.zip", report.run.id)).await;
+    assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/zip");
+    let mut zip = zip::ZipArchive::new(std::io::Cursor::new(octets(answer).await)).unwrap();
+    let mut read = |name: &str| {
+        let mut octets = Vec::new();
+        zip.by_name(name).unwrap().read_to_end(&mut octets).unwrap();
+        octets
+    };
+    let sums = String::from_utf8(read("SHA256SUMS")).unwrap();
+    let mut files = 0;
+    for line in sums.lines() {
+        let (sum, name) = line.split_once("  ").unwrap();
+        let octets = read(name);
+        let known: String = Sha256::digest(&octets).iter().map(|octet| format!("{octet:02x}")).collect();
+        assert_eq!(known, sum, "{name}");
+        assert!(!String::from_utf8_lossy(&octets).contains("nobody may read"), "{name}");
+        if name.starts_with("cases/") {
+            assert_eq!(std::fs::read(run_folder.join(name)).unwrap(), octets, "{name}");
+        }
+        files += 1;
+    }
+    assert_eq!(files + 1, zip.len());
+    let evidence: usize = report.results.iter().map(|result| result.evidence.files.len()).sum();
+    assert_eq!(files, 2 + evidence - 1, "report.html, report.json, and all but the one that leads elsewhere");
+    assert_eq!(site.get("/runs/none/export.zip").await.status(), StatusCode::NOT_FOUND);
+}
+
 /// What the house promises: each page in 200 ms with 1,000 runs of 500 cases in the store.
 /// `cargo test --release -p weft-web -- --ignored --nocapture` says how long each takes.
 #[tokio::test]
@@ -165,8 +277,8 @@ async fn pages_of_a_large_store_are_fast() {
     const CASES: usize = 500;
     let folder = tempfile::tempdir().unwrap();
     let small = tempfile::tempdir().unwrap();
-    let report = failing_run(small.path(), None).await;
-    let site = site(folder.path(), None).await;
+    let report = failing_run(small.path()).await;
+    let site = site(folder.path()).await;
     let results: Vec<_> = (0..CASES)
         .map(|number| {
             let mut result = report.results[number % report.results.len()].clone();
@@ -192,6 +304,7 @@ async fn pages_of_a_large_store_are_fast() {
          INSERT INTO cases SELECT 'copy-' || i, id, info FROM n CROSS JOIN cases;
          INSERT INTO results SELECT 'copy-' || i, position, case_key, verdict, duration_us,
              CASE WHEN i = 1 THEN result ELSE json_set(result, '$.steps', json('[]')) END FROM n CROSS JOIN results;
+         INSERT INTO judged SELECT 'copy-' || i, requirement, strength, verdict FROM n CROSS JOIN judged;
          INSERT INTO runs SELECT 'copy-' || i, started_unix_ms - i * 1000, 'target-' || (i % 4), status,
              json_set(info, '$.id', 'copy-' || i, '$.target.name', 'target-' || (i % 4)), summary FROM n CROSS JOIN runs;",
     )
@@ -211,9 +324,17 @@ async fn pages_of_a_large_store_are_fast() {
         format!("/compare?before=copy-1&after={id}"),
         "/matrix".to_owned(),
         "/matrix?show=differing".to_owned(),
+        "/pairs".to_owned(),
+        "/targets".to_owned(),
+        "/targets/target-1".to_owned(),
+        "/targets/target-1/baseline".to_owned(),
+        format!("/runs/{id}/sections"),
         "/api/runs".to_owned(),
         format!("/api/runs/{id}/cases"),
         "/api/targets".to_owned(),
+        "/api/targets/target-1".to_owned(),
+        "/api/matrix".to_owned(),
+        format!("/api/compare?before=copy-1&after={id}"),
         "/metrics".to_owned(),
         "/healthz".to_owned(),
     ] {

@@ -23,7 +23,7 @@ impl Desk {
         let shelf = folder.path().join("shelf");
         std::fs::create_dir(&shelf).unwrap();
         let captures = CaptureOptions { folder: Some(shelf), most_upload };
-        Desk { site: site_with(folder.path(), None, access, captures).await, folder }
+        Desk { site: site_with(folder.path(), access, None, captures).await, folder }
     }
 
     /// Names in the folder, the hidden ones too.
@@ -219,6 +219,16 @@ async fn impatient(desk: &mut Desk) -> (Site, tempfile::TempDir) {
     let mut captures = Captures::new(options, stopped.clone());
     captures.uploads.silence = Duration::from_millis(20);
     let path = folder.path().to_owned();
-    let app = App { store: store.clone(), folder: path, hub: Hub::start(None), gate, captures, stopped };
-    (Site { store, router: routes::router(app), stop }, folder)
+    let (live, starter) = (Live::default(), Starter::default());
+    let app = App {
+        store: store.clone(),
+        folder: path,
+        live: live.clone(),
+        starter: starter.clone(),
+        gate,
+        captures,
+        exports: Arc::new(Semaphore::new(1)),
+        stopped,
+    };
+    (Site { store, live, starter, router: routes::router(app), stop }, folder)
 }

@@ -8,7 +8,7 @@ use weft_suites::report;
 use weft_suites::report::hex::{self, HexRow};
 use weft_suites::store::{PastResult, RunDetail};
 
-use super::{time, url};
+use super::{Hand, time, url};
 
 /// Octets of a step that are shown.
 const SHOWN: usize = 1024;
@@ -34,6 +34,9 @@ struct Page<'a> {
     past: Vec<Past>,
     previous: Option<String>,
     next: Option<String>,
+    /// The key of an operator's forms, where the target may be started.
+    form_key: Option<&'a str>,
+    path: String,
 }
 
 struct Past {
@@ -73,6 +76,7 @@ pub(crate) fn case(
     result: Option<&CaseResult>,
     is_kept: bool,
     past: &[PastResult],
+    hand: Option<Hand<'_>>,
 ) -> Result<String, askama::Error> {
     let id = &run.record.info.id;
     let Some(planned) = run.planned.get(place) else { return Err(askama::Error::custom("no such place in the plan")) };
@@ -97,6 +101,8 @@ pub(crate) fn case(
         past: past.iter().map(|one| past_line(id, one)).collect(),
         previous: neighbour(place.checked_sub(1)),
         next: neighbour(place.checked_add(1)),
+        form_key: hand.map(|hand| hand.key),
+        path: key.path(),
     };
     page.render()
 }

@@ -1,4 +1,4 @@
-//! The newest whole run of each target, case by case.
+//! The newest run of each target that came to its end (where none did, the newest), case by case.
 
 use std::collections::BTreeMap;
 
@@ -75,17 +75,9 @@ const LEGEND: [(Verdict, &str); 6] = [
 
 /// The page.
 pub(crate) fn matrix(columns: &[Column], left_out: usize, filter: &Filter<'_>) -> Result<String, askama::Error> {
-    let mut verdicts: BTreeMap<&CaseKey, Vec<Option<Verdict>>> = BTreeMap::new();
-    for (at, column) in columns.iter().enumerate() {
-        for case in &column.planned {
-            let row = verdicts.entry(&case.key).or_insert_with(|| vec![None; columns.len()]);
-            if let Some(cell) = row.get_mut(at) {
-                *cell = case.verdict;
-            }
-        }
-    }
+    let verdicts = verdicts(columns);
     let all = verdicts.len();
-    let shown = verdicts.into_iter().filter(|(key, row)| is_shown(filter, key, row));
+    let shown = verdicts.into_iter().filter(|(key, row)| filter.shows(key, row));
     let rows: Vec<Row> =
         shown.map(|(key, row)| Row { key: key.to_string(), cells: cells(columns, key, &row) }).collect();
     let head = |column: &'_ Column| (url::run(&column.record.info.id), time::utc(column.record.info.started_unix_ms));
@@ -96,14 +88,31 @@ pub(crate) fn matrix(columns: &[Column], left_out: usize, filter: &Filter<'_>) -
     Page { heads: heads.collect(), hidden: all - rows.len(), rows, left_out, filter, legend: LEGEND }.render()
 }
 
-fn is_shown(filter: &Filter<'_>, key: &CaseKey, row: &[Option<Verdict>]) -> bool {
-    let mut known = row.iter().flatten();
-    let by_verdict = match filter.show {
-        Show::All => true,
-        Show::Failing => known.any(|verdict| *verdict == Verdict::Fail),
-        Show::Differing => known.next().is_some_and(|first| known.any(|verdict| verdict != first)),
-    };
-    by_verdict && (filter.case.is_empty() || key.to_string().contains(filter.case))
+/// For each case of some column its verdicts, in the order of the columns.
+pub(crate) fn verdicts(columns: &[Column]) -> BTreeMap<&CaseKey, Vec<Option<Verdict>>> {
+    let mut verdicts: BTreeMap<&CaseKey, Vec<Option<Verdict>>> = BTreeMap::new();
+    for (at, column) in columns.iter().enumerate() {
+        for case in &column.planned {
+            let row = verdicts.entry(&case.key).or_insert_with(|| vec![None; columns.len()]);
+            if let Some(cell) = row.get_mut(at) {
+                *cell = case.verdict;
+            }
+        }
+    }
+    verdicts
+}
+
+impl Filter<'_> {
+    /// Is the case of `key`, with these verdicts, asked for?
+    pub(crate) fn shows(&self, key: &CaseKey, row: &[Option<Verdict>]) -> bool {
+        let mut known = row.iter().flatten();
+        let by_verdict = match self.show {
+            Show::All => true,
+            Show::Failing => known.any(|verdict| *verdict == Verdict::Fail),
+            Show::Differing => known.next().is_some_and(|first| known.any(|verdict| verdict != first)),
+        };
+        by_verdict && (self.case.is_empty() || key.to_string().contains(self.case))
+    }
 }
 
 fn cells(columns: &[Column], key: &CaseKey, row: &[Option<Verdict>]) -> Vec<Option<(Verdict, String)>> {

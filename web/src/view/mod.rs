@@ -3,13 +3,20 @@
 //! Templates escape what they are given; the one thing handed over as markup is the ladder diagram, which escapes its texts itself
 //! and has no styles inline ([`weft_suites::report::ladder`]).
 
+mod baseline;
 pub(crate) mod captures;
 mod case;
+mod chart;
 mod compare;
+mod hand;
 mod login;
 mod matrix;
+mod pairs;
 mod run;
 mod runs;
+mod score;
+mod sections;
+mod target;
 mod time;
 pub(crate) mod url;
 
@@ -17,12 +24,17 @@ use askama::Template;
 use axum::http::StatusCode;
 use weft_suites::model::{Counts, Verdict};
 
+pub(crate) use baseline::baseline;
 pub(crate) use case::case;
 pub(crate) use compare::compare;
+pub(crate) use hand::Hand;
 pub(crate) use login::login;
-pub(crate) use matrix::{Column, Filter, Show, matrix};
-pub(crate) use run::run;
+pub(crate) use matrix::{Column, Filter, Show, matrix, verdicts};
+pub(crate) use pairs::pairs;
+pub(crate) use run::{RunPage, run};
 pub(crate) use runs::{Shown, runs};
+pub(crate) use sections::sections;
+pub(crate) use target::{TargetPage, target, targets};
 
 #[derive(Template)]
 #[template(path = "error.html")]

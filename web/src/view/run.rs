@@ -3,10 +3,11 @@
 use askama::Template;
 use weft_core::RequirementId;
 use weft_suites::clock;
-use weft_suites::model::{CaseInfo, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Summary, Verdict};
+use weft_suites::model::{CaseInfo, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Score, Summary, Verdict};
 use weft_suites::store::{PlannedCase, RunDetail};
 
-use super::{Count, counts, time, url};
+use super::{Count, Hand, counts, score, time, url};
+use crate::live::Moment;
 
 #[derive(Template)]
 #[template(path = "run.html")]
@@ -31,6 +32,37 @@ struct Page<'a> {
     /// Entries of the baseline that are no longer true.
     stale: &'a [String],
     groups: Vec<Group<'a>>,
+    /// Requirements that hold, by level.
+    score: String,
+    /// What somebody has to do, and for how many seconds that is waited for.
+    waits: Option<(String, u64)>,
+    /// How long the rest will take.
+    left: Option<String>,
+    target_href: String,
+    self_href: String,
+    /// What an operator may do.
+    acts: Option<Acts<'a>>,
+}
+
+/// What an operator may do with a run.
+struct Acts<'a> {
+    key: &'a str,
+    /// Number of the job that may be stopped.
+    stop: Option<u64>,
+    run_href: String,
+    /// Cases that did not pass, once it is over.
+    failed: Option<u64>,
+}
+
+/// What the page of a run is made of.
+pub(crate) struct RunPage<'a> {
+    pub(crate) detail: &'a RunDetail,
+    pub(crate) score: Option<Score>,
+    pub(crate) moment: Option<Moment>,
+    /// Number of the job, where the run was started here and goes on.
+    pub(crate) job: Option<u64>,
+    /// Of an operator, where the run's target may be started.
+    pub(crate) hand: Option<Hand<'a>>,
 }
 
 struct Expected<'a> {
@@ -56,16 +88,20 @@ struct Line {
 }
 
 /// The page.
-pub(crate) fn run(detail: &RunDetail) -> Result<String, askama::Error> {
+pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
+    let RunPage { detail, score, moment, job, hand } = shown;
     let record = &detail.record;
     let mut so_far = Counts::default();
     for verdict in detail.planned.iter().filter_map(|case| case.verdict) {
         so_far.add(verdict);
     }
     let summary = record.summary.as_ref();
+    let moment = moment.unwrap_or_default();
+    // A run that waits says so before its status does.
+    let status = if moment.waits.is_some() { RunStatus::WaitingForTarget } else { record.status };
     let page = Page {
         info: &record.info,
-        status: record.status,
+        status,
         finished: record.finished,
         planned: record.planned,
         started: time::utc(record.info.started_unix_ms),
@@ -79,6 +115,17 @@ pub(crate) fn run(detail: &RunDetail) -> Result<String, askama::Error> {
         expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
         stale: summary.map_or(&[], |summary| &summary.stale),
         groups: groups(detail),
+        score: score.as_ref().map(score::words).unwrap_or_default(),
+        waits: moment.waits,
+        left: moment.left,
+        target_href: url::target(&record.info.target.name),
+        self_href: url::run(&record.info.id),
+        acts: hand.map(|hand| Acts {
+            key: hand.key,
+            stop: job,
+            run_href: url::run(&record.info.id),
+            failed: summary.map(|_| so_far.fail + so_far.error + so_far.inconclusive),
+        }),
     };
     page.render()
 }

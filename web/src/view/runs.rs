@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use weft_suites::clock;
-use weft_suites::model::Summary;
+use weft_suites::model::{Score, Summary};
 use weft_suites::store::{RunRecord, TargetRecord};
 
-use super::{Count, counts, time, url};
+use super::{Count, counts, score, time, url};
 
 /// Which part of the list it is.
 #[derive(Debug, Clone, Copy)]
@@ -36,14 +36,22 @@ struct Line<'a> {
     counts: Vec<Count>,
     /// Requirements that do not hold, by level: `3 MUST`.
     failing: String,
+    /// Requirements that hold, by level.
+    score: String,
+    target_href: String,
     exit_code: Option<u8>,
 }
 
 /// The page.
-pub(crate) fn runs(records: &[RunRecord], targets: &[TargetRecord], shown: Shown<'_>) -> Result<String, askama::Error> {
+pub(crate) fn runs(
+    records: &[RunRecord],
+    scores: &BTreeMap<String, Score>,
+    targets: &[TargetRecord],
+    shown: Shown<'_>,
+) -> Result<String, askama::Error> {
     let last = records.last().filter(|_| shown.is_more);
     Page {
-        runs: records.iter().map(line).collect(),
+        runs: records.iter().map(|record| line(record, scores.get(&record.info.id))).collect(),
         targets,
         shown,
         newest: url::runs(shown.target, None),
@@ -52,7 +60,7 @@ pub(crate) fn runs(records: &[RunRecord], targets: &[TargetRecord], shown: Shown
     .render()
 }
 
-fn line(record: &RunRecord) -> Line<'_> {
+fn line<'a>(record: &'a RunRecord, score: Option<&Score>) -> Line<'a> {
     let RunRecord { info, summary, .. } = record;
     Line {
         record,
@@ -61,6 +69,8 @@ fn line(record: &RunRecord) -> Line<'_> {
         took: summary.as_ref().map(|summary| clock::duration(summary.duration_us)).unwrap_or_default(),
         counts: summary.as_ref().map(|summary| counts(&summary.counts)).unwrap_or_default(),
         failing: summary.as_ref().map(failing).unwrap_or_default(),
+        score: score.map(score::words).unwrap_or_default(),
+        target_href: url::target(&info.target.name),
         exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
     }
 }

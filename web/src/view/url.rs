@@ -6,7 +6,7 @@ use weft_core::requirement::Severity;
 use weft_suites::model::CaseKey;
 
 /// The page of a run.
-pub(super) fn run(id: &str) -> String {
+pub(crate) fn run(id: &str) -> String {
     format!("/runs/{}", escaped(id, false))
 }
 
@@ -16,6 +16,16 @@ pub(super) fn runs(target: Option<&str>, before: Option<&str>) -> String {
     let asked = asked.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value?, false))));
     let asked: Vec<String> = asked.collect();
     if asked.is_empty() { "/".to_owned() } else { format!("/?{}", asked.join("&")) }
+}
+
+/// The page of a target.
+pub(crate) fn target(name: &str) -> String {
+    format!("/targets/{}", escaped(name, false))
+}
+
+/// The baseline of a target.
+pub(super) fn baseline(name: &str) -> String {
+    format!("{}/baseline", target(name))
 }
 
 /// Two runs compared.

@@ -1,22 +1,25 @@
 //! The JSON of the dashboard: what its pages show, for programs. Documents are those of `report.json`, so that whoever reads one of
 //! them reads the other.
 
+mod ask;
 mod captures;
+mod control;
 mod describe;
 mod model;
+mod over;
 
-use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 use weft_suites::model::CaseResult;
-use weft_suites::store::{RunsPage, StoreError};
+use weft_suites::store::RunsPage;
 
 use super::{find_case, find_run};
 use crate::app::{App, Failure};
-use model::{Cases, Problem, Run, RunEntry, Runs, Targets};
+use ask::{Address, Asked};
+use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 
 /// Runs in an answer: without a word about it, and at most.
 const RUNS: u32 = 50;
@@ -29,13 +32,23 @@ pub(super) fn routes() -> Router<App> {
         .route("/runs/{run}", get(run))
         .route("/runs/{run}/cases", get(cases))
         .route("/runs/{run}/cases/{*case}", get(case))
+        .route("/runs/{run}/sections", get(over::sections))
+        .route("/runs/{run}/again", post(control::again))
+        .route("/runs/{run}/export.zip", get(export))
         .route("/targets", get(targets))
         .merge(captures::routes())
+        .route("/targets/{target}", get(over::trend))
+        .route("/targets/{target}/baseline", get(over::baseline))
+        .route("/targets/{target}/runs", post(control::start))
+        .route("/targets/{target}/jobs/{job}", delete(control::stop))
+        .route("/compare", get(over::compare))
+        .route("/matrix", get(over::matrix))
+        .route("/pairs", get(over::pairs))
         .fallback(async || ApiFailure(Failure::NotFound("There is no such resource.")))
 }
 
 /// A failure whose words come as JSON.
-struct ApiFailure(Failure);
+pub(super) struct ApiFailure(Failure);
 
 impl<T: Into<Failure>> From<T> for ApiFailure {
     fn from(failure: T) -> Self {
@@ -45,44 +58,51 @@ impl<T: Into<Failure>> From<T> for ApiFailure {
 
 impl IntoResponse for ApiFailure {
     fn into_response(self) -> Response {
-        let wait = matches!(self.0, Failure::Reading(_) | Failure::Busy).then_some([(header::RETRY_AFTER, "1")]);
-        let (status, error): (StatusCode, String) = self.0.told();
-        (status, wait, Json(Problem { error })).into_response()
+        self.0.into_json()
     }
 }
 
 /// What is asked of the list of runs.
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct Wanted {
     target: Option<String>,
     before: Option<String>,
     limit: Option<u32>,
 }
 
-async fn runs(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Json<Runs>, ApiFailure> {
-    let limit = asked.limit.unwrap_or(RUNS).clamp(1, MOST_RUNS);
+async fn runs(State(app): State<App>, Asked(asked): Asked<Wanted>) -> Result<Json<Runs>, ApiFailure> {
+    let limit = asked.limit.unwrap_or(RUNS);
+    if !(1..=MOST_RUNS).contains(&limit) {
+        return Err(Failure::Unclear(format!("limit: expected a number from 1 to {MOST_RUNS}")).into());
+    }
     let page = RunsPage { target: asked.target.as_deref(), before: asked.before.as_deref(), limit: limit + 1 };
     let mut runs: Vec<RunEntry> = app.store.runs_of(page).await?.into_iter().map(RunEntry::from).collect();
     // One more was asked for, to know whether there is more.
     let is_more = runs.len() > limit as usize;
     runs.truncate(limit as usize);
+    let ids: Vec<&str> = runs.iter().map(|entry| entry.run.id.as_str()).collect();
+    let mut scores = app.store.scores(&ids).await?;
+    for entry in &mut runs {
+        entry.score = scores.remove(&entry.run.id);
+    }
     let older = runs.last().filter(|_| is_more).map(|last| last.run.id.clone());
     Ok(Json(Runs { runs, older }))
 }
 
-async fn run(State(app): State<App>, Path(run): Path<String>) -> Result<Json<Run>, ApiFailure> {
+async fn run(State(app): State<App>, Address(run): Address<String>) -> Result<Json<Run>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
-    Ok(Json(Run { entry: detail.record.into(), cases: detail.cases }))
+    let score = app.store.scores(&[&run]).await?.remove(&run);
+    Ok(Json(Run { entry: RunEntry { score, ..detail.record.into() }, cases: detail.cases }))
 }
 
-async fn cases(State(app): State<App>, Path(run): Path<String>) -> Result<Json<Cases>, ApiFailure> {
+async fn cases(State(app): State<App>, Address(run): Address<String>) -> Result<Json<Cases>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     Ok(Json(Cases { cases: detail.planned.into_iter().map(model::CaseEntry::from).collect() }))
 }
 
 async fn case(
     State(app): State<App>,
-    Path((run, case)): Path<(String, String)>,
+    Address((run, case)): Address<(String, String)>,
 ) -> Result<Json<CaseResult>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     let (_, key) = find_case(&detail, &case)?;
@@ -90,8 +110,23 @@ async fn case(
     Ok(Json(result.ok_or(Failure::NotFound("The case has no result yet."))?))
 }
 
+async fn export(state: State<App>, Address(run): Address<String>) -> Result<Response, ApiFailure> {
+    Ok(super::export::zip(state, Path(run)).await?)
+}
+
 async fn targets(State(app): State<App>) -> Result<Json<Targets>, ApiFailure> {
-    let targets = app.store.targets().await?;
-    let targets = targets.into_iter().map(model::TargetEntry::from).collect();
-    Ok::<_, StoreError>(Json(Targets { targets })).map_err(ApiFailure::from)
+    let mut stored: Vec<TargetEntry> = app.store.targets().await?.into_iter().map(TargetEntry::from).collect();
+    let own = app.starter.states().map(|(target, state)| {
+        let known = stored.iter().find(|entry| entry.name == target.name());
+        TargetEntry {
+            name: target.name().to_owned(),
+            runs: known.map_or(0, |known| known.runs),
+            last: known.and_then(|known| known.last.clone()),
+            control: Some(state),
+        }
+    });
+    let mut targets: Vec<TargetEntry> = own.collect();
+    stored.retain(|entry| !targets.iter().any(|own| own.name == entry.name));
+    targets.append(&mut stored);
+    Ok(Json(Targets { targets }))
 }

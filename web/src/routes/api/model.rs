@@ -2,15 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use weft_suites::model::{CaseInfo, CaseKey, RunInfo, RunStatus, Summary, Verdict};
+use weft_suites::baseline::BaselineEntry;
+use weft_suites::model::{
+    CaseInfo, CaseKey, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Score, Summary, Verdict,
+};
 use weft_suites::store::{PlannedCase, RunRecord, TargetRecord};
 
-/// Why there is no answer.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Problem {
-    /// In words.
-    pub(super) error: String,
-}
+use crate::starter::{Job, LaneState};
 
 /// A page of runs, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -33,6 +31,9 @@ pub(super) struct RunEntry {
     /// The sum, once the run is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<Summary>,
+    /// How many requirements hold; left out where none was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) score: Option<Score>,
 }
 
 /// A run.
@@ -64,7 +65,7 @@ pub(super) struct CaseEntry {
     pub(super) duration_us: Option<u64>,
 }
 
-/// The targets that the store has runs of, by name.
+/// The targets that may be started, then those that there are runs of, each by name.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Targets {
     pub(super) targets: Vec<TargetEntry>,
@@ -77,13 +78,115 @@ pub(super) struct TargetEntry {
     /// Runs against it.
     pub(super) runs: u64,
     /// Id of the newest run that came to its end; where none did, of the newest.
-    pub(super) last: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last: Option<String>,
+    /// What is done against it, where it may be started from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) control: Option<LaneState>,
+}
+
+/// A run that will be played.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Accepted {
+    pub(super) target: String,
+    pub(super) job: Job,
+}
+
+/// A target from run to run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Trend {
+    pub(super) name: String,
+    /// What is done against it, where it may be started from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) control: Option<LaneState>,
+    /// The newest runs, newest first.
+    pub(super) runs: Vec<RunEntry>,
+    /// Cases whose verdicts differ in these runs.
+    pub(super) unsteady: Vec<UnsteadyEntry>,
+}
+
+/// A case whose verdicts differ from run to run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct UnsteadyEntry {
+    pub(super) key: CaseKey,
+    /// In how many of the runs it had which verdict.
+    pub(super) counts: Counts,
+}
+
+/// What a target's baseline expects.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Baseline {
+    /// The entries of its file, where it may be started from here.
+    pub(super) entries: Vec<BaselineEntry>,
+    /// The newest run that came to its end; what follows is from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) run: Option<String>,
+    /// Results that were expected.
+    pub(super) expected: Vec<ExpectedResult>,
+    /// Entries that were no longer true, in words.
+    pub(super) stale: Vec<String>,
+}
+
+/// A run by the sections of the specifications.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Sections {
+    pub(super) sections: Vec<SectionEntry>,
+}
+
+/// Requirements of a section, each with the worst of its verdicts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct SectionEntry {
+    pub(super) specification: String,
+    /// Name of the catalogue.
+    pub(super) catalogue: String,
+    pub(super) section: String,
+    pub(super) held: usize,
+    pub(super) broken: usize,
+    pub(super) undecided: usize,
+    /// Those of the section whose breach shows on the wire or in a reaction.
+    pub(super) observable: usize,
+}
+
+/// Targets against cases.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Matrix {
+    /// The run that stands for each target.
+    pub(super) runs: Vec<RunEntry>,
+    /// Targets that there was no room for.
+    pub(super) left_out: usize,
+    pub(super) cases: Vec<MatrixLine>,
+}
+
+/// A case in each of the runs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MatrixLine {
+    pub(super) key: CaseKey,
+    /// In the order of the runs; `null` where it has none.
+    pub(super) verdicts: Vec<Option<Verdict>>,
+}
+
+/// Initiators and responders that met.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Pairs {
+    pub(super) pairs: Vec<Pair>,
+}
+
+/// An initiator and a responder; one of them is weft.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Pair {
+    pub(super) initiator: String,
+    pub(super) responder: String,
+    pub(super) run: String,
+    pub(super) status: RunStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) exit_code: Option<ExitCode>,
+    pub(super) score: Score,
 }
 
 impl From<RunRecord> for RunEntry {
     fn from(record: RunRecord) -> Self {
         let RunRecord { info, status, finished, planned, summary } = record;
-        RunEntry { run: info, status, finished, planned, summary }
+        RunEntry { run: info, status, finished, planned, summary, score: None }
     }
 }
 
@@ -97,6 +200,6 @@ impl From<PlannedCase> for CaseEntry {
 impl From<TargetRecord> for TargetEntry {
     fn from(record: TargetRecord) -> Self {
         let TargetRecord { name, runs, last } = record;
-        TargetEntry { name, runs, last }
+        TargetEntry { name, runs, last: Some(last), control: None }
     }
 }

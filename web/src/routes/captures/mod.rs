@@ -48,7 +48,7 @@ async fn of_case(app: &App, id: &str, run: &str, place: &str) -> Result<Subject,
     let detail = super::find_run(app, run).await?;
     let planned = place.parse::<usize>().ok().and_then(|place| detail.planned.get(place)).ok_or(NO_CAPTURE)?;
     let result = app.store.result(run, &planned.key).await?.ok_or(NO_CAPTURE)?;
-    let path = evidence::place(app, run, &result, EvidenceKind::Pcapng).await.ok_or(NO_CAPTURE)?;
+    let path = evidence::place(app, &detail.record.info, &result, EvidenceKind::Pcapng).await.ok_or(NO_CAPTURE)?;
     let meta = tokio::fs::metadata(&path).await.map_err(Failure::File)?;
     let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     Ok(Subject {

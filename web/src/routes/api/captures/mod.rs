@@ -18,8 +18,7 @@ use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
 use super::ApiFailure;
-use super::model::Problem;
-use crate::app::{App, Failure};
+use crate::app::{App, Failure, Problem};
 use crate::routes::captures::packets::{NO_PACKET, passed};
 use crate::routes::captures::{delete, find, list, ready, survey, upload};
 use crate::view::captures::List;

@@ -1,0 +1,104 @@
+//! A connection whose other end has to take what it is sent: one that does not would hold its request for ever.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Gives writing up when nothing was taken for a while.
+#[derive(Debug)]
+pub(crate) struct Patient<S> {
+    stream: S,
+    patience: Duration,
+    /// Runs while something waits to be taken.
+    timer: Pin<Box<Sleep>>,
+    waits: bool,
+}
+
+impl<S> Patient<S> {
+    pub(crate) fn new(stream: S, patience: Duration) -> Self {
+        Patient { stream, patience, timer: Box::pin(sleep(patience)), waits: false }
+    }
+
+    /// What writing came to; an error instead of one more wait that is too long.
+    fn held<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.waits = false;
+            return written;
+        }
+        if !self.waits {
+            self.waits = true;
+            self.timer.as_mut().reset(Instant::now() + self.patience);
+        }
+        ready!(self.timer.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, octets);
+        self.held(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.held(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.held(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.held(context, shut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn who_takes_nothing_is_given_up() {
+        let (near, _far) = tokio::io::duplex(4);
+        let mut near = Patient::new(near, Duration::from_millis(20));
+        near.write_all(b"1234").await.unwrap();
+        assert_eq!(near.write_all(b"1").await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn who_takes_a_little_at_a_time_is_not() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let mut near = Patient::new(near, Duration::from_secs(60));
+        let mut taken = [0; 12];
+        let slow = async {
+            for part in taken.chunks_mut(1) {
+                far.read_exact(part).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(near.write_all(b"123412341234"), slow);
+        written.unwrap();
+        assert_eq!(&taken, b"123412341234");
+    }
+}

@@ -1,0 +1,100 @@
+//! Starting and stopping runs, for programs. The door lets only operators come here.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use weft_suites::model::Tier;
+
+use super::super::control::{repeated, resumed};
+use super::ApiFailure;
+use super::ask::{Address, Sent};
+use super::model::Accepted;
+use crate::app::App;
+use crate::starter::Wanted;
+
+/// What is to be run.
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Start {
+    /// Words as on the command line: a case, the beginning of its id up to a `/`, a requirement, a tag, or `case[parameter=value]`. Without
+    /// one, all cases.
+    #[serde(default)]
+    #[schemars(length(max = 64), inner(length(max = 200)))]
+    pub(super) select: Vec<String>,
+    /// How much of what is selected.
+    #[serde(default)]
+    pub(super) tier: Tier,
+    /// Seed of everything random; drawn where it is left out.
+    #[serde(default)]
+    #[schemars(range(max = 18_446_744_073_709_551_615_u64))]
+    pub(super) seed: Option<u64>,
+    /// Goes on with the newest run of the target that did not come to its end; the rest counts for nothing then.
+    #[serde(default)]
+    pub(super) resume: bool,
+}
+
+/// What is to be run once more.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Again {
+    /// Which cases of the run.
+    pub(super) which: Which,
+    /// The `path` of a case, where that is meant.
+    #[serde(default)]
+    pub(super) case: String,
+}
+
+/// Cases of a run.
+#[derive(Debug, Clone, Copy, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Which {
+    /// All of them.
+    All,
+    /// Those that did not pass.
+    Failed,
+    /// One of them.
+    Case,
+}
+
+pub(super) async fn start(
+    State(app): State<App>,
+    Address(target): Address<String>,
+    Sent(start): Sent<Start>,
+) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
+    let wanted = match start.resume {
+        true => resumed(&app, &target).await?,
+        false => {
+            let words: Vec<&str> = start.select.iter().map(String::as_str).collect();
+            app.starter.wanted(&words, start.tier, start.seed)?
+        }
+    };
+    accept(&app, target, wanted)
+}
+
+pub(super) async fn again(
+    State(app): State<App>,
+    Address(run): Address<String>,
+    Sent(again): Sent<Again>,
+) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
+    let which = match again.which {
+        Which::All => "all",
+        Which::Failed => "failed",
+        Which::Case => "case",
+    };
+    let (target, wanted) = repeated(&app, &run, which, &again.case).await?;
+    accept(&app, target, wanted)
+}
+
+fn accept(app: &App, target: String, wanted: Wanted) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
+    let (job, _) = app.starter.start(&target, wanted)?;
+    Ok((StatusCode::ACCEPTED, Json(Accepted { target, job })))
+}
+
+pub(super) async fn stop(
+    State(app): State<App>,
+    Address((target, job)): Address<(String, u64)>,
+) -> Result<StatusCode, ApiFailure> {
+    app.starter.stop(&target, job)?;
+    Ok(StatusCode::NO_CONTENT)
+}

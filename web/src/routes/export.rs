@@ -1,0 +1,135 @@
+//! A run as one file to keep or to send: its report, its evidence, and the hashes of all that, as a zip.
+//!
+//! It is made while it is sent: no file is written, and no more is held than one piece of evidence and what is on its way. Paths come from
+//! the stored results and must lead into the run's folder, as for [`evidence`].
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path as Address, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use weft_suites::model::RunReport;
+use weft_suites::report;
+use zip::write::{SimpleFileOptions, StreamWriter};
+use zip::{CompressionMethod, ZipWriter};
+
+use super::evidence::{bases, inside};
+use super::find_record;
+use crate::app::{App, Failure};
+
+/// Octets that are sent at once, and pieces of that on their way.
+const PIECE: usize = 64 << 10;
+const PIECES: usize = 4;
+/// What somebody holds in hand to check the rest.
+const HASHES: &str = "SHA256SUMS";
+
+type Sender = mpsc::Sender<io::Result<Bytes>>;
+
+pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -> Result<Response, Failure> {
+    let record = find_record(&app, &run).await?;
+    // Few at a time: a report is made in memory.
+    let permit = app.exports.clone().acquire_owned().await.map_err(|_| Failure::NotFound("The server goes down."))?;
+    let report = app.store.report(&run).await?.ok_or(Failure::NotFound("The store has no such run."))?;
+    let (sender, receiver) = mpsc::channel(PIECES);
+    let folder = app.folder.clone();
+    tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        if let Err(error) = write(report, &folder, &sender) {
+            tracing::warn!("a zip ends early: {error}");
+            // Whoever reads it is told by a connection that breaks off.
+            let _ = sender.blocking_send(Err(error));
+        }
+    });
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
+    let name: String = record.info.id.chars().map(safe).collect();
+    let headers = [
+        (header::CONTENT_TYPE, "application/zip".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"weft-{name}.zip\"")),
+    ];
+    Ok((headers, Body::from_stream(ReceiverStream::new(receiver))).into_response())
+}
+
+fn write(mut report: RunReport, folder: &Path, sender: &Sender) -> io::Result<()> {
+    let bases = bases(folder, &report.run);
+    let find = |path: &str| bases.iter().find_map(|base| Some((base, inside(folder, &base.join(path))?)));
+    let mut files: Vec<(String, PathBuf)> = Vec::new();
+    let mut out = folder.to_owned();
+    for result in &mut report.results {
+        // What is not there any more, or leads elsewhere, is not told of.
+        result.evidence.files.retain(|file| match find(&file.path) {
+            Some((base, real)) => {
+                out = folder.join(base);
+                files.push((file.path.clone(), real));
+                true
+            }
+            None => false,
+        });
+    }
+    let mut zip = Zip { zip: ZipWriter::new_stream(Pieces { sender, piece: Vec::new() }), hashes: String::new() };
+    zip.add("report.html", report::html(&report, &out).map_err(io::Error::other)?.as_bytes())?;
+    zip.add("report.json", report::json(&report).map_err(io::Error::other)?.as_bytes())?;
+    drop(report);
+    for (path, real) in files {
+        zip.add(&path, &std::fs::read(real)?)?;
+    }
+    zip.finish()
+}
+
+struct Zip<'a> {
+    zip: ZipWriter<StreamWriter<Pieces<'a>>>,
+    /// As `sha256sum` writes them.
+    hashes: String,
+}
+
+impl Zip<'_> {
+    fn add(&mut self, path: &str, octets: &[u8]) -> io::Result<()> {
+        for octet in Sha256::digest(octets) {
+            let _ = write!(self.hashes, "{octet:02x}");
+        }
+        let _ = writeln!(self.hashes, "  {path}");
+        self.put(path, octets)
+    }
+
+    fn put(&mut self, path: &str, octets: &[u8]) -> io::Result<()> {
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        self.zip.start_file(path, options)?;
+        self.zip.write_all(octets)
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        let hashes = std::mem::take(&mut self.hashes);
+        self.put(HASHES, hashes.as_bytes())?;
+        self.zip.finish()?.into_inner().flush()
+    }
+}
+
+/// Hands octets to the answer, piece by piece; waits where they are not taken.
+struct Pieces<'a> {
+    sender: &'a Sender,
+    piece: Vec<u8>,
+}
+
+impl Write for Pieces<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let room = PIECE.saturating_sub(self.piece.len()).min(octets.len());
+        self.piece.extend_from_slice(octets.get(..room).unwrap_or_default());
+        if self.piece.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(room)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let piece = std::mem::take(&mut self.piece);
+        self.sender.blocking_send(Ok(piece.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

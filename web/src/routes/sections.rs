@@ -1,0 +1,24 @@
+//! A run by the sections of the specifications.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Path, State};
+use axum::response::Html;
+use weft_core::RequirementId;
+use weft_suites::model::Verdict;
+use weft_suites::store::RunRecord;
+
+use super::find_record;
+use crate::app::{App, Failure};
+use crate::view;
+
+pub(super) async fn page(State(app): State<App>, Path(run): Path<String>) -> Result<Html<String>, Failure> {
+    let (record, judged) = judged(&app, &run).await?;
+    Ok(Html(view::sections(&record.info, &judged)?))
+}
+
+/// What a run says of each requirement.
+pub(super) async fn judged(app: &App, run: &str) -> Result<(RunRecord, BTreeMap<RequirementId, Verdict>), Failure> {
+    let record = find_record(app, run).await?;
+    Ok((record, app.store.judged(run).await?))
+}

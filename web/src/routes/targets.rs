@@ -1,0 +1,79 @@
+//! The targets: which there are, what is done against each, how each fares from run to run, and what its baseline expects.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Extension, Path, State};
+use axum::response::Html;
+use weft_suites::model::Score;
+use weft_suites::store::{RunRecord, RunsPage, Unsteady};
+
+use crate::access::Session;
+use crate::app::{App, Failure};
+use crate::view::{self, Hand};
+
+/// Runs that a trend is made of.
+pub(super) const TREND: u32 = 30;
+/// Cases with changing verdicts that are named.
+const UNSTEADY: u32 = 100;
+
+const UNKNOWN: Failure = Failure::NotFound("There is no such target, and no run of it.");
+
+pub(super) async fn list(State(app): State<App>, session: Option<Extension<Session>>) -> Result<Html<String>, Failure> {
+    let stored = app.store.targets().await?;
+    let configured: Vec<_> = app.starter.states().collect();
+    Ok(Html(view::targets(&configured, &stored, Hand::of(session.as_deref()))?))
+}
+
+/// How a target fares.
+pub(super) struct Trend {
+    /// Newest first.
+    pub(super) runs: Vec<RunRecord>,
+    pub(super) scores: BTreeMap<String, Score>,
+    pub(super) unsteady: Vec<Unsteady>,
+}
+
+/// The trend of a target, over its newest runs.
+pub(super) async fn trend(app: &App, target: &str) -> Result<Trend, Failure> {
+    let page = RunsPage { target: Some(target), before: None, limit: TREND };
+    let runs = app.store.runs_of(page).await?;
+    if runs.is_empty() && app.starter.state(target).is_none() {
+        return Err(UNKNOWN);
+    }
+    let ids: Vec<&str> = runs.iter().map(|run| run.info.id.as_str()).collect();
+    let scores = app.store.scores(&ids).await?;
+    let unsteady = app.store.unsteady(&ids, UNSTEADY).await?;
+    Ok(Trend { runs, scores, unsteady })
+}
+
+pub(super) async fn page(
+    State(app): State<App>,
+    Path(target): Path<String>,
+    session: Option<Extension<Session>>,
+) -> Result<Html<String>, Failure> {
+    let Trend { runs, scores, unsteady } = trend(&app, &target).await?;
+    let configured = app.starter.state(&target);
+    let unfinished = app.store.unfinished(&target).await?;
+    let shown = view::TargetPage {
+        name: &target,
+        configured,
+        unfinished: unfinished.as_deref(),
+        runs: &runs,
+        scores: &scores,
+        unsteady: &unsteady,
+        hand: Hand::of(session.as_deref()),
+    };
+    Ok(Html(view::target(shown)?))
+}
+
+pub(super) async fn baseline(State(app): State<App>, Path(target): Path<String>) -> Result<Html<String>, Failure> {
+    let last = app.store.last(&target).await?;
+    let last = match &last {
+        Some(id) => app.store.record(id).await?,
+        None => None,
+    };
+    let configured = app.starter.state(&target).map(|(target, _)| target);
+    if last.is_none() && configured.is_none() {
+        return Err(UNKNOWN);
+    }
+    Ok(Html(view::baseline(&target, configured, last.as_ref())?))
+}

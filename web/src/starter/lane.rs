@@ -1,0 +1,183 @@
+//! One target: the run that goes on, and those that wait.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::{oneshot, watch};
+use weft_suites::target::Target;
+
+use super::play::{self, Place};
+use super::{NotTaken, Wanted};
+
+/// Runs that wait, at most.
+pub(super) const MOST: usize = 8;
+
+/// A run that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Job {
+    /// Its number among those of the target, since the server began.
+    pub(crate) id: u64,
+    /// What is run, in words.
+    pub(crate) about: String,
+    /// Id of the run, once it has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<String>,
+    /// It was stopped, and ends with the case that is under way.
+    pub(crate) stops: bool,
+}
+
+/// What is done against a target.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub(crate) struct LaneState {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) running: Option<Job>,
+    /// In the order in which they will run.
+    pub(crate) waiting: Vec<Job>,
+    /// Why the newest run could not be played; nothing, if it could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Lane {
+    target: Target,
+    place: Place,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    jobs: Mutex<Jobs>,
+    /// `true` while a task plays.
+    busy: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Jobs {
+    next: u64,
+    running: Option<(Job, watch::Sender<bool>)>,
+    waiting: VecDeque<Waiting>,
+    trouble: Option<String>,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    job: Job,
+    wanted: Wanted,
+    begun: oneshot::Sender<String>,
+}
+
+impl Inner {
+    /// What a panic of another thread left is whole: nothing under this lock panics half-way.
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lane {
+    pub(super) fn new(target: Target, place: Place) -> Self {
+        let inner = Inner { jobs: Mutex::default(), busy: watch::Sender::new(false) };
+        Lane { target, place, inner: Arc::new(inner) }
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(super) fn out(&self) -> &Path {
+        &self.place.out
+    }
+
+    pub(super) fn state(&self) -> LaneState {
+        let jobs = self.inner.jobs();
+        LaneState {
+            running: jobs.running.as_ref().map(|(job, _)| job.clone()),
+            waiting: jobs.waiting.iter().map(|waiting| waiting.job.clone()).collect(),
+            trouble: jobs.trouble.clone(),
+        }
+    }
+
+    pub(super) fn add(&self, wanted: Wanted) -> Result<(Job, oneshot::Receiver<String>), NotTaken> {
+        let mut jobs = self.inner.jobs();
+        if jobs.waiting.len() >= MOST {
+            return Err(NotTaken::Full);
+        }
+        if jobs.is_closed {
+            return Err(NotTaken::Over);
+        }
+        let job = Job { id: jobs.next, about: wanted.about.clone(), run: None, stops: false };
+        jobs.next += 1;
+        let (begun, begins) = oneshot::channel();
+        jobs.waiting.push_back(Waiting { job: job.clone(), wanted, begun });
+        // The one who plays takes it when it comes to it.
+        if !self.inner.busy.send_replace(true) {
+            tokio::spawn(work(self.inner.clone(), self.target.clone(), self.place.clone()));
+        }
+        Ok((job, begins))
+    }
+
+    pub(super) fn stop(&self, id: u64) -> Result<(), NotTaken> {
+        let mut jobs = self.inner.jobs();
+        if let Some((job, stop)) = jobs.running.as_mut().filter(|(job, _)| job.id == id) {
+            job.stops = true;
+            stop.send_replace(true);
+            return Ok(());
+        }
+        let before = jobs.waiting.len();
+        jobs.waiting.retain(|waiting| waiting.job.id != id);
+        if jobs.waiting.len() < before { Ok(()) } else { Err(NotTaken::Over) }
+    }
+
+    /// Nothing more begins, and what goes on is stopped.
+    pub(super) fn close(&self) {
+        let mut jobs = self.inner.jobs();
+        jobs.is_closed = true;
+        jobs.waiting.clear();
+        if let Some((job, stop)) = &mut jobs.running {
+            job.stops = true;
+            stop.send_replace(true);
+        }
+    }
+
+    /// Waits until nothing is played.
+    pub(super) async fn idle(&self) {
+        // Its sender is ours.
+        let _ = self.inner.busy.subscribe().wait_for(|busy| !*busy).await;
+    }
+}
+
+/// Plays until nothing waits.
+async fn work(inner: Arc<Inner>, target: Target, place: Place) {
+    loop {
+        let (wanted, begun, cancel) = {
+            let mut jobs = inner.jobs();
+            let Some(Waiting { job, wanted, begun }) = jobs.waiting.pop_front() else {
+                // Under the lock: whoever adds one now begins a new task.
+                inner.busy.send_replace(false);
+                return;
+            };
+            let (stop, cancel) = watch::channel(false);
+            jobs.running = Some((job, stop));
+            (wanted, begun, cancel)
+        };
+        let noted = inner.clone();
+        let note = move |run: &str| {
+            if let Some((job, _)) = &mut noted.jobs().running {
+                job.run = Some(run.to_owned());
+            }
+            // Nobody may wait for it.
+            let _ = begun.send(run.to_owned());
+        };
+        let played = play::play(target.clone(), place.clone(), wanted, cancel, note).await;
+        let mut jobs = inner.jobs();
+        jobs.running = None;
+        jobs.trouble = played.err();
+        if let Some(trouble) = &jobs.trouble {
+            tracing::error!("{}: {trouble}", target.name());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! One run, on a thread and a runtime of its own: scripts that compute for long keep no page waiting.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{oneshot, watch};
+use weft_suites::model::{Event, EventSink, Fanout};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+use weft_suites::{RunOptions, Schedule, report};
+
+use super::{Played, Wanted};
+use crate::live::Live;
+
+/// Where runs of one target go.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) out: PathBuf,
+    pub(super) store_url: String,
+    pub(super) suites: Suites,
+    pub(super) live: Live,
+}
+
+/// Plays; `begun` is told the run's id.
+pub(super) async fn play(
+    target: Target,
+    place: Place,
+    wanted: Wanted,
+    cancel: watch::Receiver<bool>,
+    begun: impl FnOnce(&str) + Send + 'static,
+) -> Played {
+    let (done, end) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
+        // Who asked may be gone when the server goes down.
+        let _ = done.send(on_thread(target, place, wanted, cancel, begun));
+    });
+    match thread {
+        Ok(_) => end.await.unwrap_or_else(|_| Err("the run broke off; the log may say why".to_owned())),
+        Err(error) => Err(format!("no thread: {error}")),
+    }
+}
+
+fn on_thread(
+    target: Target,
+    place: Place,
+    wanted: Wanted,
+    cancel: watch::Receiver<bool>,
+    begun: impl FnOnce(&str) + Send + 'static,
+) -> Played {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let Place { out, store_url, suites, live } = place;
+    let begun = Mutex::new(Some(begun));
+    let first = move |event: &Event| {
+        if let Event::RunStarted { run, .. } = event
+            && let Some(begun) = begun.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            begun(&run.id);
+        }
+    };
+    // The journal first: whoever is told the id finds it.
+    let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
+    let Wanted { filter, seed, resume, .. } = wanted;
+    let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };
+    let schedule = Schedule { store: Some(store_url), resume, ..Schedule::default() };
+    let report = runtime.block_on(weft_suites::run_with(options, schedule, sink)).map_err(|error| error.to_string())?;
+    report::write_all(&report, &out).map_err(|error| error.to_string())?;
+    Ok(report)
+}

@@ -1,0 +1,209 @@
+//! Runs that are started, stopped and repeated from a page; and those that a server left when it was killed.
+
+use weft_suites::model::Counts;
+
+use super::*;
+
+/// The correct target and one that deviates, as a server would have them configured.
+fn start() -> Start {
+    let bad = "name = \"bad\"\nkind = \"builtin\"\ndeviations = [\"mpa.accepts-wrong-key\"]\n";
+    let targets = vec![Target::builtin(), Target::from_toml("bad.toml", bad).unwrap()];
+    Start { targets, suites: Suites::embedded().unwrap() }
+}
+
+pub(super) async fn startable(folder: &Path) -> Site {
+    site_for(folder, Access::default(), Some(start())).await
+}
+
+impl Site {
+    /// Posts a form of the page at `page`, with its key.
+    async fn post(&self, page: &str, action: &str, form: &str) -> Response<Body> {
+        let html = self.text(page).await;
+        let key = html.split("name=\"key\" value=\"").nth(1).expect(page).split('"').next().unwrap();
+        let request = Request::post(action).header(header::HOST, "localhost:1");
+        let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let request = request.body(Body::from(format!("key={key}&{form}"))).unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Starts a run; returns its id.
+    async fn begin(&self, target: &str, form: &str) -> String {
+        let page = format!("/targets/{target}");
+        let answer = self.post(&page, &format!("{page}/start"), form).await;
+        led(&answer).strip_prefix("/runs/").expect("it begins at once").to_owned()
+    }
+
+    /// Waits for the end of a run; returns what its counts are.
+    async fn counts(&self, run: &str) -> Counts {
+        Told::new(self, run).await.all().await;
+        self.store.record(run).await.unwrap().unwrap().summary.unwrap().counts
+    }
+}
+
+fn led(answer: &Response<Body>) -> String {
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    answer.headers()[header::LOCATION].to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_run_is_started_from_a_page_and_its_evidence_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = startable(folder.path()).await;
+    let run = site.begin("bad", "select=mpa/7.1.1-key&tier=default&seed=1").await;
+    let counts = site.counts(&run).await;
+    assert_eq!(counts.fail, 16);
+    site.starter.close().await;
+    let page = site.text(&format!("/runs/{run}")).await;
+    assert!(page.contains("Run it again") && page.contains("Run again what did not pass (16)"), "{page}");
+    assert!(page.contains("<dt>Requirements held</dt>"), "{page}");
+    let failed = site.store.run(&run).await.unwrap().unwrap().planned;
+    let failed = failed.iter().find(|case| case.verdict == Some(Verdict::Fail)).unwrap();
+    let case = case_page(&run, &failed.key);
+    assert!(site.text(&case).await.contains("Run this case again"));
+    let evidence = site.get(&case.replace("/cases/", "/evidence/pcapng/")).await;
+    assert_eq!(evidence.status(), StatusCode::OK);
+    assert!(octets(evidence).await.starts_with(b"\x0a\x0d\x0d\x0a"));
+    assert!(folder.path().join("targets/bad/report.html").is_file(), "reports are written as from the command line");
+}
+
+#[tokio::test]
+async fn a_run_again_is_the_same_cases_with_the_same_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = startable(folder.path()).await;
+    let first = site.begin("bad", "select=mpa/7.1.1-key&seed=7").await;
+    site.counts(&first).await;
+    let plan = site.store.run(&first).await.unwrap().unwrap();
+    let one = plan.planned.iter().find(|case| case.verdict == Some(Verdict::Fail)).unwrap().key.clone();
+    let path: String = form_urlencoded::byte_serialize(one.path().as_bytes()).collect();
+    for (form, number) in [
+        ("which=all".to_owned(), plan.planned.len()),
+        ("which=failed".into(), 16),
+        (format!("which=case&case={path}"), 1),
+    ] {
+        let page = format!("/runs/{first}");
+        let answer = site.post(&page, &format!("{page}/again"), &form).await;
+        let again = led(&answer).strip_prefix("/runs/").expect("it begins at once").to_owned();
+        site.counts(&again).await;
+        let detail = site.store.run(&again).await.unwrap().unwrap();
+        assert_eq!((detail.planned.len(), detail.record.info.seed), (number, 7), "{form}");
+    }
+    let page = format!("/runs/{first}");
+    for (form, status) in [("which=none", 400), ("which=case&case=mpa/none/default", 404), ("", 422)] {
+        assert_eq!(site.post(&page, &format!("{page}/again"), form).await.status().as_u16(), status, "{form}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_stopped_keeps_what_is_finished_and_goes_on_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = startable(folder.path()).await;
+    let run = site.begin("builtin", "select=mpa&tier=full").await;
+    let mut told = Told::new(&site, &run).await;
+    while !told.next().await.expect("it goes on").starts_with("finished") {}
+    let page = site.text(&format!("/runs/{run}")).await;
+    assert!(page.contains("Stop the run") && page.contains("data-events"), "{page}");
+    let answer = site.post(&format!("/runs/{run}"), "/targets/builtin/stop", "job=0").await;
+    assert_eq!(led(&answer), format!("/runs/{run}"));
+    let rest = told.all().await;
+    assert!(rest.last().unwrap().starts_with("done"), "{rest:?}");
+    let record = site.store.record(&run).await.unwrap().unwrap();
+    assert_eq!(record.status, RunStatus::Cancelled);
+    assert!((1..record.planned).contains(&record.finished), "{} of {}", record.finished, record.planned);
+    site.starter.idle("builtin").await;
+    let page = site.text("/targets/builtin").await;
+    assert!(page.contains("did not come to its end"), "{page}");
+    let answer = site.post("/targets/builtin", "/targets/builtin/start", "resume=1").await;
+    assert_eq!(led(&answer), format!("/runs/{run}"), "the same run");
+    let counts = site.counts(&run).await;
+    assert_eq!(counts.total(), record.planned);
+    site.starter.idle("builtin").await;
+    let answer = site.post("/targets/builtin", "/targets/builtin/start", "resume=1").await;
+    assert_eq!(answer.status(), StatusCode::CONFLICT, "nothing is left");
+}
+
+#[tokio::test]
+async fn one_run_at_a_time_and_a_queue_with_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = startable(folder.path()).await;
+    let run = site.begin("builtin", "select=mpa&tier=full").await;
+    for number in 1..=8usize {
+        let words = ["mpa/7.1.1-key", ["MPA-7.1.1-1", "MPA-7.1.1-2"][number % 2]];
+        let wanted = site.starter.wanted(&words, Default::default(), None).unwrap();
+        site.starter.start("builtin", wanted).unwrap();
+    }
+    let answer = site.post("/targets/builtin", "/targets/builtin/start", "select=mpa").await;
+    assert_eq!(answer.status(), StatusCode::CONFLICT);
+    assert!(String::from_utf8(octets(answer).await).unwrap().contains("8 wait already"));
+    // Another target has a lane of its own.
+    let other = site.begin("bad", "select=mpa/7.1.1-key").await;
+    assert_eq!(site.counts(&other).await.fail, 16);
+    // The last one is taken out, the first is stopped, and the others come in their order.
+    let answer = site.post("/targets/builtin", "/targets/builtin/stop", "job=8").await;
+    assert_eq!(led(&answer), "/targets/builtin");
+    site.starter.stop("builtin", 0).unwrap();
+    site.starter.idle("builtin").await;
+    assert_eq!(site.store.record(&run).await.unwrap().unwrap().status, RunStatus::Cancelled);
+    let records = site.store.runs(20).await.unwrap();
+    assert_eq!(records.iter().filter(|record| record.info.target.name == "builtin").count(), 8, "seven and the first");
+    for job in [0, 8, 99] {
+        let status = site.post("/targets/builtin", "/targets/builtin/stop", &format!("job={job}")).await.status();
+        assert_eq!(status, StatusCode::CONFLICT, "{job} is over");
+    }
+}
+
+#[tokio::test]
+async fn nothing_but_what_is_configured_is_started_and_by_operators_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = startable(folder.path()).await;
+    for target in ["none", "builtin-tcp", "..%2Fbad", "%2Fetc%2Fpasswd"] {
+        let action = format!("/targets/{target}/start");
+        assert_eq!(
+            site.post("/targets/builtin", &action, "select=mpa").await.status(),
+            StatusCode::NOT_FOUND,
+            "{target}"
+        );
+    }
+    let long = format!("select={}", "a+".repeat(65));
+    for (form, status) in
+        [("select=no/such/case", 404), ("tier=huge", 400), ("seed=x", 400), ("seed=-1", 400), (long.as_str(), 400)]
+    {
+        let answer = site.post("/targets/builtin", "/targets/builtin/start", form).await;
+        assert_eq!(answer.status().as_u16(), status, "{form}");
+    }
+    let bare = Request::post("/targets/builtin/start").header(header::HOST, "localhost");
+    let bare = bare.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded").body(Body::from("select=mpa"));
+    let status = site.router.clone().oneshot(bare.unwrap()).await.unwrap().status();
+    assert_eq!(status, StatusCode::FORBIDDEN, "no key");
+    assert!(site.store.runs(1).await.unwrap().is_empty(), "nothing was started");
+
+    let tokens = crate::Tokens::parse("viewer viewer-token-0123456789").unwrap();
+    let site = site_for(folder.path(), Access { tokens, names: Vec::new() }, Some(start())).await;
+    let token = (header::AUTHORIZATION, "Bearer viewer-token-0123456789");
+    let ask = |request: axum::http::request::Builder| {
+        let request = request.header(header::HOST, "localhost").header(token.0.clone(), token.1);
+        site.router.clone().oneshot(request.body(Body::empty()).unwrap())
+    };
+    let page = ask(Request::get("/targets/builtin")).await.unwrap();
+    let page = String::from_utf8(octets(page).await).unwrap();
+    assert!(page.contains("Nothing runs") && !page.contains("<form"), "a viewer sees no forms: {page}");
+    assert_eq!(ask(Request::post("/targets/builtin/start")).await.unwrap().status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn what_a_killed_server_left_is_summed_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(&folder.path().join("targets/builtin")).await;
+    let site = startable(folder.path()).await;
+    let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
+    let id = &report.run.id;
+    site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
+    site.store.set_status(id, RunStatus::Running).await.unwrap();
+    site.store.finish_case(id, &report.results[0]).await.unwrap();
+    site.starter.settle(&site.store).await;
+    let record = site.store.record(id).await.unwrap().unwrap();
+    assert_eq!((record.status, record.finished, record.planned), (RunStatus::Cancelled, 1, keys.len() as u64));
+    // One that came to its end stays as it is.
+    site.store.finish(id, &report.summary).await.unwrap();
+    site.starter.settle(&site.store).await;
+    assert_eq!(site.store.record(id).await.unwrap().unwrap().status, RunStatus::Done);
+}

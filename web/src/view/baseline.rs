@@ -1,0 +1,93 @@
+//! What the baseline of a target expects, and what of it is stale.
+
+use askama::Template;
+use weft_suites::model::ExpectedResult;
+use weft_suites::store::RunRecord;
+use weft_suites::target::Target;
+
+use super::{time, url};
+
+#[derive(Template)]
+#[template(path = "baseline.html")]
+struct Page<'a> {
+    name: &'a str,
+    target: String,
+    /// The newest run that came to its end: its address, and when it began.
+    last: Option<(String, String)>,
+    is_configured: bool,
+    entries: Vec<Entry<'a>>,
+    /// What that run said of entries that are not here any more.
+    stale: Vec<&'a str>,
+}
+
+struct Entry<'a> {
+    case: &'a str,
+    outcome: String,
+    signature: &'a str,
+    reason: &'a str,
+    /// Where more is said, and whether a browser may be led there.
+    link: Option<(&'a str, bool)>,
+    /// The results that it expects, of that run.
+    expects: Vec<(String, String)>,
+    stale: Option<&'a str>,
+}
+
+/// The page. `last` is the newest run that came to its end.
+pub(crate) fn baseline(
+    name: &str,
+    configured: Option<&Target>,
+    last: Option<&RunRecord>,
+) -> Result<String, askama::Error> {
+    let summary = last.and_then(|last| last.summary.as_ref());
+    let (expected, stale) = summary.map_or((&[][..], &[][..]), |summary| (&summary.expected, &summary.stale));
+    let run = last.map_or("", |last| &last.info.id);
+    let line = |one: &ExpectedResult| (one.key.to_string(), url::case(run, &one.key));
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for entry in configured.map_or(&[][..], Target::baseline) {
+        let mine = expected.iter().filter(|one| one.reason == entry.reason && is_about(&entry.case, one));
+        entries.push(Entry {
+            case: &entry.case,
+            outcome: entry.outcome.to_string(),
+            signature: &entry.signature,
+            reason: &entry.reason,
+            link: entry.link.as_deref().map(told_link),
+            expects: mine.map(line).collect(),
+            stale: stale.iter().map(String::as_str).find(|words| is_said_of(words, &entry.case)),
+        });
+    }
+    if configured.is_none() {
+        // Nothing is known of the entries but what they made of the newest run.
+        for one in expected {
+            match entries.iter_mut().find(|entry| entry.reason == one.reason && entry.case == one.key.case) {
+                Some(entry) => entry.expects.push(line(one)),
+                None => entries.push(Entry {
+                    case: &one.key.case,
+                    outcome: String::new(),
+                    signature: "",
+                    reason: &one.reason,
+                    link: one.link.as_deref().map(told_link),
+                    expects: vec![line(one)],
+                    stale: None,
+                }),
+            }
+        }
+    }
+    let is_shown = |words: &str| entries.iter().any(|entry| entry.stale == Some(words));
+    let stale = stale.iter().map(String::as_str).filter(|words| !is_shown(words)).collect();
+    let last = last.map(|last| (url::run(&last.info.id), time::utc(last.info.started_unix_ms)));
+    Page { name, target: url::target(name), last, is_configured: configured.is_some(), entries, stale }.render()
+}
+
+/// Other schemes (`javascript:`) stay text.
+fn told_link(link: &str) -> (&str, bool) {
+    (link, link.starts_with("https://") || link.starts_with("http://"))
+}
+
+fn is_about(case: &str, one: &ExpectedResult) -> bool {
+    case == one.key.case || case == one.key.to_string()
+}
+
+/// A stale entry is told as `CASE: why`.
+fn is_said_of(words: &str, case: &str) -> bool {
+    words.strip_prefix(case).is_some_and(|rest| rest.starts_with(": "))
+}

@@ -1,0 +1,173 @@
+//! The targets, and one of them: what is done against it, and how it fares from run to run.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use weft_suites::model::{Counts, RunStatus, Score, Tier, Verdict};
+use weft_suites::store::{RunRecord, TargetRecord, Unsteady};
+use weft_suites::target::Target;
+
+use super::chart::Chart;
+use super::{Count, Hand, counts, score, time, url};
+use crate::starter::LaneState;
+
+#[derive(Template)]
+#[template(path = "targets.html")]
+struct ListPage<'a> {
+    lines: Vec<ListLine<'a>>,
+    /// Some may be started.
+    starts: bool,
+    may: bool,
+}
+
+struct ListLine<'a> {
+    name: &'a str,
+    href: String,
+    reached_by: String,
+    role: String,
+    runs: u64,
+    last: Option<String>,
+    state: Option<&'a LaneState>,
+    running: Option<String>,
+}
+
+/// All targets: those that may be started, then those that there are runs of.
+pub(crate) fn targets(
+    configured: &[(&Target, LaneState)],
+    stored: &[TargetRecord],
+    hand: Option<Hand<'_>>,
+) -> Result<String, askama::Error> {
+    let find = |name: &str| stored.iter().find(|one| one.name == name);
+    let own = configured.iter().map(|(target, state)| {
+        let info = target.info();
+        let stored = find(target.name());
+        ListLine {
+            name: target.name(),
+            href: url::target(target.name()),
+            reached_by: info.reached_by,
+            role: info.role.to_string(),
+            runs: stored.map_or(0, |one| one.runs),
+            last: stored.map(|one| url::run(&one.last)),
+            state: Some(state),
+            running: state.running.as_ref().and_then(|job| job.run.as_deref()).map(url::run),
+        }
+    });
+    let is_own = |name: &str| configured.iter().any(|(target, _)| target.name() == name);
+    let others = stored.iter().filter(|one| !is_own(&one.name)).map(|one| ListLine {
+        name: &one.name,
+        href: url::target(&one.name),
+        reached_by: String::new(),
+        role: String::new(),
+        runs: one.runs,
+        last: Some(url::run(&one.last)),
+        state: None,
+        running: None,
+    });
+    ListPage { lines: own.chain(others).collect(), starts: !configured.is_empty(), may: hand.is_some() }.render()
+}
+
+/// What the page of a target is made of.
+pub(crate) struct TargetPage<'a> {
+    pub(crate) name: &'a str,
+    /// It may be started.
+    pub(crate) configured: Option<(&'a Target, LaneState)>,
+    /// A run that could be gone on with.
+    pub(crate) unfinished: Option<&'a str>,
+    /// The newest first.
+    pub(crate) runs: &'a [RunRecord],
+    pub(crate) scores: &'a BTreeMap<String, Score>,
+    pub(crate) unsteady: &'a [Unsteady],
+    pub(crate) hand: Option<Hand<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "target.html")]
+struct Page<'a> {
+    name: &'a str,
+    href: String,
+    reached_by: Option<String>,
+    state: Option<LaneState>,
+    running: Option<String>,
+    hand: Option<Hand<'a>>,
+    /// A run that could be gone on with: its address, and when it began.
+    resume: Option<(String, String)>,
+    tiers: [Tier; 3],
+    chart: String,
+    lines: Vec<Line<'a>>,
+    unsteady: Vec<UnsteadyLine>,
+    baseline: String,
+}
+
+struct Line<'a> {
+    record: &'a RunRecord,
+    href: String,
+    started: String,
+    counts: Vec<Count>,
+    score: String,
+    exit_code: Option<u8>,
+    /// Against the run before it.
+    compare: Option<String>,
+}
+
+struct UnsteadyLine {
+    key: String,
+    href: Option<String>,
+    counts: Vec<Count>,
+}
+
+/// The page of a target.
+pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
+    let TargetPage { name, configured, unfinished, runs, scores, unsteady, hand } = shown;
+    let (reached_by, state) = match configured {
+        Some((target, state)) => (Some(target.info().reached_by), Some(state)),
+        None => (runs.first().map(|run| run.info.target.reached_by.clone()), None),
+    };
+    let running = state.as_ref().and_then(|state| state.running.as_ref()?.run.clone());
+    let resume = unfinished.filter(|run| running.as_deref() != Some(*run)).and_then(|run| {
+        let record = runs.iter().find(|record| record.info.id == run)?;
+        Some((url::run(run), time::utc(record.info.started_unix_ms)))
+    });
+    let lines = runs.iter().enumerate().map(|(at, record)| line(record, runs.get(at + 1), scores));
+    let newest = runs.first().map(|run| run.info.id.as_str());
+    let page = Page {
+        name,
+        href: url::target(name),
+        reached_by,
+        running: running.as_deref().map(url::run),
+        state,
+        hand,
+        resume,
+        tiers: Tier::ALL,
+        chart: Chart::of(runs).svg(),
+        lines: lines.collect(),
+        unsteady: unsteady
+            .iter()
+            .map(|one| UnsteadyLine {
+                key: one.key.to_string(),
+                href: newest.map(|run| url::case(run, &one.key)),
+                counts: counts(&one.counts),
+            })
+            .collect(),
+        baseline: url::baseline(name),
+    };
+    page.render()
+}
+
+fn line<'a>(record: &'a RunRecord, before: Option<&RunRecord>, scores: &BTreeMap<String, Score>) -> Line<'a> {
+    let RunRecord { info, summary, .. } = record;
+    let is_done = |record: &RunRecord| record.status == RunStatus::Done;
+    Line {
+        record,
+        href: url::run(&info.id),
+        started: time::utc(info.started_unix_ms),
+        counts: summary.as_ref().map(|summary| counts(&summary.counts)).unwrap_or_default(),
+        score: scores.get(&info.id).map(score::words).unwrap_or_default(),
+        exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
+        compare: before.filter(|before| is_done(before)).map(|before| url::compare(&before.info.id, &info.id)),
+    }
+}
+
+/// Of the verdicts of a run, those that a chart shows.
+pub(super) fn shown(of: &Counts) -> [(Verdict, u64); 4] {
+    [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::Error].map(|verdict| (verdict, of.of(verdict)))
+}
