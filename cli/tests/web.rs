@@ -120,6 +120,10 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
     // It can be gone on with: what there is stays, and is not run again.
     server.json("POST", "/api/targets/builtin/runs", r#"{"resume": true}"#);
     assert_eq!(newest(&server), run);
+    // Until it has begun again it is the cancelled one, whose events are over.
+    while server.json("GET", &format!("/api/runs/{run}"), "")["status"] == "cancelled" {
+        std::thread::yield_now();
+    }
     let more = finished(&server, &run, done.len() + 5);
     assert_eq!(more[..told.len()], told[..], "in the same order");
 }

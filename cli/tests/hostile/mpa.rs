@@ -65,6 +65,7 @@ const REFUSES: &[(&str, &str)] = &[
     ("mpa.reply-markers-not-asked", "MPA-8-2"),
     ("p2p.checks-rtr-stag", "MPA-8-2"),
     ("p2p.closes-enhanced", "P2P-10-4"),
+    ("p2p.takes-open-ord-for-a-number", "P2P-9.1-24"),
 ];
 
 fn catch(

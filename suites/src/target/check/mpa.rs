@@ -25,7 +25,7 @@ impl Looker {
         let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };
         let plain = self.plain();
         let with = |enhanced| StartupFields { revision: 2, enhanced: Some(enhanced), ..plain.clone() };
-        let mut speaks_mpa = works;
+        let (mut speaks_mpa, mut accepts) = (works, works);
         let mut silent = 0;
         let mut shown = BTreeSet::new();
         // Its good exchange has FPDUs then, whose CRCs were looked at.
@@ -43,6 +43,7 @@ impl Looker {
             let text = match self.answer_to(&request, works).await? {
                 Answer::Reply(reply) => {
                     speaks_mpa = true;
+                    accepts |= Startup::parse(&reply).is_ok_and(|frame| !frame.reject);
                     shown.extend(shown_by(&reply));
                     described_frame(&reply)
                 }
@@ -58,11 +59,12 @@ impl Looker {
                 break;
             }
         }
-        if speaks_mpa {
+        // SDP whose Hello is private data rejects every Request without one.
+        if speaks_mpa && (accepts || !self.profiles().await?) {
             self.undeclared(shown);
             return Ok(());
         }
-        let text = match self.profiles().await? {
+        let text = match speaks_mpa || self.profiles().await? {
             true => "it speaks SDP: service = \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and its start in [sdp]",
             false => "it takes connections, and answers neither MPA Request nor Hello",
         };
