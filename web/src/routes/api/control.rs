@@ -4,6 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use serde_json::Number;
 use weft_suites::model::Tier;
 
 use super::super::control::{repeated, resumed};
@@ -26,12 +28,24 @@ pub(super) struct Start {
     #[serde(default)]
     pub(super) tier: Tier,
     /// Seed of everything random; drawn where it is left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     #[schemars(range(max = 18_446_744_073_709_551_615_u64))]
     pub(super) seed: Option<u64>,
     /// Goes on with the newest run of the target that did not come to its end; the rest counts for nothing then.
     #[serde(default)]
     pub(super) resume: bool,
+}
+
+/// A whole number as JSON Schema has it: 7.0 is one, too.
+fn whole<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(from)? else { return Ok(None) };
+    let whole = number.as_u64().or_else(|| {
+        let float = number
+            .as_f64()
+            .filter(|float| float.fract() == 0.0 && (0.0..18_446_744_073_709_551_616.0).contains(float))?;
+        format!("{float:.0}").parse().ok()
+    });
+    whole.map(Some).ok_or_else(|| Error::custom("expected a whole number from 0 to 2^64-1"))
 }
 
 /// What is to be run once more.

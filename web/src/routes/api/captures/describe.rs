@@ -18,7 +18,7 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
         "from",
         "query",
         "So many lines are left out",
-        &json!({"type": "integer", "minimum": 0, "default": 0}),
+        &json!({"type": "integer", "minimum": 0, "maximum": usize::MAX, "default": 0}),
     );
     let limit = json!({"type": "integer", "minimum": 1, "maximum": MOST_LINES, "default": LINES});
     let limit = parameter("limit", "query", "So many at most", &limit);
@@ -62,11 +62,9 @@ fn told(problem: &Schema, about: &str) -> Value {
 }
 
 /// What everybody is told who is not an operator.
-fn forbidden(answers: &mut Value) {
-    let text = json!({"text/html": {"schema": {"type": "string"}}});
-    answers["403"] = json!({"description": "Only an operator may do that", "content": text});
-    let text = json!({"text/plain": {"schema": {"type": "string"}}});
-    answers["401"] = json!({"description": "A token is needed", "content": text});
+fn forbidden(answers: &mut Value, problem: &Schema) {
+    answers["403"] = told(problem, "Only an operator may do that");
+    answers["401"] = told(problem, "A token is needed");
 }
 
 fn add(made: &mut SchemaGenerator, problem: &Schema, name: &Value) -> Value {
@@ -86,7 +84,7 @@ fn add(made: &mut SchemaGenerator, problem: &Schema, name: &Value) -> Value {
     ] {
         answers[code] = told(problem, about);
     }
-    forbidden(&mut answers);
+    forbidden(&mut answers, problem);
     let octets = TYPES.map(|kind| (kind.to_owned(), json!({})));
     json!({
         "summary": "Adds a capture to the folder",
@@ -98,6 +96,6 @@ fn add(made: &mut SchemaGenerator, problem: &Schema, name: &Value) -> Value {
 
 fn remove(problem: &Schema, parameters: &[Value]) -> Value {
     let mut answers = json!({"204": {"description": "It is gone"}, "404": told(problem, "There is no such capture")});
-    forbidden(&mut answers);
+    forbidden(&mut answers, problem);
     json!({"summary": "Takes a capture out of the folder", "parameters": parameters, "responses": answers})
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,6 +18,7 @@ use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
 use super::ApiFailure;
+use super::ask::{Address, Asked};
 use crate::app::{App, Failure, Problem};
 use crate::routes::captures::packets::{NO_PACKET, passed};
 use crate::routes::captures::{delete, find, list, ready, survey, upload};
@@ -68,7 +69,7 @@ struct Named {
 
 async fn add(
     State(app): State<App>,
-    Query(named): Query<Named>,
+    Asked(named): Asked<Named>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiFailure> {
@@ -81,12 +82,12 @@ async fn add(
     Ok((StatusCode::CREATED, Json(Made { id })).into_response())
 }
 
-async fn remove(State(app): State<App>, Path(id): Path<String>) -> Result<StatusCode, ApiFailure> {
+async fn remove(State(app): State<App>, Address(id): Address<String>) -> Result<StatusCode, ApiFailure> {
     delete::remove(&app, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn capture(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Capture>, ApiFailure> {
+async fn capture(State(app): State<App>, Address(id): Address<String>) -> Result<Json<Capture>, ApiFailure> {
     let subject = find(&app, &id).await?;
     let survey = survey(&app, &subject).await?;
     let [notes, warnings, errors] = survey.index.counts();
@@ -102,7 +103,7 @@ async fn capture(State(app): State<App>, Path(id): Path<String>) -> Result<Json<
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct Lines {
     #[serde(default)]
     filter: String,
     #[serde(default)]
@@ -110,7 +111,7 @@ struct Asked {
     limit: Option<usize>,
 }
 
-impl Asked {
+impl Lines {
     fn limit(&self) -> usize {
         self.limit.unwrap_or(LINES).clamp(1, MOST_LINES)
     }
@@ -118,8 +119,8 @@ impl Asked {
 
 async fn packets(
     State(app): State<App>,
-    Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Address(id): Address<String>,
+    Asked(asked): Asked<Lines>,
 ) -> Result<Response, ApiFailure> {
     let subject = find(&app, &id).await?;
     let survey = survey(&app, &subject).await?;
@@ -151,7 +152,7 @@ fn packet_entry(index: &Index, row: &Row) -> PacketEntry {
 
 async fn packet(
     State(app): State<App>,
-    Path((id, number)): Path<(String, String)>,
+    Address((id, number)): Address<(String, String)>,
 ) -> Result<Json<Packet>, ApiFailure> {
     let subject = find(&app, &id).await?;
     let survey = survey(&app, &subject).await?;
@@ -197,8 +198,8 @@ fn field(field: &FieldDetail) -> PacketField {
 
 async fn findings(
     State(app): State<App>,
-    Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Address(id): Address<String>,
+    Asked(asked): Asked<Lines>,
 ) -> Result<Json<Findings>, ApiFailure> {
     let subject = find(&app, &id).await?;
     let survey = survey(&app, &subject).await?;
@@ -221,7 +222,7 @@ struct Text {
     text: String,
 }
 
-async fn filter(Query(Text { text }): Query<Text>) -> Json<FilterRead> {
+async fn filter(Asked(Text { text }): Asked<Text>) -> Json<FilterRead> {
     let error = Sieve::new(&text).err();
     Json(FilterRead { column: error.as_ref().map(|error| error.column), error: error.map(|error| error.to_string()) })
 }
