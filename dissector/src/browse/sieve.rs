@@ -10,7 +10,7 @@ pub struct Sieve {
     filter: Filter,
     dissector: Dissector,
     gather: Gather,
-    /// Frames that passed; those that were found late behind later ones.
+    /// Frames that passed and were not taken yet; those that were found late behind later ones.
     passed: Vec<u64>,
 }
 
@@ -35,7 +35,13 @@ impl Sieve {
         self.drain();
     }
 
-    /// The capture ends: all that passed, in the order of frames, each once.
+    /// Frames that passed so far, for who does not wait for the end: what is taken out does not come again, unless something is found late in
+    /// its frame.
+    pub fn passed(&mut self) -> &mut Vec<u64> {
+        &mut self.passed
+    }
+
+    /// The capture ends: all that passed and was not taken, in the order of frames, each once.
     #[must_use]
     pub fn finish(mut self) -> Vec<u64> {
         self.dissector.finish(&mut self.gather);
@@ -95,6 +101,20 @@ mod tests {
         assert_eq!(numbers("rping-crc.pcap", "iwarp_rdma.opcode == 0"), [16, 26, 36, 47]);
         assert_eq!(numbers("rping-crc.pcap", "frame.number in {3, 50..60}"), [3, 50, 51, 52]);
         assert_eq!(numbers("host-matrix.pcap", "frame"), (1..=627).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_passed_can_be_taken_before_the_end() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
+        let mut capture = Capture::open(&folder.join("rping-crc.pcap")).unwrap();
+        let mut sieve = Sieve::new("iwarp_rdma.opcode == 0").unwrap();
+        let mut taken = Vec::new();
+        while let Some(frame) = capture.next_frame().filter(|frame| frame.number <= 40) {
+            sieve.frame(&frame);
+            taken.append(sieve.passed());
+        }
+        // The frames of the test above, up to the fortieth.
+        assert_eq!((taken, sieve.finish()), (vec![16, 26, 36], vec![]));
     }
 
     #[test]

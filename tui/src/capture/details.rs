@@ -4,27 +4,17 @@
 //! certain frames later), and keeps the neighbours too, since the next question is mostly about them. A newer request ends
 //! the work on an older one.
 
-use std::ops::{Range, RangeInclusive};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use weft_core::RequirementId;
-use weft_core::requirement::Severity;
-use weft_dissector::output::text;
-use weft_dissector::tree::{self, Node};
-use weft_dissector::unit::{Located, Unit};
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::Dissector;
+use weft_dissector::browse;
+use weft_dissector::browse::detail::Detail;
 
 use super::recording::Recording;
 
 /// Frames on each side of the wanted one that are kept too.
 pub(crate) const NEIGHBOURS: u64 = 250;
-/// Octets of one frame that are shown.
-pub(crate) const MAX_OCTETS: usize = 1 << 16;
-/// Fields of neighbours that are kept; bounds the memory of a window of very large frames.
-const MAX_FIELDS: usize = 50_000;
-/// Octets of neighbours that are kept.
-const MAX_NEIGHBOUR_OCTETS: usize = 4 << 20;
 /// A newer request is looked for this often, in frames.
 const LOOK: u64 = 256;
 
@@ -37,12 +27,6 @@ pub(crate) struct Request {
     pub(crate) until: u64,
 }
 
-impl Request {
-    fn window(&self) -> RangeInclusive<u64> {
-        self.frame.saturating_sub(NEIGHBOURS)..=self.frame.saturating_add(NEIGHBOURS)
-    }
-}
-
 /// The answer.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
@@ -50,86 +34,6 @@ pub(crate) struct Answer {
     pub(crate) frames: Vec<Detail>,
     /// Why the file could not be read, if so.
     pub(crate) error: Option<String>,
-}
-
-/// One frame in full.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Detail {
-    /// Its number.
-    pub(crate) number: u64,
-    /// Its octets, at most [`MAX_OCTETS`].
-    pub(crate) octets: Vec<u8>,
-    /// The units that end in it.
-    pub(crate) units: Vec<UnitDetail>,
-    /// The findings that it shows.
-    pub(crate) findings: Vec<FindingDetail>,
-}
-
-/// One unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnitDetail {
-    pub(crate) summary: String,
-    pub(crate) ends: String,
-    pub(crate) fields: Vec<FieldDetail>,
-}
-
-/// A header or field of a unit, with its place in the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FieldDetail {
-    /// 0 for headers.
-    pub(crate) depth: usize,
-    pub(crate) name: &'static str,
-    pub(crate) label: &'static str,
-    pub(crate) value: String,
-    pub(crate) section: &'static str,
-    pub(crate) is_header: bool,
-    pub(crate) place: Place,
-}
-
-/// A finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FindingDetail {
-    pub(crate) requirement: RequirementId,
-    pub(crate) severity: Severity,
-    pub(crate) expected: String,
-    pub(crate) found: String,
-    pub(crate) place: Place,
-}
-
-/// Where octets stand.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Place {
-    /// Ranges in the frame that is shown.
-    pub(crate) here: Vec<Range<usize>>,
-    /// Other frames that hold some of them.
-    pub(crate) elsewhere: Vec<u64>,
-}
-
-impl Place {
-    fn of(located: &[Located], frame: u64) -> Self {
-        let mut place = Place::default();
-        for at in located {
-            match at.offset {
-                Some(offset) if at.frame == frame => {
-                    let start = offset as usize;
-                    place.here.push(start..start.saturating_add(usize::try_from(at.len).unwrap_or(usize::MAX)));
-                }
-                _ if at.frame == frame || place.elsewhere.contains(&at.frame) => {}
-                _ => place.elsewhere.push(at.frame),
-            }
-        }
-        place
-    }
-
-    /// How many octets of the frame.
-    pub(crate) fn len(&self) -> usize {
-        self.here.iter().map(ExactSizeIterator::len).sum()
-    }
-
-    /// Is the octet at `offset` one of them?
-    pub(crate) fn contains(&self, offset: usize) -> bool {
-        self.here.iter().any(|range| range.contains(&offset))
-    }
 }
 
 /// The thread, as the screen sees it.
@@ -181,7 +85,7 @@ enum Read {
 
 fn read(recording: &Recording, request: Request, mut newer: impl FnMut() -> Option<Request>) -> Read {
     let mut dissector = Dissector::default();
-    let mut keep = Keep { request, frames: Vec::new(), fields: 0, octets: 0 };
+    let mut keep = browse::Details::new(request.frame, NEIGHBOURS);
     let mut instead = None;
     let mut past = false;
     let ended = recording.read(
@@ -195,7 +99,7 @@ fn read(recording: &Recording, request: Request, mut newer: impl FnMut() -> Opti
             if past || instead.is_some() {
                 return false;
             }
-            keep.frame(frame.number, frame.octets);
+            keep.frame(frame);
             dissector.frame(frame, &mut keep);
             true
         },
@@ -207,77 +111,7 @@ fn read(recording: &Recording, request: Request, mut newer: impl FnMut() -> Opti
     if !past && ended.is_ok_and(|ended| ended.is_whole) {
         dissector.finish(&mut keep);
     }
-    Read::Done(Answer { frames: keep.frames, error })
-}
-
-/// Keeps what belongs to the window.
-struct Keep {
-    request: Request,
-    frames: Vec<Detail>,
-    fields: usize,
-    octets: usize,
-}
-
-impl Keep {
-    fn frame(&mut self, number: u64, octets: &[u8]) {
-        if !self.request.window().contains(&number) {
-            return;
-        }
-        let octets = &octets[..octets.len().min(MAX_OCTETS)];
-        if number != self.request.frame {
-            self.octets += octets.len();
-            if self.octets > MAX_NEIGHBOUR_OCTETS {
-                return;
-            }
-        }
-        self.frames.push(Detail { number, octets: octets.to_vec(), ..Detail::default() });
-    }
-
-    fn find(&mut self, number: u64) -> Option<usize> {
-        self.frames.binary_search_by_key(&number, |detail| detail.number).ok()
-    }
-}
-
-impl Sink for Keep {
-    fn unit(&mut self, unit: &Unit<'_>) {
-        let Some(at) = self.find(unit.frame) else { return };
-        if unit.frame != self.request.frame && self.fields > MAX_FIELDS {
-            // Half a frame would be wrong; it is asked for again when somebody goes there.
-            self.frames.remove(at);
-            return;
-        }
-        let mut fields = Vec::new();
-        flatten(&tree::tree(unit), 0, unit, &mut fields);
-        self.fields += fields.len();
-        let ends = format!("{} → {}", unit.ends.src_text, unit.ends.dst_text);
-        self.frames[at].units.push(UnitDetail { summary: text::summary(unit), ends, fields });
-    }
-
-    fn finding(&mut self, finding: &Finding) {
-        let Some(at) = self.find(finding.frame) else { return };
-        self.frames[at].findings.push(FindingDetail {
-            requirement: finding.requirement,
-            severity: finding.severity,
-            expected: finding.expected.clone(),
-            found: finding.found.clone(),
-            place: Place::of(&finding.located, finding.frame),
-        });
-    }
-}
-
-fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, out: &mut Vec<FieldDetail>) {
-    for node in nodes {
-        out.push(FieldDetail {
-            depth,
-            name: node.name,
-            label: node.label,
-            value: node.value.clone(),
-            section: node.section,
-            is_header: !node.children.is_empty(),
-            place: Place::of(&unit.locate(node.range.clone()), unit.frame),
-        });
-        flatten(&node.children, depth + 1, unit, out);
-    }
+    Read::Done(Answer { frames: keep.into_frames(), error })
 }
 
 #[cfg(test)]
@@ -290,17 +124,6 @@ mod tests {
             Read::Done(answer) => answer,
             Read::Newer(_) => panic!("there is no newer request"),
         }
-    }
-
-    #[test]
-    fn a_request_frame_with_its_key_where_it_stands() {
-        let answer = details("rping-crc.pcap", 4, 60);
-        let detail = answer.frames.iter().find(|detail| !detail.units.is_empty()).unwrap();
-        let unit = &detail.units[0];
-        assert!(unit.summary.starts_with("MPA Request"), "{}", unit.summary);
-        let key = unit.fields.iter().find(|field| field.value.contains("MPA ID Req Frame")).unwrap();
-        let [at] = key.place.here.as_slice() else { panic!("{:?}", key.place) };
-        assert_eq!(&detail.octets[at.clone()], b"MPA ID Req Frame");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use weft_core::requirement::Severity;
+use weft_dissector::browse::detail::{Detail, Place};
 
-use super::details::{Detail, Place};
 use super::head::Carries;
 use super::index::Row;
 use crate::list::List;
@@ -162,7 +162,7 @@ fn lines(row: &Row, detail: Option<&Detail>) -> Vec<Line> {
             depth: 0,
             key: "unit".to_owned(),
             text: unit.summary.clone(),
-            about: unit.ends.clone(),
+            about: unit.ends.join(" → "),
             severity: None,
             is_branch: !unit.fields.is_empty(),
             place: Place::default(),
@@ -180,6 +180,11 @@ fn lines(row: &Row, detail: Option<&Detail>) -> Vec<Line> {
                 place: field.place.clone(),
             });
         }
+    }
+    if detail.left_out > 0 {
+        let text = format!("{} more units end here; weft explain tells all of them", detail.left_out);
+        let (key, about) = ("left out".to_owned(), String::new());
+        lines.push(Line { depth: 0, key, text, about, severity: None, is_branch: false, place: Place::default() });
     }
     lines
 }
@@ -208,5 +213,18 @@ fn about_frame(row: &Row, lines: &mut Vec<Line>) {
         add(1, "flags", format!("TCP flags: {}", tcp.flags()));
         add(1, "seq", format!("sequence number: {}", tcp.seq));
         add(1, "len", format!("payload: {} octets", tcp.len));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_that_are_left_out_are_told() {
+        let row = Row::new(1, 0, 60, 60);
+        let told = |left_out| lines(&row, Some(&Detail { left_out, ..Detail::default() })).pop().map(|line| line.text);
+        assert_eq!(told(3).unwrap(), "3 more units end here; weft explain tells all of them");
+        assert!(!told(0).unwrap().contains("more units"));
     }
 }

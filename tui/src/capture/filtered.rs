@@ -7,10 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use weft_dissector::filter::{Filter, Wanted};
-use weft_dissector::output::frames::{Frames, Keep};
-use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::browse::Sieve;
 
 use super::feed::{Feed, Source, feed};
 use super::index::MAX_FRAMES;
@@ -35,13 +32,12 @@ pub(crate) struct Filtered {
 impl Filtered {
     /// Starts to filter; why not, in words, when the filter or the file cannot be read.
     pub(crate) fn start(recording: &Recording, text: &str, anchor: Option<u64>) -> Result<Self, String> {
-        let mut wanted = Wanted::default();
-        let filter = Filter::parse(text, &mut wanted).map_err(|error| error.to_string())?;
+        let sieve = Sieve::new(text).map_err(|error| error.to_string())?;
         recording.check().map_err(|error| error.to_string())?;
         let (source, passed) = feed();
         let read = Arc::new(AtomicU64::new(0));
         let (recording, at) = (recording.clone(), Arc::clone(&read));
-        thread::spawn(move || sift(&recording, &filter, wanted, &source, &at));
+        thread::spawn(move || sift(&recording, sieve, &source, &at));
         Ok(Filtered { text: text.to_owned(), numbers: Vec::new(), anchor, is_reading: true, read, passed })
     }
 
@@ -90,55 +86,17 @@ impl Filtered {
     }
 }
 
-struct Gather {
-    frames: Frames,
-    passed: Vec<u64>,
-}
-
-impl Gather {
-    fn drain(&mut self, filter: &Filter) {
-        while let Some(record) = self.frames.ready() {
-            if filter.matches(&record.values) {
-                self.passed.push(record.facts.number);
-            }
-            self.frames.recycle(record);
-        }
-    }
-}
-
-impl Sink for Gather {
-    fn unit(&mut self, unit: &Unit<'_>) {
-        self.frames.unit(unit);
-    }
-
-    fn finding(&mut self, finding: &Finding) {
-        self.frames.finding(finding);
-    }
-
-    fn packet(&mut self, packet: &Packet) {
-        self.frames.packet(packet);
-    }
-}
-
-fn sift(recording: &Recording, filter: &Filter, wanted: Wanted, source: &Source<u64>, at: &AtomicU64) {
-    let mut dissector = if wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
-    let mut gather = Gather { frames: Frames::new(wanted, Keep::default()), passed: Vec::new() };
+fn sift(recording: &Recording, mut sieve: Sieve, source: &Source<u64>, at: &AtomicU64) {
     let mut read: usize = 0;
     // What is wrong with the capture is told by who indexes it.
     let _ = recording.read(true, source.gone(), |frame, _| {
         read += 1;
-        gather.frames.begin(frame);
-        dissector.frame(frame, &mut gather);
-        gather.frames.end(!dissector.holds_back());
-        gather.drain(filter);
+        sieve.frame(frame);
         at.store(frame.number, Relaxed);
-        source.send(&mut gather.passed) && read < MAX_FRAMES
+        source.send(sieve.passed()) && read < MAX_FRAMES
     });
-    dissector.finish(&mut gather);
-    gather.frames.finish();
-    gather.drain(filter);
     // That nobody listens any more is fine.
-    source.send(&mut gather.passed);
+    source.send(&mut sieve.finish());
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
+use weft_dissector::browse::detail::Detail;
 
 use crate::command::{Command, Motion};
 use crate::entry::{self, Entry, Given};
@@ -42,7 +43,7 @@ use crate::list::List;
 use crate::mouse::Mouse;
 use crate::theme::Theme;
 use crate::{Error, terminal, view};
-use details::{Detail, Details, Request};
+use details::{Details, Request};
 use fields::Fields;
 use filtered::Filtered;
 use hunt::Hunt;
@@ -191,7 +192,8 @@ impl Screen {
     /// Does the detail tell all that the row does?
     fn is_known(&self, row: &Row) -> bool {
         self.known.get(&row.number).is_some_and(|detail| {
-            detail.units.len() as u64 >= u64::from(row.units) && detail.findings.len() as u64 >= u64::from(row.findings)
+            detail.units.len() as u64 + detail.left_out >= u64::from(row.units)
+                && detail.findings.len() as u64 >= u64::from(row.findings)
         })
     }
 

@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use weft_dissector::browse::detail::Place;
 
 use super::{line, panel};
-use crate::capture::details::{MAX_OCTETS, Place};
 use crate::capture::{Panel, Screen};
 
 /// Width of the panel, borders included, with 16 octets a row; with less room there are 8.
@@ -88,8 +88,8 @@ fn below(screen: &Screen, place: &Place) -> String {
         let others = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         notes.push(format!("also in frame {first}{others}"));
     }
-    if screen.detail().is_some_and(|detail| detail.octets.len() == MAX_OCTETS) {
-        notes.push(format!("first {MAX_OCTETS} octets"));
+    if let Some(detail) = screen.detail().filter(|detail| detail.octets.len() < detail.captured) {
+        notes.push(format!("first {} of {} octets", detail.octets.len(), detail.captured));
     }
     notes.join(", ")
 }
