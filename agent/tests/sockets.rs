@@ -84,6 +84,42 @@ fn a_peer_that_is_not_there_is_told_of() {
 }
 
 #[test]
+fn a_connection_that_a_window_is_bound_to_can_be_given_back() {
+    let mut talk = Talk::new(Limits::default());
+    let listener = talk.done(&json!({"listen": {"address": "127.0.0.1", "port": 0}}));
+    let mut there = peer(u16::try_from(listener["listener"]["port"].as_u64().unwrap()).unwrap());
+    there.write_all(&request(b"")).unwrap();
+    let end = talk.event("request")["connection"].as_u64().unwrap();
+    let domain = talk.number("domain", &json!("domain"));
+    let shared = talk.number("shared", &json!({"shared": {"domain": domain, "depth": 4}}));
+    let register = json!({"register": {"domain": domain, "octets": 4096, "access": ["bind", "local_write"]}});
+    let region = talk.number("region", &register);
+    let window = talk.number("window", &json!({"window": {"domain": domain, "posted": true}}));
+    talk.done(&json!({"pair": {"connection": end, "domain": domain, "shared": shared}}));
+    talk.done(&json!({"accept": {"connection": end}}));
+    talk.event("established");
+    let mut reply = [0; 20];
+    there.read_exact(&mut reply).unwrap();
+    // The Send Queue waits for the first word of who connected.
+    talk.done(&json!({"post_receive": {"on": shared, "work": 2}}));
+    there.write_all(&weft_fpdu()).unwrap();
+    assert_eq!(talk.event("completion")["work"], 2);
+    let bind = json!({"bind": {"window": window, "region": region, "length": 16, "access": ["remote_write"]}});
+    talk.done(&json!({"post_send": {"connection": end, "work": 1, "operation": bind}}));
+    assert_eq!(talk.event("completion")["status"], "success");
+    talk.done(&json!({"destroy": {"object": end}}));
+    // No word but TCP's.
+    let ended = there.read(&mut [0; 100]).map_err(|why| why.kind());
+    assert!(matches!(ended, Ok(0) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
+    // What kept its Queue Pair goes, and then what that used.
+    talk.failed(&json!({"destroy": {"object": shared}}));
+    for object in [window, shared, region, domain] {
+        talk.done(&json!({"destroy": {"object": object}}));
+    }
+    talk.end();
+}
+
+#[test]
 fn a_tester_that_vanishes_takes_connections_with_it_whatever_was_under_way() {
     let mut talk = Talk::new(Limits::default());
     let listener = talk.done(&json!({"listen": {"address": "127.0.0.1", "port": 0}}));

@@ -83,6 +83,13 @@ impl End {
         self.touched = true;
     }
 
+    /// Nothing goes out any more but the end.
+    fn reset(&mut self) {
+        self.outgoing.clear();
+        self.send(Transmit::Reset);
+        self.over();
+    }
+
     pub(super) fn over(&mut self) {
         (self.state, self.deadline) = (State::Over, None);
     }
@@ -200,18 +207,24 @@ impl Inner {
         self.connecting.retain(|object| *object != connection);
         let Some(end) = self.ends.get_mut(&connection) else { return };
         (end.established, end.touched) = (false, true);
-        if let Some(Pair { cq, qp }) = end.pair.take() {
-            // Windows that are bound to it keep it; nobody can name it any more.
-            let _ = self.rnic.destroy_qp(qp);
-            let _ = self.rnic.destroy_cq(cq);
-        }
-        match end.state {
-            State::Operating(_) => {}
-            State::Resolved => drop(self.ends.remove(&connection)),
+        let pair = end.pair.take();
+        let stream = match end.state {
+            State::Operating(llp) => Some(llp),
+            State::Resolved => {
+                self.ends.remove(&connection);
+                None
+            }
             _ => {
-                end.outgoing.clear();
-                end.send(Transmit::Reset);
-                end.over();
+                end.reset();
+                None
+            }
+        };
+        // Without its Queue Pair the RNIC resets the stream. One that has to stay keeps no stream.
+        let given = pair.is_none_or(|pair| self.give_back(pair));
+        if let Some(llp) = stream.filter(|_| !given) {
+            self.rnic.detach_stream(self.now, llp);
+            if let Some(end) = self.ends.get_mut(&connection) {
+                end.reset();
             }
         }
     }

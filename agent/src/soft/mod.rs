@@ -34,7 +34,7 @@ use weft_peer::{Instant, Settings};
 
 pub use self::sockets::OnSockets;
 
-use self::end::End;
+use self::end::{End, Pair};
 use self::stream::SoftEnd;
 use crate::Limits;
 use crate::common::hello_again;
@@ -54,11 +54,15 @@ struct Inner {
     settings: Settings,
     things: BTreeMap<Object, Thing>,
     ends: BTreeMap<Object, End>,
+    /// Of connections that are gone: windows that are bound to them keep them.
+    kept: Vec<Pair>,
     /// Those that were told to connect, and have no stream yet.
     connecting: VecDeque<Object>,
     events: VecDeque<(Instant, Event)>,
     limits: Limits,
     last: Object,
+    /// What was handed in last.
+    now: Instant,
     /// The process would be gone by now.
     exited: bool,
 }
@@ -106,10 +110,12 @@ impl Soft {
             settings,
             things: BTreeMap::new(),
             ends: BTreeMap::new(),
+            kept: Vec::new(),
             connecting: VecDeque::new(),
             events: VecDeque::new(),
             limits,
             last: 0,
+            now: Instant::ORIGIN,
             exited: false,
         }))))
     }
@@ -120,6 +126,7 @@ impl Soft {
     /// It cannot be done, as a device says so.
     pub fn perform(&self, now: Instant, action: Action) -> Result<Done, Failure> {
         let mut inner = self.lock();
+        inner.now = now;
         let done = inner.perform(now, action);
         inner.collect(now);
         done
@@ -212,6 +219,18 @@ impl Inner {
                 Ok(Done::Nothing)
             }
         }
+    }
+
+    /// Gives a connection's queues back, or as soon as no window is bound to them; whether that is now.
+    fn give_back(&mut self, pair: Pair) -> bool {
+        let given = self.rnic.destroy_qp(pair.qp).is_ok();
+        if given {
+            // Only that Queue Pair used it.
+            let _ = self.rnic.destroy_cq(pair.cq);
+        } else {
+            self.kept.push(pair);
+        }
+        given
     }
 
     /// Puts a thing into the table.

@@ -120,7 +120,12 @@ impl Inner {
                 self.rnic.deallocate_stag(stag.index).map_err(invalid)?;
                 self.rnic.free_buffer(*buffer).map_err(invalid)?;
             }
-            Some(Thing::Window { index, .. }) => self.rnic.deallocate_stag(*index).map_err(invalid)?,
+            Some(Thing::Window { index, .. }) => {
+                self.rnic.deallocate_stag(*index).map_err(invalid)?;
+                for pair in std::mem::take(&mut self.kept) {
+                    self.give_back(pair);
+                }
+            }
             Some(Thing::Shared(srq)) => self.rnic.destroy_srq(*srq).map_err(invalid)?,
         }
         self.things.remove(&object);

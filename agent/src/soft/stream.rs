@@ -4,7 +4,7 @@ use weft_peer::service::Served;
 use weft_peer::verbs::Sent;
 use weft_peer::{Instant, Transmit};
 
-use super::end::{Pair, State};
+use super::end::State;
 use super::{Inner, Soft};
 use crate::protocol::{Event, Object, Octets};
 
@@ -37,6 +37,7 @@ impl SoftEnd {
 
     fn with<R>(&self, now: Instant, act: impl FnOnce(&mut Inner) -> R) -> R {
         let mut inner = self.soft.lock();
+        inner.now = now;
         let result = act(&mut inner);
         inner.collect(now);
         result
@@ -171,11 +172,14 @@ impl Served for SoftEnd {
 impl Drop for SoftEnd {
     fn drop(&mut self) {
         let mut inner = self.soft.lock();
-        let inner = &mut *inner;
-        if let Some(Pair { cq, qp }) = inner.ends.remove(&self.object).and_then(|end| end.pair) {
-            // Nobody asks for what does not come back.
-            let _ = inner.rnic.destroy_qp(qp);
-            let _ = inner.rnic.destroy_cq(cq);
+        if let Some(end) = inner.ends.remove(&self.object) {
+            if let Some(pair) = end.pair {
+                inner.give_back(pair);
+            }
+            if let State::Operating(llp) = end.state {
+                let now = inner.now;
+                inner.rnic.detach_stream(now, llp);
+            }
         }
         inner.things.remove(&self.object);
     }
