@@ -154,6 +154,16 @@ fn the_corpus_is_answered_and_leaves_nothing() {
     assert!(files > 0, "no corpus");
 }
 
+/// The corpus goes as far as a connection does.
+#[test]
+fn the_corpus_connects_the_software_rnic_to_itself() {
+    let told = play_soft(include_bytes!("corpus/connected"), || usize::MAX, Some(TOKEN));
+    let told = String::from_utf8(told).unwrap();
+    let count = |what: &str| told.matches(what).count();
+    // Write, Read, Send, receive, bind.
+    assert_eq!((count("\"established\""), count("\"status\":\"success\""), count("\"failed\"")), (2, 5, 0), "{told}");
+}
+
 #[test]
 fn a_tester_may_go_at_each_octet() {
     let said = [&[HELLO], &REQUESTS[..]].concat().join("\n") + "\n";

@@ -6,8 +6,10 @@
 //! | [`stream`] | TCP segments made up here, through the dissector |
 //! | [`capture`] | capture files, through the dissector and the outputs |
 //! | [`filter`] | display filters |
+//! | [`agent`] | lines of the agent's control connection |
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod capture;
 pub mod filter;
 pub mod stream;

@@ -1,4 +1,4 @@
-//! Fills the seed corpus from the captures: `seeds CAPTURES CORPUS`.
+//! Fills the seed corpus from the captures and from what the agent's tests keep: `seeds CAPTURES CONTROL CORPUS`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -65,10 +65,10 @@ fn captures(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 
 fn main() -> io::Result<()> {
     let mut arguments = env::args().skip(1).map(PathBuf::from);
-    let (Some(folder), Some(corpus)) = (arguments.next(), arguments.next()) else {
-        return Err(io::Error::other("usage: seeds CAPTURES CORPUS"));
+    let (Some(folder), Some(control), Some(corpus)) = (arguments.next(), arguments.next(), arguments.next()) else {
+        return Err(io::Error::other("usage: seeds CAPTURES CONTROL CORPUS"));
     };
-    for target in TARGETS.into_iter().chain(["capture", "segments", "filter"]) {
+    for target in TARGETS.into_iter().chain(["agent", "capture", "segments", "filter"]) {
         fs::create_dir_all(corpus.join(target))?;
     }
     let mut found = Vec::new();
@@ -92,6 +92,11 @@ fn main() -> io::Result<()> {
     ];
     for (n, filter) in filters.iter().enumerate() {
         fs::write(corpus.join("filter").join(format!("seed-{n:03}")), filter)?;
+    }
+    for (n, entry) in fs::read_dir(control)?.enumerate() {
+        // They say hello themselves, and arrive at once.
+        let said = [vec![1], fs::read(entry?.path())?].concat();
+        fs::write(corpus.join("agent").join(format!("seed-{n:03}")), said)?;
     }
     writer.failed
 }

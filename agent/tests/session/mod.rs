@@ -15,8 +15,9 @@ use weft_agent::protocol::{
 };
 use weft_agent::serve::{Carrier, Ended, serve};
 use weft_agent::soft::Soft;
-use weft_peer::Settings;
 use weft_peer::memory::MemorySettings;
+use weft_peer::service::Served;
+use weft_peer::{Settings, Transmit};
 
 /// Octets that one control connection may register here.
 pub const MEMORY: u64 = 1 << 20;
@@ -188,29 +189,106 @@ impl<P> AsFd for Input<'_, P> {
 /// When anything is otherwise.
 pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
     let counter = Counter::default();
-    let hello = play_on(octets, piece, token, || Ok(StandIn::new(&counter)));
+    let (hello, _) = play_on(octets, piece, token, || Ok(StandIn::new(&counter)));
     counter.expect_gone(usize::from(hello));
 }
 
-/// The same with the software RNIC, which has no streams here, behind it.
-pub fn play_soft(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) {
+/// The same with the software RNIC behind it, where whatever is connected to comes back as a request to its own listener. Whatever was made can be
+/// destroyed in the end. What was told.
+pub fn play_soft(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) -> Vec<u8> {
     play_on(octets, piece, token, || {
         let limits = Limits { memory: MEMORY, objects: 64 };
         let soft = Soft::limited(Settings::default(), limits, MemorySettings::default());
-        soft.map(Software).map_err(|why| Failure::of(why.to_string()))
-    });
+        soft.map(Looped::new).map_err(|why| Failure::of(why.to_string()))
+    })
+    .1
 }
 
-/// Time stands still.
-struct Software(Soft);
+/// The software RNIC with connections to itself. Time stands still.
+struct Looped {
+    soft: Soft,
+    /// Who connects, and who was connected to.
+    wires: Vec<[Box<dyn Served>; 2]>,
+    /// Told to connect, and nobody listens: nothing ever answers.
+    lonely: Vec<Box<dyn Served>>,
+    last: Object,
+    exited: bool,
+}
 
-impl Carrier for Software {
+/// Octets and ends of streams that go over all wires behind one request. What the RNIC has to say of one is far less.
+const MOST_MOVED: usize = 1 << 16;
+
+impl Looped {
+    const NOW: weft_peer::Instant = weft_peer::Instant::ORIGIN;
+
+    fn new(soft: Soft) -> Self {
+        Looped { soft, wires: Vec::new(), lonely: Vec::new(), last: 0, exited: false }
+    }
+
+    /// All that the ends have to say goes to the other ends, until there is nothing.
+    fn drive(&mut self) {
+        for _ in 0..MOST_MOVED {
+            let mut moved = false;
+            for wire in &mut self.wires {
+                let [left, right] = wire;
+                moved |= carry(left, right) | carry(right, left);
+            }
+            if !moved {
+                // What is over is there until it is destroyed.
+                return;
+            }
+        }
+        panic!("the ends of {} connections say ever more", self.wires.len());
+    }
+}
+
+/// What the one has to say, to the other; whether there was something.
+fn carry(from: &mut Box<dyn Served>, to: &mut Box<dyn Served>) -> bool {
+    if from.poll_timeout().is_some_and(|at| at <= Looped::NOW) {
+        from.handle_timeout(Looped::NOW);
+    }
+    match from.poll_transmit(Looped::NOW) {
+        Some(Transmit::Octets(octets)) => to.handle_octets(Looped::NOW, &octets),
+        Some(Transmit::Fin) => to.handle_fin(Looped::NOW),
+        Some(Transmit::Reset) => to.handle_reset(Looped::NOW),
+        None => return false,
+    }
+    true
+}
+
+impl Carrier for Looped {
     fn perform(&mut self, action: Action) -> Result<Done, Failure> {
-        self.0.perform(weft_peer::Instant::ORIGIN, action)
+        let connects = matches!(action, Action::Connect(_));
+        self.exited |= action == Action::Exit;
+        let done = self.soft.perform(Self::NOW, action)?;
+        if let Done::Domain { domain: object }
+        | Done::Listener { listener: object, .. }
+        | Done::Region { region: object, .. }
+        | Done::Shared { shared: object }
+        | Done::Window { window: object, .. }
+        | Done::Connection { connection: object } = done
+        {
+            assert!(object > self.last, "a number comes again");
+            self.last = object;
+        }
+        if connects && let Some(left) = self.soft.arrive(Self::NOW) {
+            match self.soft.arrive(Self::NOW) {
+                Some(right) => self.wires.push([left, right]),
+                None => self.lonely.push(left),
+            }
+        }
+        Ok(done)
     }
 
     fn events(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.0.next_event()).map(|(_, event)| event).collect()
+        self.drive();
+        let events: Vec<Event> = std::iter::from_fn(|| self.soft.next_event()).map(|(_, event)| event).collect();
+        for event in &events {
+            if let Event::Request { connection, .. } = event {
+                self.last = self.last.max(*connection);
+            }
+        }
+        events
     }
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
@@ -218,13 +296,33 @@ impl Carrier for Software {
     }
 }
 
-/// The same with any carrier; whether the hello was right.
+impl Drop for Looped {
+    fn drop(&mut self) {
+        if self.exited || std::thread::panicking() {
+            return;
+        }
+        // Connections lose their streams first, as they do when a tester goes.
+        self.wires.clear();
+        self.lonely.clear();
+        let mut left: Vec<Object> = (1..=self.last).collect();
+        // Windows hold regions, and all hold domains: once for each kind is enough.
+        for _ in 0..4 {
+            left.retain(|object| {
+                let destroyed = self.soft.perform(Self::NOW, Action::Destroy { object: *object });
+                destroyed.is_err_and(|why| !why.what.contains("is no object"))
+            });
+        }
+        assert!(left.is_empty(), "{left:?} cannot be destroyed");
+    }
+}
+
+/// The same with any carrier; whether the hello was right, and what was told.
 fn play_on<C: Carrier>(
     octets: &[u8],
     piece: impl FnMut() -> usize,
     token: Option<&str>,
     carrier: impl FnOnce() -> Result<C, Failure>,
-) -> bool {
+) -> (bool, Vec<u8>) {
     // Its other end is closed: the end can be read at any time.
     let (readable, _) = UnixStream::pair().expect("two descriptors");
     let mut told = Vec::new();
@@ -251,7 +349,7 @@ fn play_on<C: Carrier>(
         }
     }
     assert_eq!(answers, expected.answers, "ids of the answers");
-    expected.hello
+    (expected.hello, told)
 }
 
 #[derive(Debug, Clone, Copy)]
