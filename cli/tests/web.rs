@@ -24,12 +24,12 @@ impl Drop for Server {
 
 impl Server {
     fn start(folder: &Path) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_weft"))
-            .args(["web", "--listen", "127.0.0.1:0", "--target", "builtin", "--out"])
-            .arg(folder)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = weft(&["web", "--listen", "127.0.0.1:0", "--target", "builtin"], folder);
+        Self::of(&mut command)
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("dashboard: http://").unwrap().trim_end_matches('/').to_owned();
@@ -54,6 +54,13 @@ impl Server {
         assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
     }
+}
+
+/// A command with `--out folder`, and no store that whoever runs the tests may have named.
+fn weft(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.env_remove("WEFT_STORE").args(arguments).arg("--out").arg(folder).stdin(Stdio::null());
+    command
 }
 
 /// Events of a run, until `enough` of its cases are finished: their keys.
@@ -126,4 +133,41 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
     }
     let more = finished(&server, &run, done.len() + 5);
     assert_eq!(more[..told.len()], told[..], "in the same order");
+}
+
+#[test]
+fn a_store_of_any_name_is_shown_with_the_evidence_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("lab");
+    let url = format!("sqlite://{}", folder.path().join("all.db").display());
+    let run = ["test", "builtin", "mpa/7.1.1-key", "--seed", "1", "--store", &url];
+    assert!(weft(&run, &out).stdout(Stdio::null()).status().unwrap().success());
+    assert!(!out.join("results.sqlite").exists());
+    // As an option, and as a container is told.
+    let mut told = weft(&["web", "--listen", "127.0.0.1:0"], &out);
+    for server in [
+        Server::of(&mut weft(&["web", "--listen", "127.0.0.1:0", "--store", &url], &out)),
+        Server::of(told.env("WEFT_STORE", &url)),
+    ] {
+        let run = newest(&server);
+        let cases = server.json("GET", &format!("/api/runs/{run}/cases"), "");
+        let case = cases["cases"][0]["path"].as_str().unwrap().to_owned();
+        let mut answer = Vec::new();
+        server.ask("GET", &format!("/runs/{run}/evidence/pcapng/{case}"), "").read_to_end(&mut answer).unwrap();
+        let kept = std::fs::read(out.join("cases").join(&case).join("evidence.pcapng")).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200") && answer.ends_with(&kept), "{case}");
+    }
+}
+
+#[test]
+fn a_store_that_is_none_is_refused_and_nothing_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let slip = format!("sqlite://{}", folder.path().join("lba.db").display());
+    for (url, code, words) in [("mysql://db/weft", 2, "postgres://"), (slip.as_str(), 4, "unable to open")] {
+        let web = ["web", "--listen", "127.0.0.1:0", "--store", url];
+        let output = weft(&web, folder.path()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(words), "{url}: {text}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

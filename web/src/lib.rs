@@ -54,8 +54,10 @@ use starter::Starter;
 pub struct WebOptions {
     /// Address and port; port 0 takes a free one. Without tokens on loopback only.
     pub listen: SocketAddr,
-    /// The results store. Evidence is read from its folder, the run's.
-    pub store: PathBuf,
+    /// The results store, by its URL ([`Store::url`] has that of a file).
+    pub store: String,
+    /// Where the files of its runs are; those of runs that are started here go below it. Nothing is made there unless a run begins.
+    pub folder: PathBuf,
     /// Who may reach it.
     pub access: Access,
     /// What runs of this process tell, each by a sink of its own ([`Live::sink`]). Runs of other processes are shown from the store, with a
@@ -102,19 +104,18 @@ pub async fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), WebError> {
-    let WebOptions { listen, store, access, live, start, captures } = options;
+    let WebOptions { listen, store, folder, access, live, start, captures } = options;
     if !listen.ip().is_loopback() && access.tokens.is_empty() {
         return Err(WebError::NotLoopback(listen));
     }
-    let opened = Store::open(&store).await?;
+    let opened = Store::connect(&store).await?;
     let (stop, stopped) = watch::channel(false);
-    let folder = store.parent().map(ToOwned::to_owned).unwrap_or_default();
     let gate = Arc::new(Gate::new(access)?);
     let captures = Captures::new(captures, stopped.clone());
     if let Some(Err(error)) = captures.shelf.as_ref().map(captures::Shelf::sweep) {
         tracing::warn!("the folder of captures: {error}");
     }
-    let starter = Starter::new(start, &folder, &Store::url(&store)?, &live);
+    let starter = Starter::new(start, &folder, &store, &live);
     starter.settle(&opened).await;
     let app = App {
         store: opened.clone(),

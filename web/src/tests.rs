@@ -5,6 +5,7 @@ mod api;
 mod captures;
 mod pages;
 mod runs;
+mod store_server;
 mod streams;
 mod uploads;
 
@@ -69,12 +70,15 @@ async fn site_for(folder: &Path, access: Access, start: Option<Start>) -> Site {
 }
 
 async fn site_with(folder: &Path, access: Access, start: Option<Start>, captures: CaptureOptions) -> Site {
-    let file = folder.join(FILE_NAME);
-    let store = Store::open(&file).await.unwrap();
+    site_on(&Store::url(&folder.join(FILE_NAME)).unwrap(), folder, access, start, captures).await
+}
+
+async fn site_on(url: &str, folder: &Path, access: Access, start: Option<Start>, captures: CaptureOptions) -> Site {
+    let store = Store::connect(url).await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let gate = Arc::new(Gate::new(access).unwrap());
     let live = Live::default();
-    let starter = Starter::new(start, folder, &Store::url(&file).unwrap(), &live);
+    let starter = Starter::new(start, folder, url, &live);
     let app = App {
         store: store.clone(),
         folder: folder.to_owned(),
@@ -483,7 +487,8 @@ async fn only_loopback_is_listened_on() {
         let listen = address.parse().unwrap();
         let options = WebOptions {
             listen,
-            store: store.clone(),
+            store: Store::url(&store).unwrap(),
+            folder: folder.path().to_owned(),
             access: Access::default(),
             live: Live::default(),
             start: None,
@@ -498,10 +503,10 @@ async fn only_loopback_is_listened_on() {
 #[tokio::test]
 async fn a_served_page_and_an_orderly_end() {
     let folder = tempfile::tempdir().unwrap();
-    let (listen, store) = ("127.0.0.1:0".parse().unwrap(), folder.path().join(FILE_NAME));
     let options = WebOptions {
-        listen,
-        store,
+        listen: "127.0.0.1:0".parse().unwrap(),
+        store: Store::url(&folder.path().join(FILE_NAME)).unwrap(),
+        folder: folder.path().to_owned(),
         access: Access::default(),
         live: Live::default(),
         start: None,

@@ -241,13 +241,15 @@ async fn in_browser(
     stop: &watch::Sender<bool>,
     verbose: bool,
 ) -> anyhow::Result<RunReport> {
-    if schedule.store.is_some() {
-        return Err(BadInput("--web shows the store in the folder of --out: leave --store away".to_owned()).into());
-    }
+    let store = match &schedule.store {
+        Some(url) => url.clone(),
+        None => store::Store::url(&options.out.join(store::FILE_NAME))?,
+    };
     let live = Live::default();
     let web = WebOptions {
         listen: address,
-        store: options.out.join(store::FILE_NAME),
+        store,
+        folder: options.out.clone(),
         access: Access::default(),
         live: live.clone(),
         start: None,

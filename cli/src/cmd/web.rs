@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weft_suites::store;
+use weft_suites::store::{self, Store, StoreError};
 use weft_suites::target::Target;
 use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions};
 
 use crate::cmd::test::{load, make_folder, resolve};
-use crate::exit::{BadInput, say};
+use crate::exit::{BadInput, note, say};
 use crate::runtime;
 
 /// The command line.
@@ -19,7 +19,8 @@ use crate::runtime;
 #[command(after_help = "Examples:\n  weft web                                        the runs in ./weft-report\n  \
     weft web --listen 127.0.0.1:8080 --out nic      those in the folder nic\n  \
     weft web --listen 0.0.0.0:7171 --token-file F   for the lab; F has lines `viewer TOKEN` and `operator TOKEN`\n  \
-    weft web --out nic --targets lab/targets        an operator may start runs against what the files there describe\n\n\
+    weft web --out nic --targets lab/targets        an operator may start runs against what the files there describe\n  \
+    weft web --store postgres://weft@db/weft        the runs of a database that `weft test --store` fills\n\n\
     A run that lasts is shown live by `weft test ... --web ADDRESS`. Ctrl-C stops the server.")]
 pub(crate) struct Arguments {
     /// Address and port, beyond loopback with --token-file only; port 0 takes a free one, which is printed
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// The folder that `weft test --out` wrote, or a results.sqlite
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
+    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out, where evidence is looked for all the same
+    #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
+    store: Option<String>,
     /// A target that an operator may start runs against, by name or as a TOML file; may be given more than once
     #[arg(long = "target", value_name = "TARGET")]
     targets: Vec<String>,
@@ -60,15 +64,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.healthy {
         return Ok(healthy::run(arguments.listen));
     }
-    let file = store_file(&arguments.out);
     let start = start(arguments)?;
-    if start.is_some() && !file.is_file() {
-        // The first run may be started from a page.
-        make_folder(&arguments.out)?;
-    } else if !file.is_file() {
-        let out = arguments.out.display();
-        return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
-    }
+    let (store, folder) = place(arguments, start.is_some())?;
     let tokens = match &arguments.token_file {
         Some(file) => tokens(file)?,
         None => Tokens::default(),
@@ -79,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let captures = CaptureOptions { folder: arguments.captures.clone(), most_upload: arguments.upload_limit << 20 };
     let live = Live::default();
-    let options = WebOptions { listen: arguments.listen, store: file, access, live, start, captures };
+    let options = WebOptions { listen: arguments.listen, store, folder, access, live, start, captures };
     runtime::block_on(async {
         weft_web::serve(options, announce, runtime::interrupted()).await.map_err(explain)?;
         Ok(ExitCode::SUCCESS)
@@ -94,9 +91,36 @@ pub(crate) fn announce(address: SocketAddr) {
 /// What the user can mend is no fault of weft.
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
-        WebError::NotLoopback(_) | WebError::Listen { .. } => BadInput(error.to_string()).into(),
-        WebError::Store(_) | WebError::Random(_) => error.into(),
+        WebError::NotLoopback(_) | WebError::Listen { .. } | WebError::Store(StoreError::Address) => {
+            BadInput(error.to_string()).into()
+        }
+        // Its words have those of its cause, which a chain would say again.
+        WebError::Store(error) => anyhow::Error::msg(error.to_string()),
+        WebError::Random(_) => error.into(),
     }
+}
+
+/// The URL of the store, and the folder of its runs. Where runs may be started, the first one of the store may be among them, and the folder is made.
+fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf)> {
+    let out = arguments.out.display();
+    if let Some(url) = &arguments.store {
+        if starts {
+            make_folder(&arguments.out)?;
+        } else if !arguments.out.is_dir() {
+            note(&format!("there is no folder {out}: no evidence is shown"));
+        }
+        // A slip in the path makes no new file where nothing will ever be in it.
+        let only_read = url.starts_with("sqlite:") && !url.contains('?') && !starts;
+        return Ok((if only_read { format!("{url}?mode=rw") } else { url.clone() }, arguments.out.clone()));
+    }
+    let file = store_file(&arguments.out);
+    if starts && !file.is_file() {
+        make_folder(&arguments.out)?;
+    } else if !file.is_file() {
+        return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
+    }
+    let folder = file.parent().map(ToOwned::to_owned).unwrap_or_default();
+    Ok((Store::url(&file)?, folder))
 }
 
 /// What an operator may start; nothing, where no target is named.

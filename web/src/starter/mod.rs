@@ -79,7 +79,7 @@ struct Inner {
 }
 
 impl Starter {
-    /// Lanes for the targets, which write below `folder` and into the store there.
+    /// Lanes for the targets, which write below `folder` and into the store at that URL.
     pub(crate) fn new(start: Option<Start>, folder: &Path, store_url: &str, live: &Live) -> Self {
         let Some(Start { targets, suites }) = start else { return Starter::default() };
         let lane = |target: Target| {

@@ -5,7 +5,7 @@ use weft_suites::model::Counts;
 use super::*;
 
 /// The correct target and one that deviates, as a server would have them configured.
-fn start() -> Start {
+pub(super) fn start() -> Start {
     let bad = "name = \"bad\"\nkind = \"builtin\"\ndeviations = [\"mpa.accepts-wrong-key\"]\n";
     let targets = vec![Target::builtin(), Target::from_toml("bad.toml", bad).unwrap()];
     Start { targets, suites: Suites::embedded().unwrap() }
@@ -27,14 +27,14 @@ impl Site {
     }
 
     /// Starts a run; returns its id.
-    async fn begin(&self, target: &str, form: &str) -> String {
+    pub(super) async fn begin(&self, target: &str, form: &str) -> String {
         let page = format!("/targets/{target}");
         let answer = self.post(&page, &format!("{page}/start"), form).await;
         led(&answer).strip_prefix("/runs/").expect("it begins at once").to_owned()
     }
 
     /// Waits for the end of a run; returns what its counts are.
-    async fn counts(&self, run: &str) -> Counts {
+    pub(super) async fn counts(&self, run: &str) -> Counts {
         Told::new(self, run).await.all().await;
         self.store.record(run).await.unwrap().unwrap().summary.unwrap().counts
     }

@@ -1,0 +1,63 @@
+//! The same pages where the results are in a PostgreSQL server.
+
+#[allow(unreachable_pub, reason = "the tests of another crate are at home with it")]
+#[path = "../../../suites/tests/run/postgres.rs"]
+mod postgres;
+
+use std::collections::BTreeSet;
+
+use super::runs::start;
+use super::*;
+
+/// Addresses of this server on a page, as a browser asks for them.
+fn leads(page: &str) -> impl Iterator<Item = String> {
+    let all = page.split("href=\"/").skip(1).filter_map(|rest| rest.split('"').next());
+    all.map(|path| format!("/{}", path.replace("&#38;", "&").split('#').next().unwrap_or_default()))
+}
+
+#[tokio::test]
+async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
+    let Some(server) = postgres::Server::start() else {
+        assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL wants a server, and there is none");
+        eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let site = site_on(&server.url, folder.path(), Access::default(), Some(start()), CaptureOptions::default()).await;
+    for target in ["bad", "builtin", "bad"] {
+        let run = site.begin(target, "select=mpa/7.1.1-key&seed=1").await;
+        site.counts(&run).await;
+        site.starter.idle(target).await;
+    }
+    assert!(!folder.path().join(FILE_NAME).exists(), "the store is elsewhere");
+    let runs: Vec<String> = site.store.runs(9).await.unwrap().into_iter().map(|record| record.info.id).collect();
+    let [third, second, first] = runs.as_slice() else { panic!("{runs:?}") };
+    let mut wanted: Vec<String> =
+        ["/", "/matrix?show=differing", "/pairs", "/metrics", "/api/runs", "/api/targets", "/api/matrix"]
+            .map(ToOwned::to_owned)
+            .into();
+    wanted.push(format!("/compare?before={first}&after={second}"));
+    wanted.push(format!("/?before={third}&target=bad"));
+    wanted.push(format!("/api/compare?before={first}&after={second}"));
+    let mut seen = BTreeSet::new();
+    while let Some(path) = wanted.pop() {
+        if path.starts_with("/assets/") || !seen.insert(path.clone()) {
+            continue;
+        }
+        let answer = site.get(&path).await;
+        // A capture may have to be read first.
+        let status = answer.status();
+        assert!(status == StatusCode::OK || status == StatusCode::SERVICE_UNAVAILABLE, "{path}: {status}");
+        let is_page = answer.headers()[header::CONTENT_TYPE].to_str().unwrap().starts_with("text/html");
+        let octets = octets(answer).await;
+        if is_page && !path.starts_with("/captures/") {
+            wanted.extend(leads(&String::from_utf8(octets).unwrap()));
+        }
+    }
+    let count = |part: &str| seen.iter().filter(|path| path.contains(part)).count();
+    let cases = site.store.planned(first).await.unwrap().len();
+    assert!(count("/cases/") >= 3 * cases && count("/evidence/") > 0 && count("/export.zip") == 3, "{seen:?}");
+    assert!(site.text(&format!("/compare?before={first}&after={second}")).await.contains("<h2>fixed (16)</h2>"));
+    assert!(site.text("/targets/bad").await.contains("<svg class=\"chart\""));
+    site.store.close().await;
+}
