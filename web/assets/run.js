@@ -69,7 +69,9 @@ const updates = {
   done: ({ status, exit_code, reasons }, source) => {
     source.close();
     waits.hidden = true;
-    setText("left", "nothing");
+    // There is nothing to stop any more; what can be done with the run is on the page that the server makes.
+    document.querySelector(".acts")?.remove();
+    document.getElementById("left").parentElement.remove();
     setText("status", status);
     setText("code", `, exit code ${exit_code}`);
     setText("reasons", reasons.join("; "));

@@ -136,6 +136,12 @@ async fn a_run_from_the_list_to_the_pcapng_of_its_failed_case() {
     );
     // A run with failures has no green bar.
     assert!(run.contains("<progress id=\"bar\" class=\"fail\""), "{run}");
+    // What failed is not to be looked for.
+    let unsound = run.split("id=\"unsound\"").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(
+        unsound.matches("verdict fail").count() == 16 && unsound.contains(&format!("href=\"{page}\"")),
+        "{unsound}"
+    );
     // Nothing more will happen: no script, no event stream.
     assert!(!run.contains("data-events") && !run.contains("/assets/run.js"), "{run}");
 

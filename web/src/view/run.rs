@@ -31,6 +31,9 @@ struct Page<'a> {
     expected: Vec<Expected<'a>>,
     /// Entries of the baseline that are no longer true.
     stale: &'a [String],
+    /// Of a run that is over: what neither passed nor was skipped, the first [`UNSOUND`] of it, and how much more there is.
+    unsound: Vec<Line>,
+    unsound_more: usize,
     groups: Vec<Group<'a>>,
     /// Requirements that hold, by level.
     score: String,
@@ -87,6 +90,9 @@ struct Line {
     took: String,
 }
 
+/// Cases that did not pass are named first, so many; more help nobody.
+const UNSOUND: usize = 60;
+
 /// The page.
 pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
     let RunPage { detail, score, moment, job, hand } = shown;
@@ -99,6 +105,8 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
     let moment = moment.unwrap_or_default();
     // A run that waits says so before its status does.
     let status = if moment.waits.is_some() { RunStatus::WaitingForTarget } else { record.status };
+    let is_unsound = |case: &&PlannedCase| case.verdict.is_some_and(|verdict| verdict > Verdict::Pass);
+    let unsound: Vec<&PlannedCase> = detail.planned.iter().filter(is_unsound).filter(|_| summary.is_some()).collect();
     let page = Page {
         info: &record.info,
         status,
@@ -114,6 +122,8 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
         expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
         stale: summary.map_or(&[], |summary| &summary.stale),
+        unsound_more: unsound.len().saturating_sub(UNSOUND),
+        unsound: unsound.into_iter().take(UNSOUND).map(|case| line(&record.info.id, case)).collect(),
         groups: groups(detail),
         score: score.as_ref().map(score::words).unwrap_or_default(),
         waits: moment.waits,
@@ -156,14 +166,17 @@ fn outcome(summary: Option<&Summary>, so_far: &Counts) -> &'static str {
     }
 }
 
-fn groups(detail: &RunDetail) -> Vec<Group<'_>> {
-    let line = |planned: &PlannedCase| Line {
+fn line(run: &str, planned: &PlannedCase) -> Line {
+    Line {
         key: planned.key.to_string(),
-        href: url::case(&detail.record.info.id, &planned.key),
+        href: url::case(run, &planned.key),
         verdict: planned.verdict,
         took: planned.duration_us.map(clock::duration).unwrap_or_default(),
-    };
-    let group = |planned: &'_ [PlannedCase]| planned.iter().map(line).collect();
+    }
+}
+
+fn groups(detail: &RunDetail) -> Vec<Group<'_>> {
+    let group = |planned: &'_ [PlannedCase]| planned.iter().map(|case| line(&detail.record.info.id, case)).collect();
     let chunks = detail.planned.chunk_by(|a, b| a.key.case == b.key.case);
     chunks
         .filter_map(|planned| Some((planned, planned.first()?.key.case.as_str())))
