@@ -168,7 +168,7 @@ async fn a_person_is_asked_for_each_connection() {
     let options = RunOptions {
         target: by_command("service = \"echo\""),
         suites: Suites::embedded().unwrap(),
-        filter: Filter::of(["mpa/7.1.2-reply/accepted[every=20]"]),
+        filter: Filter::of(["mpa/7.1.2-reply/accepted[pieces=false]"]),
         out: out.path().to_owned(),
         seed: Some(7),
         cancel: None,
