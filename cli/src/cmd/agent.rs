@@ -3,14 +3,17 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use weft_agent::protocol::{Action, Device, Done, Failure};
+use weft_agent::protocol::{Action, Device, Done, Event, Failure};
 use weft_agent::rdma::{Nic, NoDevice, Opened};
+use weft_agent::serve::Carrier;
+use weft_agent::soft::OnSockets;
 use weft_agent::{Limits, listen, serve};
+use weft_peer::Settings;
 
 use crate::exit::{self, BadInput};
 
@@ -18,11 +21,12 @@ use crate::exit::{self, BadInput};
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "What it is told to do, and by what lines, stands in docs/agent.md. It needs libibverbs and librdmacm, and a device.\n\n\
+    after_help = "What it is told to do, and by what lines, stands in docs/agent.md. It needs libibverbs and librdmacm, and a device, or --soft.\n\n\
     Examples:\n  weft agent --report                              which device is it, and what does it hold?\n  \
     weft agent                                       for testers on this host\n  \
     weft agent --listen 192.0.2.17:7471              for others: WEFT_AGENT_TOKEN has to be set\n  \
-    ssh nic-host weft agent --stdio                  the lines go through ssh"
+    ssh nic-host weft agent --stdio                  the lines go through ssh\n  \
+    weft agent --soft                                weft's own RNIC, where there is no device"
 )]
 pub(crate) struct Arguments {
     /// Where testers come to. Beyond loopback they need a token
@@ -36,6 +40,10 @@ pub(crate) struct Arguments {
     /// By its name or an address that it has (default: the first that speaks iWARP)
     #[arg(long, value_name = "NAME|ADDRESS")]
     device: Option<String>,
+
+    /// weft's own software RNIC on this host's TCP in place of a device: needs no hardware, no library and no rights
+    #[arg(long, conflicts_with = "device")]
+    soft: bool,
 
     /// What testers have to know
     #[arg(long, value_name = "TOKEN", env = "WEFT_AGENT_TOKEN", hide_env_values = true)]
@@ -62,9 +70,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Err(BadInput(why).into());
     }
     let limits = Limits { memory: u64::from(arguments.memory) << 20, ..Limits::default() };
+    if arguments.soft {
+        let carrier = move || OnSockets::new(Settings::default(), limits).map(Software);
+        return with(arguments, token.as_deref(), carrier);
+    }
     let opened = Opened { device: arguments.device.clone(), limits };
+    let carrier = move || Nic::open(opened.clone()).map_err(|why: NoDevice| Failure::of(why.to_string()));
+    with(arguments, token.as_deref(), carrier)
+}
+
+/// Serves them with what `open` gives.
+fn with<C: Carrier>(
+    arguments: &Arguments,
+    token: Option<&str>,
+    open: impl Fn() -> Result<C, Failure> + Send + Sync + 'static,
+) -> anyhow::Result<ExitCode> {
     // Whatever is missing is told before anybody comes.
-    let mut device = Nic::open(opened.clone()).map_err(|why| BadInput(why.to_string()))?;
+    let mut device = open().map_err(|why| BadInput(why.to_string()))?;
     if arguments.report {
         let Done::Device(report) = device.perform(Action::Device)? else { anyhow::bail!("the device tells nothing") };
         let told = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { in_words(&report) };
@@ -72,11 +94,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     drop(device);
-    let carrier = move || Nic::open(opened.clone()).map_err(|why: NoDevice| Failure::of(why.to_string()));
     if arguments.stdio {
         // Not through a buffer, whose octets poll(2) does not see.
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        serve::serve(input, io::stdout().lock(), token.as_deref(), Instant::now(), carrier)?;
+        serve::serve(input, io::stdout().lock(), token, Instant::now(), open)?;
         return Ok(ExitCode::SUCCESS);
     }
     let listener =
@@ -87,7 +108,35 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Ok(())) => exit::note(&format!("{peer} has gone")),
         Some(Err(why)) => exit::note(&format!("{peer}: {why}")),
     };
-    Err(listen::listen(&listener, token.as_deref(), carrier, told).into())
+    Err(listen::listen(&listener, token, open, told).into())
+}
+
+/// The software RNIC, whose process is this one.
+struct Software(OnSockets);
+
+impl Carrier for Software {
+    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+        match action {
+            Action::Exit => std::process::abort(),
+            action => self.0.perform(action),
+        }
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        self.0.events()
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.0.descriptors()
+    }
+
+    fn full(&self) -> Vec<BorrowedFd<'_>> {
+        self.0.full()
+    }
+
+    fn until(&self) -> Option<Instant> {
+        self.0.until()
+    }
 }
 
 /// A line for each thing that one asks about a NIC; limits are the device's own words.
@@ -109,6 +158,7 @@ fn in_words(device: &Device) -> String {
         ("shared queues", or_none(device.max_shared)),
         ("windows", or_none(device.max_windows)),
         ("a region", format!("{} octets", device.max_region)),
+        ("atomics", if device.atomics { "served" } else { "none" }.to_owned()),
         ("can", or(&capabilities.join(", "), "nothing of what is optional")),
     ];
     let lines = lines.iter().map(|(name, value)| format!("  {name:<14} {value}\n"));
@@ -149,6 +199,7 @@ mod tests {
   shared queues  102400
   windows        none
   a region       18446744073709551615 octets
+  atomics        none
   can            memory management extensions
 ";
         assert_eq!(told, expected);
