@@ -10,8 +10,10 @@ use crate::entry::Purpose;
 /// What the user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Leave weft, or the help.
+    /// Leave weft, or the help, or a list.
     Quit,
+    /// Leave the help or a list, take a filter away; never weft: who presses Escape once too often loses no capture.
+    Back,
     /// Show or hide the help.
     Help,
     /// The next panel gets the keys.
@@ -69,7 +71,7 @@ const BOTH: [(&str, &str); 9] = [
     ("Tab  Shift-Tab", "next panel, panel before"),
     ("mouse", "click selects, again: opens; Shift marks text as ever"),
     ("t  ?  F1", "colours: dark, light, none; this help"),
-    ("q  ^C", "quit"),
+    ("q  ^C  Esc", "quit; Esc: leave a list, take the filter away"),
 ];
 /// Of packets.
 const CAPTURE: [(&str, &str); 6] = [
@@ -109,7 +111,8 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         };
     }
     Some(match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => Command::Quit,
+        KeyCode::Char('q') => Command::Quit,
+        KeyCode::Esc => Command::Back,
         KeyCode::Char('?') | KeyCode::F(1) => Command::Help,
         KeyCode::Tab => Command::NextPanel,
         KeyCode::BackTab => Command::PreviousPanel,
@@ -164,6 +167,14 @@ mod tests {
         let told: String = keys(true).chain(keys(false)).map(|(keys, _)| format!(" {keys} ")).collect();
         for letter in ('!'..='~').filter(|letter| command(KeyEvent::from(KeyCode::Char(*letter))).is_some()) {
             assert!(told.contains(&format!(" {letter} ")), "{letter} is not in the help: {told}");
+        }
+    }
+
+    #[test]
+    fn the_guide_has_every_key() {
+        let page = include_str!("../../docs/terminal.md");
+        for letter in ('!'..='~').filter(|letter| command(KeyEvent::from(KeyCode::Char(*letter))).is_some()) {
+            assert!(page.contains(&format!("`{letter}`")), "{letter} is not in docs/terminal.md");
         }
     }
 

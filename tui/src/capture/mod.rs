@@ -388,6 +388,7 @@ impl terminal::Screen for Screen {
         }
         match command {
             Command::Quit => return false,
+            Command::Back => self.back(),
             Command::Help => self.help = true,
             Command::NextPanel => self.focus = self.focus.next(),
             Command::PreviousPanel => self.focus = self.focus.next().next(),

@@ -149,9 +149,7 @@ impl Screen {
         let number = self.row().map(|row| row.number);
         let text = entry.text.trim();
         if text.is_empty() {
-            self.filtered = None;
-            self.packets.selected = number.and_then(|number| self.index.find(number)).unwrap_or(0);
-            return self.show();
+            return self.unfilter();
         }
         match Filtered::start(&self.recording, text, number) {
             Ok(filtered) => {
@@ -165,6 +163,23 @@ impl Screen {
                 self.notice = Some(why);
                 self.entry = Some(entry);
             }
+        }
+    }
+
+    /// Takes the filter away; the selected packet stays selected.
+    fn unfilter(&mut self) {
+        let number = self.row().map(|row| row.number);
+        self.filtered = None;
+        self.packets.selected = number.and_then(|number| self.index.find(number)).unwrap_or(0);
+        self.show();
+    }
+
+    /// Goes back where there is something to go back from.
+    pub(super) fn back(&mut self) {
+        if self.filtered.is_some() {
+            self.unfilter();
+        } else {
+            self.notice = Some("there is nothing to go back from; q quits".to_owned());
         }
     }
 
@@ -207,7 +222,7 @@ impl Screen {
     pub(super) fn sheet_command(&mut self, command: Command) -> bool {
         let Some(sheet) = &mut self.sheet else { return false };
         match command {
-            Command::Quit => self.sheet = None,
+            Command::Quit | Command::Back => self.sheet = None,
             Command::Open(kind) if kind == sheet.kind => self.sheet = None,
             Command::Move(motion) => sheet.list.go(motion, sheet.lines.len()),
             Command::Toggle => {

@@ -12,7 +12,7 @@ use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::output::story::{self, Story};
-use weft_dissector::output::text::exchange_line;
+use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::Stats;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Sink};
@@ -127,11 +127,13 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
         };
         let (frame, stream) = (Some(connection.frames.0).filter(|frame| *frame > 0), Some(connection.stream));
         if kind == Kind::Connections {
-            let [notes, warnings, errors] = connection.findings;
             let [fpdus, back] = [0, 1].map(|side: usize| connection.directions[side].fpdus);
             let text = format!(
-                "{:>4}  {} ⇄ {}  {fpdus} + {back} FPDUs  {errors} errors, {warnings} warnings, {notes} notes",
-                connection.stream, connection.ends[0], connection.ends[1]
+                "{:>4}  {} ⇄ {}  {fpdus} + {back} FPDUs  {}",
+                connection.stream,
+                connection.ends[0],
+                connection.ends[1],
+                found(connection.findings)
             );
             lines.push(Line { text, frame, stream, severity });
         } else {
@@ -148,6 +150,14 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
         }
     }
     Ok(Studied::Lines(lines))
+}
+
+/// How many notes, warnings and errors there are, the loudest first.
+fn found([notes, warnings, errors]: [u64; 3]) -> String {
+    let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
+    let words: Vec<_> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(*count, what)).collect();
+    if words.is_empty() { "no findings".to_owned() } else { words.join(", ") }
 }
 
 /// The lines of a connection that is followed: those of `weft follow`.

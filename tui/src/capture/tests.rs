@@ -176,6 +176,30 @@ fn every_size_is_drawn_and_help_comes_and_goes() {
 }
 
 #[test]
+fn escape_goes_back_and_never_leaves() {
+    let mut screen = settled("rping-crc.pcap");
+    type_in(&mut screen, Purpose::Filter, "frame.number > 40");
+    commands(&mut screen, &[Command::Help, Command::Back, Command::Open(sheet::Kind::Findings), Command::Back]);
+    assert!(!screen.help && screen.sheet.is_none() && screen.filtered.is_some());
+    let number = screen.row().unwrap().number;
+    commands(&mut screen, &[Command::Back]);
+    assert_eq!((screen.filtered.is_none(), screen.row().unwrap().number), (true, number));
+    commands(&mut screen, &[Command::Back]);
+    assert!(screen.notice.as_deref().unwrap().contains("q quits"));
+}
+
+#[test]
+fn a_capture_without_frames_says_so() {
+    let whole = std::fs::read(crate::testing::capture_path("rping-crc.pcap")).unwrap();
+    // The header of a pcap: pcap-savefile(5).
+    let header = whole[..24].to_vec();
+    let recording = Recording::made(move || Box::new(std::io::Cursor::new(header.clone())));
+    let mut screen = Screen::of(recording, "bare.pcap".to_owned());
+    settle(&mut screen);
+    assert!(text(&drawn(&mut screen, 80, 24)).contains("the capture has a header and no frames"));
+}
+
+#[test]
 fn what_is_no_file_or_no_capture_is_refused() {
     assert!(matches!(Screen::open(Path::new("-")), Err(Error::NotAFile(_))));
     assert!(matches!(Screen::open(Path::new("/dev/null")), Err(Error::NotAFile(_))));

@@ -323,6 +323,7 @@ impl terminal::Screen for Screen {
         }
         match command {
             Command::Quit => return false,
+            Command::Back => self.notice = Some("there is nothing to go back from; q quits".to_owned()),
             Command::Help => self.help = true,
             Command::NextPanel | Command::PreviousPanel => {
                 self.focus = if self.focus == Panel::Cases { Panel::Case } else { Panel::Cases };
