@@ -24,6 +24,12 @@ fn hint(error: &clap::Error) -> Option<String> {
     };
     match error.kind() {
         ErrorKind::UnknownArgument => option(said(ContextKind::InvalidArg)?).map(str::to_owned),
+        // tshark takes several interfaces.
+        ErrorKind::ArgumentConflict => {
+            let (one, other) = (said(ContextKind::InvalidArg)?, said(ContextKind::PriorArg)?);
+            (one == other && one.starts_with("--interface"))
+                .then(|| "-i any captures on all interfaces of this host; -f selects of that".to_owned())
+        }
         ErrorKind::InvalidSubcommand => {
             let word = said(ContextKind::InvalidSubcommand)?;
             Path::new(word).is_file().then(|| format!("to read a capture: weft dissect {word}"))
@@ -42,6 +48,15 @@ fn option(word: &str) -> Option<&'static str> {
         "-i" | "-D" | "-f" | "-a" | "-b" => "`weft dissect -i IF` captures: -f, -s, -a, -b, -w as tshark has them",
         "-d" | "-o" => "iWARP is found by what it looks like, on any port: nothing has to be set",
         "-2" | "-R" => "there is one pass; -Y filters in it",
+        "-L" | "-y" | "-I" => {
+            "an interface is captured on with the link type that it has; Ethernet, Linux cooked, BSD loopback and raw IP are read"
+        }
+        "-F" => "-w writes pcapng; for older readers: editcap -F pcap OUT OUT.pcap",
+        "-N" | "-H" => "names are never resolved: addresses and ports are numbers",
+        "-C" | "-X" => "there are no profiles and no plug-ins: what a command does stands on its line",
+        "-Q" => "-q prints nothing but the summary; what goes wrong is on standard error",
+        "-j" | "-J" => "-T json has the layers of iWARP, or with -e the fields that you name",
+        "-v" => "`weft --version` tells the version; -V prints every field",
         "-t" => "times are seconds since the first frame; for others: -T fields -e frame.number -e frame.time_epoch",
         "-O" | "-S" | "-P" => "-V prints every field of every unit; `weft explain FILE FRAME` those of one frame",
         _ => return None,

@@ -154,6 +154,13 @@ impl Input {
         }
     }
 
+    /// At [`Next::Idle`], where no screen shows it: tells of frames that a live capture loses.
+    pub(crate) fn idle(&mut self) {
+        if let Source::Live(live) = &mut self.source {
+            live.warn(&self.name);
+        }
+    }
+
     /// Writes out what a live capture holds back.
     pub(crate) fn flush(&mut self) {
         if let Source::Live(live) = &mut self.source {
@@ -187,7 +194,7 @@ impl Input {
         loop {
             match self.next() {
                 Next::Frame(frame) => dissector.frame(&frame, sink),
-                Next::Idle => {}
+                Next::Idle => self.idle(),
                 Next::End => break,
             }
         }

@@ -40,7 +40,15 @@ fn slips_are_told() {
         (&["dissect", "-i", "lo", "-w", "-"], "with -i name a file"),
         (&["dissect", "-i", "lo", "-a", "packets:x"], "-a packets:x: say duration:SECONDS"),
         (&["dissect", "-i", "lo", "-a", "filesize:1"], "about the file that -w writes"),
-        (&["dissect", "-i", "lo", "-s", "0"], "1..=262144"),
+        (&["dissect", "-i", "lo", "-s", "262145"], "0..=262144"),
+        (&["dissect", "-i", "lo", "-w", "x", "-a", "files:2"], "that -w writes with -b"),
+        // Of tshark's options, those that are not weft's.
+        (&["dissect", "-i", "lo", "-i", "eth0"], "-i any captures on all"),
+        (&["dissect", "-i", "-"], "weft dissect -"),
+        (&["dissect", "-L"], "the link type that it has"),
+        (&["dissect", "-i", "lo", "-y", "EN10MB"], "the link type that it has"),
+        (&["dissect", "-r", &capture, "-F", "pcap"], "editcap -F"),
+        (&["dissect", "-r", &capture, "-v"], "weft --version"),
     ] {
         let (code, text) = weft(arguments);
         assert!(code == 2 && text.contains(wanted), "{arguments:?}: {code} {text}");

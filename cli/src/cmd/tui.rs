@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use weft_tui::RunSource;
 
 use crate::exit::BadInput;
-use crate::input::LiveArguments;
+use crate::input::{Input, LiveArguments};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -44,6 +44,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     arguments.live.none()?;
     let is_run = path.is_dir() || path.extension().is_some_and(|extension| extension == "json");
     let shown = if is_run { weft_tui::run(RunSource::Stored(path.clone())) } else { weft_tui::capture(path) };
+    if matches!(shown, Err(weft_tui::Error::Capture { .. })) {
+        // The same, in the words of all other commands.
+        Input::open(path)?;
+    }
     shown.map_err(|error| BadInput(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -28,15 +28,15 @@ const LAST_LOOK: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Live capture")]
 pub(crate) struct LiveArguments {
-    /// Capture on an interface instead of reading a file; Ctrl-C ends it. `weft dissect -D` lists them
+    /// Capture on an interface, by its name or its number in `weft dissect -D`, instead of reading a file; Ctrl-C ends it
     #[arg(short = 'i', long = "interface", value_name = "IF", id = "interface", conflicts_with = "read")]
     interface: Option<String>,
     /// Capture filter, in libpcap's language: 'tcp port 7174'
     #[arg(short = 'f', value_name = "FILTER")]
     capture_filter: Option<String>,
-    /// Octets kept of each frame
+    /// Octets kept of each frame; 0: all, as without it
     #[arg(short = 's', long = "snapshot-length", value_name = "OCTETS",
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(SNAP_LEN)))]
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(SNAP_LEN)))]
     snap_len: Option<u32>,
     /// Do not ask for frames that are for other stations
     #[arg(short = 'p', long = "no-promiscuous-mode")]
@@ -45,7 +45,7 @@ pub(crate) struct LiveArguments {
     #[arg(short = 'B', long = "buffer-size", value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(1..=2047))]
     buffer: Option<u32>,
-    /// End the capture by itself: duration:SECONDS, packets:N, filesize:KB (of what -w wrote)
+    /// End the capture by itself: duration:SECONDS, packets:N, filesize:KB (of what -w wrote), files:N (of -b)
     #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
     stop: Vec<String>,
 }
@@ -56,6 +56,7 @@ struct Stop {
     after: Option<Duration>,
     packets: Option<u64>,
     octets: Option<u64>,
+    files: Option<u64>,
 }
 
 impl LiveArguments {
@@ -89,13 +90,23 @@ impl LiveArguments {
 
     /// Opens the interface, and the file that is written meanwhile.
     pub(super) fn open(&self, interface: &str, write: Option<(Place<'_>, Ring)>) -> anyhow::Result<LiveInput> {
+        if interface == "-" {
+            return Err(BadInput(
+                "-i - is no interface; weft dissect - reads a capture from standard input".to_owned(),
+            )
+            .into());
+        }
         let stop = Stop::read(&self.stop)?;
         if stop.octets.is_some() && write.is_none() {
             return Err(BadInput("-a filesize:KB is about the file that -w writes".to_owned()).into());
         }
+        if stop.files.is_some() && !write.as_ref().is_some_and(|(_, ring)| ring.changes()) {
+            return Err(BadInput("-a files:N is about the files that -w writes with -b".to_owned()).into());
+        }
+        let interface = &numbered(interface);
         let mut settings = Settings::new(interface);
         settings.filter.clone_from(&self.capture_filter);
-        settings.snap_len = self.snap_len.unwrap_or(SNAP_LEN);
+        settings.snap_len = self.snap_len.filter(|octets| *octets > 0).unwrap_or(SNAP_LEN);
         settings.promiscuous = !self.not_promiscuous;
         settings.buffer_mib = self.buffer.unwrap_or(settings.buffer_mib);
         let live = Live::open(&settings).map_err(|error| refused(&error))?;
@@ -123,8 +134,8 @@ impl LiveArguments {
             signalled.fetch_min(now(), Relaxed);
         })?;
         let whole = match self.snap_len {
-            Some(octets) => format!(", {} of each frame", counted(octets.into(), "octet")),
-            None => String::new(),
+            Some(octets @ 1..) => format!(", {} of each frame", counted(octets.into(), "octet")),
+            _ => String::new(),
         };
         note(&format!("capturing on {interface}{whole}{}", told(dropped)));
         Ok(LiveInput {
@@ -139,6 +150,7 @@ impl LiveArguments {
             over: None,
             failed: None,
             temporary,
+            warned: false,
         })
     }
 }
@@ -175,12 +187,13 @@ impl Stop {
     fn read(words: &[String]) -> Result<Self, BadInput> {
         let mut stop = Stop::default();
         for word in words {
-            let wrong = || BadInput(format!("-a {word}: say duration:SECONDS, packets:N or filesize:KB"));
+            let wrong = || BadInput(format!("-a {word}: say duration:SECONDS, packets:N, filesize:KB or files:N"));
             let (what, value) = word.split_once(':').ok_or_else(wrong)?;
             match what {
                 "duration" => stop.after = Some(seconds(value).ok_or_else(wrong)?),
                 "packets" => stop.packets = Some(count(value).ok_or_else(wrong)?),
                 "filesize" => stop.octets = Some(kilobytes(value).ok_or_else(wrong)?),
+                "files" => stop.files = Some(count(value).ok_or_else(wrong)?),
                 _ => return Err(wrong()),
             }
         }
@@ -232,6 +245,8 @@ pub(super) struct LiveInput {
     failed: Option<anyhow::Error>,
     /// The folder of temporary files; they go with this.
     temporary: Option<TempDir>,
+    /// Was it said that frames are lost?
+    warned: bool,
 }
 
 /// Where captured frames are written.
@@ -254,6 +269,9 @@ impl LiveInput {
         let end = self.end.load(Relaxed);
         match self.live.next_frame() {
             weft_capture::Next::Packet(packet) if packet.time > end => Next::End,
+            weft_capture::Next::Packet(packet) if is_one_file_too_many(self.stop, self.saver.as_ref(), packet.time) => {
+                Next::End
+            }
             weft_capture::Next::Packet(packet) => {
                 self.frames += 1;
                 if packet.time.abs_diff(self.flushed) >= nanoseconds(BATCH) {
@@ -291,6 +309,7 @@ impl LiveInput {
     fn is_full(&self) -> bool {
         self.stop.packets.is_some_and(|packets| self.frames >= packets)
             || self.stop.octets.zip(self.saver.as_ref()).is_some_and(|(octets, saver)| saver.octets() >= octets)
+            || is_one_file_too_many(self.stop, self.saver.as_ref(), 0)
     }
 
     pub(super) fn frames(&self) -> u64 {
@@ -305,6 +324,21 @@ impl LiveInput {
             (None, None) => None,
         };
         SoFar { frames: self.frames, drops: self.live.drops(), written: self.saver.as_ref().map(Saver::written), ended }
+    }
+
+    /// Says on standard error that frames are being lost, once: who learns it at the end has lost more by then.
+    pub(super) fn warn(&mut self, name: &str) {
+        if self.warned {
+            return;
+        }
+        let Drops { kernel, interface, .. } = self.live.drops();
+        if kernel > 0 || interface > 0 {
+            self.warned = true;
+            note(&format!(
+                "{name}: frames are being dropped, {kernel} by the kernel, {interface} by the interface so far; a larger -B, a \
+                 narrower -f, or -q -w FILE keeps up better"
+            ));
+        }
     }
 
     /// Writes out what waits for it.
@@ -338,6 +372,21 @@ impl LiveInput {
     }
 }
 
+/// Would a frame of this time begin a file behind the last that is wanted?
+fn is_one_file_too_many(stop: Stop, saver: Option<&Saver>, time: u64) -> bool {
+    stop.files.zip(saver).is_some_and(|(files, saver)| saver.files() >= files && saver.is_full(time))
+}
+
+/// The interface of a number, as -D counts them; a name stays what it is.
+fn numbered(interface: &str) -> String {
+    let place = interface.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let all = place.and_then(|_| weft_capture::interfaces().ok()).unwrap_or_default();
+    match place.and_then(|place| all.get(place)) {
+        Some(found) if all.iter().all(|one| one.name != interface) => found.name.clone(),
+        _ => interface.to_owned(),
+    }
+}
+
 /// Nothing is there to be read right now, or enough was: what was written can be looked at.
 fn pause(saver: &mut Option<Saver>, failed: &mut Option<anyhow::Error>) -> Next<'static> {
     if let Some(Err(error)) = saver.as_mut().map(Saver::flush) {
@@ -355,12 +404,37 @@ mod tests {
     }
 
     #[test]
+    fn the_last_file_is_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let ring = Ring::read(&["packets:1".to_owned()]).unwrap();
+        let mut saver = Saver::new(&folder.path().join("x.pcapng"), ring, 1, &Settings::new("lo")).unwrap();
+        let stop = stop(&["files:2"]).unwrap();
+        let mut ends = Vec::new();
+        for number in 1..=2 {
+            ends.push(is_one_file_too_many(stop, Some(&saver), 0));
+            saver.frame(&Frame { number, time: 0, link_type: 1, octets: &[7; 60], wire_len: 60 }).unwrap();
+        }
+        ends.push(is_one_file_too_many(stop, Some(&saver), 0));
+        assert_eq!((ends, saver.files()), (vec![false, false, true], 2));
+        assert!(!is_one_file_too_many(stop, None, 0) && !is_one_file_too_many(Stop::default(), Some(&saver), 0));
+    }
+
+    #[test]
+    fn an_interface_may_be_a_number() {
+        assert_eq!((numbered("lo"), numbered("0"), numbered("99999")), ("lo".into(), "0".into(), "99999".into()));
+        for (at, one) in weft_capture::interfaces().unwrap_or_default().iter().enumerate() {
+            assert_eq!(numbered(&(at + 1).to_string()), one.name);
+        }
+    }
+
+    #[test]
     fn stops_are_read() {
-        let read = stop(&["duration:1.5", "packets:7", "filesize:2"]).unwrap();
-        let wanted = Stop { after: Some(Duration::from_millis(1500)), packets: Some(7), octets: Some(2000) };
+        let read = stop(&["duration:1.5", "packets:7", "filesize:2", "files:3"]).unwrap();
+        let after = Some(Duration::from_millis(1500));
+        let wanted = Stop { after, packets: Some(7), octets: Some(2000), files: Some(3) };
         assert_eq!(read, wanted);
         for wrong in
-            ["duration", "duration:", "duration:0", "duration:-1", "packets:1.5", "filesize:0", "files:2", "x:1"]
+            ["duration", "duration:", "duration:0", "duration:-1", "packets:1.5", "filesize:0", "files:0", "x:1"]
         {
             let error = stop(&[wrong]).unwrap_err().to_string();
             assert!(error.starts_with(&format!("-a {wrong}: say duration:SECONDS")), "{error}");

@@ -53,7 +53,7 @@ impl Ring {
     }
 
     /// Is there ever a second file?
-    fn changes(&self) -> bool {
+    pub(super) fn changes(&self) -> bool {
         self.octets.is_some() || self.duration.is_some() || self.packets.is_some()
     }
 }
@@ -147,6 +147,11 @@ impl Saver {
         self.octets + self.file.octets()
     }
 
+    /// Files so far, those that are gone too.
+    pub(super) fn files(&self) -> u64 {
+        self.files
+    }
+
     /// What is there; all of it can be read behind [`Saver::flush`].
     pub(super) fn written(&self) -> Written {
         let files = self.kept.iter().cloned().collect();
@@ -167,7 +172,7 @@ impl Saver {
     }
 
     /// Does a frame of this time begin a new file?
-    fn is_full(&self, time: u64) -> bool {
+    pub(super) fn is_full(&self, time: u64) -> bool {
         let Ring { octets, duration, packets, .. } = self.ring;
         self.file.frames > 0
             && (octets.is_some_and(|octets| self.file.octets() >= octets)

@@ -72,6 +72,7 @@ pub(crate) fn run(
             Next::Frame(frame) => frame,
             Next::Idle => {
                 printer.flush(out)?;
+                input.idle();
                 continue;
             }
             Next::End => break,

@@ -60,6 +60,7 @@ pub(crate) fn run(
             Next::Frame(frame) => frame,
             Next::Idle => {
                 output.printer.pause()?;
+                input.idle();
                 continue;
             }
             Next::End => break,
