@@ -130,6 +130,8 @@ fn a_live_capture_is_shown_as_far_as_it_is_written() {
     assert_eq!((screen.row().unwrap().number, screen.end.is_none()), (8, true), "the newest is selected");
     let shown = text(&drawn(&mut screen, 100, 24));
     assert!(shown.contains("eth0") && shown.contains("dropped 7 + 0  files 1"), "{shown}");
+    let narrow = text(&drawn(&mut screen, 60, 24));
+    assert!(narrow.contains(" weft  eth0 ") && narrow.contains("dropped 7 + 0"), "{narrow}");
     // Held, the list stands still while more comes; a filter goes on too.
     screen.command(Command::Pause);
     grown(&recording, &[(&path, 0)], path.metadata().unwrap().len());

@@ -129,7 +129,7 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
         if kind == Kind::Connections {
             let [fpdus, back] = [0, 1].map(|side: usize| connection.directions[side].fpdus);
             let text = format!(
-                "{:>4}  {} ⇄ {}  {fpdus} + {back} FPDUs  {}",
+                "{:>4}  {} ⇄ {}  {fpdus}+{back} FPDUs  {}",
                 connection.stream,
                 connection.ends[0],
                 connection.ends[1],

@@ -51,10 +51,18 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
             (None, octets) => format!("reading, {} MiB  ", octets >> 20),
         },
     };
-    let lost = screen.live.as_ref().map_or_else(String::new, |live| {
-        format!("  dropped {} + {}  files {}", live.dropped_by_kernel, live.dropped_by_interface, live.files)
+    let (lost, files) = screen.live.as_ref().map_or_else(Default::default, |live| {
+        let lost = format!("  dropped {} + {}", live.dropped_by_kernel, live.dropped_by_interface);
+        (lost, format!("  files {}", live.files))
     });
-    let right = format!("{reading}frames {frames}  connections {streams}  units {units}  findings {findings}{lost} ");
+    let whole =
+        format!("{reading}frames {frames}  connections {streams}  units {units}  findings {findings}{lost}{files} ");
+    // What is shown, and what is lost of it, matters more than counts that the lists have, too.
+    let right = if left.chars().count() + whole.chars().count() > usize::from(area.width) {
+        format!("{reading}frames {frames}  findings {findings}{lost} ")
+    } else {
+        whole
+    };
     bar(&left, &right, screen.theme.heading(), area, buf);
 }
 
