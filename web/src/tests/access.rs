@@ -87,6 +87,112 @@ async fn without_a_token_nothing_of_a_run_is_told() {
     }
 }
 
+/// All that is read, with names that may or may not be there.
+const READ: [&str; 33] = [
+    "/",
+    "/compare",
+    "/matrix",
+    "/pairs",
+    "/targets",
+    "/targets/builtin",
+    "/targets/builtin/baseline",
+    "/runs/x",
+    "/runs/x/sections",
+    "/runs/x/export.zip",
+    "/runs/x/events",
+    "/runs/x/cases/a/b/c",
+    "/runs/x/evidence/pcapng/a/b/c",
+    "/captures",
+    "/captures/x",
+    "/captures/x/packets/1",
+    "/captures/x/findings",
+    "/captures/x/connections",
+    "/captures/x/connections/0",
+    "/captures/x/operations",
+    "/captures/x/statistics",
+    "/captures/x/live",
+    "/captures/x/events",
+    "/captures/x/file",
+    "/metrics",
+    "/api/runs",
+    "/api/targets",
+    "/api/matrix",
+    "/api/pairs",
+    "/api/compare",
+    "/api/captures",
+    "/api/filter",
+    "/api/openapi.json",
+];
+/// All that changes something.
+const CHANGED: [&str; 11] = [
+    "POST /targets/builtin/start",
+    "POST /targets/builtin/stop",
+    "POST /runs/x/again",
+    "POST /captures",
+    "POST /captures/x/delete",
+    "POST /logout",
+    "POST /api/captures",
+    "DELETE /api/captures/x",
+    "POST /api/targets/builtin/runs",
+    "POST /api/runs/x/again",
+    "DELETE /api/targets/builtin/jobs/0",
+];
+
+#[tokio::test]
+async fn every_address_asks_for_a_token_and_viewers_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let viewer = format!("authorization: Bearer {VIEWER}");
+    for path in READ {
+        assert_eq!(status(&site, &format!("GET {path}"), &[], "").await, 401, "{path}");
+        let code = status(&site, &format!("GET {path}"), &[&viewer], "").await;
+        assert!(code != 401 && code != 403 && code < 500, "{path}: {code}");
+    }
+    let (cookie, key) = signed_in(&site, OPERATOR).await;
+    for line in CHANGED {
+        assert_eq!(status(&site, line, &[], "").await, 401, "{line}");
+        if line != "POST /logout" {
+            assert_eq!(status(&site, line, &[&viewer], "").await, 403, "{line}");
+        }
+        let form = format!("key={key}");
+        assert_eq!(status(&site, line, &[&cookie, "origin: http://evil.example"], &form).await, 403, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn garbage_behind_the_question_mark_is_refused_or_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let viewer = format!("authorization: Bearer {VIEWER}");
+    let long = format!("?target=x&filter={}", "%28".repeat(9000));
+    let questions = [
+        "?",
+        "?&&==&",
+        "?%ff=%fe",
+        "?target=%00&before=%00&after=%00",
+        "?limit=-1&from=-1&number=-1",
+        "?from=1&from=2&target=a&target=b",
+        "?limit=99999999999999999999&from=99999999999999999999",
+        "?show=%3Cscript%3E&severity=x&number=x",
+        "?text=%28%28%28",
+        &long,
+    ];
+    for path in READ {
+        for question in questions {
+            let answer = ask(&site, &format!("GET {path}{question}"), &[&viewer], "", "192.0.2.9").await;
+            let code = answer.status().as_u16();
+            assert!(matches!(code, 200 | 400..=499), "{path}{question}: {code}");
+            // Words that are no page are shown as they are.
+            let is_page = answer
+                .headers()
+                .get(header::CONTENT_TYPE)
+                .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+            let text = String::from_utf8_lossy(&octets(answer).await).into_owned();
+            assert!(!is_page || !text.contains("<script>"), "{path}{question}: {text}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_browser_signs_in_and_out() {
     let folder = tempfile::tempdir().unwrap();

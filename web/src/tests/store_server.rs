@@ -24,20 +24,20 @@ async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
     };
     let folder = tempfile::tempdir().unwrap();
     let site = site_on(&server.url, folder.path(), Access::default(), Some(start()), CaptureOptions::default()).await;
-    for target in ["bad", "builtin", "bad"] {
+    for target in ["bad", "builtin"] {
         let run = site.begin(target, "select=mpa/7.1.1-key&seed=1").await;
         site.counts(&run).await;
         site.starter.idle(target).await;
     }
     assert!(!folder.path().join(FILE_NAME).exists(), "the store is elsewhere");
     let runs: Vec<String> = site.store.runs(9).await.unwrap().into_iter().map(|record| record.info.id).collect();
-    let [third, second, first] = runs.as_slice() else { panic!("{runs:?}") };
+    let [second, first] = runs.as_slice() else { panic!("{runs:?}") };
     let mut wanted: Vec<String> =
         ["/", "/matrix?show=differing", "/pairs", "/metrics", "/api/runs", "/api/targets", "/api/matrix"]
             .map(ToOwned::to_owned)
             .into();
     wanted.push(format!("/compare?before={first}&after={second}"));
-    wanted.push(format!("/?before={third}&target=bad"));
+    wanted.push(format!("/?before={second}&target=bad"));
     wanted.push(format!("/api/compare?before={first}&after={second}"));
     let mut seen = BTreeSet::new();
     while let Some(path) = wanted.pop() {
@@ -56,8 +56,19 @@ async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
     }
     let count = |part: &str| seen.iter().filter(|path| path.contains(part)).count();
     let cases = site.store.planned(first).await.unwrap().len();
-    assert!(count("/cases/") >= 3 * cases && count("/evidence/") > 0 && count("/export.zip") == 3, "{seen:?}");
+    assert!(count("/cases/") >= 2 * cases && count("/evidence/") > 0 && count("/export.zip") == 2, "{seen:?}");
     assert!(site.text(&format!("/compare?before={first}&after={second}")).await.contains("<h2>fixed (16)</h2>"));
-    assert!(site.text("/targets/bad").await.contains("<svg class=\"chart\""));
+    // What this database cannot hold is not there, and no fault of the server.
+    for path in [
+        "/?target=%00",
+        "/?before=%00",
+        "/runs/%00",
+        "/targets/%00",
+        "/compare?before=%00&after=%00",
+        "/api/runs?target=%00",
+    ] {
+        assert_eq!(site.get(path).await.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    assert!(site.text("/targets/bad").await.contains("From run to run"));
     site.store.close().await;
 }
