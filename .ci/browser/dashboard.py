@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+import captures
+import runs
 from person import Person, check
 from playwright.sync_api import sync_playwright
 
@@ -23,6 +25,19 @@ def signs_in(person, token):
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("**/matrix")
+
+
+def becomes(person, token):
+    """Signs out, and in again with more rights."""
+    page = person.page
+    page.goto("/targets/builtin")
+    check(page.get_by_role("button").count() == 0, "a viewer is shown what an operator may do")
+    page.goto("/login")
+    person.look("access")
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Runs").wait_for()
 
 
 def reads_a_failed_case(person, run_folder):
@@ -67,7 +82,15 @@ def main(url, out):
         signs_in(person, os.environ["VIEWER"])
         reads_a_failed_case(person, out / "run")
         compares(person)
-        person.goes_by_keyboard(["/", "/matrix?case=7.1.1-key"])
+        becomes(person, os.environ["OPERATOR"])
+        failed = runs.starts_a_run_and_watches_it(person)
+        runs.runs_again_what_failed(person, failed)
+        runs.stops_a_run_and_goes_on_with_it(person)
+        runs.looks_at_targets_from_run_to_run(person)
+        siw = Path("captures/siw")
+        captures.finds_what_is_wrong(person, siw / "violations-6-kinds-crc.pcap")
+        captures.pages_through_many(person, siw / "host-matrix.pcap", out / "long.pcap")
+        person.goes_by_keyboard(["/", "/matrix?case=7.1.1-key", "/targets/bad", "/captures"])
         person.without_scripts(["/", "/matrix"])
         print(person.told())
         person.close()

@@ -4,6 +4,7 @@ import json
 import sys
 
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 CHROMIUM = "/usr/bin/chromium"
 # What the browser may need for one step, in milliseconds; a limit, nothing waits for it.
@@ -21,6 +22,7 @@ class Person:
         self.browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         self.context = self.browser.new_context(base_url=url, viewport={"width": 1280, "height": 900})
         self.context.set_default_timeout(PATIENCE)
+        expect.set_options(timeout=PATIENCE)
         self.page = self.context.new_page()
         self.looked_at = []
         self.reached = 0
@@ -29,21 +31,26 @@ class Person:
         self.page.on("request", lambda request: self.asked_for.add(request.url.split("/")[2]))
         self.page.on("pageerror", lambda error: check(False, f"{self.page.url}: {error}"))
 
-    def look(self, name):
-        """No barrier in either theme; nothing is wider than a narrow window; a picture of each."""
-        for theme in ("light", "dark"):
+    def look(self, name, narrow=True, themes=("light", "dark")):
+        """No barrier in either theme; nothing is wider than a narrow window, unless that is left out; a picture of each."""
+        for theme in themes:
             self.page.emulate_media(color_scheme=theme)
             found = Axe().run(self.page).response["violations"]
             barriers = [f"{v['id']}: {v['help']} ({v['nodes'][0]['html'][:200]})" for v in found]
             check(not found, f"{name}, {theme}: axe-core finds\n  " + "\n  ".join(barriers))
-            self.page.screenshot(path=self.out / f"{name}-{theme}.png")
+            self.picture(f"{name}-{theme}")
         self.page.emulate_media(color_scheme="light")
+        self.looked_at.append(name)
+        if not narrow:
+            return
         self.page.set_viewport_size({"width": 400, "height": 800})
         wide = self.page.evaluate("document.documentElement.scrollWidth")
         check(wide <= 400, f"{name} is {wide} pixels wide in a window of 400")
-        self.page.screenshot(path=self.out / f"{name}-narrow.png")
+        self.picture(f"{name}-narrow")
         self.page.set_viewport_size({"width": 1280, "height": 900})
-        self.looked_at.append(name)
+
+    def picture(self, name):
+        self.page.screenshot(path=self.out / f"{name}.png")
 
     def goes_by_keyboard(self, paths):
         """Tab reaches everything that can be used, each with a mark that shows where one is."""

@@ -1,0 +1,89 @@
+"""An operator at the captures: uploads, filters, pages through 100,000 packets, looks at one, at findings and ladders, downloads and deletes."""
+
+from pathlib import Path
+
+from person import check
+
+# What it may take to upload and read the long capture, in milliseconds; a limit, nothing waits for it.
+READ = 120_000
+# The file header of a pcap, in octets.
+HEADER = 24
+
+
+def made_long(short, into, times):
+    """The frames of a pcap again and again."""
+    octets = short.read_bytes()
+    into.write_bytes(octets + octets[HEADER:] * (times - 1))
+    return into
+
+
+def uploads(page, file):
+    page.goto("/captures")
+    page.get_by_label("Upload a capture").set_input_files(file)
+    page.get_by_role("button", name="Upload", exact=True).click()
+    page.get_by_role("heading", name=file.name).wait_for(timeout=READ)
+    return page.url.split("?")[0]
+
+
+def finds_what_is_wrong(person, capture):
+    page = person.page
+    page.goto("/captures")
+    check("no capture in the folder yet" in page.locator("main").inner_text(), "an empty folder is not told of")
+    person.look("captures-none")
+    address = uploads(page, capture)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    check(Path(download.value.path()).read_bytes() == capture.read_bytes(), "the capture is not what was uploaded")
+    person.look("packets")
+    page.get_by_label("Display filter").fill("iwarp_rdma.opcode ==")
+    page.locator("#valid .sev-error").wait_for()
+    person.look("filter-wrong")
+    page.get_by_label("Display filter").fill("finding")
+    page.locator("#valid .sev-error").wait_for(state="detached")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_text("that pass").wait_for()
+    check(page.locator("table.packets td.sev-error").count() > 0, "no finding among the packets with findings")
+    person.look("packets-filtered")
+    page.locator("table.packets a[data-line]").first.click()
+    page.wait_for_url("**/packets/*")
+    check("Findings" in page.locator("main").inner_text(), "the packet's finding is not on its page")
+    page.locator("ul.fields a[data-at]").first.focus()
+    check(page.locator("table.hex td.on").count() > 0, "a field does not mark its octets")
+    person.look("packet")
+    for name in ("findings", "connections", "operations", "statistics"):
+        page.goto(f"{address}/{name}")
+        person.look(name)
+    page.goto(f"{address}/connections")
+    page.locator("tbody a[data-line]").first.click()
+    page.locator("svg.ladder").wait_for()
+    person.look("ladder")
+    page.goto(f"{address}/live")
+    page.locator("#rows tr").first.wait_for()
+    person.look("capture-live")
+
+
+def pages_through_many(person, short, into):
+    page = person.page
+    address = uploads(page, made_long(short, into, 160))
+    page.get_by_text("Packets 1 to 100 of 100320.").wait_for()
+    for first in (101, 201, 301):
+        page.locator("nav.pages a[rel=next]").first.click()
+        page.get_by_text(f"Packets {first} to {first + 99} of 100320.").wait_for()
+    page.get_by_label("Packet number").fill("50123")
+    page.get_by_role("button", name="Go").click()
+    page.get_by_role("heading", name="Packet 50123").wait_for()
+    page.get_by_role("link", name="In the list").click()
+    page.get_by_text("Packets 50101 to 50200 of 100320.").wait_for()
+    page.get_by_role("link", name="Last").click()
+    page.get_by_text("of 100320.").wait_for()
+    check(page.locator("table.packets tbody tr a[data-line]").last.inner_text() == "100320", "the last page does not end with the last packet")
+    check(page.locator("nav.pages a[rel=next]").count() == 0, "something comes after the last page")
+    person.look("packets-many", narrow=False)
+    page.goto(f"{address}?filter=tcp.stream%20%3D%3D%200")
+    page.get_by_text("that pass").wait_for(timeout=READ)
+    page.goto("/captures")
+    page.locator("tr", has_text=into.name).get_by_text("Delete", exact=True).click()
+    person.look("captures")
+    page.locator("tr", has_text=into.name).get_by_role("button").click()
+    page.wait_for_url("**/captures")
+    check(into.name not in page.locator("main").inner_text(), "what was deleted is still there")
