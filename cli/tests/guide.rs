@@ -1,5 +1,5 @@
 //! The walks of the guide (`docs`), done as they say: their files are written, their commands run, in their order, and what they print is what the
-//! page shows; and the guide's links.
+//! page shows; the output that README.md shows; and the guide's links.
 //!
 //! A fenced block counts that has a comment in front: `file: PATH` and `append: PATH` write, `run` has a command a line (`&` behind one
 //! leaves it running, `# status N` tells how it ends where that is not 0), `shows` is part of what the last command printed.
@@ -120,6 +120,40 @@ fn the_first_ten_minutes_go_as_the_guide_says() {
 #[test]
 fn reading_a_capture_goes_as_the_guide_says() {
     assert_eq!(follow("reading.md"), [8, 0, 2], "commands, files, outputs");
+}
+
+/// A line of which the number of cases does not count, since it grows with each that is written.
+fn without_counts(line: &str) -> String {
+    let digit = |c: char| if c.is_ascii_digit() { '#' } else { c };
+    let mut line: String = if line.contains("cases") { line.chars().map(digit).collect() } else { line.to_owned() };
+    while line.contains("##") {
+        line = line.replace("##", "#");
+    }
+    line
+}
+
+/// The block of README.md shows some lines of what `weft demo` prints, in their order; `...` stands for others, and a time is nobody's promise.
+#[test]
+fn the_demo_prints_what_the_readme_shows() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let (_, rest) = readme.split_once("<!-- demo-output: begin -->\n```text\n").unwrap();
+    let (shown, _) = rest.split_once("```\n<!-- demo-output: end -->").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_weft")).arg("demo").current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let mut printed_lines = printed.lines();
+    let mut held = 0;
+    for line in shown.lines().map(str::trim).filter(|line| !matches!(*line, "" | "...")) {
+        let line = line.strip_prefix("... ").unwrap_or(line);
+        let line = line.strip_suffix("...").unwrap_or(line);
+        let line = line.strip_suffix(" ms").and_then(|line| line.rsplit_once("  ")).map_or(line, |(line, _)| line);
+        let wanted = without_counts(line);
+        let found = printed_lines.any(|printed| without_counts(printed).contains(&wanted));
+        assert!(found, "README.md shows {line:?}; what came:\n{printed}");
+        held += 1;
+    }
+    assert!(held > 40, "{held}");
 }
 
 /// What `[text](target)` leads to, of a page; code does not count.
