@@ -20,7 +20,7 @@ const TOKEN: &str = "secret";
 const HELLO: &str = r#"{"id":1,"do":{"hello":{"version":1,"token":"secret"}}}"#;
 
 /// One of each kind, right as they stand.
-const REQUESTS: [&str; 22] = [
+const REQUESTS: [&str; 25] = [
     r#"{"id":2,"do":"domain"}"#,
     r#"{"id":3,"do":"device"}"#,
     r#"{"id":4,"do":{"register":{"domain":1,"octets":4096,"access":["local_write","remote_write","remote_read","bind","zero_based"]}}}"#,
@@ -43,6 +43,9 @@ const REQUESTS: [&str; 22] = [
     r#"{"id":21,"do":{"disconnect":{"connection":3}}}"#,
     r#"{"id":22,"do":{"destroy":{"object":2}}}"#,
     r#"{"id":23,"do":{"post_send":{"connection":3,"work":5,"operation":{"invalidate":{"key":256}}}}}"#,
+    r#"{"id":24,"do":{"limit":{"shared":5,"receives":2}}}"#,
+    r#"{"id":25,"do":{"post_send":{"connection":3,"work":6,"operation":{"fetch_add":{"address":64,"key":1,"add":1}},"parts":[{"region":2,"length":8}]}}}"#,
+    r#"{"id":26,"do":{"post_send":{"connection":3,"work":7,"operation":{"compare_swap":{"address":64,"key":1,"compare":1,"swap":2}}}}}"#,
 ];
 
 /// What stands where something else was.

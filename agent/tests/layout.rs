@@ -7,7 +7,7 @@ use std::process::Command;
 
 use weft_agent::rdma::abi::{
     AsyncEvent, BindMw, CmEvent, CmId, CompChannel, ConnParam, Context, Cq, Device, DeviceAttr, EventChannel, Mr, Mw,
-    MwBind, MwBindInfo, Ops, Pd, PortAttr, Qp, QpInitAttr, RecvWr, SendWr, Sge, Srq, SrqInitAttr, Wc,
+    MwBind, MwBindInfo, Ops, Pd, PortAttr, Qp, QpInitAttr, RecvWr, SendWr, Sge, Srq, SrqAttr, SrqInitAttr, Wc,
 };
 
 /// A C expression, and what it has to be.
@@ -22,7 +22,7 @@ fn expected() -> Vec<(&'static str, usize)> {
     }
     let mut all = sizes! {
         "ibv_context_ops" = Ops, "ibv_mr" = Mr, "ibv_mw_bind_info" = MwBindInfo, "ibv_mw_bind" = MwBind,
-        "ibv_qp_init_attr" = QpInitAttr, "ibv_srq_init_attr" = SrqInitAttr, "ibv_sge" = Sge, "ibv_recv_wr" = RecvWr,
+        "ibv_qp_init_attr" = QpInitAttr, "ibv_srq_init_attr" = SrqInitAttr, "ibv_srq_attr" = SrqAttr, "ibv_sge" = Sge, "ibv_recv_wr" = RecvWr,
         "ibv_send_wr" = SendWr, "ibv_wc" = Wc, "ibv_async_event" = AsyncEvent, "ibv_device_attr" = DeviceAttr,
         "ibv_comp_channel" = CompChannel, "rdma_event_channel" = EventChannel, "rdma_conn_param" = ConnParam,
     };
@@ -53,7 +53,8 @@ fn expected() -> Vec<(&'static str, usize)> {
         "ibv_qp_init_attr, qp_type" = QpInitAttr, qp_type;
         "ibv_send_wr, opcode" = SendWr, opcode;
         "ibv_send_wr, invalidate_rkey" = SendWr, invalidate_rkey;
-        "ibv_send_wr, wr.rdma.remote_addr" = SendWr, rdma;
+        "ibv_send_wr, wr.rdma.remote_addr" = SendWr, wr;
+        "ibv_send_wr, wr.atomic.remote_addr" = SendWr, wr;
         "ibv_send_wr, bind_mw" = SendWr, bind_mw;
         "ibv_wc, byte_len" = Wc, byte_len;
         "ibv_wc, invalidated_rkey" = Wc, invalidated_rkey;

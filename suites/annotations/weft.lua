@@ -704,6 +704,7 @@
 ---@field depth? integer
 ---@field parts? integer
 ---@field inline? integer
+---@field solicited? boolean
 
 ---@class weft.fields.agent_pair
 ---@field requirement? string|(string|string[])[]
@@ -718,6 +719,7 @@
 ---@field depth? integer
 ---@field parts? integer
 ---@field inline? integer
+---@field solicited? boolean
 
 ---@class weft.fields.agent_request
 ---@field requirement? string|(string|string[])[]
@@ -785,6 +787,29 @@
 ---@field may_refuse? boolean
 ---@field stag? integer
 ---@field to? integer
+
+---@class weft.fields.post_atomic
+---@field parts? weft.fields.agent_part[]
+---@field region? weft.Region
+---@field offset? integer
+---@field length? integer
+---@field key? integer
+---@field work? integer
+---@field signaled? boolean
+---@field fence? boolean
+---@field inline? boolean
+---@field may_refuse? boolean
+---@field stag? integer
+---@field to? integer
+---@field add? integer
+---@field compare? integer
+---@field swap? integer
+
+---@class weft.fields.expect_limit
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
 
 ---@class weft.fields.post_invalidate
 ---@field parts? weft.fields.agent_part[]
@@ -976,6 +1001,7 @@
 ---@field octets integer
 ---@field invalidated integer?
 ---@field immediate integer?
+---@field found integer?
 
 ---@class weft.Event
 ---@field event string
@@ -1386,6 +1412,11 @@ function Pair:post_write(options) end
 ---@return integer?, string?
 function Pair:post_read(options) end
 
+---Posts an Atomic Operation on eight octets at `stag` and `to`: `add`, or `compare` and `swap`.
+---@param options? weft.fields.post_atomic
+---@return integer?, string?
+function Pair:post_atomic(options) end
+
 ---Posts an Invalidate Local of an STag of the target.
 ---@param options? weft.fields.post_invalidate
 ---@return integer?, string?
@@ -1445,6 +1476,15 @@ local Shared = {}
 ---@param options? weft.fields.post_receive
 ---@return integer?, string?
 function Shared:post_receive(options) end
+
+---The user is to be told when less than so many receives are left; whether the device does that, or why not.
+---@param receives integer
+---@return boolean, string?
+function Shared:limit(receives) end
+
+---The user is told that less are left than the limit.
+---@param options? weft.fields.expect_limit
+function Shared:expect_limit(options) end
 
 ---@class weft.Tester
 local Tester = {}

@@ -76,6 +76,13 @@ pub enum Action {
         #[serde(default = "one")]
         parts: u32,
     },
+    /// A shared receive queue tells, once, when it has less than so many receives: an [`Event::Asynchronous`](super::Event::Asynchronous).
+    Limit {
+        /// Which.
+        shared: Object,
+        /// How many; 0: it does not tell.
+        receives: u32,
+    },
     /// The Queue Pair of a connection, before it is connected or accepted. Receives can be posted from then on.
     Pair {
         /// Whose.
@@ -94,6 +101,9 @@ pub enum Action {
         /// Octets that go with a work request.
         #[serde(default)]
         inline: u32,
+        /// Behind its first completion, it tells of the others once a Send with Solicited Event has arrived, or an error.
+        #[serde(default)]
+        solicited: bool,
     },
     /// Connects what [`Action::Resolve`] found: an [`Event::Established`](super::Event::Established), [`Event::Rejected`](super::Event::Rejected) or [`Event::Failed`](super::Event::Failed) follows.
     Connect(Parameters),
@@ -285,6 +295,26 @@ pub enum Operation {
         address: u64,
         /// The peer's STag.
         key: u32,
+    },
+    /// An Atomic Operation that adds (RFC 7306 section 5.1.1).
+    FetchAdd {
+        /// The peer's Tagged Offset, of eight octets.
+        address: u64,
+        /// The peer's STag.
+        key: u32,
+        /// What is added.
+        add: u64,
+    },
+    /// An Atomic Operation that compares, and then changes (RFC 7306 section 5.1.2).
+    CompareSwap {
+        /// The peer's Tagged Offset, of eight octets.
+        address: u64,
+        /// The peer's STag.
+        key: u32,
+        /// What has to be there.
+        compare: u64,
+        /// What is there then.
+        swap: u64,
     },
     /// Invalidates an STag of this side.
     Invalidate {

@@ -203,7 +203,7 @@ pub struct Completion {
     pub work: u64,
     /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix: `wr_flush_err`.
     pub status: String,
-    /// `send`, `write`, `read`, `bind`, `invalidate`, `receive`, or a number; of one that failed it says nothing.
+    /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or a number; of one that failed it says nothing.
     pub operation: String,
     /// Octets of a receive or Read.
     pub octets: u32,
@@ -214,6 +214,9 @@ pub struct Completion {
     /// room for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<u64>,
+    /// What an Atomic Operation found. libibverbs puts it into the part that the operation has, in the order of octets of its host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<u64>,
 }
 
 /// What is known of a device. Counts are the device's own limits.

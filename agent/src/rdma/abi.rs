@@ -159,6 +159,14 @@ pub struct SrqInitAttr {
     pub srq_limit: u32,
 }
 
+/// `struct ibv_srq_attr`.
+#[repr(C)]
+pub struct SrqAttr {
+    pub max_wr: u32,
+    pub max_sge: u32,
+    pub srq_limit: u32,
+}
+
 /// `struct ibv_sge`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -186,6 +194,31 @@ pub struct Rdma {
     unused: [u64; 2],
 }
 
+/// That member, `atomic`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Atomic {
+    pub remote_addr: u64,
+    pub compare_add: u64,
+    pub swap: u64,
+    pub rkey: u32,
+}
+
+/// The union `wr` of a work request.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union Remote {
+    pub rdma: Rdma,
+    pub atomic: Atomic,
+}
+
+impl Remote {
+    /// Of a Write or Read.
+    pub fn rdma(remote_addr: u64, rkey: u32) -> Self {
+        Remote { rdma: Rdma { remote_addr, rkey, ..Rdma::default() } }
+    }
+}
+
 /// The member `bind_mw` of a work request's last union, which is its widest.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -205,7 +238,7 @@ pub struct SendWr {
     pub opcode: c_int,
     pub send_flags: c_uint,
     pub invalidate_rkey: u32,
-    pub rdma: Rdma,
+    pub wr: Remote,
     pub xrc_remote_srqn: u32,
     pub bind_mw: BindMw,
 }

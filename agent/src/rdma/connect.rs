@@ -157,7 +157,7 @@ impl Nic {
     }
 
     pub(super) fn pair(&mut self, action: &Action) -> Result<Done, Failure> {
-        let Action::Pair { connection: object, domain, shared, depth, parts, inline } = *action else {
+        let Action::Pair { connection: object, domain, shared, depth, parts, inline, solicited } = *action else {
             return Err(Failure::of("no Queue Pair is asked for"));
         };
         let domain = self.of_domain(domain)?;
@@ -217,7 +217,7 @@ impl Nic {
             self.made(qp.addr(), Some(object));
             self.made(cq.addr(), Some(object));
         }
-        let armed = made.and_then(|()| self.arm(cq));
+        let armed = made.and_then(|()| self.arm(cq, false));
         if let Err(failure) = armed {
             forget(qp.addr(), cq.addr());
             // SAFETY: no Queue Pair has it, or it has just been made.
@@ -234,6 +234,7 @@ impl Nic {
         let connection = self.of_connection(object)?;
         connection.cq = cq;
         connection.parts = (cap.max_send_sge.max(parts), cap.max_recv_sge.max(parts));
+        connection.solicited = solicited;
         connection.inline = cap.max_inline_data.max(inline);
         Ok(Done::Nothing)
     }

@@ -9,7 +9,7 @@ use libloading::Library;
 
 use super::abi::{
     AsyncEvent, CmEvent, CmId, CompChannel, ConnParam, Context, Cq, DeviceAttr, EventChannel, Mr, Pd, PortAttr,
-    QpInitAttr, Srq, SrqInitAttr,
+    QpInitAttr, Srq, SrqAttr, SrqInitAttr,
 };
 
 /// Why the libraries cannot be used: a sentence that says what to install.
@@ -68,6 +68,7 @@ functions! {
         ibv_get_cq_event: fn(*mut CompChannel, *mut *mut Cq, *mut *mut c_void) -> c_int;
         ibv_ack_cq_events: fn(*mut Cq, u32);
         ibv_create_srq: fn(*mut Pd, *mut SrqInitAttr) -> *mut Srq;
+        ibv_modify_srq: fn(*mut Srq, *mut SrqAttr, c_int) -> c_int;
         ibv_destroy_srq: fn(*mut Srq) -> c_int;
         ibv_get_async_event: fn(*mut Context, *mut AsyncEvent) -> c_int;
         ibv_ack_async_event: fn(*mut AsyncEvent);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::abi::{CmId, CompChannel, Context, Cq, EventChannel, Mr, Mw, Pd, Srq, SrqInitAttr};
+use super::abi::{CmId, CompChannel, Context, Cq, EventChannel, Mr, Mw, Pd, Srq, SrqAttr, SrqInitAttr};
 use super::load::Functions;
 use super::memory::Memory;
 use super::route::{Tester, router};
@@ -34,6 +34,8 @@ pub(super) struct Connection {
     pub(super) parts: (u32, u32),
     /// Octets that may go with one.
     pub(super) inline: u32,
+    /// Its completion queue tells of solicited completions alone, once it has told of one.
+    pub(super) solicited: bool,
     /// It answers a request that is neither accepted nor rejected yet.
     pub(super) asked: bool,
 }
@@ -41,7 +43,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Without a Queue Pair yet.
     pub(super) fn new(id: *mut CmId, asked: bool) -> Self {
-        Connection { id, cq: ptr::null_mut(), parts: (0, 0), inline: 0, asked }
+        Connection { id, cq: ptr::null_mut(), parts: (0, 0), inline: 0, solicited: false, asked }
     }
 }
 
@@ -120,6 +122,7 @@ impl Nic {
             Action::Register { domain, octets, access } => self.register(domain, octets, &access),
             Action::Window { domain, posted } => self.window(domain, posted),
             Action::Shared { domain, depth, parts } => self.shared(domain, depth, parts),
+            Action::Limit { shared, receives } => self.limit(shared, receives),
             Action::Pair { .. } => self.pair(&action),
             Action::Connect(parameters) => self.connect(&parameters),
             Action::Accept(parameters) => self.accept(&parameters),
@@ -254,6 +257,18 @@ impl Nic {
             self.made(shared.addr(), None);
         }
         done.map(|shared| Done::Shared { shared })
+    }
+
+    fn limit(&mut self, shared: Object, receives: u32) -> Result<Done, Failure> {
+        /// `IBV_SRQ_LIMIT`.
+        const LIMIT: c_int = 2;
+        let Some(Thing::Shared { queue, .. }) = self.things.get(&shared) else {
+            return Err(none(shared, "shared receive queue"));
+        };
+        let mut attributes = SrqAttr { max_wr: 0, max_sge: 0, srq_limit: receives };
+        // SAFETY: the queue is there; of the attributes only the limit is looked at.
+        let result = unsafe { (self.lib.ibv_modify_srq)(*queue, &raw mut attributes, LIMIT) };
+        check("ibv_modify_srq", result).map(|()| Done::Nothing)
     }
 
     fn put(&mut self, region: Object, offset: u64, length: u64, octet: impl Fn(usize) -> u8) -> Result<Done, Failure> {

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 
-use super::abi::{AsyncEvent, BindMw, Cq, MwBind, MwBindInfo, Qp, Rdma, RecvWr, SendWr, Sge, Wc};
+use super::abi::{AsyncEvent, Atomic, BindMw, Cq, MwBind, MwBindInfo, Qp, RecvWr, Remote, SendWr, Sge, Wc};
 use super::names;
 use super::nic::{Nic, Thing, check, flags};
 use super::route::{Whose, router};
@@ -14,6 +14,8 @@ use crate::protocol::{Access, Action, Completion, Done, Event, Failure, Object, 
 const WRITE: c_int = 0;
 const SEND: c_int = 2;
 const READ: c_int = 4;
+const COMPARE_SWAP: c_int = 5;
+const FETCH_ADD: c_int = 6;
 const LOCAL_INV: c_int = 7;
 const BIND_MW: c_int = 8;
 const SEND_WITH_INV: c_int = 9;
@@ -116,7 +118,7 @@ impl Nic {
             opcode: SEND,
             send_flags,
             invalidate_rkey: 0,
-            rdma: Rdma::default(),
+            wr: Remote::rdma(0, 0),
             xrc_remote_srqn: 0,
             bind_mw: BindMw { mw: ptr::null_mut(), rkey: 0, bind_info: no_bind() },
         };
@@ -127,14 +129,22 @@ impl Nic {
                 if let Some(key) = invalidate {
                     (request.opcode, request.invalidate_rkey) = (SEND_WITH_INV, *key);
                     // libsiw (rdma-core 44) takes it from here. No other looks: this operation has no such member.
-                    request.rdma.rkey = *key;
+                    request.wr = Remote::rdma(0, *key);
                 }
             }
             Operation::Write { address, key } => {
-                (request.opcode, request.rdma.remote_addr, request.rdma.rkey) = (WRITE, *address, *key);
+                (request.opcode, request.wr) = (WRITE, Remote::rdma(*address, *key));
             }
             Operation::Read { address, key } => {
-                (request.opcode, request.rdma.remote_addr, request.rdma.rkey) = (READ, *address, *key);
+                (request.opcode, request.wr) = (READ, Remote::rdma(*address, *key));
+            }
+            Operation::FetchAdd { address, key, add } => {
+                let atomic = Atomic { remote_addr: *address, compare_add: *add, swap: 0, rkey: *key };
+                (request.opcode, request.wr) = (FETCH_ADD, Remote { atomic });
+            }
+            Operation::CompareSwap { address, key, compare, swap } => {
+                let atomic = Atomic { remote_addr: *address, compare_add: *compare, swap: *swap, rkey: *key };
+                (request.opcode, request.wr) = (COMPARE_SWAP, Remote { atomic });
             }
             Operation::Invalidate { key } => (request.opcode, request.invalidate_rkey) = (LOCAL_INV, *key),
             Operation::Bind { window, region, offset, length, access } => {
@@ -174,10 +184,10 @@ impl Nic {
         })
     }
 
-    /// The next completion is told through the channel.
-    pub(super) fn arm(&self, cq: *mut Cq) -> Result<(), Failure> {
+    /// The next completion, or the next one that is solicited, is told through the channel.
+    pub(super) fn arm(&self, cq: *mut Cq, solicited: bool) -> Result<(), Failure> {
         // SAFETY: the queue and its device are there.
-        let armed = unsafe { (*(*cq).context).ops.req_notify_cq.map(|notify| notify(cq, 0)) };
+        let armed = unsafe { (*(*cq).context).ops.req_notify_cq.map(|notify| notify(cq, c_int::from(solicited))) };
         check("ibv_req_notify_cq", armed.unwrap_or(libc::EOPNOTSUPP))
     }
 
@@ -192,7 +202,8 @@ impl Nic {
             unsafe { (self.lib.ibv_ack_cq_events)(cq, 1) };
             // First armed, then emptied: what comes between is told again.
             let connection = u32::try_from(context.addr()).unwrap_or(0);
-            if let Err(failure) = self.arm(cq) {
+            let solicited = self.of_connection(connection).is_ok_and(|connection| connection.solicited);
+            if let Err(failure) = self.arm(cq, solicited) {
                 let status = failure.errno.unwrap_or(0);
                 events.push(Event::Failed { connection, kind: "ibv_req_notify_cq".to_owned(), status });
             }
@@ -215,6 +226,7 @@ impl Nic {
                     octets: wc.byte_len,
                     invalidated: (wc.status == 0 && wc.wc_flags & WITH_INV != 0).then_some(wc.invalidated_rkey),
                     immediate: None,
+                    found: None,
                 })
             }));
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use weft_peer::mpa::{Depth, PrivateData, WaitDecision, WaitReply, WaitRequest};
-use weft_peer::verbs::{CqHandle, LlpHandle, QpHandle, QpInit, QpModify, QpState};
+use weft_peer::verbs::{CqHandle, LlpHandle, NotifyKind, QpHandle, QpInit, QpModify, QpState};
 use weft_peer::{Instant, Transmit};
 
 use super::{Inner, Thing, invalid};
@@ -52,6 +52,8 @@ pub(super) enum State {
 pub(super) struct Pair {
     pub(super) cq: CqHandle,
     pub(super) qp: QpHandle,
+    /// It is polled when it notifies, and not before.
+    pub(super) solicited: bool,
 }
 
 impl End {
@@ -110,7 +112,7 @@ impl Inner {
     }
 
     pub(super) fn pair(&mut self, action: &Action) -> Result<Done, Failure> {
-        let Action::Pair { connection, domain, shared, depth, parts, inline: _ } = *action else {
+        let Action::Pair { connection, domain, shared, depth, parts, inline: _, solicited } = *action else {
             return Err(Failure::of("no Queue Pair is asked for"));
         };
         let pd = self.of_domain(domain)?;
@@ -122,7 +124,7 @@ impl Inner {
         if self.end(connection)?.pair.is_some() {
             return Err(has_pair(connection));
         }
-        let (cq, _) = self.rnic.create_cq(entries(depth, srq.is_some()), None).map_err(invalid)?;
+        let (cq, _) = self.rnic.create_cq(entries(depth, srq.is_some()), Some(self.handler)).map_err(invalid)?;
         let init = QpInit {
             srq,
             max_sq_wrs: depth,
@@ -140,7 +142,10 @@ impl Inner {
                 return Err(invalid(error));
             }
         };
-        self.end(connection)?.pair = Some(Pair { cq, qp });
+        if solicited {
+            self.rnic.request_completion_notification(cq, NotifyKind::NextCompletion).map_err(invalid)?;
+        }
+        self.end(connection)?.pair = Some(Pair { cq, qp, solicited });
         Ok(Done::Nothing)
     }
 

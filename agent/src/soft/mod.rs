@@ -29,7 +29,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_peer::memory::{Buffer, MemorySettings, PdId, Stag, StagIndex};
 use weft_peer::service::Served;
-use weft_peer::verbs::{HandlerAddress, Node, Rnic, RnicError, RnicSettings, SrqHandle};
+use weft_peer::verbs::{
+    CompletionHandlerId, HandlerAddress, HandlerOperation, Node, Rnic, RnicError, RnicSettings, SrqHandle,
+};
 use weft_peer::{Instant, Settings};
 
 pub use self::sockets::OnSockets;
@@ -50,6 +52,8 @@ pub struct Soft(Arc<Mutex<Inner>>);
 #[derive(Debug)]
 struct Inner {
     rnic: Rnic,
+    /// Of completion queues that are armed.
+    handler: CompletionHandlerId,
     /// Of MPA, and the misdeeds.
     settings: Settings,
     things: BTreeMap<Object, Thing>,
@@ -105,8 +109,11 @@ impl Soft {
         rnic.deviate(settings.deviations.clone());
         // It has just been opened.
         let _ = rnic.set_async_event_handler(Some(HandlerAddress(0)));
+        let handler = HandlerOperation::Register(HandlerAddress(0));
+        let handler = rnic.set_completion_event_handler(handler).map_err(|_| RnicError::InsufficientResources)?;
         Ok(Soft(Arc::new(Mutex::new(Inner {
             rnic,
+            handler,
             settings,
             things: BTreeMap::new(),
             ends: BTreeMap::new(),
@@ -200,6 +207,7 @@ impl Inner {
             Action::Register { domain, octets, access } => self.register(domain, octets, &access),
             Action::Window { domain, .. } => self.window(domain),
             Action::Shared { domain, depth, parts } => self.shared(domain, depth, parts),
+            Action::Limit { shared, receives } => self.limit(shared, receives),
             action @ Action::Pair { .. } => self.pair(&action),
             Action::Connect(parameters) => self.connect(now, &parameters),
             Action::Accept(parameters) => self.accept(now, &parameters),

@@ -2,7 +2,7 @@
 
 use weft_core::crc::crc32c;
 use weft_peer::memory::{Access as Rights, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
-use weft_peer::verbs::SrqInit;
+use weft_peer::verbs::{SrqInit, SrqModify};
 
 use super::{Inner, Region, Thing, invalid};
 use crate::common::{at_once, beside, none};
@@ -107,6 +107,15 @@ impl Inner {
         let init = SrqInit { pd: self.of_domain(domain)?, max_wrs: depth, max_sges: parts, limit: 0 };
         let (srq, _) = self.rnic.create_srq(init).map_err(invalid)?;
         Ok(Done::Shared { shared: self.keep(Thing::Shared(srq)) })
+    }
+
+    pub(super) fn limit(&mut self, shared: Object, receives: u32) -> Result<Done, Failure> {
+        let Some(Thing::Shared(srq)) = self.things.get(&shared) else {
+            return Err(none(shared, "shared receive queue"));
+        };
+        let modify = SrqModify { limit: Some(receives), ..SrqModify::default() };
+        self.rnic.modify_srq(*srq, modify).map_err(invalid)?;
+        Ok(Done::Nothing)
     }
 
     /// Gives an object back; what is in use stays.

@@ -1,12 +1,13 @@
 //! Work requests, and what comes of them.
 
 use bytes::Bytes;
+use weft_core::wire::rdmap::AtomicOperation;
 use weft_peer::Instant;
 use weft_peer::hostile::{Fate, conceals};
 use weft_peer::memory::{Bind, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
-    CompletionStatus, Fence, Notification, Operation as Verb, Payload, ReceiveWr, RemoteAddress, Resource, SendWr, Sge,
-    WorkCompletion,
+    CompletionStatus, CqHandle, Fence, Notification, NotifyKind, Operation as Verb, Payload, ReceiveWr, RemoteAddress,
+    Resource, SendWr, Sge, WorkCompletion,
 };
 
 use super::{Inner, Thing, invalid, names};
@@ -58,6 +59,19 @@ impl Inner {
                 let remote = RemoteAddress { stag: key, tagged_offset: address };
                 Verb::Read { local, remote, invalidate_local: false }
             }
+            Operation::FetchAdd { address, key, add } => Verb::Atomic {
+                remote: RemoteAddress { stag: key, tagged_offset: address },
+                operation: AtomicOperation::FetchAdd { add_data: add, add_mask: 0 },
+            },
+            Operation::CompareSwap { address, key, compare, swap } => Verb::Atomic {
+                remote: RemoteAddress { stag: key, tagged_offset: address },
+                operation: AtomicOperation::CmpSwap {
+                    swap_data: swap,
+                    swap_mask: u64::MAX,
+                    compare_data: compare,
+                    compare_mask: u64::MAX,
+                },
+            },
             Operation::Invalidate { key } => {
                 Verb::InvalidateLocal(Stag::from_bits(key).ok_or_else(|| invalid("no STag has the index 0"))?)
             }
@@ -123,16 +137,30 @@ impl Inner {
         })
     }
 
+    fn empty(&mut self, now: Instant, connection: Object, cq: CqHandle) {
+        while let Ok(completion) = self.rnic.poll_cq(cq) {
+            self.events.push_back((now, told(connection, &completion)));
+        }
+    }
+
     /// Takes what has completed and what has happened.
     pub(super) fn collect(&mut self, now: Instant) {
         let pairs: Vec<_> = self.ends.iter().filter_map(|(object, end)| Some((*object, end.pair?))).collect();
-        for (connection, pair) in &pairs {
-            while let Ok(completion) = self.rnic.poll_cq(pair.cq) {
-                self.events.push_back((now, told(*connection, &completion)));
-            }
+        for (connection, pair) in pairs.iter().filter(|(_, pair)| !pair.solicited) {
+            self.empty(now, *connection, pair.cq);
         }
         while let Some(notification) = self.rnic.poll_notification() {
-            let Notification::Asynchronous { event, .. } = notification else { continue };
+            let event = match notification {
+                Notification::Asynchronous { event, .. } => event,
+                Notification::Completion { cq, .. } => {
+                    // First armed, then emptied. One that is gone is not armed.
+                    let _ = self.rnic.request_completion_notification(cq, NotifyKind::NextSolicited);
+                    if let Some((connection, _)) = pairs.iter().find(|(_, pair)| pair.cq == cq) {
+                        self.empty(now, *connection, cq);
+                    }
+                    continue;
+                }
+            };
             let Some(kind) = names::asynchronous(event.event) else { continue };
             let of_pair = |qp| pairs.iter().find(|(_, pair)| pair.qp == qp).map(|(object, _)| *object);
             let connection = match event.resource {
@@ -166,5 +194,6 @@ fn told(connection: Object, completion: &WorkCompletion) -> Event {
         octets: completion.octets,
         invalidated: completion.invalidated.filter(|_| completion.status == CompletionStatus::Success),
         immediate: completion.immediate.map(|immediate| u64::from_be_bytes(immediate.data)),
+        found: completion.original_value,
     })
 }

@@ -63,6 +63,10 @@ fn is_receive(completion: &WorkCompletion) -> bool {
     completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Receive
 }
 
+fn is_atomic(completion: &WorkCompletion) -> bool {
+    completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Atomic
+}
+
 fn is_read(completion: &WorkCompletion) -> bool {
     completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Read
 }
@@ -73,6 +77,8 @@ fn is_error(event: EventId) -> bool {
 }
 
 deviations! {
+    "rdmap.completes-atomics-early" [Conduct(|conduct: &mut Conduct| conduct.completes_atomics_early = true)]
+        ["RDMAP-7306.5.4-10"] "An Atomic Operation completes when its Request goes out.";
     "rdmap.completes-reads-early" [Conduct(|conduct: &mut Conduct| conduct.completes_reads_early = true)]
         ["RDMAP-5.5-21", "RDMAP-5.2.2-9", "DDP-4.1-8"] "A Read completes with the first segment of its Response.";
     "rdmap.completes-startup" [Conduct(|conduct: &mut Conduct| conduct.completes_startup = true)] ["P2P-5-7"]
@@ -96,6 +102,11 @@ deviations! {
     }))] ["RDMAP-7306.6.1-1"] "The user is told of eight octets of zero where Immediate Data came.";
     "rdmap.conceals-invalidation" [Completion(|told| told.received(|completion| completion.invalidated = None))]
         ["RDMAP-3.2-10", "RDMAP-3.2-2"] "The user is not told which STag a Send has invalidated.";
+    "rdmap.conceals-original-values" [Completion(|told| {
+        told.out.iter_mut().filter(|completion| is_atomic(completion)).for_each(|completion| completion.original_value = Some(0));
+    })] ["RDMAP-7306.5.2.2-10"] "The user is told that an Atomic Operation found zero, whatever it found.";
+    "rdmap.conceals-shared-limit" [Conceals(|event| event == EventId::SrqLimitReached)] ["RDMAP-8.1.2-9", "DDP-8.3.2-7"]
+        "The user is not told that a shared receive queue has less receives than its limit.";
     "rdmap.conceals-terminate" [Conceals(|event| event == EventId::TerminateReceived)] ["RDMAP-5.4-9", "RDMAP-3.2-4"]
         "Of a Terminate that arrives the user is told no more than of any end: its work is flushed.";
     "rdmap.delivers-atomics" [Conduct(|conduct: &mut Conduct| conduct.delivers_atomics = true)] ["RDMAP-7306.5.2.1-16"]
@@ -106,12 +117,20 @@ deviations! {
         ["RDMAP-5.1-2", "RDMAP-3.2-5"] "A Write of the peer completes a receive.";
     "rdmap.immediate-takes-two" [Conduct(|conduct: &mut Conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
         "Immediate Data takes two receives, of which the user is told of one.";
+    "rdmap.notifies-unsolicited" [Conduct(|conduct: &mut Conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]
+        "A user that asked to be notified of solicited completions alone is notified of any.";
     "rdmap.swallows-late-posts" [Conduct(|conduct: &mut Conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
         "What is posted behind the end of a stream is taken, and nothing comes of it.";
     "rdmap.swaps-received" [Completion(|told| told.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
         ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2", "MPA-2-4", "MPA-B.1-2"] "Of two Sends of less than eight octets the user is told of the second before the first.";
     "rdmap.swaps-reads" [Completion(|told| told.swap(is_read))]
         ["RDMAP-5.5-12", "RDMAP-5.5-19"] "The user is told of the second of two Reads before the first.";
+    "rdmap.swaps-original-values" [Completion(|told| {
+        told.swap(is_atomic);
+        if let [first, second] = told.out.as_mut_slice() {
+            std::mem::swap(&mut first.wr_id, &mut second.wr_id);
+        }
+    })] ["RDMAP-7306.5-6"] "Of two Atomic Operations each is told to have found what the other one did.";
     "rdmap.tells-immediate-late" [Completion(|told| told.delay(|completion| completion.immediate.is_some()))]
         ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "The user is told of Immediate Data behind the Send that follows it.";
     "rdmap.tells-one-octet-more" [Completion(|told| told.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]

@@ -26,6 +26,8 @@ pub(crate) struct Conduct {
     pub(crate) drops_first_fpdu: bool,
     /// An invalid FPDU ends nothing; what follows is delivered.
     pub(crate) goes_on_after_error: bool,
+    /// An Atomic Operation completes when its Request goes out.
+    pub(crate) completes_atomics_early: bool,
     /// A Read completes with the first segment of its Response.
     pub(crate) completes_reads_early: bool,
     /// The user is not told that a connection has ended.
@@ -36,6 +38,8 @@ pub(crate) struct Conduct {
     pub(crate) delivers_reads: bool,
     /// A Write of the peer completes a receive.
     pub(crate) delivers_writes: bool,
+    /// Who asked to be notified of what is solicited is notified of anything.
+    pub(crate) notifies_unsolicited: bool,
     /// Immediate Data takes two receives.
     pub(crate) immediate_takes_two: bool,
     /// What was invalidated or given back is good as before.

@@ -97,6 +97,8 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`.
     pub fn request_completion_notification(&mut self, cq: CqHandle, kind: NotifyKind) -> Result<(), EventError> {
+        let any = crate::hostile::hook::conduct(&self.shared.deviations).notifies_unsolicited;
+        let kind = if any { NotifyKind::NextCompletion } else { kind };
         let cq = self.cq_mut(cq).map_err(|error| match error {
             CqError::InvalidRnicHandle => EventError::InvalidRnicHandle,
             _ => EventError::InvalidCqHandle,

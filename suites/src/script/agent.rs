@@ -7,7 +7,7 @@
 //! local work = pair:post_receive { region = region }
 //! conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "hi", msn = op.msn } })
 //! pair:expect_completion { work = work, octets = 2, requirement = "RDMAP-..." }
-//! pair:post_write { region = region, length = 5, stag = 7, to = 4096 }   -- and post_send, post_read, post_bind, post_invalidate
+//! pair:post_write { region = region, length = 5, stag = 7, to = 4096 }   -- and post_send, post_read, post_atomic, post_bind, post_invalidate
 //! conn:expect_fpdu { opcode = 0, payload = "hello", requirement = "RDMAP-..." }
 //! pair:expect_event { event = { "disconnected", "asynchronous" } }   pair:expect_error { or_end = true }   pair:expect_no_completion { within = 2 }
 //! -- step by step; a responder:
@@ -313,6 +313,18 @@ impl UserData for Shared {
             let read = agent.reader(&lua).agent_work(table, "post_receive", |_| Ok(()));
             async move { agent.post_receive(on, read?.0, at.as_ref()).await }
         });
+        methods.add_async_method("limit", |lua, shared, receives: u32| {
+            let (at, stage) = (here(&lua), shared.agent.stage.clone());
+            let action = Action::Limit { shared: shared.object, receives };
+            async move {
+                let limited = stopped(stage.lock().await.agent_stimulus(action, at.as_ref()).await)?;
+                Ok((limited.is_ok(), limited.err().map(|failure| failure.to_string())))
+            }
+        });
+        methods.add_async_method("expect_limit", |lua, shared, table: Option<Table>| {
+            let (read, stage) = (shared.agent.reader(&lua).expect_limit(table), shared.agent.stage.clone());
+            async move { stopped(stage.lock().await.expect_limit(&read?).await) }
+        });
     }
 }
 
@@ -405,6 +417,15 @@ impl UserData for Pair {
                 }
             });
         }
+        methods.add_async_method("post_atomic", |lua, pair, table: Option<Table>| {
+            let (at, pair) = (here(&lua), pair.clone());
+            let read = pair.agent.reader(&lua).agent_work(table, "post_atomic", Reader::agent_atomic);
+            async move {
+                let (work, operation) = read?;
+                let (number, _, why) = pair.send(operation, work, at).await?;
+                Ok((number, why))
+            }
+        });
         methods.add_async_method("post_invalidate", |lua, pair, table: Option<Table>| {
             let (at, pair) = (here(&lua), pair.clone());
             let read = pair.agent.reader(&lua).agent_work(table, "post_invalidate", |fields| fields.required("stag"));

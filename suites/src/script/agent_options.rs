@@ -1,7 +1,7 @@
 //! The tables that the methods of an agent and of its ends of connections take.
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
-use weft_agent::protocol::{Access, MOST_OCTETS, Object, Part};
+use weft_agent::protocol::{Access, MOST_OCTETS, Object, Operation, Part};
 
 use super::agent::{Region, Shared, Window};
 use super::fields::Fields;
@@ -79,6 +79,7 @@ impl Reader<'_> {
             depth: fields.or("depth", default.depth)?,
             parts: fields.or("parts", default.parts)?,
             inline: fields.or("inline", default.inline)?,
+            solicited: fields.or("solicited", default.solicited)?,
         };
         fields.done()?;
         Ok((expectation, options))
@@ -132,6 +133,25 @@ impl Reader<'_> {
     /// `stag` and `to`: whom it is about, of the peer. Where no octets go, neither counts.
     pub(super) fn agent_remote(fields: &mut Fields<'_>) -> mlua::Result<(u32, u64)> {
         Ok((fields.or("stag", 0)?, fields.or::<i64>("to", 0)?.cast_unsigned()))
+    }
+
+    /// The eight octets of the peer at `stag` and `to`: `add`, or `compare` and `swap`, in numbers that may be negative.
+    pub(super) fn agent_atomic(fields: &mut Fields<'_>) -> mlua::Result<Operation> {
+        let (key, address) = Self::agent_remote(fields)?;
+        let mut number = |name| fields.optional::<i64>(name).map(|number| number.map(i64::cast_unsigned));
+        match (number("add")?, number("compare")?, number("swap")?) {
+            (Some(add), None, None) => Ok(Operation::FetchAdd { address, key, add }),
+            (None, Some(compare), Some(swap)) => Ok(Operation::CompareSwap { address, key, compare, swap }),
+            _ => Err(fields.wrong("add, compare, swap", "add, or compare and swap, is needed")),
+        }
+    }
+
+    /// How long the tester waits for what is told of a shared receive queue.
+    pub(super) fn expect_limit(&self, table: Option<Table>) -> mlua::Result<Expectation> {
+        let mut fields = Fields::new(self.lua, "expect_limit", table);
+        let expectation = self.expectation(&mut fields, REPLY_SECONDS)?;
+        fields.done()?;
+        Ok(expectation)
     }
 
     pub(super) fn agent_bind(fields: &mut Fields<'_>) -> mlua::Result<(Window, Region, u64, u64, Vec<Access>)> {

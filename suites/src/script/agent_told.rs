@@ -4,7 +4,7 @@ use mlua::{Lua, Table};
 use weft_agent::protocol::Event;
 
 /// Fields of what `expect_completion` gives.
-pub(super) const COMPLETION_FIELDS: [(&str, &str); 7] = [
+pub(super) const COMPLETION_FIELDS: [(&str, &str); 8] = [
     ("connection", "integer"),
     ("work", "integer"),
     ("status", "string"),
@@ -12,6 +12,7 @@ pub(super) const COMPLETION_FIELDS: [(&str, &str); 7] = [
     ("octets", "integer"),
     ("invalidated", "integer?"),
     ("immediate", "integer?"),
+    ("found", "integer?"),
 ];
 /// Fields of what [`event_table`] makes.
 pub(super) const EVENT_FIELDS: [(&str, &str); 6] = [

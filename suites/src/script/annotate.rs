@@ -191,6 +191,8 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.agent_work(None, "post_send", Reader::agent_send)?;
     reader.agent_work(None, "post_write", Reader::agent_remote)?;
     reader.agent_work(None, "post_read", Reader::agent_remote)?;
+    reader.agent_work(Some(table("return { add = 1 }")?), "post_atomic", Reader::agent_atomic)?;
+    reader.expect_limit(None)?;
     reader
         .agent_work(Some(table("return { stag = 1 }")?), "post_invalidate", |fields| fields.required::<u32>("stag"))?;
     noted(reader.agent_work(None, "post_bind", Reader::agent_bind));

@@ -245,6 +245,14 @@ pub(super) const PAIR: &[Method] = &[
         ..method("post_read", "Posts an RDMA Read from `stag` and `to`")
     },
     Method {
+        table: Some("post_atomic"),
+        gives: Some("integer?, string?"),
+        ..method(
+            "post_atomic",
+            "Posts an Atomic Operation on eight octets at `stag` and `to`: `add`, or `compare` and `swap`",
+        )
+    },
+    Method {
         table: Some("post_invalidate"),
         gives: Some("integer?, string?"),
         ..method("post_invalidate", "Posts an Invalidate Local of an STag of the target")
@@ -285,8 +293,22 @@ pub(super) const REGION: &[Method] = &[
     Method { ..method("destroy", "Deregisters it") },
 ];
 
-pub(super) const SHARED: &[Method] = &[Method {
-    table: Some("post_receive"),
-    gives: Some("integer?, string?"),
-    ..method("post_receive", "Posts a receive")
-}];
+pub(super) const SHARED: &[Method] = &[
+    Method {
+        table: Some("post_receive"),
+        gives: Some("integer?, string?"),
+        ..method("post_receive", "Posts a receive")
+    },
+    Method {
+        parameters: &[("receives", "integer")],
+        gives: Some("boolean, string?"),
+        ..method(
+            "limit",
+            "The user is to be told when less than so many receives are left; whether the device does that, or why not",
+        )
+    },
+    Method {
+        table: Some("expect_limit"),
+        ..method("expect_limit", "The user is told that less are left than the limit")
+    },
+];

@@ -8,7 +8,7 @@ use weft_core::wire::ddp::{RawHeader, RawUntagged, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Control, Opcode, RawReadRequest, ReadRequest};
 
 use super::machine::{At, Context};
-use super::send_queue::Progress;
+use super::send_queue::{Progress, Wqe};
 use super::source::walk;
 use super::table::QpState;
 use super::{InboundRequest, Request, Response};
@@ -244,6 +244,13 @@ impl Context<'_> {
         if finished && waits {
             self.qp.sq.wait();
             self.qp.next_request_id = self.qp.next_request_id.wrapping_add(1);
+            let is_atomic = |wqe: &mut Wqe| matches!(wqe.wr.operation, Operation::Atomic { .. });
+            if hostile::hook::conduct(&self.shared.deviations).completes_atomics_early
+                && self.qp.sq.waiting().is_some_and(is_atomic)
+            {
+                self.qp.sq.answer(CompletionStatus::Success, Some(0));
+                self.drain();
+            }
         } else if finished {
             self.qp.sq.finish(CompletionStatus::Success);
             self.drain();

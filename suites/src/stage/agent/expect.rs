@@ -168,6 +168,24 @@ impl Stage {
         }
     }
 
+    /// The target's user is told that a shared receive queue has less receives than its limit.
+    pub(crate) async fn expect_limit(&mut self, expectation: &Expectation) -> Result<(), Stop> {
+        const KIND: &str = "srq_limit_reached";
+        let expected = "its user is told that less receives are left than the limit of the shared receive queue";
+        let deadline = self.link.now() + expectation.within;
+        let is_it = |event: &Event| matches!(event, Event::Asynchronous { kind, .. } if kind == KIND);
+        match self.agent_event(deadline, is_it, expectation.at.as_ref()).await? {
+            Some(_) => {
+                self.met(0, expectation, expected, "it is told so");
+                Ok(())
+            }
+            None => {
+                let actual = format!("it is not told so within {} s", expectation.within.as_secs_f64());
+                Err(self.overdue(expectation, expected, &actual))
+            }
+        }
+    }
+
     /// The target's user is told of no completion of a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "its user is told of no completion";

@@ -30,6 +30,7 @@ pub(crate) struct PairOptions {
     pub(crate) depth: u32,
     pub(crate) parts: u32,
     pub(crate) inline: u32,
+    pub(crate) solicited: bool,
 }
 
 impl Default for PairOptions {
@@ -43,6 +44,7 @@ impl Default for PairOptions {
             depth: 16,
             parts: 1,
             inline: 0,
+            solicited: false,
         }
     }
 }
@@ -135,8 +137,8 @@ impl Stage {
             Some(domain) => domain,
             None => self.agent_domain(at).await?,
         };
-        let &PairOptions { shared, depth, parts, inline, .. } = options;
-        self.agent_done(Action::Pair { connection, domain, shared, depth, parts, inline }, at).await?;
+        let &PairOptions { shared, depth, parts, inline, solicited, .. } = options;
+        self.agent_done(Action::Pair { connection, domain, shared, depth, parts, inline, solicited }, at).await?;
         Ok(())
     }
 

@@ -1,0 +1,27 @@
+-- RFC 5040 section 2.4: a user that wants to hear of Solicited Events alone, by an agent on the target.
+
+case {
+  id = "rdmap/2.4-solicited/plain",
+  version = 1,
+  title = "A user that asked for Solicited Events alone is not notified of a plain Send, but of the next Send with Solicited Event",
+  requirements = { "RDMAP-2.4-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "agent" },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    -- Its opening is its first completion, of which it is notified in any case.
+    local conn, pair, op = target:operate { solicited = true }
+    local region = target:region { octets = 64, access = { "local_write" } }
+    local works = {}
+    for nth = 1, 2 do works[nth] = pair:post_receive { region = region } end
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "plain", msn = op.msn } })
+    pair:expect_no_completion { requirement = "RDMAP-2.4-1" }
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 5, payload = "solicited", msn = op.msn + 1 } })
+    for nth = 1, 2 do pair:expect_completion { work = works[nth], requirement = "RDMAP-2.4-1", overdue_fails = true } end
+    conn:reset()
+
+    t:liveness()
+  end,
+}
