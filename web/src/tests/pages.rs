@@ -301,12 +301,12 @@ async fn pages_of_a_large_store_are_fast() {
     raw.execute(
         "PRAGMA synchronous = OFF;
          CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT i FROM n;
+         INSERT INTO runs SELECT 'copy-' || i, started_unix_ms - i * 1000, 'target-' || (i % 4), status,
+             json_set(info, '$.id', 'copy-' || i, '$.target.name', 'target-' || (i % 4)), summary FROM n CROSS JOIN runs;
          INSERT INTO cases SELECT 'copy-' || i, id, info FROM n CROSS JOIN cases;
          INSERT INTO results SELECT 'copy-' || i, position, case_key, verdict, duration_us,
              CASE WHEN i = 1 THEN result ELSE json_set(result, '$.steps', json('[]')) END FROM n CROSS JOIN results;
-         INSERT INTO judged SELECT 'copy-' || i, requirement, strength, verdict FROM n CROSS JOIN judged;
-         INSERT INTO runs SELECT 'copy-' || i, started_unix_ms - i * 1000, 'target-' || (i % 4), status,
-             json_set(info, '$.id', 'copy-' || i, '$.target.name', 'target-' || (i % 4)), summary FROM n CROSS JOIN runs;",
+         INSERT INTO judged SELECT 'copy-' || i, requirement, strength, verdict FROM n CROSS JOIN judged;",
     )
     .await
     .unwrap();
