@@ -102,7 +102,8 @@ pub enum Action {
         #[serde(default)]
         inline: u32,
         /// Behind its first completion, it tells of the others once a Send with Solicited Event has arrived, or an error.
-        #[serde(default)]
+        /// Not said where it is not asked for: an agent written before there was this choice takes the request then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
     /// Connects what [`Action::Resolve`] found: an [`Event::Established`](super::Event::Established), [`Event::Rejected`](super::Event::Rejected) or [`Event::Failed`](super::Event::Failed) follows.
