@@ -1,5 +1,5 @@
-//! `weft web` as a process of its own: a run is started over its API, the process is killed in the middle of it, and the next one knows
-//! all that was finished, and nothing by halves.
+//! `weft web` as a process of its own: a run is started over its API, or a capture is uploaded, the process is killed in the middle of it,
+//! and the next one knows all that was finished, and nothing by halves.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -133,6 +133,38 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
     }
     let more = finished(&server, &run, done.len() + 5);
     assert_eq!(more[..told.len()], told[..], "in the same order");
+}
+
+#[test]
+fn a_server_that_is_killed_in_the_middle_of_an_upload_has_no_half_of_it() {
+    let (folder, shelf) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let place = shelf.path().to_str().unwrap();
+    let start = || Server::of(&mut weft(&["web", "--listen", "127.0.0.1:0", "--captures", place], folder.path()));
+    let files = || -> Vec<_> { std::fs::read_dir(shelf.path()).unwrap().map(|file| file.unwrap()).collect() };
+    let capture = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/siw/rping-crc.pcap")).unwrap();
+    let mut server = start();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let (host, length) = (&server.address, capture.len());
+    let head = format!(
+        "POST /api/captures?name=nic.pcap HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/octet-stream\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&capture[..length / 2]).unwrap();
+    // Until the server has written some of it.
+    while !files().iter().any(|file| file.metadata().is_ok_and(|about| about.len() > 0)) {
+        std::thread::yield_now();
+    }
+    // SIGKILL.
+    server.process.kill().unwrap();
+    server.process.wait().unwrap();
+
+    let server = start();
+    assert_eq!(server.json("GET", "/api/captures", "")["captures"].as_array().map(Vec::len), Some(0));
+    let left: Vec<_> = files().iter().map(|file| file.file_name().into_string().unwrap()).collect();
+    assert!(
+        left.len() == 1 && left[0].starts_with(".weft-upload-"),
+        "for a day, under a name that nobody sees: {left:?}"
+    );
 }
 
 #[test]

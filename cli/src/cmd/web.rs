@@ -65,15 +65,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(healthy::run(arguments.listen));
     }
     let start = start(arguments)?;
+    if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(BadInput(format!("{} is no folder of captures", folder.display())).into());
+    }
     let (store, folder) = place(arguments, start.is_some())?;
     let tokens = match &arguments.token_file {
         Some(file) => tokens(file)?,
         None => Tokens::default(),
     };
     let access = Access { tokens, names: arguments.names.clone() };
-    if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(BadInput(format!("{} is no folder of captures", folder.display())).into());
-    }
     let captures = CaptureOptions { folder: arguments.captures.clone(), most_upload: arguments.upload_limit << 20 };
     let live = Live::default();
     let options = WebOptions { listen: arguments.listen, store, folder, access, live, start, captures };
@@ -114,7 +114,8 @@ fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf
         return Ok((if only_read { format!("{url}?mode=rw") } else { url.clone() }, arguments.out.clone()));
     }
     let file = store_file(&arguments.out);
-    if starts && !file.is_file() {
+    // Who looks into captures need not have run anything.
+    if (starts || arguments.captures.is_some()) && !file.is_file() {
         make_folder(&arguments.out)?;
     } else if !file.is_file() {
         return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
