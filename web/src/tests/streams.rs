@@ -1,5 +1,7 @@
 //! Many browsers on the events of one run: nothing is lost, nothing comes twice, and memory does not grow with those who are slow.
 
+use std::time::Instant;
+
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -136,9 +138,14 @@ async fn two_hundred_browsers_lose_nothing_and_a_slow_one_comes_back() {
     // Comes, reads one line, and nothing more until it loses the connection.
     let mut slow = Browser::open(address, &id, None).await;
 
-    let mut first = None;
+    let (mut first, mut pages) = (None, Vec::with_capacity(CASES));
     let before = resident();
     for (at, result) in results.iter().enumerate() {
+        // Somebody else looks at the runs meanwhile.
+        let begun = Instant::now();
+        let page = site.text(if at % 2 == 0 { "/" } else { "/matrix" }).await;
+        pages.push(begun.elapsed());
+        assert!(page.contains("</html>"));
         sink.event(&Event::CaseStarted { key: result.key.clone(), index: at as u64 });
         for _ in 0..8 {
             let Event::CaseStep { step, .. } = &step else { unreachable!() };
@@ -163,7 +170,10 @@ async fn two_hundred_browsers_lose_nothing_and_a_slow_one_comes_back() {
     }
     assert_eq!(number, BROWSERS);
     let grown = resident().saturating_sub(before);
+    pages.sort_unstable();
+    let [half, p99] = [pages.len() / 2, pages.len() * 99 / 100].map(|at| pages[at].as_secs_f64() * 1e3);
     eprintln!("{BROWSERS} browsers, {told} events told, resident memory grew by {} KiB", grown / 1024);
+    eprintln!("{} pages meanwhile: {half:.1} ms, 99 of 100 within {p99:.1} ms", pages.len());
     assert!(grown < 64 << 20, "{grown}");
 
     // The slow one reads a few lines; it goes on behind the last of them, over another connection.
