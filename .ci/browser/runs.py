@@ -73,9 +73,9 @@ def runs_again_what_failed(person, failed):
 
 def stops_a_run_and_goes_on_with_it(person):
     page = person.page
-    begins(page, "builtin", "", tier="full")
+    begins(page, "builtin-tcp", "", tier="full")
     told_after(page, 0)
-    page.goto("/targets/builtin")
+    page.goto("/targets/builtin-tcp")
     person.look("target-running", narrow=False, themes=["light"])
     page.get_by_role("link", name="Running").click()
     page.wait_for_url("**/runs/*")
@@ -87,7 +87,7 @@ def stops_a_run_and_goes_on_with_it(person):
     done = int(page.locator("#done").inner_text())
     check(0 < done < planned, f"{done} of {planned} cases are kept of a run that was stopped")
     check(page.get_by_role("button", name="Run it again").is_visible(), "a run that was stopped cannot be repeated")
-    page.goto("/targets/builtin")
+    page.goto("/targets/builtin-tcp")
     page.get_by_role("button", name="Go on with it").click()
     page.wait_for_url(run)
     told_after(page, done)
