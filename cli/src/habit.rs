@@ -58,7 +58,8 @@ fn option(word: &str) -> Option<&'static str> {
         "-j" | "-J" => "-T json has the layers of iWARP, or with -e the fields that you name",
         "-v" => "`weft --version` tells the version; -V prints every field",
         "-t" => "times are seconds since the first frame; for others: -T fields -e frame.number -e frame.time_epoch",
-        "-O" | "-S" | "-P" => "-V prints every field of every unit; `weft explain FILE FRAME` those of one frame",
+        "-P" => "what -w writes to a file is not printed as well; without -w it is",
+        "-O" | "-S" => "-V prints every field of every unit; `weft explain FILE FRAME` those of one frame",
         _ => return None,
     })
 }

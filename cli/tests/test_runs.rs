@@ -40,9 +40,50 @@ fn tiers_and_shards_say_how_much_is_run() {
     assert_eq!(count(&["--tier", "full", "--jobs", "2"]), 16);
     assert_eq!((1..=3).map(|part| count(&["--shard", &format!("{part}/3")])).sum::<usize>(), 16);
     assert_eq!(weft(&["test", "builtin", "--shard", "4/3", "--out", &out]).0, 2);
+    // The parts of a sample fit together, also where nobody gives a seed.
+    let of_sample = |part: &str| {
+        let (code, text) = weft(&[
+            "test",
+            "builtin",
+            "mpa/7.1.1-key",
+            "mpa/7.1.1-flags",
+            "--tier",
+            "smoke",
+            "--shard",
+            part,
+            "--out",
+            &out,
+        ]);
+        assert_eq!(code, 0, "{text}");
+        text.lines()
+            .filter_map(|line| Some(line.trim().strip_prefix("pass")?.split_whitespace().next()?.to_owned()))
+            .collect()
+    };
+    let whole: std::collections::BTreeSet<String> = of_sample("1/1");
+    let (mut parts, other) = (of_sample("1/2"), of_sample("2/2"));
+    assert!(whole.len() > 2 && parts.is_disjoint(&other), "{parts:?} {other:?}");
+    parts.extend(other);
+    assert_eq!(parts, whole);
     // What is listed is what is run.
     let listed = |part: &str| weft(&["test", "--list", CASE, "--shard", part]).1;
     assert!(listed("1/3").contains("(6 times)") && listed("2/3").contains("(5 times)"), "{}", listed("1/3"));
+}
+
+#[test]
+fn a_word_that_selects_nothing_is_told_with_what_was_meant() {
+    for (word, hint) in [
+        ("mpa/7.1.1-kee", "did you mean mpa/7.1.1-key?"),
+        ("mpa/7.1.1-key/wrong-octets", "did you mean mpa/7.1.1-key/wrong-octet?"),
+        ("startupp", "did you mean startup?"),
+        ("mpa/7.1.1-key/wrong-octet[octet=16]", "no such choice, `weft test --show mpa/7.1.1-key/wrong-octet`"),
+        ("MPA-7.1.2", "`weft requirements MPA-7.1.2`"),
+        ("something-else-altogether", "`weft test --list` names them"),
+    ] {
+        for arguments in [["test", "builtin", word], ["test", "--list", word]] {
+            let (code, text) = weft(&arguments);
+            assert!(code == 2 && text.contains(hint), "{text}");
+        }
+    }
 }
 
 #[test]
@@ -73,6 +114,7 @@ fn what_failed_is_run_again_and_two_runs_are_compared() {
     let added: usize = text.lines().find_map(|line| line.strip_prefix("added: ")).unwrap().parse().unwrap();
     assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json names all", added - 20)), "{text}");
     assert_eq!(text.matches("  mpa/7.1.1-pd-length/").count(), 20, "{text}");
+    assert!(text.contains("--seed gives two runs the same"), "{text}");
     // The same target, mended: all sixteen are run again, and nothing more.
     let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
     assert!(code == 0 && text.contains("16 cases: 16 pass"), "{text}");

@@ -33,7 +33,7 @@ pub enum NoDevice {
     /// They find none.
     #[error(
         "this host has no RDMA device: load its driver (`modprobe siw`, `rdma link add siw0 type siw netdev eth0` makes one of \
-        software)"
+        software), or take --soft, which needs none"
     )]
     None,
     /// They find others.

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Context;
 use weft_agent::protocol::{Action, Device, Done, Event, Failure};
 use weft_agent::rdma::{Nic, NoDevice, Opened};
 use weft_agent::serve::Carrier;
@@ -16,6 +15,7 @@ use weft_agent::{Limits, listen, serve};
 use weft_peer::Settings;
 
 use crate::exit::{self, BadInput};
+use crate::rnic;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -101,7 +101,7 @@ fn with<C: Carrier>(
         return Ok(ExitCode::SUCCESS);
     }
     let listener =
-        TcpListener::bind(arguments.listen).with_context(|| format!("cannot listen on {}", arguments.listen))?;
+        TcpListener::bind(arguments.listen).map_err(|error| rnic::cannot_listen(arguments.listen, &error))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
     let told = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {
         None => exit::note(&format!("{peer} is there")),

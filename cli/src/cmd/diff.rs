@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// The lists of what only one of the runs has.
+const ONE_SIDED: [&str; 2] = ["not run", "added"];
+
 /// Cases that are named of those that were run, or applied, in one of the runs alone.
 const MOST_NAMED: usize = 20;
 
@@ -53,7 +56,7 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff) {
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
         say!("\n{what}: {}", changes.len());
         // What fails, and what is mended, is told whole; of what was run in one of them alone, enough to know what it is.
-        let is_short = matches!(what, "not run" | "newly not applicable" | "added");
+        let is_short = ONE_SIDED.contains(&what) || what == "newly not applicable";
         let most = if is_short { MOST_NAMED } else { changes.len() };
         for change in changes.iter().take(most) {
             say!("  {}  {}", change.key, change.text);
@@ -63,6 +66,12 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff) {
         }
     }
     say!("\nthe same: {}", diff.same);
+    let (first, second) = (before.run.seed, after.run.seed);
+    if first != second && diff.lists().any(|(what, changes)| ONE_SIDED.contains(&what) && !changes.is_empty()) {
+        say!(
+            "The seeds are {first} and {second}, and each draws other choices of a case; --seed gives two runs the same."
+        );
+    }
 }
 
 async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {

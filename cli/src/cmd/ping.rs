@@ -22,6 +22,7 @@ const DEFAULT_SIZE: u32 = 64;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
+    group = clap::ArgGroup::new("side").args(["server", "client"]).required(true),
     after_help = "Options mean what they mean to librdmacm's rping, which can be the other side. Per round: the client Sends where its \
     data is, the server Reads it; the client Sends where to, the server Writes it back.\n\n\
     Exit codes: 0 all rounds went well; 1 data differs, or the connection broke; 3 no connection.\n\
@@ -31,7 +32,7 @@ const DEFAULT_SIZE: u32 = 64;
 )]
 pub(crate) struct Arguments {
     /// Be the server
-    #[arg(short = 's', long, required_unless_present = "client")]
+    #[arg(short = 's', long)]
     server: bool,
     /// Be the client
     #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
@@ -51,7 +52,7 @@ pub(crate) struct Arguments {
     /// Client: rounds; without it, until it is interrupted
     #[arg(short = 'C', long, value_name = "ROUNDS")]
     count: Option<u64>,
-    /// Client: octets of a round's data, 23 to 65535. An rping server has to be given the same; weft's takes all
+    /// Client: octets of a round's data, 23 to 65535. An rping server has to be given the same; weft's takes all (`rping_size = 65535` in a target's file)
     #[arg(short = 'S', long, default_value_t = DEFAULT_SIZE)]
     size: u32,
     /// Server: go on when a client is done, and serve several at a time

@@ -23,6 +23,7 @@ pub(super) use report::how;
 /// The command line.
 #[derive(clap::Args)]
 #[command(
+    group = clap::ArgGroup::new("side").args(["server", "client"]).required(true),
     after_help = "Operations, with sizes in octets: send:N sendse:N sendinv:N sendseinv:N write:N[:OFFSET] read:N[:OFFSET] fetchadd[:OFFSET]\n\
     immediate burst:send|write|read:N:COUNT recv disc end abort. OFFSET counts from the peer's region and may lie outside it. Wrong\n\
     ones: writebadkey:N readbadkey:N (an STag that is not there) writeoob:N readoob:N (half behind the region) writewrap:N readwrap:N\n\
@@ -38,7 +39,7 @@ pub(super) use report::how;
 )]
 pub(crate) struct Arguments {
     /// Be the server
-    #[arg(short = 's', long, required_unless_present = "client")]
+    #[arg(short = 's', long)]
     server: bool,
     /// Be the client
     #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]

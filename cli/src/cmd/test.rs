@@ -4,6 +4,7 @@ mod history;
 mod prove;
 mod repeat;
 mod screen;
+mod select;
 mod show;
 
 use std::io::{self, IsTerminal, Write};
@@ -30,7 +31,7 @@ use crate::runtime;
 #[command(
     after_help = "Examples:\n  weft test builtin                                      weft's own responder, virtual clock\n  \
     weft test builtin --deviate mpa.accepts-wrong-key      the same, breaking one rule\n  \
-    weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2   some cases against something on the network\n  \
+    weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4 some cases against something on the network\n  \
     weft test nic.toml --out nic --resume                  go on with a run that was stopped\n  \
     weft test --prove                                      every case against every deviation it is about\n\n\
     The folder of --out gets report.html, report.json, report.sarif, report.tap, junit.xml, summary.md, results.sqlite, and\n\
@@ -53,13 +54,13 @@ pub(crate) struct Arguments {
     /// Suites from a folder instead of those built in
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Seed of everything random, to repeat a run
+    /// Seed of everything random, to repeat a run; without it each run has another, and a part of --shard has 1
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// How much: smoke (a few choices of each case's parameters), default (every pair of values), full (every choice)
     #[arg(long, value_name = "TIER", default_value_t, value_parser = tier())]
     tier: Tier,
-    /// One part of N parts of the selection
+    /// One part of N parts of the selection; all parts together are the whole, when a --seed that is given is given to each
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
     /// Of the selection, only what went wrong in the last whole run of the store
@@ -195,7 +196,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             )
         })?,
     };
-    each_selects(&suites, &arguments.select, arguments.tier)?;
+    select::each_selects(&suites, &arguments.select, arguments.tier)?;
     if let Some(case) = &arguments.history {
         return runtime::block_on(async { history::run(&arguments.open_store().await?, target.name(), case).await });
     }
@@ -215,7 +216,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             suites,
             filter,
             out: arguments.out.clone(),
-            seed: arguments.seed,
+            // The parts fit together only when the same choices are drawn for each.
+            seed: arguments.seed.or(arguments.shard.map(|_| SEED_OF_PARTS)),
             cancel: Some(cancel),
         };
         let schedule = arguments.schedule();
@@ -277,6 +279,9 @@ async fn in_browser(
     Ok(report)
 }
 
+/// The seed of a run with --shard and without --seed.
+const SEED_OF_PARTS: u64 = 1;
+
 /// Makes the folder that a run writes into, so that a name which can be none is told as what it is: a slip on the command line.
 pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
     let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(&error)));
@@ -334,16 +339,6 @@ async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink
     })
 }
 
-/// A word that selects nothing is a slip of the keyboard: told before a run overwrites the reports of another.
-fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> anyhow::Result<()> {
-    for word in words {
-        if Plan::of(suites, &Filter::of([word.clone()]).tier(tier), 0).cases.is_empty() {
-            return Err(BadInput(format!("no case is selected by {word:?}; `weft test --list` names them")).into());
-        }
-    }
-    Ok(())
-}
-
 /// The part of a selection that --shard names.
 fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter {
     match shard {
@@ -362,6 +357,7 @@ fn list(suites: &Suites, words: &[String], tier: Tier, shard: Option<(usize, usi
         writeln!(out, "{}  {} ({keys} times)\n    {}", case.id, ids.join(" "), case.title)?;
     }
     if plan.cases.is_empty() {
+        select::each_selects(suites, words, tier)?;
         return Err(
             BadInput(format!("no case is selected by {}; `weft test --list` names them", words.join(" "))).into()
         );

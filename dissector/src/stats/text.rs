@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{ConnectionStats, DirectionStats, Latencies};
+use crate::output::text::counted;
 
 impl fmt::Display for ConnectionStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,14 +60,14 @@ impl DirectionStats {
             writeln!(f, "    CRC: {}", list(self.crc.iter().map(|(name, count)| (*name, *count))))?;
             writeln!(f, "    markers: {}", list(self.markers.iter().map(|(name, count)| (*name, *count))))?;
         }
-        for (count, what) in [
-            (self.incomplete, "units with missing octets"),
-            (self.gap_octets, "octets not captured"),
-            (self.unparsed_octets, "octets without an FPDU"),
-            (self.streaming_octets, "octets outside MPA"),
+        for (count, what, how) in [
+            (self.incomplete, "unit", "with missing octets"),
+            (self.gap_octets, "octet", "not captured"),
+            (self.unparsed_octets, "octet", "without an FPDU"),
+            (self.streaming_octets, "octet", "outside MPA"),
         ] {
             if count > 0 {
-                writeln!(f, "    {count} {what}")?;
+                writeln!(f, "    {} {how}", counted(count, what))?;
             }
         }
         latencies("Reads", &self.reads, f)?;

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use weft_dissector::output::text::counted;
 use weft_peer::driver::sdp::{End, Relayed};
 
 use crate::exit::{note, say};
@@ -85,8 +86,9 @@ impl Ledger {
                 })
             ),
             Telling::Lines => say!(
-                "{connections} connections, {most} at most at a time; {failed} failed, {reset} reset, {stopped} stopped; \
-                 {forth} octets forth, {back} back"
+                "{}, {most} at most at a time; {failed} failed, {reset} reset, {stopped} stopped; \
+                 {forth} octets forth, {back} back",
+                counted(connections, "connection")
             ),
             Telling::Quiet => {}
         }
