@@ -172,6 +172,7 @@ impl Stage {
             }
             Ok(Some(Call::Datagram { to, from, octets })) => {
                 self.heard = true;
+                self.has_room(size_of::<Datagram>() + octets.len(), at)?;
                 self.log.answered();
                 let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
                 let text = format!("datagram: {name}");

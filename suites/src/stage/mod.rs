@@ -343,12 +343,7 @@ impl Stage {
         let (kind, arrival) = match received {
             Ok(Received::Octets(octets)) => {
                 self.heard = true;
-                self.received += octets.len();
-                if self.received > MAX_RECEIVED {
-                    let expectation = Expectation::preparation(Duration::ZERO, at);
-                    let actual = format!("more than {MAX_RECEIVED} octets");
-                    return Err(self.undecided(&expectation, "a target that sends what is asked of it", &actual));
-                }
+                self.has_room(octets.len(), at)?;
                 let text = describe::name(&octets).unwrap_or_else(|| "octets".into());
                 let shown = describe::octets(&octets, &[]);
                 self.step(number, Direction::Received, StepKind::Octets, text, Some(shown));
@@ -367,6 +362,17 @@ impl Stage {
             self.conn(number, at)?.finished = true;
         }
         Ok(arrival)
+    }
+
+    /// So many octets of the target's are to be kept. One that floods ends its case.
+    fn has_room(&mut self, octets: usize, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.received += octets;
+        if self.received > MAX_RECEIVED {
+            let expectation = Expectation::preparation(Duration::ZERO, at);
+            let actual = format!("more than {MAX_RECEIVED} octets");
+            return Err(self.undecided(&expectation, "a target that sends what is asked of it", &actual));
+        }
+        Ok(())
     }
 
     fn conn(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut Conn, Stop> {

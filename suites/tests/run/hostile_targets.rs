@@ -199,3 +199,24 @@ async fn a_target_that_does_not_come_back_is_given_up() {
         |result: &&CaseResult| result.explanation.starts_with("The target is dead and does not come back: /bin/false");
     assert_eq!(report.results.iter().filter(told).count(), 15);
 }
+
+/// What comes while a case waits for something else is kept, but not without end.
+#[tokio::test]
+async fn datagrams_without_end_do_not_fill_the_memory() {
+    let flood = "dd if=/dev/zero bs=2000 status=none >/dev/udp/{mapper_address}/{mapper_port}";
+    let text = format!(
+        "name = \"flood\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"127.0.0.1:0\"\nservice = \"port-mapper\"\n\
+         start = [\"bash\", \"-c\", \"{flood}\"]\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let waits = "local m = t:port_mapper {} m:start { service = 1 } m:expect_no_connection { within = 60 }";
+    let suites = crate::common::one_case(folder.path(), waits);
+    let script = std::fs::read_to_string(suites.join("mpa/x.lua")).unwrap();
+    let asks = "roles = { 'initiator' }, capabilities = { 'port-mapper' }";
+    std::fs::write(suites.join("mpa/x.lua"), script.replace("roles = { 'responder' }", asks)).unwrap();
+    let (target, suites) = (Target::from_toml("flood.toml", &text).unwrap(), Suites::from_folder(&suites).unwrap());
+    let (report, _) = crate::common::run(target, suites, Filter::everything(), &folder.path().join("out")).await;
+    let result = &report.results[0];
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    assert_eq!(result.actual.as_deref(), Some("more than 16777216 octets"), "{}", result.explanation);
+}
