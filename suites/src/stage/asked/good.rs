@@ -1,0 +1,94 @@
+//! The good exchange with a target that asks: it is told an address of the tester's, acknowledges that, and connects.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use weft_core::RequirementId;
+use weft_core::wire::portmap::{MessageType, RawMessage};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+use super::{Answer, AskedFields, Datagram};
+use crate::model::SourceLocation;
+use crate::script::message::Message;
+use crate::stage::mapper::{MapperFields, padded};
+use crate::stage::{Expectation, Stage, Stop};
+
+/// The number of the service that good exchanges are for.
+const GOOD: u32 = 0;
+
+impl Stage {
+    /// The target asks for a service, is sent to the tester, acknowledges that, and connects if it does.
+    pub(in crate::stage) async fn asked_good_exchange(
+        &mut self,
+        shows: Vec<RequirementId>,
+        within: Duration,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        let alive = self.log.alive_before;
+        let v6 = self.link.desk(false).is_ipv6();
+        let service = self.asked_service(GOOD, v6, at)?;
+        let place = self.asked_place(v6, false, true, at)?;
+        // What the case left is not looked at any more.
+        self.asked.datagrams.clear();
+        self.asked_start(service, at).await?;
+        let preparation = Expectation::preparation(within, at);
+        let deadline = self.link.now() + within;
+        let asked = loop {
+            match self.asked.datagrams.pop_front() {
+                Some(datagram) if datagram.asks_for(service) => break datagram,
+                Some(_) => {}
+                None if self.asked_call(deadline, at).await? => {}
+                None => return Err(self.undecided(&preparation, "a PMReq", "it does not ask")),
+            }
+        };
+        let accept = accepting(&asked.octets, place);
+        let handle = asked.message().map(|raw| raw.assoc_handle.get());
+        let (answer, since) = (accept.octets.clone(), self.link.now());
+        self.asked.answers.push(Answer { request: asked.octets, answer, aside: false, since, again: 0 });
+        self.asked_put(&accept, asked.from, false, at).await?;
+        let ack = AskedFields {
+            message: MapperFields { message_type: Some(MessageType::PM_ACK), handle, ..MapperFields::default() },
+            past: Some(MessageType::PM_REQ),
+            ..AskedFields::default()
+        };
+        self.asked_expect(&Expectation { shows, ..preparation.clone() }, &ack).await?;
+        while self.target.connects() {
+            match self.asked.connections.pop_front() {
+                Some((to, number)) if to == place => {
+                    self.close(number, at).await?;
+                    break;
+                }
+                Some(_) => {}
+                None if self.asked_call(deadline, at).await? => {}
+                None => {
+                    let expected = format!("a TCP connection to {place}");
+                    return Err(self.undecided(&preparation, &expected, "it does not connect"));
+                }
+            }
+        }
+        self.log.alive_before = alive;
+        self.log.alive();
+        Ok(())
+    }
+}
+
+impl Datagram {
+    /// Is it a PMReq for this service?
+    fn asks_for(&self, service: SocketAddr) -> bool {
+        self.message().is_some_and(|raw| raw.mt() == MessageType::PM_REQ && raw.ap_port.get() == service.port())
+    }
+}
+
+/// The right PMAccept to a PMReq, whatever that was; for one connection.
+fn accepting(request: &[u8], place: SocketAddr) -> Message {
+    let mut octets = request.to_vec();
+    octets.resize(RawMessage::LEN, 0);
+    let mut raw = RawMessage::read_from_bytes(&octets).unwrap_or_else(|_| RawMessage::new_zeroed());
+    raw.ver_mt_ipv = RawMessage::first_octet(0, MessageType::PM_ACCEPT, raw.ipv());
+    (raw.pm_time, raw.reserved, raw.ap_port) = (0, 0.into(), place.port().into());
+    raw.ap_ip_addr = match place.ip() {
+        IpAddr::V4(_) => padded(place),
+        IpAddr::V6(ip) => ip.octets(),
+    };
+    Message::new("PMAccept", raw.as_bytes().to_vec())
+}
