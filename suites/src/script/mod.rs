@@ -6,6 +6,7 @@
 
 mod agent;
 mod agent_options;
+mod agent_pair;
 mod agent_told;
 mod annotate;
 mod asked;
