@@ -3,6 +3,7 @@
 mod access;
 mod api;
 mod captures;
+mod events;
 mod pages;
 mod runs;
 mod store_server;
@@ -27,6 +28,7 @@ use weft_suites::store::{FILE_NAME, Store};
 use weft_suites::target::Target;
 use weft_suites::{Filter, RunOptions};
 
+use self::events::{Told, recorded_run};
 use crate::access::{Access, Gate};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
@@ -301,153 +303,6 @@ async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
     let page = case_page(&first.run.id, key);
     assert_eq!(site.get(&page.replace("/cases/", "/evidence/pcapng/")).await.status(), StatusCode::NOT_FOUND);
     assert!(site.text(&page).await.contains("not in the folder any more"));
-}
-
-/// Reads the data of Server-Sent Events.
-struct Told {
-    stream: BodyDataStream,
-    text: String,
-}
-
-impl Told {
-    async fn new(site: &Site, run: &str) -> Self {
-        let response = site.get(&format!("/runs/{run}/events")).await;
-        assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
-        Told { stream: response.into_body().into_data_stream(), text: String::new() }
-    }
-
-    /// The next update, as `event key`, and of the last one with the first reason of the exit code; `None` at the end of the stream.
-    async fn next(&mut self) -> Option<String> {
-        loop {
-            if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
-                let update = data.map(|data| {
-                    let json: serde_json::Value = serde_json::from_str(data).unwrap();
-                    let about = json["key"].as_str().or(json["reasons"][0].as_str()).unwrap_or("");
-                    format!("{} {about}", json["event"].as_str().unwrap())
-                });
-                self.text = rest.to_owned();
-                match update {
-                    Some(update) => return Some(update),
-                    // A comment that keeps the connection open.
-                    None => continue,
-                }
-            }
-            let chunk = tokio::time::timeout(LONG, self.stream.next()).await.expect("the stream goes on")?;
-            self.text.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
-        }
-    }
-
-    async fn all(mut self) -> Vec<String> {
-        let mut all = Vec::new();
-        while let Some(update) = self.next().await {
-            all.push(update);
-        }
-        all
-    }
-}
-
-/// A run with all its events.
-async fn recorded_run(out: &Path) -> (RunReport, Vec<Event>) {
-    let all = Arc::new(Mutex::new(Vec::new()));
-    let into = all.clone();
-    let report = failing_run_to(out, Arc::new(move |event: &Event| into.lock().unwrap().push(event.clone()))).await;
-    (report, std::mem::take(&mut *all.lock().unwrap()))
-}
-
-#[tokio::test]
-async fn a_live_run_is_told_in_order_and_to_whoever_comes_late() {
-    const DONE: &str = "done the target fails 16 cases";
-    let folder = tempfile::tempdir().unwrap();
-    let recorded = tempfile::tempdir().unwrap();
-    let (report, all) = recorded_run(recorded.path()).await;
-
-    // The same run again, one event at a time.
-    let site = site(folder.path()).await;
-    let live = site.live.sink();
-    let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
-    site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
-    site.store.set_status(&report.run.id, RunStatus::Running).await.unwrap();
-    let page = site.text(&format!("/runs/{}", report.run.id)).await;
-    assert!(page.contains(&format!("data-events=\"/runs/{}/events\"", report.run.id)), "{page}");
-
-    let mut early = Told::new(&site, &report.run.id).await;
-    let (mut told_early, mut expected) = (Vec::new(), Vec::new());
-    let mut late = None;
-    for event in all {
-        let update = match &event {
-            Event::RunStarted { .. } => None,
-            Event::CaseStarted { key, .. } => Some(format!("started {key}")),
-            Event::CaseStep { key, .. } => Some(format!("step {key}")),
-            Event::CaseFinished { result } => {
-                site.store.finish_case(&report.run.id, result).await.unwrap();
-                Some(format!("finished {}", result.key))
-            }
-            Event::RunFinished { summary } => {
-                site.store.finish(&report.run.id, summary).await.unwrap();
-                Some(DONE.to_owned())
-            }
-            Event::TargetWaiting { .. } => Some("waiting ".to_owned()),
-        };
-        if update.as_deref() == Some(format!("started {}", keys[8]).as_str()) {
-            late = Some(Told::new(&site, &report.run.id).await);
-        }
-        live.event(&event);
-        if let Some(update) = update {
-            // The stream may have read the store before the event: cases are told once, whichever was first.
-            if update == DONE || update.starts_with("finished") {
-                while told_early.last() != Some(&update) {
-                    told_early.push(early.next().await.expect("the stream goes on"));
-                }
-            }
-            expected.push(update);
-        }
-    }
-    assert_eq!(early.next().await, None, "the stream ends with the run");
-    let finished = |all: &[String]| all.iter().filter(|told| told.starts_with("finished")).cloned().collect::<Vec<_>>();
-    assert_eq!(finished(&told_early), finished(&expected));
-    // Steps of what the store already had finished are left out; nothing is out of order, and nothing comes twice.
-    let mut rest = expected.iter();
-    assert!(told_early.iter().all(|told| rest.any(|update| update == told)), "{told_early:?}");
-    assert!(told_early.iter().filter(|told| told.starts_with("step")).count() > 16, "{told_early:?}");
-    let told_late = late.unwrap().all().await;
-    assert_eq!(finished(&told_late), finished(&expected), "each once, in the order of the run");
-    assert_eq!(told_late.last().unwrap(), DONE);
-
-    // Whoever asks when all is over is told the same.
-    let mut afterwards = finished(&expected);
-    afterwards.push(DONE.to_owned());
-    assert_eq!(Told::new(&site, &report.run.id).await.all().await, afterwards);
-}
-
-#[tokio::test]
-async fn a_run_of_another_process_is_read_from_the_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let recorded = tempfile::tempdir().unwrap();
-    let report = failing_run(recorded.path()).await;
-    let site = site(folder.path()).await;
-    let (id, result) = (&report.run.id, &report.results[0]);
-    site.store.begin(&report.run, &report.cases, std::slice::from_ref(&result.key)).await.unwrap();
-    site.store.set_status(id, RunStatus::Running).await.unwrap();
-    let mut told = Told::new(&site, id).await;
-    site.store.finish_case(id, result).await.unwrap();
-    assert_eq!(told.next().await, Some(format!("finished {}", result.key)));
-    site.store.finish(id, &report.summary).await.unwrap();
-    assert_eq!(told.next().await.as_deref(), Some("done the target fails 16 cases"));
-    assert_eq!(told.next().await, None);
-}
-
-#[tokio::test]
-async fn event_streams_end_when_the_server_goes_down() {
-    let folder = tempfile::tempdir().unwrap();
-    let recorded = tempfile::tempdir().unwrap();
-    let report = failing_run(recorded.path()).await;
-    let site = site(folder.path()).await;
-    site.store.begin(&report.run, &report.cases, &[report.results[0].key.clone()]).await.unwrap();
-    let mut told = Told::new(&site, &report.run.id).await;
-    site.stop.send_replace(true);
-    assert_eq!(told.next().await, None);
 }
 
 #[tokio::test]
