@@ -137,6 +137,29 @@ fn a_damaged_length_stops_the_reading_with_a_note() {
     assert!(note.is_some());
 }
 
+/// The rest of such a file is no record of it, however long the file is.
+#[test]
+fn a_record_that_is_longer_than_any_is_damage_and_no_frame() {
+    let mut file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, b"efgh", 4)]);
+    file[44 + 8..44 + 12].copy_from_slice(&LITTLE.u32(200 << 20));
+    file.resize(65 << 20, 0);
+    let (all, note) = frames(&file);
+    assert_eq!(all.len(), 1);
+    let note = note.unwrap();
+    assert!(note.contains("damaged at octet 44, after frame 1") && note.contains("64 MiB"), "{note}");
+}
+
+#[test]
+fn interfaces_are_not_remembered_without_end() {
+    let one = LITTLE.interface(1, 0, None, None);
+    let file = |count: usize| [LITTLE.section(), one.repeat(count), LITTLE.packet(65_535, 1, b"ab", 2)].concat();
+    let (all, note) = frames(&file(65_536));
+    assert_eq!((all.len(), note), (1, None));
+    let (all, note) = frames(&file(65_537));
+    let note = note.unwrap();
+    assert!(all.is_empty() && note.contains("damaged") && note.contains("65536 interfaces"), "{note}");
+}
+
 #[test]
 fn pcapng_in_both_byte_orders_with_interfaces_of_their_own_time() {
     for order in BOTH {
@@ -160,7 +183,9 @@ fn pcapng_in_both_byte_orders_with_interfaces_of_their_own_time() {
             (3, 100_500_000_000, 113, b"binary".to_vec(), 6),
             (5, 8_000, 1, b"last".to_vec(), 4),
         ];
-        assert_eq!(frames(&file), (expected, None));
+        let (all, note) = frames(&file);
+        assert_eq!(all, expected);
+        assert!(note.unwrap().starts_with("frame 4 names an interface"));
     }
 }
 

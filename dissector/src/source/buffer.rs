@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// Octets read at a time.
 const CHUNK: usize = 128 << 10;
 /// The longest record that is believed; a longer one is a damaged length field.
-const LONGEST_RECORD: usize = 64 << 20;
+pub(super) const LONGEST_RECORD: usize = 64 << 20;
 
 pub(super) struct Buffer {
     reader: Box<dyn Read + Send>,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, LONGEST_RECORD};
 use super::{Frame, Next, pcap::Pcap, pcapng::PcapNg};
 
 /// Why a capture cannot be read at all.
@@ -36,6 +36,8 @@ pub struct Capture {
     frames: u64,
     used: usize,
     note: Option<String>,
+    /// The first frame of an interface that the capture does not describe, and how many there are.
+    unreadable: Option<(u64, u64)>,
 }
 
 impl Capture {
@@ -89,7 +91,7 @@ impl Capture {
             let first: Vec<String> = octets.iter().take(8).map(|o| format!("{o:02x}")).collect();
             return Err(OpenError::UnknownFormat(first.join(" ")));
         };
-        Ok(Capture { buffer, format, frames: 0, used: 0, note: None })
+        Ok(Capture { buffer, format, frames: 0, used: 0, note: None, unreadable: None })
     }
 
     /// The next frame; `None` at the end, or where damage makes reading on impossible ([`Capture::note`] tells which).
@@ -112,6 +114,7 @@ impl Capture {
                 }
                 Next::Unreadable { used } => {
                     self.frames += 1;
+                    self.unreadable.get_or_insert((self.frames, 0)).1 += 1;
                     self.buffer.consume(used);
                 }
                 Next::Other { used } => self.buffer.consume(used),
@@ -157,10 +160,26 @@ impl Capture {
         self.buffer.position()
     }
 
-    /// The file ends within a record: what of its octets is there still counts.
+    /// Nothing more is read. Where the file ends within a record, what of its octets is there still counts.
     fn last_frame(&mut self) -> Option<Frame<'_>> {
         let left = self.buffer.octets().len();
         if left == 0 {
+            self.note = self.unreadable.map(|(first, count)| match count {
+                1 => format!("frame {first} names an interface that the capture does not describe, and is left out"),
+                _ => format!(
+                    "{count} frames, of which {first} is the first, name interfaces that the capture does not describe, and \
+                     are left out"
+                ),
+            });
+            return None;
+        }
+        if left >= LONGEST_RECORD {
+            self.note = Some(format!(
+                "the capture is damaged at octet {}, after frame {}: a record says that it is longer than {} MiB",
+                self.buffer.position(),
+                self.frames,
+                LONGEST_RECORD >> 20
+            ));
             return None;
         }
         self.note = Some(format!(

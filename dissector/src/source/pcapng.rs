@@ -14,6 +14,9 @@ const BLOCK_HEADER_LEN: usize = 8;
 /// Fixed part of the body of an enhanced packet block.
 const ENHANCED_LEN: usize = 20;
 
+/// Interfaces that one section may describe: each is remembered, and a compressed capture can have any number of them.
+const MOST_INTERFACES: usize = 65_536;
+
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: u16,
@@ -53,6 +56,9 @@ impl PcapNg {
             Ok((_, Block::SectionHeader(_))) => {
                 self.interfaces.clear();
                 Next::Other { used }
+            }
+            Ok((_, Block::InterfaceDescription(_))) if self.interfaces.len() == MOST_INTERFACES => {
+                Next::Damaged(format!("a section describes more than {MOST_INTERFACES} interfaces"))
             }
             Ok((_, Block::InterfaceDescription(interface))) => {
                 self.interfaces.push(Interface {
