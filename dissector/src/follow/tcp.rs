@@ -75,7 +75,9 @@ impl TcpFacts {
             if segment.may_fragment {
                 self.may_fragment.get_or_insert(segment.frame);
             }
-            if self.fin.is_some_and(|fin| before(fin, end)) {
+            // A keep-alive's one octet may be made up, and stands where the last one was that the peer had (RFC 1122, section 4.2.3.6):
+            // behind a FIN that is the FIN itself.
+            if self.fin.is_some_and(|fin| before(fin, end) && !(start == fin && segment.wire_len == 1)) {
                 self.behind_fin.get_or_insert(segment.frame);
             }
             self.boundaries(start, end, segment);

@@ -230,13 +230,16 @@ fn tcp_at_work() -> Wire {
     closed(wire)
 }
 
-/// The last octets come with the FIN; it is sent again.
+/// The last octets come with the FIN; keep-alives follow it.
 fn fin_with_octets() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
     wire.send(1, &fpdu(&testing::send_of(1, 30)));
     let last = fpdu(&testing::send_of(2, 30));
     wire.fin_with(0, &last);
+    // The other half is open for long: a keep-alive of one octet that stands in the place of the FIN, and its answer.
+    wire.send_again(0, 1, &[0]);
+    wire.send(1, &[]);
     wire.fin_with(1, &last);
     wire
 }
