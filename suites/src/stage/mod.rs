@@ -54,6 +54,8 @@ const MAX_CONNECTIONS: usize = 1000;
 const MAX_STEPS: usize = 10_000;
 /// Most octets that a case receives; a target that sends more is cut off.
 const MAX_RECEIVED: usize = 16 << 20;
+/// Most octets that a case sends over TCP: all of it is kept as evidence.
+const MAX_SENT: usize = 64 << 20;
 
 /// One connection of the case.
 struct Conn {
@@ -96,6 +98,7 @@ pub(crate) struct Stage {
     asked: asked::Asked,
     agent: agent::AgentSide,
     received: usize,
+    sent: usize,
     /// The target sent something, or closed: it is not merely a port.
     pub(crate) heard: bool,
     pub(crate) log: Log,
@@ -121,6 +124,7 @@ impl Stage {
             asked: asked::Asked::default(),
             agent: agent::AgentSide::new(agent),
             received: 0,
+            sent: 0,
             heard: false,
             log: Log::default(),
         }
@@ -298,6 +302,12 @@ impl Stage {
     }
 
     async fn put(&mut self, number: u32, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.sent += message.octets.len();
+        // A write that the transcript has no room for would cost memory all the same.
+        if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
+            let why = format!("a case may send {MAX_SENT} octets, and have {MAX_STEPS} events");
+            return Err(self.harness(at, &why));
+        }
         let conn = self.conn(number, at)?;
         conn.position = match behind_startup(&message.octets) {
             Some(behind) => behind as u64,

@@ -39,6 +39,12 @@ async fn script_errors_name_their_line_and_what_was_expected() {
         ("t:request():flip(20)", 3, "no octet 20"),
         ("local c = t:connect()\nc:close()\nc:send('x')", 5, "closed"),
         ("while true do end", 3, "more than 1000000 instructions"),
+        ("local c = t:connect()\nfor i = 1, 100000 do c:send('x') end", 4, "10000 events"),
+        (
+            "local c, m = t:connect(), string.rep('x', 1 << 20)\nfor i = 1, 65 do c:send(m) end",
+            4,
+            "a case may send 67108864",
+        ),
         // Lua tells no line when memory is gone: the line of the case stands for it.
         ("local s = 'x' while true do s = s .. s end", 1, "memory"),
     ] {
