@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
     /// Name each case that is not tried; else they are counted by reason
     #[arg(long, short)]
     verbose: bool,
-    /// Cases at a time, on the builtin targets [default: 1 in process, 8 over TCP]; any other target has one
+    /// Cases at a time, on the builtin targets [default: 1 in process, 24 over TCP]; any other target has one
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
     /// Go on with the newest run of this target that did not come to its end

@@ -338,7 +338,7 @@ fn sdp_link(service: Service, settings: &Settings) -> Result<VirtualLink, OpenEr
 }
 
 /// Cases at a time over loopback TCP.
-const TCP_JOBS: usize = 8;
+const TCP_JOBS: usize = 24;
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Serves one client to its end.
