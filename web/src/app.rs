@@ -14,6 +14,7 @@ use weft_suites::store::{Store, StoreError};
 use crate::access::{Gate, Refused};
 use crate::captures::{Captures, upload};
 use crate::live::Live;
+use crate::routes::Exports;
 use crate::starter::{NotTaken, Starter};
 use crate::view;
 
@@ -21,6 +22,8 @@ use crate::view;
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) store: Store,
+    /// The same store over a connection of its own: who only asks whether it can be read does not stand in line behind a crowd.
+    pub(crate) watched: Store,
     /// Evidence paths are relative to it.
     pub(crate) folder: PathBuf,
     pub(crate) live: Live,
@@ -28,14 +31,12 @@ pub(crate) struct App {
     pub(crate) starter: Starter,
     pub(crate) gate: Arc<Gate>,
     pub(crate) captures: Captures,
-    /// Runs that are made into files at the same time.
-    pub(crate) exports: Arc<Semaphore>,
+    pub(crate) exports: Exports,
+    /// Event streams that read from the store; [`READERS`](crate::routes::READERS).
+    pub(crate) readers: Arc<Semaphore>,
     /// Becomes `true` when the server goes down.
     pub(crate) stopped: watch::Receiver<bool>,
 }
-
-/// Runs that are made into files at a time.
-pub(crate) const EXPORTS: usize = 2;
 
 /// Why there is no page.
 #[derive(Debug)]
@@ -60,8 +61,8 @@ pub(crate) enum Failure {
     Random(getrandom::Error),
     /// A capture is being read; so many packets so far.
     Reading(u64),
-    /// Too many captures are being read.
-    Busy,
+    /// Too many ask for the same; for what, in words.
+    Busy(&'static str),
     /// A capture cannot be read; why.
     Unreadable(Arc<str>),
     /// An upload is not taken.
@@ -122,7 +123,7 @@ impl Failure {
             Failure::Reading(frames) => {
                 (StatusCode::SERVICE_UNAVAILABLE, format!("The capture is being read: {frames} packets so far."))
             }
-            Failure::Busy => (StatusCode::SERVICE_UNAVAILABLE, "Too many captures are being read.".to_owned()),
+            Failure::Busy(what) => (StatusCode::SERVICE_UNAVAILABLE, what.to_owned()),
             Failure::Unreadable(why) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, format!("The capture cannot be read: it {why}."))
             }
@@ -141,7 +142,7 @@ impl Failure {
     fn header(&self) -> Option<[(HeaderName, String); 1]> {
         match self {
             Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
-            Failure::Reading(_) | Failure::Busy => Some([(header::RETRY_AFTER, "1".to_owned())]),
+            Failure::Reading(_) | Failure::Busy(_) => Some([(header::RETRY_AFTER, "1".to_owned())]),
             Failure::Token(Refused::Wrong | Refused::None) => {
                 Some([(header::WWW_AUTHENTICATE, "Bearer realm=\"weft\"".to_owned())])
             }

@@ -119,12 +119,14 @@ pub async fn serve(
     starter.settle(&opened).await;
     let app = App {
         store: opened.clone(),
+        watched: Store::connect(&store).await?,
         folder,
         live,
         starter: starter.clone(),
         gate,
         captures,
-        exports: Arc::new(Semaphore::new(app::EXPORTS)),
+        exports: routes::Exports::default(),
+        readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped: stopped.clone(),
     };
     let failed = |error| WebError::Listen { address: listen, error };

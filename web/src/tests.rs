@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod captures;
 mod events;
+mod export;
 mod pages;
 mod runs;
 mod store_server;
@@ -32,6 +33,7 @@ use self::events::{Told, recorded_run};
 use crate::access::{Access, Gate};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
+use crate::routes::Exports;
 use crate::starter::Starter;
 use crate::{Live, Start, WebError, WebOptions, routes, serve};
 
@@ -72,10 +74,22 @@ async fn site_for(folder: &Path, access: Access, start: Option<Start>) -> Site {
 }
 
 async fn site_with(folder: &Path, access: Access, start: Option<Start>, captures: CaptureOptions) -> Site {
-    site_on(&Store::url(&folder.join(FILE_NAME)).unwrap(), folder, access, start, captures).await
+    site_on(&Store::url(&folder.join(FILE_NAME)).unwrap(), folder, access, start, captures, Exports::default()).await
 }
 
-async fn site_on(url: &str, folder: &Path, access: Access, start: Option<Start>, captures: CaptureOptions) -> Site {
+async fn site_exporting(folder: &Path, exports: Exports) -> Site {
+    let url = Store::url(&folder.join(FILE_NAME)).unwrap();
+    site_on(&url, folder, Access::default(), None, CaptureOptions::default(), exports).await
+}
+
+async fn site_on(
+    url: &str,
+    folder: &Path,
+    access: Access,
+    start: Option<Start>,
+    captures: CaptureOptions,
+    exports: Exports,
+) -> Site {
     let store = Store::connect(url).await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let gate = Arc::new(Gate::new(access).unwrap());
@@ -83,12 +97,14 @@ async fn site_on(url: &str, folder: &Path, access: Access, start: Option<Start>,
     let starter = Starter::new(start, folder, url, &live);
     let app = App {
         store: store.clone(),
+        watched: store.clone(),
         folder: folder.to_owned(),
         live: live.clone(),
         starter: starter.clone(),
         gate,
         captures: Captures::new(captures, stopped.clone()),
-        exports: Arc::new(Semaphore::new(crate::app::EXPORTS)),
+        exports,
+        readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,
     };
     Site { store, live, starter, router: routes::router(app), stop }

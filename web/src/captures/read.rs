@@ -90,6 +90,7 @@ impl Survey {
         self.index.memory()
             + self.operations.capacity() * size_of::<(u32, Operation)>()
             + self.stats.connections().count() * 4096
+            + self.stats.exchanges().count() * 512
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::convert::Infallible;
+use std::ops::Range;
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -13,7 +14,7 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use weft_suites::store::StoreError;
+use weft_suites::store::{PlannedCase, StoreError};
 
 use super::find_record;
 use crate::app::{App, Failure};
@@ -21,6 +22,10 @@ use crate::live::{Place, Update};
 
 /// Updates on their way to one browser.
 const QUEUE: usize = 32;
+/// Cases that are read from the store at once: all that a stream holds, however slowly it is read.
+const PART: u32 = 256;
+/// Streams that read from the store at a time, so that a crowd leaves connections to the pages.
+pub(crate) const READERS: usize = 2;
 /// After a lost connection a browser waits as long before it comes back.
 const COME_BACK: std::time::Duration = std::time::Duration::from_secs(1);
 const LAST: &str = "last-event-id";
@@ -103,11 +108,22 @@ impl Teller<'_> {
     async fn tell_stored(&self) -> Result<HashSet<String>, Ended> {
         let record = self.app.store.record(self.run).await?.ok_or(Ended::Done)?;
         let mut told = HashSet::new();
-        for case in self.app.store.planned(self.run).await? {
-            if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-                self.send_update(&Update::finished(case.key.to_string(), verdict, duration)).await?;
-                told.insert(case.key.to_string());
+        let mut from = 0;
+        loop {
+            let part = self.read(from..from.saturating_add(PART)).await?;
+            if part.is_empty() {
+                break;
             }
+            for case in part {
+                if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
+                    self.send_update(&Update::finished(case.key.to_string(), verdict, duration)).await?;
+                    // Where the run is over nothing follows that could tell it again.
+                    if record.summary.is_none() {
+                        told.insert(case.key.to_string());
+                    }
+                }
+            }
+            from = from.saturating_add(PART);
         }
         match record.summary {
             Some(summary) => {
@@ -116,6 +132,11 @@ impl Teller<'_> {
             }
             None => Ok(told),
         }
+    }
+
+    async fn read(&self, places: Range<u32>) -> Result<Vec<PlannedCase>, Ended> {
+        let _permit = self.app.readers.acquire().await.map_err(|_| Ended::Done)?;
+        Ok(self.app.store.planned_at(self.run, places).await?)
     }
 
     async fn send_update(&self, update: &Update) -> Result<(), Ended> {

@@ -9,6 +9,8 @@ use axum::body::Body;
 use axum::extract::{Path as Address, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use tokio::io::AsyncReadExt;
+use tokio_util::io::ReaderStream;
 use weft_suites::folder;
 use weft_suites::model::{CaseKey, CaseResult, EvidenceKind, RunInfo};
 
@@ -16,8 +18,8 @@ use super::{find_case, find_run};
 use crate::app::{App, Failure};
 use crate::starter;
 
-/// The longest file that is handed out; evidence of one case is far below.
-const MAX_FILE: u64 = 64 << 20;
+/// The longest file that is handed out. What a case may send and receive is 80 MiB, to which come the headers of its packets.
+const MAX_FILE: u64 = 256 << 20;
 
 const GONE: Failure = Failure::NotFound("There is no such file.");
 
@@ -35,10 +37,15 @@ pub(super) async fn file(
     let (_, key) = find_case(&run, &case)?;
     let result = app.store.result(id, &key).await?.ok_or(GONE)?;
     let path = place(&app, &run.record.info, &result, kind).await.ok_or(GONE)?;
-    let octets = tokio::fs::read(&path).await.map_err(Failure::File)?;
+    let file = tokio::fs::File::open(&path).await.map_err(Failure::File)?;
+    let length = file.metadata().await.map_err(Failure::File)?.len();
     let name = format!("attachment; filename=\"{}.{extension}\"", file_name(&key));
-    let headers = [(header::CONTENT_TYPE, mime.to_owned()), (header::CONTENT_DISPOSITION, name)];
-    Ok((headers, Body::from(octets)).into_response())
+    let headers = [
+        (header::CONTENT_TYPE, mime.to_owned()),
+        (header::CONTENT_LENGTH, length.to_string()),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, Body::from_stream(ReaderStream::new(file.take(length)))).into_response())
 }
 
 /// The file of a result, if it is there.

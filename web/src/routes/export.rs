@@ -1,18 +1,23 @@
 //! A run as one file to keep or to send: its report, its evidence, and the hashes of all that, as a zip.
 //!
-//! It is made while it is sent: no file is written, and no more is held than one piece of evidence and what is on its way. Paths come from
-//! the stored results and must lead into the run's folder, as for [`evidence`].
+//! It is made while it is sent: no file is written, and no more is held than one piece of evidence and what is on its way. So whoever takes
+//! nothing loses the place, and whoever finds no place in time is told to come back. Paths come from the stored results and must lead into the
+//! run's folder, as for [`evidence`].
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path as Address, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use weft_suites::model::RunReport;
 use weft_suites::report;
@@ -29,21 +34,41 @@ const PIECES: usize = 4;
 /// What somebody holds in hand to check the rest.
 const HASHES: &str = "SHA256SUMS";
 
+/// Runs that are made into files: how many at a time, and how long one waits for another.
+#[derive(Debug, Clone)]
+pub(crate) struct Exports {
+    /// Few at a time: a report is made in memory.
+    pub(crate) room: Arc<Semaphore>,
+    /// For a place.
+    pub(crate) wait: Duration,
+    /// For [`PIECE`] octets to be taken.
+    pub(crate) take: Duration,
+}
+
+impl Default for Exports {
+    fn default() -> Self {
+        Exports { room: Arc::new(Semaphore::new(4)), wait: Duration::from_secs(10), take: Duration::from_secs(5) }
+    }
+}
+
 type Sender = mpsc::Sender<io::Result<Bytes>>;
 
 pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -> Result<Response, Failure> {
     let record = find_record(&app, &run).await?;
-    // Few at a time: a report is made in memory.
-    let permit = app.exports.clone().acquire_owned().await.map_err(|_| Failure::NotFound("The server goes down."))?;
+    let Ok(Ok(permit)) = timeout(app.exports.wait, app.exports.room.clone().acquire_owned()).await else {
+        return Err(Failure::Busy("Too many runs are being made into files."));
+    };
     let report = app.store.report(&run).await?.ok_or(Failure::NotFound("The store has no such run."))?;
     let (sender, receiver) = mpsc::channel(PIECES);
-    let folder = app.folder.clone();
+    let (folder, take) = (app.folder.clone(), app.exports.take);
     tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        if let Err(error) = write(report, &folder, &sender) {
-            tracing::warn!("a zip ends early: {error}");
-            // Whoever reads it is told by a connection that breaks off.
-            let _ = sender.blocking_send(Err(error));
+        let pieces = Pieces { sender: sender.clone(), take, piece: Vec::new(), is_over: false };
+        let written = write(report, &folder, pieces);
+        drop(permit);
+        if let Err(error) = written {
+            tracing::warn!("the zip of a run ends early: {error}");
+            // Whoever reads it is told by a connection that breaks off; that nobody reads is known.
+            let _ = sender.try_send(Err(error));
         }
     });
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
@@ -55,7 +80,7 @@ pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -
     Ok((headers, Body::from_stream(ReceiverStream::new(receiver))).into_response())
 }
 
-fn write(mut report: RunReport, folder: &Path, sender: &Sender) -> io::Result<()> {
+fn write(mut report: RunReport, folder: &Path, pieces: Pieces) -> io::Result<()> {
     let bases = bases(folder, &report.run);
     let find = |path: &str| bases.iter().find_map(|base| Some((base, inside(folder, &base.join(path))?)));
     let mut files: Vec<(String, PathBuf)> = Vec::new();
@@ -71,7 +96,7 @@ fn write(mut report: RunReport, folder: &Path, sender: &Sender) -> io::Result<()
             None => false,
         });
     }
-    let mut zip = Zip { zip: ZipWriter::new_stream(Pieces { sender, piece: Vec::new() }), hashes: String::new() };
+    let mut zip = Zip { zip: ZipWriter::new_stream(pieces), hashes: String::new() };
     zip.add("report.html", report::html(&report, &out).map_err(io::Error::other)?.as_bytes())?;
     zip.add("report.json", report::json(&report).map_err(io::Error::other)?.as_bytes())?;
     drop(report);
@@ -81,13 +106,13 @@ fn write(mut report: RunReport, folder: &Path, sender: &Sender) -> io::Result<()
     zip.finish()
 }
 
-struct Zip<'a> {
-    zip: ZipWriter<StreamWriter<Pieces<'a>>>,
+struct Zip {
+    zip: ZipWriter<StreamWriter<Pieces>>,
     /// As `sha256sum` writes them.
     hashes: String,
 }
 
-impl Zip<'_> {
+impl Zip {
     fn add(&mut self, path: &str, octets: &[u8]) -> io::Result<()> {
         for octet in Sha256::digest(octets) {
             let _ = write!(self.hashes, "{octet:02x}");
@@ -109,14 +134,20 @@ impl Zip<'_> {
     }
 }
 
-/// Hands octets to the answer, piece by piece; waits where they are not taken.
-struct Pieces<'a> {
-    sender: &'a Sender,
+/// Hands octets to the answer, piece by piece; waits a while where they are not taken.
+struct Pieces {
+    sender: Sender,
+    take: Duration,
     piece: Vec<u8>,
+    /// Somebody was told that nothing is taken any more. What a [`ZipWriter`] then writes when it is dropped goes nowhere.
+    is_over: bool,
 }
 
-impl Write for Pieces<'_> {
+impl Write for Pieces {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        if self.is_over {
+            return Ok(octets.len());
+        }
         let room = PIECE.saturating_sub(self.piece.len()).min(octets.len());
         self.piece.extend_from_slice(octets.get(..room).unwrap_or_default());
         if self.piece.len() >= PIECE {
@@ -130,6 +161,13 @@ impl Write for Pieces<'_> {
             return Ok(());
         }
         let piece = std::mem::take(&mut self.piece);
-        self.sender.blocking_send(Ok(piece.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        let sent = Handle::current().block_on(timeout(self.take, self.sender.send(Ok(piece.into()))));
+        let failed = match sent {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(_)) => io::ErrorKind::BrokenPipe,
+            Err(_) => io::ErrorKind::TimedOut,
+        };
+        self.is_over = true;
+        Err(failed.into())
     }
 }

@@ -8,7 +8,7 @@ use crate::app::App;
 
 pub(super) async fn check(State(app): State<App>) -> Response {
     let json = [(header::CONTENT_TYPE, "application/json")];
-    match app.store.runs(1).await {
+    match app.watched.runs(1).await {
         Ok(_) => (json, "{\"status\":\"ok\"}\n").into_response(),
         Err(error) => {
             tracing::error!("{error}");

@@ -59,6 +59,9 @@ use crate::access::door;
 use crate::app::{App, Failure};
 use crate::guard::guard;
 
+pub(crate) use events::READERS;
+pub(crate) use export::Exports;
+
 /// All routes.
 pub(crate) fn router(app: App) -> Router {
     Router::new()

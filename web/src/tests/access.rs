@@ -336,12 +336,14 @@ async fn a_form_that_does_not_end_is_given_up() {
     let mut gate = Gate::new(Access::default()).unwrap();
     gate.patience = Duration::from_millis(20);
     let app = App {
+        watched: store.clone(),
         store,
         folder: folder.path().to_owned(),
         live: Live::default(),
         starter: Starter::default(),
         captures: Captures::new(CaptureOptions::default(), stopped.clone()),
-        exports: Arc::new(Semaphore::new(1)),
+        exports: routes::Exports::default(),
+        readers: Arc::new(Semaphore::new(routes::READERS)),
         gate: Arc::new(gate),
         stopped,
     };

@@ -228,46 +228,6 @@ async fn the_page_of_a_baseline_marks_what_is_stale() {
     assert_eq!(site.get("/targets/none/baseline").await.status(), StatusCode::NOT_FOUND);
 }
 
-#[tokio::test]
-async fn a_run_as_one_file_with_the_hashes_of_all_in_it() {
-    use sha2::{Digest, Sha256};
-    use std::io::Read;
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("secret"), "what nobody may read").unwrap();
-    let run_folder = folder.path().join("run");
-    let report = failing_run(&run_folder).await;
-    let site = site(&run_folder).await;
-    // A store that was tampered with takes no other file along.
-    let mut result = report.results[0].clone();
-    result.evidence.files[0].path = "../secret".into();
-    site.store.finish_case(&report.run.id, &result).await.unwrap();
-    let answer = site.get(&format!("/runs/{}/export.zip", report.run.id)).await;
-    assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/zip");
-    let mut zip = zip::ZipArchive::new(std::io::Cursor::new(octets(answer).await)).unwrap();
-    let mut read = |name: &str| {
-        let mut octets = Vec::new();
-        zip.by_name(name).unwrap().read_to_end(&mut octets).unwrap();
-        octets
-    };
-    let sums = String::from_utf8(read("SHA256SUMS")).unwrap();
-    let mut files = 0;
-    for line in sums.lines() {
-        let (sum, name) = line.split_once("  ").unwrap();
-        let octets = read(name);
-        let known: String = Sha256::digest(&octets).iter().map(|octet| format!("{octet:02x}")).collect();
-        assert_eq!(known, sum, "{name}");
-        assert!(!String::from_utf8_lossy(&octets).contains("nobody may read"), "{name}");
-        if name.starts_with("cases/") {
-            assert_eq!(std::fs::read(run_folder.join(name)).unwrap(), octets, "{name}");
-        }
-        files += 1;
-    }
-    assert_eq!(files + 1, zip.len());
-    let evidence: usize = report.results.iter().map(|result| result.evidence.files.len()).sum();
-    assert_eq!(files, 2 + evidence - 1, "report.html, report.json, and all but the one that leads elsewhere");
-    assert_eq!(site.get("/runs/none/export.zip").await.status(), StatusCode::NOT_FOUND);
-}
-
 /// What the house promises: each page in 200 ms with 1,000 runs of 500 cases in the store.
 /// `cargo test --release -p weft-web -- --ignored --nocapture` says how long each takes.
 #[tokio::test]

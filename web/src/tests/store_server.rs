@@ -23,7 +23,15 @@ async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let site = site_on(&server.url, folder.path(), Access::default(), Some(start()), CaptureOptions::default()).await;
+    let site = site_on(
+        &server.url,
+        folder.path(),
+        Access::default(),
+        Some(start()),
+        CaptureOptions::default(),
+        Exports::default(),
+    )
+    .await;
     for target in ["bad", "builtin"] {
         let run = site.begin(target, "select=mpa/7.1.1-key&seed=1").await;
         site.counts(&run).await;

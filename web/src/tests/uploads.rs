@@ -222,12 +222,14 @@ async fn impatient(desk: &mut Desk) -> (Site, tempfile::TempDir) {
     let (live, starter) = (Live::default(), Starter::default());
     let app = App {
         store: store.clone(),
+        watched: store.clone(),
         folder: path,
         live: live.clone(),
         starter: starter.clone(),
         gate,
         captures,
-        exports: Arc::new(Semaphore::new(1)),
+        exports: routes::Exports::default(),
+        readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,
     };
     (Site { store, live, starter, router: routes::router(app), stop }, folder)

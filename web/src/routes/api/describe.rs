@@ -121,6 +121,7 @@ fn zip(problem: &Schema, parameters: &[Value]) -> Value {
     let mut answers = refusals(problem);
     answers["200"] = json!({"description": about, "content": {"application/zip": {}}});
     answers["404"] = told(problem, "There is no such run");
+    answers["503"] = told(problem, "Others are at it; again in a second (Retry-After)");
     json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 

@@ -27,7 +27,9 @@ pub(in crate::routes) async fn events(
     Path(id): Path<String>,
 ) -> Result<impl IntoResponse, Failure> {
     let subject = growing(&app, &id).await?;
-    let Ok(room) = app.captures.followers.clone().try_acquire_owned() else { return Err(Failure::Busy) };
+    let Ok(room) = app.captures.followers.clone().try_acquire_owned() else {
+        return Err(Failure::Busy("Too many captures are being followed."));
+    };
     let (sender, receiver) = mpsc::channel(QUEUE);
     let stopped = app.stopped.clone();
     tokio::task::spawn_blocking(move || {

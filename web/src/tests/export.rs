@@ -1,0 +1,104 @@
+//! A run as a zip: what is in it, and those who ask for one and do not take it.
+
+use std::io::{Cursor, Read};
+
+use sha2::{Digest, Sha256};
+use tokio::time::timeout;
+use zip::ZipArchive;
+
+use super::*;
+
+#[tokio::test]
+async fn a_run_as_one_file_with_the_hashes_of_all_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("secret"), "what nobody may read").unwrap();
+    let run_folder = folder.path().join("run");
+    let report = failing_run(&run_folder).await;
+    let site = site(&run_folder).await;
+    // A store that was tampered with takes no other file along.
+    let mut result = report.results[0].clone();
+    result.evidence.files[0].path = "../secret".into();
+    site.store.finish_case(&report.run.id, &result).await.unwrap();
+    let answer = site.get(&format!("/runs/{}/export.zip", report.run.id)).await;
+    assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/zip");
+    let mut zip = ZipArchive::new(Cursor::new(octets(answer).await)).unwrap();
+    let mut read = |name: &str| {
+        let mut octets = Vec::new();
+        zip.by_name(name).unwrap().read_to_end(&mut octets).unwrap();
+        octets
+    };
+    let sums = String::from_utf8(read("SHA256SUMS")).unwrap();
+    let mut files = 0;
+    for line in sums.lines() {
+        let (sum, name) = line.split_once("  ").unwrap();
+        let octets = read(name);
+        let known: String = Sha256::digest(&octets).iter().map(|octet| format!("{octet:02x}")).collect();
+        assert_eq!(known, sum, "{name}");
+        assert!(!String::from_utf8_lossy(&octets).contains("nobody may read"), "{name}");
+        if name.starts_with("cases/") {
+            assert_eq!(std::fs::read(run_folder.join(name)).unwrap(), octets, "{name}");
+        }
+        files += 1;
+    }
+    assert_eq!(files + 1, zip.len());
+    let evidence: usize = report.results.iter().map(|result| result.evidence.files.len()).sum();
+    assert_eq!(files, 2 + evidence - 1, "report.html, report.json, and all but the one that leads elsewhere");
+    assert_eq!(site.get("/runs/none/export.zip").await.status(), StatusCode::NOT_FOUND);
+}
+
+/// A run whose zip is longer than what may be on its way, and its address.
+async fn long_run(folder: &Path) -> String {
+    let report = failing_run(folder).await;
+    let file = report.results.iter().flat_map(|result| &result.evidence.files).next().unwrap();
+    // No compression makes it shorter.
+    let octets: Vec<u8> = (0..1u32 << 16).flat_map(|number| Sha256::digest(number.to_be_bytes())).collect();
+    std::fs::write(folder.join(&file.path), octets).unwrap();
+    format!("/runs/{}/export.zip", report.run.id)
+}
+
+/// For one at a time.
+fn exports(wait: Duration, take: Duration) -> Exports {
+    Exports { room: Arc::new(Semaphore::new(1)), wait, take }
+}
+
+const SHORT: Duration = Duration::from_millis(20);
+
+#[tokio::test]
+async fn who_takes_nothing_loses_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = long_run(folder.path()).await;
+    let exports = exports(LONG, SHORT);
+    // Only the first is hurried: how fast this test reads is not what is tested.
+    let patient = site_exporting(folder.path(), Exports { take: LONG, ..exports.clone() }).await;
+    let idle = site_exporting(folder.path(), exports).await.get(&address).await;
+    assert_eq!(idle.status(), StatusCode::OK);
+    let answer = patient.get(&address).await;
+    assert_eq!(answer.status(), StatusCode::OK, "the place is free again");
+    assert!(ZipArchive::new(Cursor::new(octets(answer).await)).unwrap().len() > 3);
+    let left = timeout(LONG, idle.into_body().collect()).await.expect("it ends");
+    let came = left.map_or(0, |came| came.to_bytes().len());
+    assert!(came < 1 << 20, "{came}: no whole zip");
+}
+
+#[tokio::test]
+async fn who_finds_no_place_is_told_to_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = long_run(folder.path()).await;
+    let site = site_exporting(folder.path(), exports(SHORT, LONG)).await;
+    let idle = site.get(&address).await;
+    let refused = site.get(&address).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers()[header::RETRY_AFTER], "1");
+    drop(idle);
+    // Who goes away gives the place back, as soon as that is noticed.
+    let again = async {
+        loop {
+            let answer = site.get(&address).await;
+            if answer.status() == StatusCode::OK {
+                return answer;
+            }
+        }
+    };
+    let answer = timeout(LONG, again).await.expect("the place is free again");
+    assert!(ZipArchive::new(Cursor::new(octets(answer).await)).is_ok());
+}
