@@ -39,7 +39,7 @@ pub struct Diff {
     pub newly_not_applicable: Vec<Change>,
     /// In the earlier run alone.
     pub not_run: Vec<Change>,
-    /// In the later run alone, and not failing.
+    /// In the later run alone, or applicable there alone, and not failing.
     pub added: Vec<Change>,
     /// Cases with the same outcome.
     pub same: usize,

@@ -12,22 +12,28 @@ use crate::model::Seen;
 /// Most findings that are kept of one case.
 const MAX_SEEN: usize = 1000;
 
-struct Findings(Vec<Finding>);
+#[derive(Default)]
+struct Findings {
+    kept: Vec<Finding>,
+    lost: u64,
+}
 
 impl Sink for Findings {
     fn unit(&mut self, _: &Unit<'_>) {}
 
     fn finding(&mut self, finding: &Finding) {
-        if self.0.len() < MAX_SEEN {
-            self.0.push(finding.clone());
+        if self.kept.len() < MAX_SEEN {
+            self.kept.push(finding.clone());
+        } else {
+            self.lost += 1;
         }
     }
 }
 
-/// What the monitor finds in the frames of a tape.
-pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> Vec<Seen> {
+/// What the monitor finds in the frames of a tape, and how many further findings had no room.
+pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
     let mut dissector = Dissector::default();
-    let mut findings = Findings(Vec::new());
+    let mut findings = Findings::default();
     for (number, frame) in (1..).zip(&frames.list) {
         let captured = Captured {
             number,
@@ -39,7 +45,7 @@ pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> Vec<Seen> {
         dissector.frame(&captured, &mut findings);
     }
     dissector.finish(&mut findings);
-    findings.0.into_iter().map(|finding| seen(tape, &finding)).collect()
+    (findings.kept.iter().map(|finding| seen(tape, finding)).collect(), findings.lost)
 }
 
 fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {

@@ -222,7 +222,8 @@ fn frames<'s>(
     });
     let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
     let mut halves: Vec<[Half; 2]> = connections.iter().map(|_| <[Half; 2]>::default()).collect();
-    let mut list: Vec<Frame> = Vec::new();
+    // Copied when they are known to be whole: until then this is asked at each pause of the capture.
+    let mut list: Vec<(&Segment, bool)> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
     // The first frame of each, in that order.
     let mut begun: Vec<usize> = Vec::new();
@@ -237,21 +238,18 @@ fn frames<'s>(
             begun.push(list.len());
         }
         halves[index][usize::from(!from_tester)].add(segment, list.len());
-        list.push(Frame {
-            at_ns: segment.time.saturating_sub(began_unix_ns),
-            from_tester,
-            octets: segment.frame.clone(),
-            event: 0,
-        });
+        list.push((segment, from_tester));
     }
     // The monitor numbers connections by their first frames, and what it finds is told apart by that.
     if order.len() != connections.len() || !order.is_sorted() {
         return Err("the capture does not show each connection's beginning, in their order".to_owned());
     }
-    let mut anchors = Vec::with_capacity(tape.len());
+    let whole: Vec<[u64; 2]> = halves.iter().map(|halves| halves.each_ref().map(Half::whole)).collect();
+    // Where the octets of each event begin, or the frame of its end; a hole is told before anything is looked up.
+    let mut places = Vec::with_capacity(tape.len());
     for event in tape {
         let Some(index) = connections.iter().position(|(number, ..)| *number == event.connection) else {
-            anchors.push(None);
+            places.push(Place::Nowhere);
             continue;
         };
         let side = usize::from(event.direction == Direction::FromTarget);
@@ -260,24 +258,49 @@ fn frames<'s>(
         let of_end = |frame: Option<usize>| match frame.or(other_reset) {
             // What the tester did last may never have left it, and nobody knows; what it saw was there.
             None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
-            frame => Ok(frame),
+            Some(frame) => Ok(Place::Frame(frame)),
+            None => Ok(Place::Nowhere),
         };
-        anchors.push(match &event.what {
-            What::Connected { .. } => Some(begun[index]),
-            What::Datagram { .. } => None,
+        places.push(match &event.what {
+            What::Connected { .. } => Place::Frame(begun[index]),
+            What::Datagram { .. } => Place::Nowhere,
             What::Octets(octets) => {
                 let begin = half.told;
                 half.told += octets.len() as u64;
-                if half.whole() < half.told && (side == 1 || (half.rst.is_none() && other_reset.is_none())) {
+                if whole[index][side] < half.told && (side == 1 || (half.rst.is_none() && other_reset.is_none())) {
                     return Err(format!("the capture lacks octets of connection {}", event.connection + 1));
                 }
-                half.frame_of(begin)
+                Place::Octet { index, side, at: begin }
             }
             What::Fin => of_end(half.fin.or(half.rst))?,
             What::Reset => of_end(half.rst.or(half.fin))?,
         });
     }
-    Ok(Frames { list, anchors, source: Source::Wire })
+    let anchor = |place: &Place| match place {
+        Place::Nowhere => None,
+        Place::Frame(frame) => Some(*frame),
+        Place::Octet { index, side, at } => halves[*index][*side].frame_of(*at),
+    };
+    let anchors = places.iter().map(anchor).collect();
+    let frame = |(segment, from_tester): &(&Segment, bool)| Frame {
+        at_ns: segment.time.saturating_sub(began_unix_ns),
+        from_tester: *from_tester,
+        octets: segment.frame.clone(),
+        event: 0,
+    };
+    Ok(Frames { list: list.iter().map(frame).collect(), anchors, source: Source::Wire })
+}
+
+/// Where an event of the tape is in a capture.
+enum Place {
+    Nowhere,
+    Frame(usize),
+    /// In the frame that brought this octet of a direction first.
+    Octet {
+        index: usize,
+        side: usize,
+        at: u64,
+    },
 }
 
 #[cfg(test)]

@@ -59,18 +59,16 @@ pub enum ReportError {
 /// # Errors
 /// One of them cannot be made or written; those before it are there.
 pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
-    for (name, text) in [
-        ("report.json", json(report)?),
-        ("junit.xml", junit(report)?),
-        ("report.tap", tap(report)?),
-        ("report.sarif", sarif(report)?),
-        ("summary.md", markdown(report)?),
-        ("report.html", html(report, out)?),
-    ] {
+    let put = |name: &str, text: String| {
         let path = out.join(name);
-        fs::write(&path, text).map_err(|error| ReportError::Write { path, error })?;
-    }
-    Ok(())
+        fs::write(&path, text).map_err(|error| ReportError::Write { path, error })
+    };
+    put("report.json", json(report)?)?;
+    put("junit.xml", junit(report)?)?;
+    put("report.tap", tap(report)?)?;
+    put("report.sarif", sarif(report)?)?;
+    put("summary.md", markdown(report)?)?;
+    put("report.html", html(report, out)?)
 }
 
 /// `1 case`, `2 cases`.

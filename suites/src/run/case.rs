@@ -86,7 +86,7 @@ impl Site {
     /// Runs a case, judges it and writes its evidence.
     pub(super) async fn run_case(&self, key: &CaseKey) -> Result<CaseResult, RunError> {
         let began = Instant::now();
-        let began_unix_ns = clock::unix_ns();
+        let mut began_unix_ns = clock::unix_ns();
         let seed = seed::of_case(self.run.seed, key);
         let Some(case) = self.suites.case(&key.case) else {
             // The plan was made from the same suites.
@@ -122,6 +122,8 @@ impl Site {
             if let Some(wire) = &self.wire {
                 wire.begin();
             }
+            // The clock of what is recorded begins with the link.
+            began_unix_ns = clock::unix_ns();
             played = self.play(case, key, &target, seed).await?;
             afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         }
@@ -130,9 +132,9 @@ impl Site {
 
         let (tape, lost) = stage.tape();
         let (frames, without) = self.frames(&tape, began_unix_ns).await;
-        let seen = evidence::watch(&tape, &frames);
+        let (seen, unseen) = evidence::watch(&tape, &frames);
         let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
-            judge::judge(&case.info, &stage.log, fault.as_ref(), &seen, lost);
+            judge::judge(&case.info, &stage.log, fault.as_ref(), &seen, [lost, unseen]);
         explanation.push_str(&afterwards.told);
         let result = CaseResult {
             key: key.clone(),

@@ -21,8 +21,14 @@ pub(super) struct Judgement {
     pub(super) at: Option<SourceLocation>,
 }
 
-/// Judges a case that was run. `lost` events had no room in the record.
-pub(super) fn judge(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, seen: &[Seen], lost: u64) -> Judgement {
+/// Judges a case that was run. `lost` events had no room in the record, and `unseen` findings of the monitor none in its list.
+pub(super) fn judge(
+    case: &CaseInfo,
+    log: &Log,
+    fault: Option<&ScriptFault>,
+    seen: &[Seen],
+    [lost, unseen]: [u64; 2],
+) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
     // Of a case's own requirement advice counts, too: its level stands beside its verdict.
     let own = |seen: &Seen| seen.severity == Severity::Warning && case.requirements.contains(&seen.requirement);
@@ -46,6 +52,12 @@ pub(super) fn judge(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, see
                 seen_on_the_way: true,
             }),
         }
+    }
+    if unseen > 0 && judgement.verdict == Verdict::Pass {
+        // Any of them may have been about the case's own requirement.
+        judgement.verdict = Verdict::Error;
+        judgement.explanation =
+            format!("The record had no room for {unseen} findings of the monitor, so the evidence is not whole.");
     }
     judgement
 }
@@ -147,15 +159,15 @@ mod tests {
 
     #[test]
     fn a_pass_needs_evidence_and_liveness() {
-        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], 0).verdict, Verdict::Pass);
+        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], [0, 0]).verdict, Verdict::Pass);
         let none_met = Log::of(Vec::new(), true, true, None);
         let not_before = Log::of(good().met, false, true, None);
         let not_after = Log::of(good().met, true, false, None);
         for log in [none_met, not_before, not_after] {
-            assert_eq!(judge(&case(&[KEY]), &log, None, &[], 0).verdict, Verdict::Error);
+            assert_eq!(judge(&case(&[KEY]), &log, None, &[], [0, 0]).verdict, Verdict::Error);
         }
-        assert_eq!(judge(&case(&[KEY, PAD]), &good(), None, &[], 0).verdict, Verdict::Error);
-        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], 1).verdict, Verdict::Error);
+        assert_eq!(judge(&case(&[KEY, PAD]), &good(), None, &[], [0, 0]).verdict, Verdict::Error);
+        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], [1, 0]).verdict, Verdict::Error);
     }
 
     #[test]
@@ -169,7 +181,7 @@ mod tests {
             at: None,
         };
         let log = Log::of(Vec::new(), true, false, Some(decision));
-        let judgement = judge(&case(&[PAD, KEY]), &log, None, &[], 0);
+        let judgement = judge(&case(&[PAD, KEY]), &log, None, &[], [0, 0]);
         let verdicts: Vec<_> =
             judgement.requirements.iter().map(|judged| (judged.requirement, judged.verdict)).collect();
         assert_eq!(judgement.verdict, Verdict::Fail);
@@ -179,7 +191,7 @@ mod tests {
     #[test]
     fn a_fault_of_the_script_is_no_verdict_on_the_target() {
         let fault = ScriptFault { at: SourceLocation { file: "mpa/x.lua".into(), line: 7 }, message: "nil".into() };
-        let judgement = judge(&case(&[KEY]), &good(), Some(&fault), &[], 0);
+        let judgement = judge(&case(&[KEY]), &good(), Some(&fault), &[], [0, 0]);
         assert_eq!((judgement.verdict, judgement.explanation.as_str()), (Verdict::Error, "mpa/x.lua:7: nil"));
     }
 
@@ -191,7 +203,7 @@ mod tests {
             seen(requirement!("MPA-4.4-5"), Severity::Warning, true),
             seen(requirement!("MPA-7.1.1-1"), Severity::Error, false),
         ];
-        let judgement = judge(&case(&[KEY]), &good(), None, &findings, 0);
+        let judgement = judge(&case(&[KEY]), &good(), None, &findings, [0, 0]);
         assert_eq!(judgement.verdict, Verdict::Pass);
         assert_eq!(judgement.requirements.len(), 2);
         let judged = &judgement.requirements[1];
@@ -205,16 +217,25 @@ mod tests {
             log.invited.push(invited);
             log
         };
-        let judgement = judge(&case(&[KEY]), &asking(PAD), None, &[seen(PAD, Severity::Error, true)], 0);
+        let judgement = judge(&case(&[KEY]), &asking(PAD), None, &[seen(PAD, Severity::Error, true)], [0, 0]);
         assert_eq!((judgement.verdict, judgement.requirements.len()), (Verdict::Pass, 1));
         // A case that is about it asks all the same.
-        let judgement = judge(&case(&[KEY]), &asking(KEY), None, &[seen(KEY, Severity::Error, true)], 0);
+        let judgement = judge(&case(&[KEY]), &asking(KEY), None, &[seen(KEY, Severity::Error, true)], [0, 0]);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }
 
     #[test]
     fn a_finding_about_the_cases_own_requirement_fails_it() {
-        let judgement = judge(&case(&[KEY]), &good(), None, &[seen(KEY, Severity::Error, true)], 0);
+        let judgement = judge(&case(&[KEY]), &good(), None, &[seen(KEY, Severity::Error, true)], [0, 0]);
         assert_eq!((judgement.verdict, judgement.requirements[0].verdict), (Verdict::Fail, Verdict::Fail));
+    }
+
+    #[test]
+    fn a_pass_needs_all_that_the_monitor_found() {
+        let judgement = judge(&case(&[KEY]), &good(), None, &[], [0, 1]);
+        assert_eq!(judgement.verdict, Verdict::Error);
+        assert!(judgement.explanation.contains("no room for 1 findings"), "{}", judgement.explanation);
+        let judgement = judge(&case(&[KEY]), &good(), None, &[seen(KEY, Severity::Error, true)], [0, 1]);
+        assert_eq!(judgement.verdict, Verdict::Fail);
     }
 }

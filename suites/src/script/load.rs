@@ -168,10 +168,11 @@ pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, V
     };
     let lua = sandbox::new(&script.file, limits, seed).map_err(|error| wrong(&error))?;
     let declarations = declare::install(&lua, &script.file).map_err(|error| wrong(&error))?;
+    let seen = sandbox::environment(&lua).map_err(|error| wrong(&error))?;
     let chunk = lua.load(&script.source).set_name(format!("@{}", script.file)).set_mode(mlua::chunk::ChunkMode::Text);
-    chunk.exec().map_err(|error| wrong(&error))?;
+    chunk.set_environment(seen.clone()).exec().map_err(|error| wrong(&error))?;
     // Declared once and for all: a case that declares cases while it runs makes no sense.
-    lua.globals().raw_set("case", mlua::Value::Nil).map_err(|error| wrong(&error))?;
+    seen.raw_set("case", mlua::Value::Nil).map_err(|error| wrong(&error))?;
     let declared = std::mem::take(&mut *declarations.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((lua, declared))
 }

@@ -101,6 +101,19 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     Ok(lua)
 }
 
+/// What a script sees of the globals, as they are now. In the state itself stands `coroutine`, too, from the first function that waits on:
+/// the interpreter needs it there, while a script could catch errors by it, or yield to nobody until its time is over.
+pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
+    let seen = lua.create_table()?;
+    for pair in lua.globals().pairs::<Value, Value>() {
+        let (name, value) = pair?;
+        seen.raw_set(name, value)?;
+    }
+    seen.raw_set("coroutine", Value::Nil)?;
+    seen.raw_set("_G", &seen)?;
+    Ok(seen)
+}
+
 /// `string.rep` with a bound: the original loops as long as it is told to, even for an empty string.
 fn rep(
     lua: &Lua,

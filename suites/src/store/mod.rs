@@ -11,6 +11,7 @@ mod write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{AnyPool, Executor};
@@ -19,15 +20,20 @@ pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
 pub use scores::Unsteady;
 
-/// Why the store does not do what it should.
+/// Why the store does not do what it should. Its words are those of all its causes.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// It cannot be opened, is no database, or one whose schema cannot be brought up to date.
+    #[error("{place} cannot be used as a results store: {error}")]
+    Open {
+        /// The file, or the server and its database.
+        place: String,
+        /// Why.
+        error: String,
+    },
     /// The database.
     #[error("results store: {0}")]
-    Database(#[from] sqlx::Error),
-    /// Its schema cannot be brought up to date.
-    #[error("results store: {0}")]
-    Migrate(#[from] MigrateError),
+    Database(sqlx::Error),
     /// A stored document does not read back.
     #[error("results store: a document of run {run} is damaged: {error}")]
     Damaged {
@@ -41,12 +47,27 @@ pub enum StoreError {
     Address,
 }
 
-impl StoreError {
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        StoreError::Database(error)
+    }
+}
+
+/// Why a database is not opened.
+#[derive(Debug, thiserror::Error)]
+enum Unopened {
+    #[error("{0}")]
+    Database(#[from] sqlx::Error),
+    #[error("{0}")]
+    Migrate(#[from] MigrateError),
+}
+
+impl Unopened {
     /// Whether SQLite says that another connection holds the file (`SQLITE_BUSY` and its kinds, whose low octet is 5).
     fn is_busy(&self) -> bool {
         let error = match self {
-            StoreError::Database(error) => error,
-            StoreError::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => error,
+            Unopened::Database(error) => error,
+            Unopened::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => error,
             _ => return false,
         };
         let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
@@ -66,6 +87,9 @@ pub const FILE_NAME: &str = "results.sqlite";
 /// How the schema came to be.
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
+/// How the URL of a file begins, and what is escaped in its path.
+const FILE_URL: &str = "sqlite://";
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Connections to the database at most.
 const CONNECTIONS: u32 = 4;
 /// How long a file that others open at the same time is waited for, in all and between two tries.
@@ -87,7 +111,7 @@ impl Store {
     /// The path is not of UTF-8, or there is no current folder that it could be below.
     pub fn url(path: &Path) -> Result<String, StoreError> {
         let path = std::path::absolute(path).map_err(|error| StoreError::Database(error.into()))?;
-        Ok(format!("sqlite://{}", encoded(path.to_str().ok_or(StoreError::Address)?)))
+        Ok(format!("{FILE_URL}{}", utf8_percent_encode(path.to_str().ok_or(StoreError::Address)?, ESCAPED)))
     }
 
     /// Connects to the store at a URL, `sqlite://PATH` or `postgres://USER@HOST/DATABASE`, and brings its schema up to date. A
@@ -96,11 +120,16 @@ impl Store {
     /// # Errors
     /// The database cannot be reached or is none.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        install_default_drivers();
         let is_file = url.starts_with("sqlite:");
         if !is_file && !url.starts_with("postgres:") && !url.starts_with("postgresql:") {
             return Err(StoreError::Address);
         }
+        let opened = Self::opened(url, is_file).await;
+        opened.map_err(|error| StoreError::Open { place: place(url), error: error.to_string() })
+    }
+
+    async fn opened(url: &str, is_file: bool) -> Result<Self, Unopened> {
+        install_default_drivers();
         let url = if is_file && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
         let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).connect(&url).await?;
         if is_file {
@@ -124,7 +153,7 @@ impl Store {
 }
 
 /// Brings a database file's mode and schema up to date; to be called again where the file is busy.
-async fn prepare_file(pool: &AnyPool) -> Result<(), StoreError> {
+async fn prepare_file(pool: &AnyPool) -> Result<(), Unopened> {
     // Kept in the file: readers (the web page) see a run while it is written. SQLite refuses the change at once, without its
     // usual waiting, where another connection holds a lock that it would have to wait for.
     pool.execute("PRAGMA journal_mode = WAL").await?;
@@ -136,12 +165,11 @@ async fn prepare_file(pool: &AnyPool) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A path as it stands in a URL.
-fn encoded(path: &str) -> String {
-    path.bytes()
-        .map(|octet| match octet {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => char::from(octet).to_string(),
-            octet => format!("%{octet:02X}"),
-        })
-        .collect()
+/// What a URL names, for people: a file's path, or server and database without user and password.
+fn place(url: &str) -> String {
+    let named = url.split('?').next().unwrap_or(url);
+    match named.strip_prefix(FILE_URL) {
+        Some(path) => percent_decode_str(path).decode_utf8_lossy().into_owned(),
+        None => named.rsplit_once('@').map_or_else(|| named.to_owned(), |(_, server)| server.to_owned()),
+    }
 }

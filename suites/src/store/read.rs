@@ -1,5 +1,7 @@
 //! What pages and reports read.
 
+use std::ops::Range;
+
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -141,6 +143,18 @@ impl Store {
                 .bind(id)
                 .fetch_all(&self.pool)
                 .await?;
+        planned.iter().map(|row| planned_case(id, row)).collect()
+    }
+
+    /// [`planned`](Self::planned) between these places of the plan, the first of which is 0.
+    ///
+    /// # Errors
+    /// As for the whole.
+    pub async fn planned_at(&self, id: &str, places: Range<u32>) -> Result<Vec<PlannedCase>, StoreError> {
+        let query = "SELECT case_key, verdict, duration_us FROM results \
+                     WHERE run_id = $1 AND position >= $2 AND position < $3 ORDER BY position";
+        let (from, to) = (i64::from(places.start), i64::from(places.end));
+        let planned = sqlx::query(query).bind(id).bind(from).bind(to).fetch_all(&self.pool).await?;
         planned.iter().map(|row| planned_case(id, row)).collect()
     }
 

@@ -179,3 +179,30 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "ddp/5.2-segmentation/many",
+  version = 1,
+  title = "Sends go on to be numbered and taken in their order far behind the first ones",
+  -- A number that is kept in eight bits, and a ring of receives that is taken round, show here.
+  requirements = { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
+  roles = { "responder", "initiator" },
+  capabilities = { "echo" },
+  tags = { "segment", "send" },
+  parameters = { sends = { 300 } },
+
+  run = function(t, p)
+    local conn, frame = t:start_up()
+    local opened = frame.kind == "request" and 1 or 0
+    for number = 1, p.sends do
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "number " .. number, msn = number } })
+      conn:expect_fpdu {
+        requirement = { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
+        opcode = 3, qn = 0, msn = opened + number, mo = 0, payload = "number " .. number, overdue_fails = true,
+      }
+    end
+    conn:close()
+
+    t:liveness()
+  end,
+}

@@ -119,3 +119,41 @@ case {
     t:liveness()
   end,
 }
+
+--- A message of Reads on a connection on which neither side holds one: both of the Request's words are zero. It names an STag that nobody has, so that it is
+--- refused whatever IRD the Reply has. (A queue of no entries: siw took the remainder of a division by its size.)
+local function nothing_held(name, title, requirements, made)
+  case {
+    id = "mpa-p2p/9.1-depths/nothing-held-" .. name,
+    version = 1,
+    title = title .. ", where start-up left no Reads to either side, is refused",
+    requirements = requirements,
+    roles = { "responder" },
+    capabilities = { "revision-2", "rping" },
+    tags = { "startup", "enhanced", "read", "refusal", "robust" },
+    parameters = { first = { true, false } },
+
+    run = function(t, p)
+      t:good_exchange()
+
+      local conn, reply = t:start_up { enhanced = true, revision = 2, ird = 0, ord = 0 }
+      t:check(reply.ord == 0, { expected = "ORD 0", actual = words(reply) })
+      if not p.first then
+        -- It does what a ready-to-receive message is for.
+        conn:send(mpa.fpdu { ulpdu = rdmap.write() })
+      end
+      conn:send(mpa.fpdu { ulpdu = made() })
+      conn:expect_terminate { requirement = requirements }
+      conn:expect_close()
+
+      t:liveness()
+    end,
+  }
+end
+
+nothing_held("request", "A Read Request of an STag that is not valid", { "RDMAP-7.2-4", "RDMAP-5.2.1-20" }, function()
+  return rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = 0x77656677 }
+end)
+nothing_held("response", "A Read Response to an STag that is not valid", { "RDMAP-5.2.2-6", "DDP-7.1-10" }, function()
+  return rdmap.write { opcode = 2, stag = 0x77656677, payload = "weft" }
+end)

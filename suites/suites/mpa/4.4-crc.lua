@@ -191,3 +191,32 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa/4.4-crc/asked",
+  version = 1,
+  title = "A Request with C=1 is accepted, and the CRCs are right then, also of a target that does without by itself",
+  -- CRCs are for every MPA: who cannot make them has no capability that excuses it. zrlio's softiwarp, as it is built by default, refuses C=1.
+  requirements = { "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12" },
+  roles = { "responder" },
+  tags = { "startup", "crc" },
+
+  run = function(t)
+    local ALL = { "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12" }
+    t:good_exchange()
+
+    local conn = t:connect()
+    conn:send(t:request { crc = true })
+    conn:expect_reply { requirement = ALL, reject = false }
+    t:pause(0.2)
+    -- A Read of no octets is answered whatever service there is.
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
+    local what, fpdu = conn:next { within = 5 }
+    t:check(what ~= "fpdu" or fpdu.crc_is_right, {
+      requirement = ALL, expected = "a right CRC", actual = "a wrong one",
+    })
+    conn:reset()
+
+    t:liveness()
+  end,
+}

@@ -315,3 +315,59 @@ end)
 told_of("reset", "The loss of the connection is told of", { "DDP-6.2.2-1", "DDP-3-3", "RDMAP-6.2-3" }, function(pair)
   pair:expect_error { or_end = true, requirement = { "DDP-6.2.2-1", "DDP-3-3", "RDMAP-6.2-3" }, overdue_fails = true }
 end)
+
+case {
+  id = "rdmap/3.2-delivered/long",
+  version = 1,
+  title = "Sends and Writes of more than 64 KiB arrive whole, and a Read of as many octets is answered with all of them",
+  requirements = { "RDMAP-5.3-13", "DDP-1.2-3", "DDP-5.1.1-1", "RDMAP-4.4-9" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "write", "read", "segment", "agent" },
+  parameters = { message = { "send", "write", "read" }, size = { 65535, 65536, 70001, 200000 } },
+
+  run = function(t, p, target)
+    local ALL = { "RDMAP-5.3-13", "DDP-1.2-3", "DDP-5.1.1-1", "RDMAP-4.4-9" }
+    t:good_exchange()
+    local conn, pair, op = target:operate { ird = 1, ord = 1 }
+    local words = {}
+    for number = 1, p.size // 8 + 1 do words[number] = ("%07x "):format(number) end
+    local data = table.concat(words):sub(1, p.size)
+    if p.message == "read" then
+      local region = target:region { octets = p.size, put = data }
+      conn:send(mpa.fpdu {
+        ulpdu = rdmap.read_request { sink_stag = 7, rdmardsz = p.size, src_stag = region.stag, src_to = region.address },
+      })
+      local pieces, got = {}, 0
+      repeat
+        local fpdu = conn:expect_fpdu { requirement = ALL, opcode = 2, overdue_fails = true }
+        if #fpdu.payload > 0 then
+          t:check(fpdu.tagged_offset == got, { requirement = ALL, expected = ("TO %d"):format(got), actual = ("TO %d"):format(fpdu.tagged_offset) })
+        end
+        pieces[#pieces + 1], got = fpdu.payload, got + #fpdu.payload
+      until fpdu.last or got > p.size
+      local read = table.concat(pieces)
+      t:check(read == data, { requirement = ALL, expected = "the octets of the region", actual = difference(read, data) })
+    else
+      local region = target:region { octets = p.size, access = { "local_write", "remote_write" } }
+      local small = target:region { octets = 16, access = { "local_write" } }
+      local work = pair:post_receive { region = p.message == "send" and region or small }
+      local msn = op.msn
+      for at = 0, p.size - 1, CUT do
+        local piece = data:sub(at + 1, at + CUT)
+        local last = at + #piece == p.size
+        conn:send(mpa.fpdu { ulpdu = p.message == "send" and rdmap.send { msn = msn, mo = at, payload = piece, last = last }
+          or rdmap.write { stag = region.stag, tagged_offset = region.address + at, payload = piece, last = last } })
+      end
+      if p.message == "write" then send(conn, msn, "later") end
+      pair:expect_completion {
+        work = work, operation = "receive", octets = p.message == "send" and p.size or 5, requirement = ALL, overdue_fails = true,
+      }
+      local got = region:get { length = p.size }
+      t:check(got == data, { requirement = ALL, expected = "the octets that were sent", actual = difference(got, data) })
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}

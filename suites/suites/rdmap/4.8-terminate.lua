@@ -23,6 +23,19 @@ local KINDS = {
       }
     end,
   },
+  -- Errors of DDP and of operations in a Read Request: its header goes back only where its source is refused. irdma, i40iw and nes give it back always.
+  ["read-number"] = {
+    error = { "12 03", "12 02" }, parts = true,
+    make = function(op)
+      return rdmap.read_request { sink_stag = 0x01020304, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = 100000 }
+    end,
+  },
+  ["read-version"] = {
+    error = "02 05", parts = true,
+    make = function(op)
+      return rdmap.read_request { sink_stag = 0x01020304, rdmardsz = 4, src_stag = op.stag, src_to = op.to, rdmap_version = 2 }
+    end,
+  },
   ["crc"] = {
     error = "20 02",
     make = function(op) return rdmap.send { payload = "weft!", msn = op.msn } end,
@@ -61,7 +74,7 @@ end
 
 case {
   id = "rdmap/4.8-terminate/layout",
-  version = 1,
+  version = 2,
   title = "A Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
   requirements = {
     "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
@@ -71,7 +84,7 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "rping", "crc" },
   tags = { "terminate", "refusal" },
-  parameters = { kind = { "untagged", "tagged", "operation", "read", "crc" } },
+  parameters = { kind = { "untagged", "tagged", "operation", "read", "read-number", "read-version", "crc" } },
 
   run = function(t, p)
     t:good_exchange()

@@ -206,3 +206,112 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "rdmap/5.1-posted/fence",
+  version = 1,
+  title = "What is posted with a Read Fence goes out when all of the Reads in front of it are answered, and not behind the first",
+  -- siw went on behind the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
+  requirements = { "VERBS-8.2.2.2-2" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "read", "send", "write", "agent" },
+  parameters = { verb = { "send", "write" }, reads = { 1, 2, 3 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = target:operate { ird = 4, ord = 4 }
+    local region = target:region { octets = SINK, put = "fenced" }
+    for nth = 1, p.reads do
+      pair:post_read { region = region, offset = 64 * nth, length = 64, stag = STAG, to = 64 * nth }
+    end
+    local fields = { region = region, length = 6, fence = true }
+    if p.verb == "send" then
+      pair:post_send(fields)
+    else
+      fields.stag, fields.to = STAG, 0
+      pair:post_write(fields)
+    end
+    local waiting, answered = {}, 0
+    while answered < p.reads do
+      -- A Request that has to come has its time; what may not come is there at once, or not at all.
+      local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
+      if what == "fpdu" then
+        t:check(fpdu.opcode == 1, {
+          requirement = "VERBS-8.2.2.2-2",
+          expected = ("nothing but Read Requests: %d of %d Reads are answered"):format(answered, p.reads),
+          actual = ("opcode %d"):format(fpdu.opcode),
+        })
+        waiting[#waiting + 1] = fpdu
+      else
+        t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
+        respond(conn, table.remove(waiting, 1), DATA:sub(1, 64), 1024, true)
+        answered = answered + 1
+      end
+    end
+    local opcode = p.verb == "send" and 3 or 0
+    conn:expect_fpdu { requirement = "VERBS-8.2.2.2-2", opcode = opcode, payload = "fenced", overdue_fails = true }
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+--- Octets that differ from place to place, also where 64 KiB lie between.
+local function long(length)
+  local words = {}
+  for number = 1, length // 8 + 1 do words[number] = ("%07x "):format(number) end
+  return table.concat(words):sub(1, length)
+end
+
+case {
+  id = "rdmap/5.1-posted/long",
+  version = 1,
+  title = "Messages of more than 64 KiB that are posted go out whole, and a Read of as many octets brings them all",
+  requirements = { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "write", "send", "read", "segment", "agent" },
+  parameters = { verb = { "send", "write", "read" }, size = { 65535, 65536, 70001, 200000 } },
+
+  run = function(t, p, target)
+    local ALL = { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" }
+    t:good_exchange()
+    local conn, pair = target:operate { ird = 1, ord = 1 }
+    local data = long(p.size)
+    local region = target:region { octets = p.size, put = p.verb ~= "read" and data or nil }
+    local work
+    if p.verb == "read" then
+      work = pair:post_read { region = region, length = p.size, stag = STAG, to = 8192 }
+      local request = conn:expect_fpdu { opcode = 1 }
+      t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+      local size = string.unpack(">I4", request.payload, 13)
+      t:check(size == p.size, { requirement = ALL, expected = ("RDMARDSZ %d"):format(p.size), actual = ("RDMARDSZ %d"):format(size) })
+      respond(conn, request, data, 1024, true)
+      pair:expect_completion { work = work, operation = "read", requirement = ALL, overdue_fails = true }
+      local got = region:get { length = p.size }
+      t:check(got == data, { requirement = ALL, expected = "the octets of the Response", actual = difference(got, data) })
+    else
+      if p.verb == "send" then
+        work = pair:post_send { region = region, length = p.size }
+      else
+        work = pair:post_write { region = region, length = p.size, stag = STAG, to = 0 }
+      end
+      local pieces, got = {}, 0
+      repeat
+        local fpdu = conn:expect_fpdu { requirement = ALL, opcode = p.verb == "send" and 3 or 0, overdue_fails = true }
+        local at = p.verb == "send" and fpdu.mo or fpdu.tagged_offset
+        if #fpdu.payload > 0 then
+          t:check(at == got, { requirement = ALL, expected = ("offset %d"):format(got), actual = ("offset %d"):format(at) })
+        end
+        pieces[#pieces + 1], got = fpdu.payload, got + #fpdu.payload
+      until fpdu.last or got > p.size
+      local sent = table.concat(pieces)
+      t:check(sent == data, { requirement = ALL, expected = ("the %d octets of the user's buffer"):format(p.size), actual = difference(sent, data) })
+      pair:expect_completion { work = work }
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}

@@ -423,3 +423,83 @@ case {
     expect_refusal(t, { msn = 2, mo = p.mo }, { "RDMAP-7.2-15", "DDP-7.1-7" })
   end,
 }
+
+case {
+  id = "rdmap/5.2-read/many",
+  version = 1,
+  title = "Reads go on to be answered far behind the first ones",
+  requirements = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping" },
+  tags = { "read" },
+  parameters = { reads = { 300 } },
+
+  run = function(t, p)
+    local conn, op = t:operate()
+    for msn = 1, p.reads do
+      conn:send(mpa.fpdu {
+        ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = msn, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
+      })
+      conn:expect_fpdu {
+        requirement = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, opcode = 2, tagged_offset = msn, payload = "rdma", overdue_fails = true,
+      }
+    end
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/5.2-read/too-many",
+  version = 1,
+  title = "Reads beyond the IRD that was told are answered later, or refused",
+  requirements = { "RDMAP-6.1-8", "DDP-7.2-10" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping", "revision-2" },
+  tags = { "read", "refusal" },
+  parameters = { beyond = { 1, 128 } },
+
+  run = function(t, p, _)
+    t:good_exchange()
+
+    local conn, op = t:operate { revision = 2, enhanced = true }
+    local held = op.ird or 0
+    if held < 1 or held > 4096 then
+      conn:close()
+      t:unimplemented(("The target's IRD is %d."):format(held))
+    end
+    -- Long ones, so that they wait for each other.
+    local asked = math.min(op.length, 65536)
+    local requests = ""
+    for msn = 1, held + p.beyond do
+      requests = requests .. mpa.fpdu {
+        ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = asked, src_stag = op.stag, src_to = op.to, msn = msn },
+      }
+    end
+    conn:send(requests)
+    local served = 0
+    while served < held + p.beyond do
+      local what, fpdu = conn:next { within = 5 }
+      if what == "close" then break end
+      t:check(what == "fpdu", {
+        requirement = "RDMAP-6.1-8",
+        expected = ("%d Read Responses, or a refusal"):format(held + p.beyond),
+        actual = ("%d, then %s"):format(served, what or "nothing, and the connection stays open"),
+      })
+      if fpdu.opcode == 7 then
+        local layer, code = fpdu.payload:byte(1, 2)
+        local told = ("%02x %02x"):format(layer or 0, code or 0)
+        t:check(told == "12 02" or told == "12 03" or told == "02 07", {
+          requirement = "DDP-7.2-10", expected = "Terminate 12 03, 12 02 or 02 07", actual = "Terminate " .. told,
+        })
+        break
+      end
+      if fpdu.opcode == 2 and fpdu.last then served = served + 1 end
+    end
+    t:check(true, { requirement = { "RDMAP-6.1-8", "DDP-7.2-10" }, expected = "service or a refusal", actual = served .. " served" })
+    conn:reset()
+
+    t:liveness()
+  end,
+}

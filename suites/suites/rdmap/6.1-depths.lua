@@ -72,3 +72,118 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "rdmap/6.1-depths/peer-holds-fewer",
+  version = 1,
+  title = "Where the peer holds fewer Reads than the user has asked for, no more than those are outstanding",
+  requirements = { "P2P-9.1-9", "P2P-9.1-4", "P2P-9.1-6", "RDMAP-6.1-7" },
+  roles = { "initiator" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "read", "startup", "enhanced", "agent" },
+  parameters = { held = { 1, 2 } },
+
+  run = function(t, p, target)
+    local ALL = { "P2P-9.1-9", "P2P-9.1-4", "P2P-9.1-6", "RDMAP-6.1-7" }
+    t:good_exchange()
+    local conn, pair = target:connect { ird = 4, ord = 4 }
+    local request = conn:expect_request {}
+    if request.revision == 1 or request.flags & 0x10 == 0 then
+      conn:reset()
+      t:unimplemented("The target does not ask for anything of RFC 6581.")
+    end
+    if request.ord <= p.held then
+      conn:reset()
+      t:unimplemented(("The target asks for %d Reads at a time."):format(request.ord))
+    end
+    conn:send(conn:reply { ird = p.held, ord = 0 })
+    -- It may also give the connection up: a Responder that holds fewer Reads than it asks for is one that it need not take.
+    local told = pair:expect_event { event = { "established", "rejected", "failed" } }
+    if told.event ~= "established" then
+      t:liveness()
+      t:unimplemented("The target takes no Reply with fewer Reads than it asks for.")
+    end
+    local region = target:region { octets = 64 }
+    local reads = p.held + 2
+    for nth = 1, reads do
+      pair:post_read { region = region, offset = nth, length = 1, stag = 1, to = nth, may_refuse = true }
+    end
+    local waiting, answered = {}, 0
+    while answered < reads do
+      local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
+      if what == "fpdu" and fpdu.opcode == 1 then
+        -- What says ready is a Read Request of no octets, and is answered like any.
+        waiting[#waiting + 1] = fpdu
+        t:check(#waiting <= p.held, {
+          requirement = ALL,
+          expected = ("at most %d Read Requests that wait for their answer, as IRD of the Reply says"):format(p.held),
+          actual = ("%d"):format(#waiting),
+        })
+      elseif what == "fpdu" then
+        t:check(fpdu.opcode ~= 7, { expected = "a Read Request", actual = "a Terminate" })
+      else
+        t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
+        local asked = table.remove(waiting, 1)
+        local stag, to, size = string.unpack(">I4i8I4", asked.payload)
+        conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(size), last = true } })
+        if size > 0 then answered = answered + 1 end
+      end
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/6.1-depths/initiator-holds-fewer",
+  version = 1,
+  title = "Where the Initiator holds fewer Reads than the user has accepted with, no more than those are outstanding",
+  requirements = { "P2P-9.1-6", "P2P-9.1-20", "RDMAP-6.1-7" },
+  roles = { "responder" },
+  capabilities = { "agent", "revision-2" },
+  tags = { "read", "startup", "enhanced", "agent" },
+  parameters = { held = { 1, 2 } },
+
+  run = function(t, p, target)
+    local ALL = { "P2P-9.1-6", "P2P-9.1-20", "RDMAP-6.1-7" }
+    t:good_exchange()
+    local conn = t:connect()
+    conn:send(t:request { enhanced = true, revision = 2, ird = p.held, ord = 1 })
+    local pair = target:expect_request {}
+    pair:open {}
+    local received = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
+    pair:accept { ird = 4, ord = 4 }
+    conn:expect_reply { reject = false }
+    t:pause(0.2)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "you" } })
+    pair:expect_event { event = "established" }
+    pair:expect_completion { work = received, octets = 3 }
+    local region = target:region { octets = 64 }
+    local reads = p.held + 2
+    for nth = 1, reads do
+      pair:post_read { region = region, offset = nth, length = 1, stag = 1, to = nth, may_refuse = true }
+    end
+    local waiting, answered = {}, 0
+    while answered < reads do
+      local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
+      if what == "fpdu" and fpdu.opcode == 1 then
+        waiting[#waiting + 1] = fpdu
+        t:check(#waiting <= p.held, {
+          requirement = ALL,
+          expected = ("at most %d Read Requests that wait for their answer, as IRD of the Request says"):format(p.held),
+          actual = ("%d"):format(#waiting),
+        })
+      else
+        t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
+        local asked = table.remove(waiting, 1)
+        local stag, to, size = string.unpack(">I4i8I4", asked.payload)
+        conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(size), last = true } })
+        answered = answered + 1
+      end
+    end
+    conn:reset()
+
+    t:liveness()
+  end,
+}

@@ -309,3 +309,65 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "rdmap/7.2-messages/response-goes-on",
+  version = 1,
+  title = "A Read Response that goes on beyond the end of the buffer is refused, whether it is to end there or not",
+  -- siw holds the length of a Response against its Read in the last segment alone, and puts what stands in front of that one wherever the page goes.
+  requirements = { "RDMAP-5.2.2-6", "DDP-7.1-13" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "refusal", "read", "protection" },
+  parameters = { last = { true, false }, more = { 1, 16 } },
+
+  run = function(t, p)
+    local BOTH = { "RDMAP-5.2.2-6", "DDP-7.1-13" }
+    t:good_exchange()
+
+    local first, op = t:operate()
+    local length = op.length
+    first:reset()
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, 0x77656601, length) } })
+    local request = conn:expect_fpdu { opcode = 1 }
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 octets", actual = #request.payload .. " octets" })
+    local stag, to, size = string.unpack(">I4i8I4", request.payload)
+    t:check(size == length, { expected = ("a Read of %d octets"):format(length), actual = ("one of %d"):format(size) })
+    local function segment(at, payload, last)
+      return mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + at, payload = payload, last = last } }
+    end
+    local within = length - math.min(length, 16)
+    for at = 0, within - 1, 1024 do
+      conn:send(segment(at, ("w"):rep(math.min(1024, within - at)), false))
+    end
+    conn:send(segment(within, ("x"):rep(length - within + p.more), p.last))
+    conn:expect_terminate { requirement = BOTH }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "rdmap/7.2-messages/response-unasked",
+  version = 1,
+  title = "A Read Response that nobody asked for, to an STag that is not valid, is refused",
+  requirements = { "RDMAP-5.2.2-6", "DDP-7.1-10" },
+  roles = { "responder", "initiator" },
+  capabilities = { "operation" },
+  tags = { "refusal", "read" },
+  parameters = { octets = { 1, 64 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local stag = (op.stag or 0x77656677) ~ 0xffffffff
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, payload = ("w"):rep(p.octets) } })
+    conn:expect_terminate { requirement = { "RDMAP-5.2.2-6", "DDP-7.1-10" } }
+    conn:expect_close()
+
+    t:liveness()
+  end,
+}

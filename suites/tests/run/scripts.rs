@@ -38,6 +38,9 @@ async fn script_errors_name_their_line_and_what_was_expected() {
         ("t:request():flip(p.octet)", 3, "no parameter \"octet\""),
         ("t:request():flip(20)", 3, "no octet 20"),
         ("local c = t:connect()\nc:close()\nc:send('x')", 5, "closed"),
+        // The functions that wait need it; a script could catch errors by it, or wait for nobody.
+        ("t:good_exchange()\ncoroutine.yield()", 4, "coroutine"),
+        ("t:good_exchange()\n_G.coroutine.wrap(function() end)", 4, "coroutine"),
         ("while true do end", 3, "more than 1000000 instructions"),
         ("local c = t:connect()\nfor i = 1, 100000 do c:send('x') end", 4, "10000 events"),
         (
