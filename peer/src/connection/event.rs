@@ -142,7 +142,12 @@ impl std::fmt::Display for Closed {
             By::Library => "endpoint",
             By::User => "user",
         };
-        write!(f, "closed by the {by}: {}", self.why)?;
-        self.why.requirement().map_or(Ok(()), |id| write!(f, " ({id})"))
+        let why = self.why.to_string();
+        write!(f, "closed by the {by}: {why}")?;
+        match self.why.requirement().map(|id| format!(" ({id})")) {
+            // The words of some errors end with it.
+            Some(id) if !why.ends_with(&id) => f.write_str(&id),
+            _ => Ok(()),
+        }
     }
 }

@@ -258,7 +258,7 @@ impl Device {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
         let settings = &self.0.settings;
         let mangler = settings.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
-        Stream::new(tcp, settings.tape.as_ref(), mangler, self.0.clock, number, by)
+        Stream::new(tcp, settings.tape.as_ref(), mangler, self.0.clock, by)
     }
 
     /// Joins a connection on which start-up is done with a Queue Pair, and drives it until it is over.

@@ -82,7 +82,7 @@ async fn to_its_end<S: Service>(
         let mut connection = Connection::initiate(clock.now(), settings.clone()).map_err(InitiateError::PrivateData)?;
         // Nobody stops it but the caller, who need not wait.
         let (_sender, stop) = watch::channel(false);
-        drive(stream, &mut connection, &mut service, clock, stop, None).await;
+        drive(stream, &mut connection, &mut service, clock, stop, None, None).await;
         if !connection.may_fall_back() {
             return Ok(service);
         }

@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
+use super::tape::{Direction, Track, What};
 use super::tcp::{self, Clock, is_reset};
 use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, next_transmit};
@@ -34,7 +35,9 @@ pub(super) async fn drive(
     clock: Clock,
     mut stop: watch::Receiver<bool>,
     mut mangler: Option<Mangler>,
+    track: Option<Track>,
 ) {
+    let mut record = Record { track, clock, ended: false };
     let mut buffer = vec![0; READ_LEN];
     let mut unsent = Bytes::new();
     let mut readable = true;
@@ -49,8 +52,9 @@ pub(super) async fn drive(
             match next_transmit(now, || connection.poll_transmit(now), mangler.as_mut()) {
                 Some(Transmit::Octets(octets)) => unsent = octets,
                 Some(Transmit::Fin) => {
-                    if stream.shutdown().await.is_err() {
-                        connection.handle_reset(clock.now());
+                    match stream.shutdown().await {
+                        Ok(()) => record.end(What::Fin),
+                        Err(_) => connection.handle_reset(clock.now()),
                     }
                     continue;
                 }
@@ -62,6 +66,7 @@ pub(super) async fn drive(
                     deliver_events(clock.now(), connection, service);
                     // The connection is gone whether or not the socket could be told to send RST.
                     let _ = tcp::reset(stream);
+                    record.end(What::Reset);
                     return;
                 }
                 None if connection.is_over() && mangler.as_ref().is_none_or(Mangler::is_idle) => return,
@@ -74,7 +79,10 @@ pub(super) async fn drive(
         let (mut reader, mut writer) = stream.split();
         tokio::select! {
             written = writer.write(&unsent), if !unsent.is_empty() => match written {
-                Ok(octets) => unsent.advance(octets),
+                Ok(octets) => {
+                    record.tell(Direction::ToTarget, || What::Octets(unsent.slice(..octets)));
+                    unsent.advance(octets);
+                }
                 Err(_) => {
                     unsent.clear();
                     mangler.iter_mut().for_each(Mangler::discard);
@@ -84,13 +92,18 @@ pub(super) async fn drive(
             read = reader.read(&mut buffer), if readable && ready => match read {
                 Ok(0) => {
                     readable = false;
+                    record.tell(Direction::FromTarget, || What::Fin);
                     connection.handle_fin(clock.now());
                 }
-                Ok(octets) => connection.handle_octets(clock.now(), &buffer[..octets]),
+                Ok(octets) => {
+                    record.tell(Direction::FromTarget, || What::Octets(Bytes::copy_from_slice(&buffer[..octets])));
+                    connection.handle_octets(clock.now(), &buffer[..octets]);
+                }
                 Err(error) => {
                     readable = false;
-                    if !is_reset(&error) {
-                        tracing::debug!(%error, "reading failed");
+                    match is_reset(&error) {
+                        true => record.tell(Direction::FromTarget, || What::Reset),
+                        false => tracing::debug!(%error, "reading failed"),
                     }
                     mangler.iter_mut().for_each(Mangler::discard);
                     connection.handle_reset(clock.now());
@@ -107,6 +120,36 @@ pub(super) async fn drive(
                 }
             }
             else => return,
+        }
+    }
+}
+
+/// What becomes of the stream, for a tape; nothing where there is none.
+struct Record {
+    track: Option<Track>,
+    clock: Clock,
+    ended: bool,
+}
+
+impl Record {
+    fn tell(&self, direction: Direction, what: impl FnOnce() -> What) {
+        if let Some(track) = &self.track {
+            track.record(self.clock.now(), direction, what());
+        }
+    }
+
+    /// This side's end of the connection.
+    fn end(&mut self, what: What) {
+        self.ended = true;
+        self.tell(Direction::ToTarget, || what);
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Closing the socket closes this side's half.
+            self.end(What::Fin);
         }
     }
 }

@@ -22,6 +22,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::run::{drive, prepare};
+use super::tape::{Direction, Tape, What};
 use super::tcp::Clock;
 use crate::connection::{Closed, Connection, Event, Settings};
 use crate::hostile::mangle::Mangling;
@@ -36,13 +37,15 @@ pub struct ServerSettings {
     pub connection: Settings,
     /// What is done to what it sends; the connection that is accepted first has number 0. Default none.
     pub mangling: Option<Mangling>,
+    /// Where what is sent and received is recorded: all connections, in the order of acceptance. Default nowhere.
+    pub tape: Option<Tape>,
     /// Connections that are served at a time; further ones wait in TCP's queue. Default 1024.
     pub max_connections: usize,
 }
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        ServerSettings { connection: Settings::default(), mangling: None, max_connections: 1024 }
+        ServerSettings { connection: Settings::default(), mangling: None, tape: None, max_connections: 1024 }
     }
 }
 
@@ -194,6 +197,7 @@ impl Server {
             let mut settings = self.settings.connection.clone();
             let stop = self.stop.0.subscribe();
             let mangler = self.settings.mangling.as_ref().map(|mangling| mangling.mangler(number));
+            let tape = self.settings.tape.clone();
             number += 1;
             let tell = Arc::clone(&tell);
             tasks.spawn(async move {
@@ -205,7 +209,12 @@ impl Server {
                     tracing::debug!(%error, "a connection ended before it was served");
                 } else {
                     let mut connection = Connection::respond(clock.now(), settings);
-                    drive(stream, &mut connection, &mut service, clock, stop, mangler).await;
+                    let track = tape.as_ref().map(Tape::track);
+                    if let (Some(track), Ok(tester)) = (&track, stream.local_addr()) {
+                        let connected = What::Connected { tester, target: peer };
+                        track.record(clock.now(), Direction::FromTarget, connected);
+                    }
+                    drive(stream, &mut connection, &mut service, clock, stop, mangler, track).await;
                 }
                 tell(Happened::Closed { closed: service.closed, sends: service.sends });
             });

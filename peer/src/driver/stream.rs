@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 
-use super::tape::{Direction, Tape, What};
+use super::tape::{Direction, Tape, Track, What};
 use super::tcp::Clock;
 use crate::connection::Transmit;
 use crate::hostile::mangle::Mangler;
@@ -31,8 +31,7 @@ pub(super) struct Stream {
 /// Where a connection is recorded.
 #[derive(Debug)]
 struct Log {
-    tape: Tape,
-    number: u32,
+    track: Track,
     /// This side's end of the connection is on the tape.
     ended: AtomicBool,
     /// Held from a write to its record, and while a read is recorded: no thread records an answer before what it answers.
@@ -68,18 +67,16 @@ pub(super) enum Opener {
 }
 
 impl Stream {
-    /// Takes over a connection, without delay of small segments; `number` is the tape's for it.
+    /// Takes over a connection, without delay of small segments.
     pub(super) fn new(
         tcp: TcpStream,
         tape: Option<&Tape>,
         mangler: Option<Mangler>,
         clock: Clock,
-        number: u32,
         by: Opener,
     ) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
-        let log =
-            tape.map(|tape| Log { tape: tape.clone(), number, ended: AtomicBool::new(false), order: Mutex::new(()) });
+        let log = tape.map(|tape| Log { track: tape.track(), ended: AtomicBool::new(false), order: Mutex::new(()) });
         let mangled = mangler.map(|mangler| Mutex::new(Mangled { mangler, unsent: Bytes::new(), reset: false }));
         let stream = Stream { tcp, clock, mangled, log };
         if stream.log.is_some() {
@@ -297,7 +294,7 @@ impl Stream {
 
     fn record(&self, direction: Direction, what: impl FnOnce() -> What) {
         if let Some(log) = &self.log {
-            log.tape.record(self.clock.now(), log.number, direction, what());
+            log.track.record(self.clock.now(), direction, what());
         }
     }
 }

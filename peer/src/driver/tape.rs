@@ -66,6 +66,8 @@ struct Inner {
     events: Vec<TapeEvent>,
     room: usize,
     lost: u64,
+    /// Number of the next connection that asks for one.
+    connections: u32,
     reader: Option<Reader>,
 }
 
@@ -75,6 +77,19 @@ type Reader = Box<dyn FnMut(&TapeEvent) + Send>;
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tape").field("events", &self.events.len()).field("lost", &self.lost).finish_non_exhaustive()
+    }
+}
+
+/// One connection's part of a tape.
+#[derive(Debug)]
+pub(super) struct Track {
+    tape: Tape,
+    number: u32,
+}
+
+impl Track {
+    pub(super) fn record(&self, at: Instant, direction: Direction, what: What) {
+        self.tape.record(at, self.number, direction, what);
     }
 }
 
@@ -89,7 +104,7 @@ impl Tape {
     /// An empty tape for about `room` octets.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
-        Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, reader: None })))
+        Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
     }
 
     /// A tape that keeps nothing: `reader` is called with each event as it happens, one at a time. What it describes waits
@@ -99,6 +114,14 @@ impl Tape {
         let tape = Tape::with_room(0);
         tape.lock().reader = Some(Box::new(reader));
         tape
+    }
+
+    /// The part of one more connection, under a number that no other has that asked here.
+    pub(super) fn track(&self) -> Track {
+        let mut inner = self.lock();
+        let number = inner.connections;
+        inner.connections = number.wrapping_add(1);
+        Track { tape: self.clone(), number }
     }
 
     pub(super) fn record(&self, at: Instant, connection: u32, direction: Direction, what: What) {

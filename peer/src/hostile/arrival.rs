@@ -143,14 +143,14 @@ deviations! {
     "rdmap.overlooks-invalidate" [Overlooks(|fault, _| matches!(fault, Fault::Invalidate(_)))]
         ["RDMAP-5.3-10", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-5.3-20", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-8.1.1-7"]
         "A Send with Invalidate of an STag that cannot be invalidated passes without a word.";
-    "rdmap.overlooks-opcode" [Overlooks(|fault, _| fault == Fault::Opcode)]
+    "rdmap.overlooks-opcode" [Overlooks(|fault, _| matches!(fault, Fault::Opcode | Fault::Unasked))]
         ["RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-4.8-26", "RDMAP-7306.8.2-5", "RDMAP-7306.1.1-1", "RDMAP-5.1-3"]
         "A segment with an opcode that is reserved, or in the wrong place, passes without a word.";
     "rdmap.overlooks-read-bounds" [Overlooks(|fault, _| fault == Fault::Source(AccessError::BaseAndBounds))]
         ["RDMAP-7.2-18", "RDMAP-7.2-7", "RDMAP-4.8-19", "RDMAP-8.1.1-3", "RDMAP-3.2-8", "RDMAP-7306.9-1"]
         "A Read beyond the end of its source passes without a word.";
-    "rdmap.overlooks-read-response" [Overlooks(|fault, _| matches!(fault, Fault::Tagged(_)))]
-        ["RDMAP-5.2.2-6"] "A Read Response that goes elsewhere than asked for passes without a word.";
+    "rdmap.overlooks-read-response" [Overlooks(|fault, _| matches!(fault, Fault::Tagged(_) | Fault::Unasked))]
+        ["RDMAP-5.2.2-6"] "A Read Response that goes elsewhere than asked for, or for which nobody asked, passes without a word.";
     "rdmap.overlooks-read-rights" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Rights))]
         ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "A Read from an STag without the right passes without a word.";
     "rdmap.overlooks-read-association" [Overlooks(|fault, _| fault == Fault::Source(AccessError::NotAssociated))]

@@ -81,6 +81,8 @@ deviations! {
         ["RDMAP-7306.5.4-10"] "An Atomic Operation completes when its Request goes out.";
     "rdmap.completes-reads-early" [Conduct(|conduct: &mut Conduct| conduct.completes_reads_early = true)]
         ["RDMAP-5.5-21", "RDMAP-5.2.2-9", "DDP-4.1-8"] "A Read completes with the first segment of its Response.";
+    "rdmap.overlooks-read-fence" [Conduct(|conduct: &mut Conduct| conduct.overlooks_fence = true)]
+        ["VERBS-8.2.2.2-2"] "What is posted with a Read Fence goes out while Reads in front of it wait for their answer.";
     "rdmap.completes-startup" [Conduct(|conduct: &mut Conduct| conduct.completes_startup = true)] ["P2P-5-7"]
         "The user is told of the end of start-up by the completion of its first receive.";
     "rdmap.conceals-completed-reads" [Completion(|told| told.out.retain(|completion| !is_read(completion)))]

@@ -50,6 +50,8 @@ pub(crate) struct Conduct {
     pub(crate) needs_alignment: bool,
     /// Each stream has its own idea of a word that Atomic Operations change.
     pub(crate) knows_words_by_stream: bool,
+    /// What is posted with a Read Fence goes out at once.
+    pub(crate) overlooks_fence: bool,
     /// A marker that points elsewhere is not noticed.
     pub(crate) overlooks_markers: bool,
     /// PAD and CRC go to DDP as a part of the ULPDU.

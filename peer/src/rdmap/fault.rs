@@ -77,6 +77,9 @@ pub enum Fault {
     /// More Read Requests than this side can hold.
     #[error("too many Read Requests")]
     TooManyReads,
+    /// A Read Response, and no Read waits for one.
+    #[error("unexpected opcode: nothing was asked for")]
+    Unasked,
     /// Inbound Writes and Read Responses are not enabled here.
     #[error("RDMA Write is not enabled")]
     WriteDisabled,
@@ -105,7 +108,7 @@ impl Fault {
             Fault::Invalidate(error) => error.code(),
             Fault::MissingLast | Fault::Misaligned => TerminateError::RDMAP_CATASTROPHIC_STREAM,
             Fault::NoBuffer => TerminateError::DDP_UNTAGGED_NO_BUFFER,
-            Fault::Opcode => TerminateError::RDMAP_UNEXPECTED_OPCODE,
+            Fault::Opcode | Fault::Unasked => TerminateError::RDMAP_UNEXPECTED_OPCODE,
             Fault::Queue { error, .. } => match error {
                 QueueError::MissingLast => TerminateError::RDMAP_CATASTROPHIC_STREAM,
                 QueueError::MessageOffset => TerminateError::DDP_UNTAGGED_INVALID_MO,

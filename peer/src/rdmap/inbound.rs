@@ -100,8 +100,7 @@ impl DataSink for Receives {
     }
 
     fn read_response(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<(), Fault> {
-        // It answers a Read Request; none was sent.
-        Err(Fault::Opcode)
+        Err(Fault::Unasked)
     }
 
     fn receive_buffer(&mut self) -> Result<u64, Fault> {

@@ -130,6 +130,7 @@ impl EventId {
             | Fault::ImmediateSize
             | Fault::Invalidate(_)
             | Fault::Opcode
+            | Fault::Unasked
             | Fault::Buffer(_)
             | Fault::Misaligned
             | Fault::Terminate => EventId::UnexpectedOpcode,

@@ -6,9 +6,9 @@ use super::qp::table::{QpEvent, QpState};
 use super::qp::{Cause, Context, Qp, QpAllocated, QpAttributes, QpInit, QpModify};
 use super::rnic::{Privileged, Rnic};
 use super::slab::Key;
-use super::work_request::{ReceiveWr, SendWr};
+use super::work_request::{Fence, ReceiveWr, SendWr};
 use super::{EventId, LlpHandle, QpHandle};
-use crate::hostile;
+use crate::hostile::{self, Conduct};
 use crate::memory::QpId;
 use crate::time::Instant;
 
@@ -209,12 +209,18 @@ impl Rnic {
     /// # Errors
     /// The first work request that is not accepted, and why; those before it are posted.
     pub fn post_send(&mut self, qp: QpHandle, list: impl IntoIterator<Item = SendWr>) -> Result<usize, PostError> {
-        let swallows = hostile::hook::conduct(&self.shared.deviations).swallows_late_posts;
+        let Conduct { swallows_late_posts: swallows, overlooks_fence, .. } =
+            hostile::hook::conduct(&self.shared.deviations);
         let qp = self.qp_to_post(qp)?;
         if swallows && qp.state != QpState::Rts {
             return Ok(list.into_iter().count());
         }
-        post_each(list, |wr| qp.post_send(wr))
+        post_each(list, |mut wr: SendWr| {
+            if overlooks_fence && wr.fence == Fence::Read {
+                wr.fence = Fence::None;
+            }
+            qp.post_send(wr)
+        })
     }
 
     /// PostRQ to a Queue Pair without S-RQ. Gives how many were posted: all of them.

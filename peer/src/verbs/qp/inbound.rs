@@ -109,11 +109,11 @@ impl DataSink for Sink<'_, '_> {
     fn read_response(&mut self, stag: u32, to: u64, payload: &[u8], last: bool) -> Result<(), Fault> {
         let Context { shared, qp, .. } = self.context;
         let (accessor, inbound_write) = (qp.accessor(), qp.init.inbound_write);
-        let wqe = qp.sq.waiting().ok_or(Fault::Opcode)?;
+        let wqe = qp.sq.waiting().ok_or(Fault::Unasked)?;
         let (Operation::Read { local, invalidate_local, .. }, Progress::Waiting { arrived }) =
             (&wqe.wr.operation, &mut wqe.progress)
         else {
-            return Err(Fault::Opcode);
+            return Err(Fault::Unasked);
         };
         let (local, invalidate) = (*local, *invalidate_local);
         if !payload.is_empty() {
