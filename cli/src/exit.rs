@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use weft_suites::store::StoreError;
+
 /// Findings at or above the chosen level, or unexpected results.
 pub(crate) const UNEXPECTED: u8 = 1;
 /// The command line, or input that cannot be read at all.
@@ -72,5 +74,6 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(Unsuccessful { code, .. }) = error.downcast_ref() {
         return ExitCode::from(*code);
     }
-    ExitCode::from(if error.is::<BadInput>() { USAGE } else { HARNESS })
+    let is_no_store = matches!(error.downcast_ref(), Some(StoreError::Open { .. } | StoreError::Address));
+    ExitCode::from(if is_no_store || error.is::<BadInput>() { USAGE } else { HARNESS })
 }

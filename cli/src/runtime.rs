@@ -4,6 +4,10 @@ use std::future::Future;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::exit::{HARNESS, Unsuccessful};
+
 /// How long a listener waits behind an `accept` that failed. Mostly there is no descriptor left, one comes back when a connection ends, and nothing
 /// tells of that; to ask again at once would only use up the processor.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -11,10 +15,26 @@ pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Takes as many descriptors as the administrator lets this process have. What a process begins with is often 1024, for programs that
 /// use `select`: too few for a relay, which has two for each connection.
 pub(crate) fn take_all_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Those that there are may do.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// Descriptors that a process has beside those of its connections, at most.
+const BESIDE: u64 = 32;
+
+/// Takes all descriptors, and refuses where there are too few for so many connections with so many descriptors `each`.
+pub(crate) fn enough_descriptors(connections: u32, each: u64) -> anyhow::Result<()> {
+    take_all_descriptors();
+    let needed = u64::from(connections) * each + BESIDE;
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    if needed > most {
+        let text = format!(
+            "{connections} connections take {needed} descriptors, and this process may have {most}: allow more with `ulimit -n {needed}`"
+        );
+        return Err(Unsuccessful { code: HARNESS, text }.into());
+    }
+    Ok(())
 }
 
 /// Ends when somebody wants the process to end: Ctrl-C, or SIGTERM as a CI system sends it. Never, where neither can be heard.

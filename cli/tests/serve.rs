@@ -107,6 +107,31 @@ fn an_address_of_another_machine_is_named() {
     }
 }
 
+/// What happened to both kinds of connection is in one capture.
+#[test]
+fn both_ports_are_written_to_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("served.pcapng").display().to_string();
+    let mut serving = serve(&["--workloads", "127.0.0.1:0", "--write", &file]);
+    let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut after = |words: &str| lines.find_map(|line| line.strip_prefix(words).map(str::to_owned)).unwrap();
+    let (echo, workloads) = (after("listening on "), after("ping, probe, bench and cat on "));
+    assert!(connection(&echo, REQUEST).starts_with(b"MPA ID Rep Frame"));
+    let (host, port) = workloads.rsplit_once(':').unwrap();
+    let weft = |arguments: &[&str]| Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).output().unwrap();
+    assert!(weft(&["ping", "-c", "-a", host, "-p", port, "-C", "1"]).status.success());
+    let told = Command::new("kill").args(["-TERM", &serving.0.id().to_string()]).status().unwrap();
+    assert!(told.success() && serving.0.wait().unwrap().success());
+    let text = String::from_utf8(weft(&["dissect", &file]).stdout).unwrap();
+    let ports = [&echo, &workloads].map(|address| address.rsplit_once(':').unwrap().1);
+    for port in ports {
+        for (frame, from) in [("MPA Request", ""), ("MPA Reply", port)] {
+            let is_it = |line: &str| line.contains(frame) && line.contains(&format!(":{port}")) && line.contains(from);
+            assert!(text.lines().any(is_it), "{frame} on {port}: {text}");
+        }
+    }
+}
+
 /// Clients that come in numbers and say nothing take all descriptors; the responder waits for one to go and serves on.
 #[test]
 fn a_responder_out_of_descriptors_serves_on() {

@@ -42,6 +42,32 @@ fn a_target_that_is_none_is_named_with_the_nearest() {
 }
 
 #[test]
+fn suites_and_stores_that_are_none_are_named() {
+    let (code, text) = weft(&["test", "builtin", "--suites", "no/such"]);
+    assert!(code == 2 && text.starts_with("weft: no/such: there is no such folder of scripts"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a store").join("results.sqlite");
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "this is no database, whatever its name may say; it is only text").unwrap();
+    let out = file.parent().unwrap().display().to_string();
+    for arguments in
+        [&["test", "builtin", "mpa/7.1.1-key", "--out", &out][..], &["web", "--listen", "127.0.0.1:0", "--out", &out]]
+    {
+        let (code, text) = weft(arguments);
+        let words = format!("weft: {} cannot be used as a results store: ", file.display());
+        assert!(code == 2 && text.starts_with(&words), "{text}");
+        assert_eq!(text.matches("not a database").count(), 1, "{text}");
+    }
+    // Whom it is opened for is nobody else's business.
+    let server = "postgres://user:secret@nic.invalid/runs";
+    let (code, text) = weft(&["test", "builtin", "mpa/7.1.1-key", "--out", &out, "--store", server]);
+    assert!(
+        code == 2 && text.starts_with("weft: nic.invalid/runs cannot be used") && !text.contains("secret"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_target_that_is_not_there_is_unreachable() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();

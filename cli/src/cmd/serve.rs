@@ -26,7 +26,7 @@ use crate::watch::WatchArguments;
     weft serve --mangle truncate,reset=50,cut=2       one that loses ends, resets and cuts its writes\n\n\
     It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft probe`,\n\
     `weft bench` and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
-    --trace and --write watch the second port. What happens on the connections of both is told on standard error. Ctrl-C stops it."
+    --trace and --write watch both. What happens on the connections of both is told on standard error. Ctrl-C stops it."
 )]
 pub(crate) struct Arguments {
     /// Address and port of the echo; port 0 takes a free one, which is printed (default 127.0.0.1:7174)
@@ -55,10 +55,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
         .map_err(|error| BadInput(error.to_string()))?;
     let connection = Settings { deviations: deviations.clone(), ..Settings::default() };
+    runtime::take_all_descriptors();
     runtime::block_on(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
         let mangling = arguments.mangle.mangling();
-        let settings = ServerSettings { connection, mangling: mangling.clone(), ..ServerSettings::default() };
+        let settings =
+            ServerSettings { connection, mangling: mangling.clone(), tape: tape.clone(), ..ServerSettings::default() };
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
         // Who started it may have gone away; it serves all the same.

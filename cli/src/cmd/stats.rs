@@ -51,8 +51,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (many, more) = (plural(count), plural(others));
         write!(out, "{name}: {count} connection{many} with iWARP, {others} other TCP connection{more}")?;
         match totals.port_mapper {
+            0 => {}
+            datagrams => write!(out, ", {datagrams} port mapper datagrams")?,
+        }
+        match totals.further_exchanges {
             0 => writeln!(out)?,
-            datagrams => writeln!(out, ", {datagrams} port mapper datagrams")?,
+            further => writeln!(out, "; {further} further exchanges are not told one by one")?,
         }
     }
     out.flush()?;

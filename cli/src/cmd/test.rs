@@ -291,6 +291,13 @@ pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
 /// The suites of a folder, or those built in.
 pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
     let loaded = match folder {
+        Some(folder) if !folder.is_dir() => {
+            let words = format!(
+                "{}: there is no such folder of scripts; without --suites weft's own are run",
+                folder.display()
+            );
+            return Err(BadInput(words).into());
+        }
         Some(folder) => Suites::from_folder(folder),
         None => Suites::embedded(),
     };
@@ -330,6 +337,7 @@ async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink
         error @ (weft_suites::RunError::Resume(_) | weft_suites::RunError::Busy { .. }) => {
             BadInput(error.to_string()).into()
         }
+        weft_suites::RunError::Store(error) => error.into(),
         error @ weft_suites::RunError::Target(OpenError::Resolve { .. }) => exit::unreachable(&error),
         weft_suites::RunError::Write { path, error } => {
             anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&error))

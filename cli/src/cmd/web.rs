@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weft_suites::store::{self, Store, StoreError};
+use weft_suites::store::{self, Store};
 use weft_suites::target::Target;
 use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions};
 
@@ -76,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let access = Access { tokens, names: arguments.names.clone() };
     let captures = CaptureOptions { folder: arguments.captures.clone(), most_upload: arguments.upload_limit << 20 };
     let live = Live::default();
+    runtime::take_all_descriptors();
     let options = WebOptions { listen: arguments.listen, store, folder, access, live, start, captures };
     runtime::block_on(async {
         weft_web::serve(options, announce, runtime::interrupted()).await.map_err(explain)?;
@@ -91,11 +92,8 @@ pub(crate) fn announce(address: SocketAddr) {
 /// What the user can mend is no fault of weft.
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
-        WebError::NotLoopback(_) | WebError::Listen { .. } | WebError::Store(StoreError::Address) => {
-            BadInput(error.to_string()).into()
-        }
-        // Its words have those of its cause, which a chain would say again.
-        WebError::Store(error) => anyhow::Error::msg(error.to_string()),
+        WebError::NotLoopback(_) | WebError::Listen { .. } => BadInput(error.to_string()).into(),
+        WebError::Store(error) => error.into(),
         WebError::Random(_) => error.into(),
     }
 }

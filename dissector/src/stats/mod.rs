@@ -1,6 +1,7 @@
 //! What happened on each connection, in numbers: a sink of units and facts.
 //!
-//! Connections without iWARP are only counted. Memory grows with the number of iWARP connections, not with their length.
+//! Connections without iWARP are only counted. Memory grows with the number of iWARP connections, not with their length; of exchanges of the
+//! port mapper the first [`MOST_EXCHANGES`] are told.
 
 mod latency;
 mod sdp;
@@ -30,6 +31,9 @@ pub use latency::{Latencies, Percentiles};
 pub use sdp::{AdvertStats, HalfStats, SdpConnectionStats};
 pub use totals::Totals;
 
+/// Exchanges of the port mapper that are told one by one; further ones are counted.
+pub const MOST_EXCHANGES: usize = 10_000;
+
 /// All connections of a capture.
 #[derive(Debug, Default)]
 pub struct Stats {
@@ -38,6 +42,8 @@ pub struct Stats {
     streams: u32,
     port_mapper: u64,
     exchanges: BTreeMap<u64, Exchange>,
+    /// Exchanges that had no room there.
+    further_exchanges: u64,
     /// Octets outside MPA of each direction of connections that may yet turn out to be iWARP's.
     streaming: HashMap<(u32, u8), u64>,
 }
@@ -162,7 +168,7 @@ impl Stats {
         self.port_mapper
     }
 
-    /// Exchanges of the port mapper, by number.
+    /// The first [`MOST_EXCHANGES`] exchanges of the port mapper, by number.
     pub fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
         self.exchanges.values()
     }
@@ -229,12 +235,21 @@ impl Sink for Stats {
     }
 
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        if over {
+        if !over {
+            return;
+        }
+        // Told again where more of it came.
+        if self.exchanges.len() < MOST_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
             self.exchanges.insert(exchange.exchange, exchange.clone());
+        } else {
+            self.further_exchanges += 1;
         }
     }
 
     fn ended(&mut self, stream: u32, context: &Context) {
+        for direction in [0, 1] {
+            self.streaming.remove(&(stream, direction));
+        }
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         // A connection that goes on after its end was told begins new books, which know less.
         connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);

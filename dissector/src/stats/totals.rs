@@ -17,6 +17,9 @@ pub struct Totals {
     pub other_connections: u64,
     /// Datagrams of the SDP port mapper.
     pub port_mapper: u64,
+    /// Exchanges of the port mapper that are not told one by one: those behind the first [`MOST_EXCHANGES`](super::MOST_EXCHANGES).
+    #[serde(skip_serializing_if = "is_none")]
+    pub further_exchanges: u64,
     /// FPDUs.
     pub fpdus: u64,
     /// Octets of their ULPDUs.
@@ -35,6 +38,10 @@ pub struct Totals {
     pub findings: [u64; 3],
 }
 
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Stats {
     /// All connections together.
     #[must_use]
@@ -43,6 +50,7 @@ impl Stats {
             connections: self.connections.len() as u64,
             other_connections: self.others(),
             port_mapper: self.port_mapper,
+            further_exchanges: self.further_exchanges,
             ..Totals::default()
         };
         for connection in self.connections.values() {

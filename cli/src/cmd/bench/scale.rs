@@ -12,6 +12,7 @@ use weft_peer::workload::bench::{Carrier, Plan, Source, connect_source};
 use super::Arguments;
 use crate::exit::BadInput;
 use crate::rnic;
+use crate::runtime;
 
 /// Octets that each connection moves.
 const TOTAL: u64 = 1 << 20;
@@ -25,6 +26,8 @@ pub(super) async fn run(
     size: u32,
 ) -> anyhow::Result<()> {
     let wanted = arguments.connections.unwrap_or(1);
+    let ends = if arguments.address.is_some() { 1 } else { 2 };
+    runtime::enough_descriptors(wanted, ends)?;
     let plan = Plan { carrier, size, depth: arguments.depth, latency: false, reverse: false };
     let settings = arguments.mpa.settings();
     let before = resident()?;
@@ -35,12 +38,8 @@ pub(super) async fn run(
     }
     let mut sources = Vec::new();
     while let Some(connected) = connecting.join_next().await {
-        let (source, _) = connected?.map_err(|error| {
-            BadInput(format!(
-                "connection {} of {wanted}: {error}; each takes a descriptor at both ends, `ulimit -n` says how many there may be",
-                sources.len() + 1
-            ))
-        })?;
+        let (source, _) =
+            connected?.map_err(|error| BadInput(format!("connection {} of {wanted}: {error}", sources.len() + 1)))?;
         sources.push(source);
     }
     let idle = resident()?.saturating_sub(before);
@@ -58,8 +57,7 @@ pub(super) async fn run(
     for source in &done {
         source.disconnect().await.map_err(rnic::failed)?;
     }
-    let ends = if arguments.address.is_some() { 1 } else { 2 };
-    let each = idle as f64 / 1024.0 / f64::from(wanted) / f64::from(ends);
+    let each = idle as f64 / 1024.0 / f64::from(wanted) / ends as f64;
     let rate = (count * u64::from(size) * u64::from(wanted)) as f64 / time / 1e6;
     let mut out = io::stdout().lock();
     if arguments.json {

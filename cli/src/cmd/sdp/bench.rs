@@ -8,7 +8,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
@@ -69,9 +68,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Ok(ExitCode::SUCCESS)
     })
 }
-
-/// Descriptors that the process has beside two for each connection.
-const BESIDE: u64 = 32;
 
 /// A subject, and its samples.
 struct Subject {
@@ -168,11 +164,6 @@ async fn sample(mut stream: &SdpStream, count: u64, size: u32, round_trips: bool
     Ok(begin.elapsed())
 }
 
-/// Descriptors that this process may have.
-fn descriptors() -> u64 {
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
-}
-
 /// Connects, measures memory, sends an octet to and fro on each.
 async fn scale(
     arguments: &Arguments,
@@ -181,14 +172,7 @@ async fn scale(
     settings: SdpSettings,
     wanted: u32,
 ) -> anyhow::Result<()> {
-    runtime::take_all_descriptors();
-    let (needed, most) = (u64::from(wanted) * 2 + BESIDE, descriptors());
-    if needed > most {
-        let text = format!(
-            "{wanted} connections take {needed} descriptors, and this process may have {most}: allow more with `ulimit -n {needed}`"
-        );
-        return Err(Unsuccessful { code: HARNESS, text }.into());
-    }
+    runtime::enough_descriptors(wanted, 2)?;
     let before = resident()?;
     let begin = Instant::now();
     let mut connecting = JoinSet::new();

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use weft_peer::Deviations;
 use weft_peer::driver::cm::{CmSettings, ConnectRequest};
 use weft_peer::driver::{Device, Tape};
@@ -15,6 +17,9 @@ use weft_peer::workload::probe::{self, Probe, ProbeSettings};
 use weft_peer::workload::{WorkloadError, or_reject};
 
 use crate::rnic;
+
+/// Connections that are served at a time, as many as on the other port.
+const CONNECTIONS: usize = 1024;
 
 /// Listens; the connections are served for as long as the runtime lives.
 pub(super) fn start(
@@ -29,10 +34,14 @@ pub(super) fn start(
     let listener = rnic::listen(&device, address, CmSettings::default())?;
     let address = listener.local_addr();
     tokio::spawn(async move {
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
         loop {
+            // Never closed. Who finds no place waits with its start-up done but for the Reply.
+            let place = Arc::clone(&places).acquire_owned().await.ok();
             let request = listener.next().await;
             let device = device.clone();
             tokio::spawn(async move {
+                let _place = place;
                 let (peer, served) = match request {
                     Ok(request) => (request.peer_addr().ok(), serve(&device, request).await),
                     Err(error) => (None, Err(error.into())),
