@@ -1705,3 +1705,16 @@ function case(fields) end
 ---@param last integer
 ---@return integer[]
 function range(first, last) end
+
+octets = {}
+
+---Numbered lines of 64 octets, no two alike: `length` octets of them.
+---@param length integer
+---@return string
+function octets.counted(length) end
+
+---What is wrong with octets that were to be `want`, for `actual`.
+---@param got string
+---@param want string
+---@return string
+function octets.difference(got, want) end

@@ -103,6 +103,12 @@ fn generate() -> mlua::Result<String> {
     let _ = write!(text, "\n---Declares a case.\n---@param fields {}\nfunction case(fields) end\n", class("case"));
     text.push_str("\n---The whole numbers from `first` to `last`.\n---@param first integer\n---@param last integer\n");
     text.push_str("---@return integer[]\nfunction range(first, last) end\n");
+    text.push_str("\noctets = {}\n\n---Numbered lines of 64 octets, no two alike: `length` octets of them.\n");
+    text.push_str("---@param length integer\n---@return string\nfunction octets.counted(length) end\n");
+    text.push_str("\n---What is wrong with octets that were to be `want`, for `actual`.\n");
+    text.push_str(
+        "---@param got string\n---@param want string\n---@return string\nfunction octets.difference(got, want) end\n",
+    );
     Ok(text)
 }
 

@@ -20,6 +20,7 @@ mod location;
 mod mapper;
 pub(crate) mod message;
 mod methods;
+mod octets;
 mod options;
 mod sandbox;
 mod sdp;

@@ -81,6 +81,7 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     globals.set("range", lua.create_function(range)?)?;
     message::install(&lua)?;
     super::sdp::install(&lua)?;
+    super::octets::install(&lua)?;
     lua.set_app_data(ScriptName(file.to_owned()));
 
     let used = Arc::new(AtomicU64::new(0));

@@ -16,17 +16,6 @@ local function send(conn, msn, payload)
   for at = 0, math.max(#payload - 1, 0), CUT do conn:send(segment(msn, payload, at)) end
 end
 
---- What is wrong with octets that were to be `want`.
-local function difference(got, want)
-  if #got ~= #want then return ("%d octets"):format(#got) end
-  for at = 1, #want do
-    if got:byte(at) ~= want:byte(at) then
-      return ("octet %d is %02x, and not %02x"):format(at - 1, got:byte(at), want:byte(at))
-    end
-  end
-  return "those"
-end
-
 local LENGTH = { "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-13", "RDMAP-5.3-3" }
 
 case {
@@ -50,7 +39,7 @@ case {
     t:check(got == DATA:sub(1, p.size), {
       requirement = "RDMAP-3.2-2",
       expected = ("the %d octets of the Send in the buffer"):format(p.size),
-      actual = difference(got, DATA:sub(1, p.size)),
+      actual = octets.difference(got, DATA:sub(1, p.size)),
     })
     conn:reset()
 
@@ -120,7 +109,7 @@ case {
     t:check(got == "one", {
       requirement = "DDP-1.2-3",
       expected = "the 3 octets of the Send at the begin of its buffer of 16",
-      actual = difference(got, "one"),
+      actual = octets.difference(got, "one"),
     })
     pair:expect_completion { work = works[1], octets = 0, requirement = { "RDMAP-5.3-17", ONE }, overdue_fails = true }
     nothing_more(pair, { "DDP-5.3-5", ONE })
@@ -191,7 +180,7 @@ case {
     t:check(got == want, {
       requirement = { "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "DDP-5.1.1-1", "DDP-5.2-4" },
       expected = ("the %d octets of the Write at %d of the region, and nothing else changed"):format(p.size, p.at),
-      actual = difference(got, want),
+      actual = octets.difference(got, want),
     })
     conn:reset()
 
@@ -324,15 +313,13 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
   tags = { "send", "write", "read", "segment", "agent" },
-  parameters = { message = { "send", "write", "read" }, size = { 65535, 65536, 70001, 200000 } },
+  parameters = { message = { "send", "write", "read" }, size = { 65536, 200000 } },
 
   run = function(t, p, target)
     local ALL = { "RDMAP-5.3-13", "DDP-1.2-3", "DDP-5.1.1-1", "RDMAP-4.4-9" }
     t:good_exchange()
     local conn, pair, op = target:operate { ird = 1, ord = 1 }
-    local words = {}
-    for number = 1, p.size // 8 + 1 do words[number] = ("%07x "):format(number) end
-    local data = table.concat(words):sub(1, p.size)
+    local data = octets.counted(p.size)
     if p.message == "read" then
       local region = target:region { octets = p.size, put = data }
       conn:send(mpa.fpdu {
@@ -347,7 +334,7 @@ case {
         pieces[#pieces + 1], got = fpdu.payload, got + #fpdu.payload
       until fpdu.last or got > p.size
       local read = table.concat(pieces)
-      t:check(read == data, { requirement = ALL, expected = "the octets of the region", actual = difference(read, data) })
+      t:check(read == data, { requirement = ALL, expected = "the octets of the region", actual = octets.difference(read, data) })
     else
       local region = target:region { octets = p.size, access = { "local_write", "remote_write" } }
       local small = target:region { octets = 16, access = { "local_write" } }
@@ -364,7 +351,7 @@ case {
         work = work, operation = "receive", octets = p.message == "send" and p.size or 5, requirement = ALL, overdue_fails = true,
       }
       local got = region:get { length = p.size }
-      t:check(got == data, { requirement = ALL, expected = "the octets that were sent", actual = difference(got, data) })
+      t:check(got == data, { requirement = ALL, expected = "the octets that were sent", actual = octets.difference(got, data) })
     end
     conn:reset()
 

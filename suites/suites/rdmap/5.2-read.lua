@@ -14,11 +14,7 @@ end
 
 --- Writes octets that differ from place to place.
 local function fill(conn, op, length)
-  local data = ""
-  while #data < length do
-    data = data .. string.pack(">I2", #data % 65521)
-  end
-  data = data:sub(1, length)
+  local data = octets.counted(length)
   for at = 0, length - 1, 1024 do
     local piece = data:sub(at + 1, at + 1024)
     conn:send(mpa.fpdu {

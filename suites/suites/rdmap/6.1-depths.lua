@@ -3,6 +3,33 @@
 local ORD = { "RDMAP-6.1-7", "RDMAP-8.1.1-14" }
 local READS = 4
 
+--- Answers each Read Request as late as can be, the oldest when no more come, until `reads` of the user's are answered. More than `most` may
+--- never wait: `limit` is the rule, and `told` who says so.
+local function answer_late(t, conn, reads, most, limit, told)
+  local waiting, answered = {}, 0
+  while answered < reads do
+    -- One that has to come has its time; one that may not is there at once, or not at all.
+    local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
+    if what == "fpdu" and fpdu.opcode == 1 then
+      waiting[#waiting + 1] = fpdu
+      t:check(#waiting <= most, {
+        requirement = limit,
+        expected = ("at most %d Read Requests that wait for their answer, as %s"):format(most, told),
+        actual = ("%d"):format(#waiting),
+      })
+    elseif what == "fpdu" then
+      t:check(fpdu.opcode ~= 7, { expected = "a Read Request", actual = "a Terminate" })
+    else
+      t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
+      local asked = table.remove(waiting, 1)
+      local stag, to, size = string.unpack(">I4i8I4", asked.payload)
+      conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(size), last = true } })
+      -- A Read Request of no octets is what says ready, and no Read of the user's.
+      if size > 0 then answered = answered + 1 end
+    end
+  end
+end
+
 case {
   id = "rdmap/6.1-depths/ord",
   version = 2,
@@ -21,26 +48,7 @@ case {
     for nth = 1, READS do
       works[nth] = pair:post_read { region = region, offset = 8 * (nth - 1), length = 8, stag = 7, to = 8 * nth }
     end
-    local waiting, asked, answered = {}, 0, 0
-    while answered < READS do
-      -- One that has to come has its time; one that may not is there at once, or not at all.
-      local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
-      if what == "fpdu" and fpdu.opcode == 1 then
-        asked = asked + 1
-        waiting[#waiting + 1] = fpdu
-        t:check(#waiting <= p.ord, {
-          requirement = ORD,
-          expected = ("at most %d Read Requests that wait for their answer"):format(p.ord),
-          actual = ("%d"):format(#waiting),
-        })
-      else
-        t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
-        local request = table.remove(waiting, 1)
-        local stag, to = string.unpack(">I4i8", request.payload)
-        conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(8), last = true } })
-        answered = answered + 1
-      end
-    end
+    answer_late(t, conn, READS, p.ord, ORD, "the user asks")
     for _, work in ipairs(works) do pair:expect_completion { work = work, operation = "read" } end
     conn:reset()
 
@@ -108,27 +116,7 @@ case {
     for nth = 1, reads do
       pair:post_read { region = region, offset = nth, length = 1, stag = 1, to = nth, may_refuse = true }
     end
-    local waiting, answered = {}, 0
-    while answered < reads do
-      local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
-      if what == "fpdu" and fpdu.opcode == 1 then
-        -- What says ready is a Read Request of no octets, and is answered like any.
-        waiting[#waiting + 1] = fpdu
-        t:check(#waiting <= p.held, {
-          requirement = ALL,
-          expected = ("at most %d Read Requests that wait for their answer, as IRD of the Reply says"):format(p.held),
-          actual = ("%d"):format(#waiting),
-        })
-      elseif what == "fpdu" then
-        t:check(fpdu.opcode ~= 7, { expected = "a Read Request", actual = "a Terminate" })
-      else
-        t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
-        local asked = table.remove(waiting, 1)
-        local stag, to, size = string.unpack(">I4i8I4", asked.payload)
-        conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(size), last = true } })
-        if size > 0 then answered = answered + 1 end
-      end
-    end
+    answer_late(t, conn, reads, p.held, ALL, "IRD of the Reply says")
     conn:reset()
 
     t:liveness()
@@ -164,24 +152,7 @@ case {
     for nth = 1, reads do
       pair:post_read { region = region, offset = nth, length = 1, stag = 1, to = nth, may_refuse = true }
     end
-    local waiting, answered = {}, 0
-    while answered < reads do
-      local what, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
-      if what == "fpdu" and fpdu.opcode == 1 then
-        waiting[#waiting + 1] = fpdu
-        t:check(#waiting <= p.held, {
-          requirement = ALL,
-          expected = ("at most %d Read Requests that wait for their answer, as IRD of the Request says"):format(p.held),
-          actual = ("%d"):format(#waiting),
-        })
-      else
-        t:check(what == nil and #waiting > 0, { expected = "a Read Request", actual = what or "nothing" })
-        local asked = table.remove(waiting, 1)
-        local stag, to, size = string.unpack(">I4i8I4", asked.payload)
-        conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(size), last = true } })
-        answered = answered + 1
-      end
-    end
+    answer_late(t, conn, reads, p.held, ALL, "IRD of the Request says")
     conn:reset()
 
     t:liveness()

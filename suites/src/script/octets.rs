@@ -1,0 +1,74 @@
+//! `octets`: for cases that move many octets and look at each of them.
+//!
+//! In Lua an octet at a time is slow, and what differs everywhere without any order makes evidence that no report can pack.
+
+use mlua::{Lua, LuaString};
+
+/// Most octets that [`counted`] makes.
+const MOST: usize = 1 << 20;
+/// A line's 64 octets are these, its number in seven digits, and a line feed.
+const WORDS: &str = "the octets of this line, each place of it unlike others ";
+
+/// Puts `octets.counted` and `octets.difference` beside the constructors.
+pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
+    let module = lua.create_table()?;
+    module.set("counted", lua.create_function(|lua, length: usize| lua.create_string(counted(length)?))?)?;
+    module.set(
+        "difference",
+        lua.create_function(|_, (got, want): (LuaString, LuaString)| {
+            Ok(difference(&got.as_bytes(), &want.as_bytes()))
+        })?,
+    )?;
+    lua.globals().set("octets", module)
+}
+
+/// Numbered lines, cut at `length`: octets that have got to the wrong place show it, also where 64 KiB lie between.
+fn counted(length: usize) -> mlua::Result<Vec<u8>> {
+    if length > MOST {
+        return Err(mlua::Error::runtime(format!("octets.counted makes at most {MOST} octets")));
+    }
+    let mut octets = Vec::with_capacity(length + WORDS.len() + 8);
+    for line in 0.. {
+        if octets.len() >= length {
+            break;
+        }
+        octets.extend_from_slice(format!("{WORDS}{line:07}\n").as_bytes());
+    }
+    octets.truncate(length);
+    Ok(octets)
+}
+
+/// What is wrong with `got`, for the "actual" of a finding; "those" where nothing is.
+fn difference(got: &[u8], want: &[u8]) -> String {
+    if got.len() != want.len() {
+        return format!("{} octets", got.len());
+    }
+    got.iter()
+        .zip(want)
+        .enumerate()
+        .find(|(_, (got, want))| got != want)
+        .map_or_else(|| "those".to_owned(), |(at, (got, want))| format!("octet {at} is {got:02x}, and not {want:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_64_octets_stand_in_for_others() {
+        let octets = counted(200_000).unwrap();
+        assert_eq!(octets.len(), 200_000);
+        assert_eq!(&octets[64 + WORDS.len()..128], b"0000001\n");
+        let mut seen = std::collections::HashSet::new();
+        assert!(octets.windows(64).all(|piece| seen.insert(piece)));
+        assert!(counted(MOST).is_ok() && counted(MOST + 1).is_err());
+        assert!(counted(0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_difference_says_where() {
+        assert_eq!(difference(b"abc", b"abc"), "those");
+        assert_eq!(difference(b"abc", b"abd"), "octet 2 is 63, and not 64");
+        assert_eq!(difference(b"", b"a"), "0 octets");
+    }
+}
