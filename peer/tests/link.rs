@@ -21,7 +21,7 @@ const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b
 /// A target, and what keeps it alive.
 struct Target {
     link: Link,
-    server: Option<(StopHandle, JoinHandle<std::io::Result<()>>)>,
+    server: Option<(StopHandle, JoinHandle<()>)>,
 }
 
 impl Target {
@@ -40,7 +40,7 @@ impl Target {
     async fn stop(self) {
         if let Some((stop, task)) = self.server {
             stop.stop();
-            task.await.unwrap().unwrap();
+            task.await.unwrap();
         }
     }
 }
@@ -361,7 +361,7 @@ async fn what_is_mangled_is_the_same_by_both_ways() {
             both.push((octets, end));
         }
         stop.stop();
-        running.await.unwrap().unwrap();
+        running.await.unwrap();
         let [virtually, tcp] = both.try_into().unwrap();
         assert_eq!(virtually, tcp, "{plan}, seed {seed}");
         virtually

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 struct Running {
     address: std::net::SocketAddr,
     stop: StopHandle,
-    task: JoinHandle<std::io::Result<()>>,
+    task: JoinHandle<()>,
 }
 
 fn start(settings: ServerSettings) -> Running {
@@ -28,7 +28,7 @@ fn start(settings: ServerSettings) -> Running {
 impl Running {
     async fn stop(self) {
         self.stop.stop();
-        tokio::time::timeout(LIMIT, self.task).await.unwrap().unwrap().unwrap();
+        tokio::time::timeout(LIMIT, self.task).await.unwrap().unwrap();
     }
 }
 

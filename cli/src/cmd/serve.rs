@@ -81,12 +81,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 let _ = writeln!(io::stderr(), "{}", line(&told, mangling.as_ref()));
             }
         });
-        let served = served.await;
+        served.await;
         interrupted.abort();
         if let Some(watch) = watch {
             watch.finish()?;
         }
-        served?;
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -244,6 +244,32 @@ fn serve_echoes_takes_and_gives() {
     assert_eq!(different.status.code(), Some(1), "{different:?}");
 }
 
+/// As with any program in a pipe: no connection broke.
+#[test]
+fn who_reads_no_more_ends_it_well() {
+    let source = Listening::start(&["serve", "source", "--listen", "127.0.0.1:0", "--octets", "100000000"]);
+    let mut process = Command::new(WEFT)
+        .args(["sdp", "connect", &source.at])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut some = [0; 100];
+    process.stdout.take().unwrap().read_exact(&mut some).unwrap();
+    let ended = process.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("the reader of the output went away"), "{ended:?}");
+}
+
+#[test]
+fn one_connection_that_was_interrupted_did_not_end_well() {
+    let once = Listening::start(&["serve", "--listen", "127.0.0.1:0", "--once"]);
+    assert_eq!(once.interrupted().code(), Some(1));
+    let many = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(many.interrupted().code(), Some(0));
+}
+
 #[test]
 fn a_side_that_breaks_a_rule_on_purpose_is_told_so() {
     let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0", "--deviate", "sdp.hello-ack-majv-2"]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
@@ -63,6 +63,17 @@ impl Listening {
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
+    fn signal(&self) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+
+    /// Ends it as an init system does; how it takes that.
+    pub(crate) fn interrupted(mut self) -> ExitStatus {
+        self.signal();
+        self.process.wait().unwrap()
+    }
+
     /// Ends it as an init system does; the JSON lines that were left.
     pub(crate) fn terminate(self) -> Vec<Value> {
         self.end().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -70,8 +81,7 @@ impl Listening {
 
     /// The same; the lines as they are.
     pub(crate) fn end(mut self) -> Vec<String> {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.signal();
         let rest = self.lines.by_ref().map(Result::unwrap).collect();
         assert!(self.process.wait().unwrap().success());
         rest

@@ -201,7 +201,7 @@ const BACKLOG: u32 = 1024;
 /// Start-ups that go on, or are over and wait for the user, at the same time; the connections of more peers wait in TCP's queue.
 const STARTUPS: usize = 256;
 /// A listener that has run out of descriptors or memory tries again after so long: nobody tells when some come back.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Listener {
     /// Listens on `address`; port 0 picks a free one.

@@ -28,9 +28,8 @@ use super::tape::Tape;
 use super::tcp::Clock;
 use crate::hostile::mangle::Mangling;
 use crate::verbs::{
-    CompletionHandlerId, CqError, CqHandle, HandlerAddress, HandlerOperation, LlpHandle, LlpSettings, Notification,
-    NotifyKind, PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, ReceiveWr, Rnic, SendWr, SrqHandle,
-    WorkCompletion,
+    CompletionHandlerId, CqError, CqHandle, HandlerAddress, HandlerOperation, LlpHandle, LlpSettings, NotifyKind,
+    PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, ReceiveWr, Rnic, SendWr, SrqHandle, WorkCompletion,
 };
 
 /// The completion event handler of a device's own CQs.
@@ -215,13 +214,6 @@ impl Device {
             result => Some(result.map(|_| ())),
         })
         .await
-    }
-
-    /// The calls of event handlers that are due, but for those of CQs that [`create_cq`](Self::create_cq) made.
-    pub fn notifications(&self) -> Vec<Notification> {
-        let mut state = self.lock();
-        state.notify(None);
-        std::mem::take(&mut state.notifications)
     }
 
     /// Looks whenever something happens that `on` may be.

@@ -9,7 +9,8 @@
 //! let stop = server.stop_handle();
 //! let running = tokio::spawn(server.run());
 //! stop.stop();
-//! running.await?
+//! running.await?;
+//! # Ok(())
 //! # }
 //! ```
 
@@ -21,6 +22,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use super::cm::ACCEPT_PAUSE;
 use super::run::{drive, prepare};
 use super::tape::{Direction, Tape, What};
 use super::tcp::Clock;
@@ -150,20 +152,15 @@ impl Server {
         self.stop.clone()
     }
 
-    /// Serves until it is stopped and its connections are closed.
-    ///
-    /// # Errors
-    /// Listening failed; connections that were open are dropped.
-    pub async fn run(self) -> io::Result<()> {
-        self.run_telling(|_| {}).await
+    /// Serves until it is stopped and its connections are closed. Where descriptors or memory run out no connection is accepted until some
+    /// come back.
+    pub async fn run(self) {
+        self.run_telling(|_| {}).await;
     }
 
     /// As [`run`](Self::run), and tells what happens. `tell` is called on the runtime's threads: what it waits for, connections wait
     /// for.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub async fn run_telling(self, tell: impl Fn(Told) + Send + Sync + 'static) -> io::Result<()> {
+    pub async fn run_telling(self, tell: impl Fn(Told) + Send + Sync + 'static) {
         let tell = Arc::new(tell);
         let mut number = 0;
         let clock = Clock::start();
@@ -184,15 +181,15 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) if is_of_one_connection(&error) => continue,
-                // Descriptors or memory have run out: they come back when a connection ends.
-                Err(error) if !tasks.is_empty() => {
-                    tracing::warn!(%error, "no connection is accepted until one ends");
+                // Descriptors or memory have run out, perhaps by what others in this process hold.
+                Err(error) => {
+                    tracing::warn!(%error, "no connection is accepted for now");
                     tokio::select! {
-                        _ = tasks.join_next() => continue,
+                        Some(_) = tasks.join_next() => continue,
+                        () = tokio::time::sleep(ACCEPT_PAUSE) => continue,
                         _ = stop.wait_for(|stop| *stop) => break,
                     }
                 }
-                Err(error) => return Err(error),
             };
             let mut settings = self.settings.connection.clone();
             let stop = self.stop.0.subscribe();
@@ -221,7 +218,6 @@ impl Server {
         }
         drop(self.listener);
         while tasks.join_next().await.is_some() {}
-        Ok(())
     }
 }
 

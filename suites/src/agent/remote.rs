@@ -78,14 +78,15 @@ impl Remote {
             }
         });
         begun.map_err(failed)?;
-        Remote::new(input, output, End::Here(ours)).greeted(None, within).await
+        Remote::new(input, output, End::Here(ours))?.greeted(None, within).await
     }
 
-    fn new(input: impl Read + Send + 'static, mut output: impl Write + Send + 'static, end: End) -> Self {
+    fn new(input: impl Read + Send + 'static, mut output: impl Write + Send + 'static, end: End) -> Result<Self, Gone> {
         let (tell, told) = mpsc::channel(MOST_LINES);
         let (say, mut said) = mpsc::channel::<Vec<u8>>(1);
         let runtime = Handle::current();
-        thread::spawn(move || {
+        let no_thread = |error: std::io::Error| Gone(format!("cannot be talked to: {error}"));
+        let reads = thread::Builder::new().name("agent reads".to_owned()).spawn(move || {
             let room = Arc::new(Semaphore::new(MOST_UNSEEN));
             let mut input = BufReader::new(input);
             loop {
@@ -96,7 +97,8 @@ impl Remote {
                 }
             }
         });
-        thread::spawn(move || {
+        reads.map_err(no_thread)?;
+        let writes = thread::Builder::new().name("agent writes".to_owned()).spawn(move || {
             while let Some(line) = said.blocking_recv() {
                 // The reader tells why.
                 if output.write_all(&line).and_then(|()| output.flush()).is_err() {
@@ -104,7 +106,8 @@ impl Remote {
                 }
             }
         });
-        Remote { told, say, last: 0, early: VecDeque::new(), end }
+        writes.map_err(no_thread)?;
+        Ok(Remote { told, say, last: 0, early: VecDeque::new(), end })
     }
 
     async fn greeted(mut self, token: Option<String>, within: Duration) -> Result<Self, Gone> {
@@ -190,7 +193,7 @@ fn over_tcp(address: &str, within: Duration) -> Result<Remote, Gone> {
                 stream.set_nodelay(true).map_err(failed)?;
                 stream.set_write_timeout(Some(WRITTEN_WITHIN)).map_err(failed)?;
                 let (input, output) = (stream.try_clone().map_err(failed)?, stream.try_clone().map_err(failed)?);
-                return Ok(Remote::new(input, output, End::Tcp(stream)));
+                return Remote::new(input, output, End::Tcp(stream));
             }
             Err(error) => last = error,
         }
@@ -204,7 +207,7 @@ fn through(words: &[String]) -> Result<Remote, Gone> {
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| Gone(format!("does not start: {program}: {error}")))?;
     match (child.stdout.take(), child.stdin.take()) {
-        (Some(input), Some(output)) => Ok(Remote::new(input, output, End::Command(child))),
+        (Some(input), Some(output)) => Remote::new(input, output, End::Command(child)),
         _ => Err(Gone("has no standard input and output".to_owned())),
     }
 }

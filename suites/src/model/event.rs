@@ -55,7 +55,8 @@ pub enum Event {
     },
 }
 
-/// A listener. Called in the order of events, from the task that runs the cases: be quick, never block for long.
+/// A listener. Called from several tasks at once where cases run beside each other: the events of a case come in their order, those of
+/// different cases are mixed. Be quick, never block for long.
 pub trait EventSink: Send + Sync {
     /// Takes note of one event.
     fn event(&self, event: &Event);

@@ -74,7 +74,8 @@ pub enum RunError {
     },
 }
 
-/// How a run is done, beside what is run. The default is one case after the other, into the store in the run's folder.
+/// How a run is done, beside what is run. The default is as many cases at a time as are good for the target, into
+/// the store in the run's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
     /// Cases at a time where the target is one of weft's own; any other has one. 0: as many as are good for the target.

@@ -251,6 +251,10 @@ impl UserData for TargetVerbs {
             }
         });
         methods.add_method("pattern", |lua, _, (seed, length): (i64, u64)| {
+            const MOST: u64 = 1 << 20;
+            if length > MOST {
+                return Err(mlua::Error::runtime(format!("target:pattern makes at most {MOST} octets")));
+            }
             let octets: Vec<u8> = (0..length).map(|index| pattern(seed.cast_unsigned(), index)).collect();
             lua.create_string(octets)
         });

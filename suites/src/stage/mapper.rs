@@ -103,6 +103,7 @@ impl Stage {
     }
 
     async fn mapper_put(&mut self, socket: usize, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.may_send(message, at)?;
         let Some(open) = self.sockets.get(socket) else { return Err(self.harness(at, "there is no such socket")) };
         let sent = self.link.send_datagram(open, &message.octets).await;
         let octets = Octets::new(&message.octets);

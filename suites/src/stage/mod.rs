@@ -301,13 +301,19 @@ impl Stage {
         self.step(0, Direction::Observed, StepKind::Note, text, None);
     }
 
-    async fn put(&mut self, number: u32, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    /// Counts what is about to be sent against what a case may send, by whatever way.
+    fn may_send(&mut self, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.sent += message.octets.len();
         // A write that the transcript has no room for would cost memory all the same.
         if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
             let why = format!("a case may send {MAX_SENT} octets, and have {MAX_STEPS} events");
             return Err(self.harness(at, &why));
         }
+        Ok(())
+    }
+
+    async fn put(&mut self, number: u32, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        self.may_send(message, at)?;
         let conn = self.conn(number, at)?;
         conn.position = match behind_startup(&message.octets) {
             Some(behind) => behind as u64,

@@ -161,11 +161,7 @@ impl Live {
                 let server = Server::bind(LOOPBACK, settings).map_err(OpenError::Builtin)?;
                 live.server = Some(server.stop_handle());
                 let echo = server.local_addr();
-                tokio::spawn(async move {
-                    if let Err(error) = server.run().await {
-                        tracing::warn!(%error, "the builtin responder ended");
-                    }
-                });
+                tokio::spawn(server.run());
                 live.reach = Reach::BuiltinTcp { echo, rping };
             }
             TargetKind::Tcp => {

@@ -335,7 +335,7 @@ impl Target {
         self.kind == TargetKind::Builtin
     }
 
-    /// Does this service run on it? On a builtin target both do.
+    /// Does this service run on it?
     pub(crate) fn offers(&self, service: Service) -> bool {
         let builtin = match self.kind {
             TargetKind::Builtin => service != Service::None,

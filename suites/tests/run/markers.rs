@@ -35,7 +35,7 @@ async fn markers_are_judged_and_cases_without_them_do_not_apply() {
     let filter = Filter::of(["mpa/4.3-received", CASE]);
     let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     stop.stop();
-    serving.await.unwrap().unwrap();
+    serving.await.unwrap();
     for result in &report.results {
         let verdict = if result.key.case == CASE { Verdict::NotApplicable } else { Verdict::Pass };
         assert_eq!(result.verdict, verdict, "{}: {}", result.key, result.explanation);
@@ -54,7 +54,7 @@ async fn a_target_that_does_not_say_so_is_not_blamed() {
     let out = tempfile::tempdir().unwrap();
     let (report, _) = run(target, Suites::embedded().unwrap(), Filter::of([CASE]), out.path()).await;
     stop.stop();
-    serving.await.unwrap().unwrap();
+    serving.await.unwrap();
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
     assert!(report.results[0].explanation.contains("it asks for markers"), "{}", report.results[0].explanation);
 }

@@ -91,7 +91,7 @@ async fn a_target_with_nothing_above_mpa_is_judged() {
     assert_all(&report, Verdict::Pass);
     assert!(report.results[0].steps.iter().all(|step| !step.text.contains("FPDU")));
     stop.stop();
-    serving.await.unwrap().unwrap();
+    serving.await.unwrap();
 }
 
 /// A target may cut its echo into more segments than the tester's Send had, since its segments have less room: TCP's options take some of it.

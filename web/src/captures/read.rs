@@ -71,7 +71,7 @@ impl Survey {
         };
         let mut dissector = Dissector::default();
         let mut is_full = false;
-        let note = pass(path, budget, progress, |frame| {
+        let read = pass(path, budget, progress, |frame| {
             is_full = !survey.index.begin(frame);
             if !is_full {
                 dissector.frame(frame, &mut survey);
@@ -80,7 +80,8 @@ impl Survey {
         })?;
         survey.index.end();
         dissector.finish(&mut survey);
-        survey.note = if is_full { Some(format!("only the first {} frames are shown", budget.frames)) } else { note };
+        survey.note =
+            if is_full { Some(format!("only the first {} frames are shown", budget.frames)) } else { read.note };
         Ok(survey)
     }
 
@@ -141,7 +142,8 @@ pub(crate) fn sift(path: &Path, filter: &str, budget: &Budget, progress: &Progre
         }
         sieve.frame(frame);
         true
-    })?;
+    })?
+    .unstopped()?;
     Ok(sieve.finish())
 }
 
@@ -163,7 +165,8 @@ pub(crate) fn details(
             dissector.frame(frame, &mut details);
         }
         !is_past
-    })?;
+    })?
+    .unstopped()?;
     if !is_past {
         dissector.finish(&mut details);
     }
@@ -184,7 +187,8 @@ pub(crate) fn ladder(
         story.at(frame.time);
         dissector.frame(frame, &mut story);
         true
-    })?;
+    })?
+    .unstopped()?;
     dissector.finish(&mut story);
     Ok(story.ladder())
 }
@@ -203,13 +207,32 @@ pub(crate) fn recognise(path: &Path) -> Result<(), String> {
     Capture::from_reader(Box::new(timed)).map(drop).map_err(|error| error.to_string())
 }
 
-/// Hands frames to `each` as long as it wants more; tells why not all of them, where that is.
+/// How a pass over a capture ended.
+struct Passed {
+    /// Why not all frames came.
+    note: Option<String>,
+    /// It was this server that did not go on, and no damage of the file.
+    is_stopped: bool,
+}
+
+impl Passed {
+    /// # Errors
+    /// Why this server did not go on: part of an answer would look like all of it.
+    fn unstopped(self) -> Result<(), String> {
+        match self.note {
+            Some(why) if self.is_stopped => Err(why),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Hands frames to `each` as long as it wants more.
 fn pass(
     path: &Path,
     budget: &Budget,
     progress: &Progress,
     mut each: impl FnMut(&Frame<'_>) -> bool,
-) -> Result<Option<String>, String> {
+) -> Result<Passed, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let since = Instant::now();
     let timed = Timed { file, budget: budget.clone(), since };
@@ -218,16 +241,18 @@ fn pass(
     while let Some(frame) = capture.next_frame() {
         frames += 1;
         if !each(&frame) {
-            return Ok(None);
+            return Ok(Passed { note: None, is_stopped: false });
         }
         if frames % LOOK == 0 {
             progress.frames.store(frames, Relaxed);
             if let Err(error) = budget.check(since) {
-                return Ok(Some(format!("reading stopped after frame {frames}: {error}")));
+                let note = Some(format!("reading stopped after frame {frames}: {error}"));
+                return Ok(Passed { note, is_stopped: true });
             }
         }
     }
-    Ok(capture.note().map(str::to_owned))
+    // A reader that was stopped is damage to who reads by it.
+    Ok(Passed { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() })
 }
 
 impl Budget {

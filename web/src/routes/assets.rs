@@ -1,10 +1,10 @@
 //! Style and scripts, from the binary.
 
-use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
+use super::ask::Path;
 use crate::app::Failure;
 
 #[derive(RustEmbed)]

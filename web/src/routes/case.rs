@@ -1,9 +1,10 @@
 //! One case of a run.
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::response::Html;
 use weft_suites::model::EvidenceKind;
 
+use super::ask::Path;
 use super::{evidence, find_case, find_run};
 use crate::access::Session;
 use crate::app::{App, Failure};

@@ -1,11 +1,12 @@
 //! Two runs side by side.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Html;
 use serde::Deserialize;
 use weft_suites::diff::Diff;
 use weft_suites::model::RunInfo;
 
+use super::ask::Query;
 use crate::app::{App, Failure};
 use crate::view;
 

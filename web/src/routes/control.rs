@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use axum::extract::{Form, Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 use weft_suites::model::Tier;
 
+use super::ask::{Form, Path};
 use super::{find_case, find_run};
 use crate::app::{App, Failure};
 use crate::starter::{Again, Wanted};

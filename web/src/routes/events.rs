@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::Range;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use weft_suites::store::{PlannedCase, StoreError};
 
+use super::ask::Path;
 use super::find_record;
 use crate::app::{App, Failure};
 use crate::live::{Place, Update};

@@ -6,7 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use axum::body::Body;
-use axum::extract::{Path as Address, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use tokio::io::AsyncReadExt;
@@ -14,6 +14,7 @@ use tokio_util::io::ReaderStream;
 use weft_suites::folder;
 use weft_suites::model::{CaseKey, CaseResult, EvidenceKind, RunInfo};
 
+use super::ask::Path as Address;
 use super::{find_case, find_run};
 use crate::app::{App, Failure};
 use crate::starter;

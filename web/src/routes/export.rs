@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path as Address, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
@@ -24,6 +24,7 @@ use weft_suites::report;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
+use super::ask::Path as Address;
 use super::evidence::{bases, inside};
 use super::find_record;
 use crate::app::{App, Failure};

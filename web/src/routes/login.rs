@@ -3,11 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
-use axum::extract::{Extension, Form, Query, State};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
+use super::ask::{Form, Query};
 use crate::access::{COOKIE, LASTS, Peer, Refused, Session};
 use crate::app::{App, Failure};
 use crate::view;

@@ -1,9 +1,10 @@
 //! Targets against cases.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Html;
 use serde::Deserialize;
 
+use super::ask::Query;
 use crate::app::{App, Failure};
 use crate::view::{self, Column, Filter, Show};
 

@@ -30,6 +30,7 @@
 //! | `/healthz` | for watchdogs |
 
 mod api;
+mod ask;
 mod assets;
 mod captures;
 mod case;

@@ -1,8 +1,9 @@
 //! One run.
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::response::Html;
 
+use super::ask::Path;
 use super::find_run;
 use crate::access::Session;
 use crate::app::{App, Failure};

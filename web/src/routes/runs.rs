@@ -1,10 +1,11 @@
 //! The list of runs.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Html;
 use serde::Deserialize;
 use weft_suites::store::RunsPage;
 
+use super::ask::Query;
 use crate::app::{App, Failure};
 use crate::view;
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 use weft_core::RequirementId;
 use weft_suites::model::Verdict;
 use weft_suites::store::RunRecord;
 
+use super::ask::Path;
 use super::find_record;
 use crate::app::{App, Failure};
 use crate::view;

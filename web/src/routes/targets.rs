@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::response::Html;
 use weft_suites::model::Score;
 use weft_suites::store::{RunRecord, RunsPage, Unsteady};
 
+use super::ask::Path;
 use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::view::{self, Hand};

@@ -25,7 +25,7 @@ pub(crate) struct Job {
     /// Id of the run, once it has begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<String>,
-    /// It was stopped, and ends with the case that is under way.
+    /// It was stopped; the cases that are under way end without a result.
     pub(crate) stops: bool,
 }
 

@@ -119,7 +119,9 @@ async fn targets_against_cases() {
     ] {
         assert_eq!(rows(&site.text(&format!("/matrix?{filter}")).await), number, "{filter}");
     }
-    assert_eq!(site.get("/matrix?show=none").await.status(), StatusCode::BAD_REQUEST);
+    let unclear = site.get("/matrix?show=none").await;
+    assert_eq!(unclear.status(), StatusCode::BAD_REQUEST);
+    assert!(octets(unclear).await.starts_with(b"<!doctype html>"), "a refusal is a page, too");
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn a_run_again_is_the_same_cases_with_the_same_seed() {
         assert_eq!((detail.planned.len(), detail.record.info.seed), (number, 7), "{form}");
     }
     let page = format!("/runs/{first}");
-    for (form, status) in [("which=none", 400), ("which=case&case=mpa/none/default", 404), ("", 422)] {
+    for (form, status) in [("which=none", 400), ("which=case&case=mpa/none/default", 404), ("", 400)] {
         assert_eq!(site.post(&page, &format!("{page}/again"), form).await.status().as_u16(), status, "{form}");
     }
 }

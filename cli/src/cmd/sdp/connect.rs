@@ -143,16 +143,41 @@ impl Arguments {
 /// Standard input to the peer, what comes to standard output.
 async fn cat(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<()> {
     let up = async {
-        tokio::io::copy(&mut tokio::io::stdin(), writer).await?;
-        writer.shutdown().await
+        pour(&mut tokio::io::stdin(), own, writer, gone).await?;
+        writer.shutdown().await.map_err(gone)
     };
-    let down = async {
-        let mut out = tokio::io::stdout();
-        tokio::io::copy(reader, &mut out).await?;
-        out.flush().await
-    };
-    tokio::try_join!(up, down).map_err(broken)?;
+    let mut out = tokio::io::stdout();
+    let down = pour(reader, gone, &mut out, own);
+    tokio::try_join!(up, down)?;
     Ok(())
+}
+
+/// All of one into the other; `unread` and `unwritten` say whose an error is.
+async fn pour(
+    from: &mut (impl AsyncRead + Unpin),
+    unread: fn(std::io::Error) -> anyhow::Error,
+    to: &mut (impl AsyncWrite + Unpin),
+    unwritten: fn(std::io::Error) -> anyhow::Error,
+) -> anyhow::Result<()> {
+    let mut room = vec![0; 1 << 16];
+    loop {
+        let came = from.read(&mut room).await.map_err(unread)?;
+        if came == 0 {
+            return Ok(());
+        }
+        to.write_all(&room[..came]).await.map_err(unwritten)?;
+        // It may be a person's, who waits for it.
+        to.flush().await.map_err(unwritten)?;
+    }
+}
+
+/// An error of this side's standard input or output: no connection broke.
+fn own(error: std::io::Error) -> anyhow::Error {
+    error.into()
+}
+
+fn gone(error: std::io::Error) -> anyhow::Error {
+    broken(error).into()
 }
 
 fn pattern(octets: usize) -> Vec<u8> {

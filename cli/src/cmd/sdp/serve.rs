@@ -75,7 +75,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (tape, watch) = arguments.watch.start()?.unzip();
         let served = tokio::select! {
             served = serve(arguments, tape) => served,
-            () = runtime::interrupted() => Ok(()),
+            () = runtime::interrupted() => match arguments.once {
+                true => Err(Unsuccessful { code: UNEXPECTED, text: "interrupted before both sides closed".to_owned() }.into()),
+                false => Ok(()),
+            },
         };
         if let Some(watch) = watch {
             watch.finish()?;

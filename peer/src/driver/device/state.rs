@@ -24,8 +24,6 @@ pub(super) struct State {
     qps: BTreeMap<QpHandle, Waiters>,
     /// Who waits for completions of other CQs.
     happened: Waiters,
-    /// Notifications that are not the device's own.
-    pub(super) notifications: Vec<Notification>,
 }
 
 /// A stream and the task that drives it.
@@ -82,7 +80,6 @@ impl State {
             cqs: BTreeMap::new(),
             qps: BTreeMap::new(),
             happened: Waiters::default(),
-            notifications: Vec::new(),
         }
     }
 
@@ -198,11 +195,8 @@ impl State {
                         waiters.wake();
                     }
                 }
-                other => {
-                    // What befell a CQ or the RNIC befell Queue Pairs with it.
-                    all = true;
-                    self.notifications.push(other);
-                }
+                // What befell a CQ or the RNIC befell Queue Pairs with it.
+                _ => all = true,
             }
         }
         self.happened.wake();

@@ -31,6 +31,9 @@ pub(crate) use startup::from_lua as startup_from_lua;
 
 /// Most octets that one message may have; the greatest legal FPDU is a tenth of it.
 const MAX_LEN: usize = 1 << 20;
+/// Most changed pieces of a message, and octets of its name: both would double with each `m .. m`.
+const MOST_MARKS: usize = 10_000;
+const LONGEST_NAME: usize = 1000;
 
 /// Octets to be sent, with a name for the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,12 +125,19 @@ impl UserData for Message {
             if a.octets.len() + b.octets.len() > MAX_LEN {
                 return Err(mlua::Error::runtime(format!("a message has at most {MAX_LEN} octets")));
             }
+            if a.marks.len() + b.marks.len() > MOST_MARKS {
+                return Err(mlua::Error::runtime(format!("a message is made of at most {MOST_MARKS} changed pieces")));
+            }
             let behind = a.octets.len() as u64;
             let moved = |mark: Mark| Mark { start: mark.start + behind, end: mark.end + behind, ..mark };
             a.marks.extend(b.marks.into_iter().map(moved));
             a.octets.extend(b.octets);
             a.draft = None;
-            a.name = format!("{}, then {}", a.name, b.name);
+            a.name = if a.name.len() + b.name.len() > LONGEST_NAME {
+                format!("{} octets", a.octets.len())
+            } else {
+                format!("{}, then {}", a.name, b.name)
+            };
             Ok(a)
         });
         methods.add_meta_method(MetaMethod::Len, |_, message, ()| Ok(message.octets.len()));

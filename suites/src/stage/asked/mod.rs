@@ -202,6 +202,7 @@ impl Stage {
         aside: bool,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
+        self.may_send(message, at)?;
         let sent = self.link.answer(aside, to, &message.octets).await;
         let octets = Octets::new(&message.octets);
         self.step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));

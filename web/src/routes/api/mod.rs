@@ -8,7 +8,7 @@ mod describe;
 mod model;
 mod over;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -22,8 +22,8 @@ use ask::{Address, Asked};
 use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 
 /// Runs in an answer: without a word about it, and at most.
-const RUNS: u32 = 50;
-const MOST_RUNS: u32 = 200;
+const RUNS: usize = 50;
+const MOST_RUNS: usize = 200;
 
 pub(super) fn routes() -> Router<App> {
     Router::new()
@@ -67,19 +67,16 @@ impl IntoResponse for ApiFailure {
 struct Wanted {
     target: Option<String>,
     before: Option<String>,
-    limit: Option<u32>,
+    limit: Option<usize>,
 }
 
 async fn runs(State(app): State<App>, Asked(asked): Asked<Wanted>) -> Result<Json<Runs>, ApiFailure> {
-    let limit = asked.limit.unwrap_or(RUNS);
-    if !(1..=MOST_RUNS).contains(&limit) {
-        return Err(Failure::Unclear(format!("limit: expected a number from 1 to {MOST_RUNS}")).into());
-    }
-    let page = RunsPage { target: asked.target.as_deref(), before: asked.before.as_deref(), limit: limit + 1 };
+    let limit = ask::count(asked.limit, RUNS, MOST_RUNS)?;
+    let page = RunsPage { target: asked.target.as_deref(), before: asked.before.as_deref(), limit: limit as u32 + 1 };
     let mut runs: Vec<RunEntry> = app.store.runs_of(page).await?.into_iter().map(RunEntry::from).collect();
     // One more was asked for, to know whether there is more.
-    let is_more = runs.len() > limit as usize;
-    runs.truncate(limit as usize);
+    let is_more = runs.len() > limit;
+    runs.truncate(limit);
     let ids: Vec<&str> = runs.iter().map(|entry| entry.run.id.as_str()).collect();
     let mut scores = app.store.scores(&ids).await?;
     for entry in &mut runs {
@@ -111,7 +108,7 @@ async fn case(
 }
 
 async fn export(state: State<App>, Address(run): Address<String>) -> Result<Response, ApiFailure> {
-    Ok(super::export::zip(state, Path(run)).await?)
+    Ok(super::export::zip(state, super::ask::Path(run)).await?)
 }
 
 async fn targets(State(app): State<App>) -> Result<Json<Targets>, ApiFailure> {

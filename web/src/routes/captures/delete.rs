@@ -1,10 +1,11 @@
 //! Takes a capture of the folder away. What a case recorded belongs to its run.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Redirect;
 
 use super::find;
 use crate::app::{App, Failure};
+use crate::routes::ask::Path;
 
 pub(in crate::routes) async fn form(State(app): State<App>, Path(id): Path<String>) -> Result<Redirect, Failure> {
     remove(&app, &id).await?;

@@ -1,7 +1,7 @@
 //! A capture as a file.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use tokio::io::AsyncReadExt;
@@ -9,6 +9,7 @@ use tokio_util::io::ReaderStream;
 
 use super::find;
 use crate::app::{App, Failure};
+use crate::routes::ask::Path;
 
 pub(in crate::routes) async fn file(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Failure> {
     let subject = find(&app, &id).await?;

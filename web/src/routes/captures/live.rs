@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse};
 use tokio::sync::mpsc;
@@ -12,6 +12,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::{Subject, find};
 use crate::app::{App, Failure};
 use crate::captures::follow::follow;
+use crate::routes::ask::Path;
 use crate::view;
 
 /// Batches on their way to one browser.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use weft_dissector::browse::Sieve;
 
 use super::{Subject, find, head, ready, survey};
 use crate::app::{App, Failure};
+use crate::routes::ask::{Path, Query};
 use crate::view::captures::{self, List};
 use crate::view::url;
 

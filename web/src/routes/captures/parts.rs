@@ -1,12 +1,13 @@
 //! The other pages of a capture: findings, connections, a ladder, operations, statistics.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::Html;
 use serde::Deserialize;
 use weft_core::requirement::Severity;
 
 use super::{find, head, ready, survey};
 use crate::app::{App, Failure};
+use crate::routes::ask::{Path, Query};
 use crate::view::captures;
 
 #[derive(Deserialize)]

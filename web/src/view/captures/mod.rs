@@ -131,9 +131,10 @@ fn pair(ends: Option<(SocketAddr, SocketAddr)>) -> (String, String) {
     ends.map_or_else(Default::default, |(from, to)| (from.to_string(), to.to_string()))
 }
 
-/// The part of a list of `total` lines that begins at `from`, and the links to its other parts: what they are to this one, address, words.
+/// Links to other parts of a list: what they are to this one, address, words.
 type Links = Vec<(&'static str, String, &'static str)>;
 
+/// The part of a list of `total` lines that begins at `from`, and the links to its other parts.
 fn part(from: usize, total: usize, href: impl Fn(usize) -> String) -> (std::ops::Range<usize>, Links) {
     let from = if from < total { from } else { total.saturating_sub(1) / LINES * LINES };
     let end = total.min(from.saturating_add(LINES));

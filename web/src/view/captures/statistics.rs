@@ -17,6 +17,7 @@ struct Page {
     head: Head,
     text: String,
     more: usize,
+    more_exchanges: usize,
 }
 
 /// The page.
@@ -34,5 +35,11 @@ pub(crate) fn statistics(head: Head, survey: &Survey) -> Result<String, askama::
         0 => writeln!(text, "no connection with iWARP, {} other TCP connections", totals.other_connections),
         _ => writeln!(text, "{totals}"),
     };
-    Page { head, text, more: stats.connections().count().saturating_sub(MOST) }.render()
+    Page {
+        head,
+        text,
+        more: stats.connections().count().saturating_sub(MOST),
+        more_exchanges: stats.exchanges().count().saturating_sub(MOST),
+    }
+    .render()
 }

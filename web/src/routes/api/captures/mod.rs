@@ -18,7 +18,7 @@ use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
 use super::ApiFailure;
-use super::ask::{Address, Asked};
+use super::ask::{Address, Asked, count};
 use crate::app::{App, Failure, Problem};
 use crate::routes::captures::packets::{NO_PACKET, passed};
 use crate::routes::captures::{delete, find, list, ready, survey, upload};
@@ -112,8 +112,8 @@ struct Lines {
 }
 
 impl Lines {
-    fn limit(&self) -> usize {
-        self.limit.unwrap_or(LINES).clamp(1, MOST_LINES)
+    fn limit(&self) -> Result<usize, ApiFailure> {
+        count(self.limit, LINES, MOST_LINES)
     }
 }
 
@@ -131,7 +131,7 @@ async fn packets(
     };
     let index = &survey.index;
     let list = List { filter, passed: passed.as_ref().map(|passed| passed.as_slice()), from: asked.from };
-    let places = asked.from..asked.from.saturating_add(asked.limit()).min(list.len(index));
+    let places = asked.from..asked.from.saturating_add(asked.limit()?).min(list.len(index));
     let packets = places.filter_map(|at| list.row(index, at)).map(|row| packet_entry(index, row)).collect();
     Ok(Json(Packets { listed: list.len(index) as u64, packets }).into_response())
 }
@@ -203,7 +203,7 @@ async fn findings(
 ) -> Result<Json<Findings>, ApiFailure> {
     let subject = find(&app, &id).await?;
     let survey = survey(&app, &subject).await?;
-    let some = survey.index.findings().iter().skip(asked.from).take(asked.limit());
+    let some = survey.index.findings().iter().skip(asked.from).take(asked.limit()?);
     let findings = some.map(|told| CaptureFinding {
         packet: told.frame,
         stream: told.stream,
@@ -214,7 +214,9 @@ async fn findings(
             found: told.found.clone(),
         },
     });
-    Ok(Json(Findings { total: survey.index.counts().iter().sum(), findings: findings.collect() }))
+    let total: u64 = survey.index.counts().iter().sum();
+    let left_out = total.saturating_sub(survey.index.findings().len() as u64);
+    Ok(Json(Findings { total, left_out, findings: findings.collect() }))
 }
 
 #[derive(Deserialize)]

@@ -131,6 +131,8 @@ pub(in crate::routes::api) struct PacketFinding {
 pub(in crate::routes::api) struct Findings {
     /// All of them.
     pub(super) total: u64,
+    /// Of these, how many of the last ones are counted alone.
+    pub(super) left_out: u64,
     pub(super) findings: Vec<CaptureFinding>,
 }
 
