@@ -65,6 +65,9 @@ pub(crate) enum Next<'a> {
     End,
 }
 
+/// The name of what comes by `-`.
+const STANDARD_INPUT: &str = "standard input";
+
 /// A capture that is being read.
 pub(crate) struct Input {
     source: Source,
@@ -99,7 +102,7 @@ impl Input {
 
     /// Opens the capture at `path`.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+        let name = if path == Path::new("-") { STANDARD_INPUT.to_owned() } else { path.display().to_string() };
         let capture = Capture::open(path).map_err(|error| {
             let why = match &error {
                 OpenError::Io(error) => match error.kind() {
@@ -135,7 +138,15 @@ impl Input {
 
     /// Is it the file at `path`? Then writing there would destroy what is being read.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
-        matches!((std::fs::canonicalize(&self.name), std::fs::canonicalize(path)), (Ok(own), Ok(other)) if own == other)
+        use std::os::unix::fs::MetadataExt;
+        let own = match &self.name[..] {
+            STANDARD_INPUT => std::fs::metadata("/dev/stdin"),
+            name => std::fs::metadata(name),
+        };
+        // By whatever name: a hard link is the same file.
+        let same =
+            |own: &std::fs::Metadata, other: &std::fs::Metadata| (own.dev(), own.ino()) == (other.dev(), other.ino());
+        matches!((own, std::fs::metadata(path)), (Ok(own), Ok(other)) if own.is_file() && same(&own, &other))
     }
 
     /// Frames read so far.

@@ -92,9 +92,16 @@ pub(crate) fn on_interrupt(done: impl FnOnce() + Send + 'static) -> anyhow::Resu
     Ok(())
 }
 
+/// What still runs when all that was asked for is done has so long to end.
+const AT_THE_END: Duration = Duration::from_secs(1);
+
 /// Runs `work` to its end on two threads: one for the run, one for its readers.
 pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let done = runtime.block_on(work);
+    // What does not end by itself, as a script that computes without end, is not waited for.
+    runtime.shutdown_timeout(AT_THE_END);
+    done
 }
 
 /// Runs `work` to its end on this thread alone: nothing is handed from thread to thread, which makes round trips short.

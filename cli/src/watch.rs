@@ -17,7 +17,7 @@ use weft_dissector::{Dissector, Finding, Sink};
 use weft_peer::driver::{Tape, TapeEvent};
 use weft_suites::evidence::{Frame, Framer};
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, note, unwritable};
 
 const LINKTYPE_ETHERNET: u16 = 1;
 
@@ -44,6 +44,8 @@ struct State {
     origin: u64,
     trace: Option<(Dissector, Printer)>,
     capture: Option<Writer<BufWriter<File>>>,
+    /// Where the capture is.
+    path: PathBuf,
     failed: io::Result<()>,
 }
 
@@ -85,7 +87,8 @@ impl WatchArguments {
             }
         };
         let trace = self.trace.then(|| (Dissector::default(), Printer { origin }));
-        let state = State { framer: Framer::default(), frames: 0, origin, trace, capture, failed: Ok(()) };
+        let path = self.write.clone().unwrap_or_default();
+        let state = State { framer: Framer::default(), frames: 0, origin, trace, capture, path, failed: Ok(()) };
         let state = Arc::new(Mutex::new(state));
         let reader = Arc::clone(&state);
         let tape = Tape::live(move |event| reader.lock().unwrap_or_else(PoisonError::into_inner).event(event));
@@ -103,8 +106,9 @@ impl Watch {
         if let Some(writer) = state.capture.take() {
             writer.finish()?;
         }
-        std::mem::replace(&mut state.failed, Ok(()))
-            .map_err(|error| anyhow::Error::new(error).context("the capture is not whole"))
+        std::mem::replace(&mut state.failed, Ok(())).map_err(|error| {
+            anyhow::Error::new(error).context(format!("{}: the capture is not whole", state.path.display()))
+        })
     }
 }
 
@@ -126,7 +130,9 @@ impl State {
         if let Some(writer) = &mut self.capture {
             let way = Some(if frame.from_tester { Way::Outbound } else { Way::Inbound });
             let written = writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, way, comments: &[] });
-            if written.is_err() {
+            if let Err(error) = &written {
+                // What goes on may go on for hours.
+                note(&format!("{}: no more is written: {}", self.path.display(), unwritable(error)));
                 self.capture = None;
                 self.failed = written;
             }

@@ -1,5 +1,6 @@
 //! `weft diff`: what is different between two runs.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,7 +8,7 @@ use weft_suites::diff::Diff;
 use weft_suites::model::RunReport;
 use weft_suites::store::{FILE_NAME, Store};
 
-use crate::exit::{BadInput, say};
+use crate::exit::BadInput;
 use crate::runtime;
 
 /// The command line.
@@ -41,37 +42,40 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let before = load(&arguments.before, &arguments.store).await?;
         let after = load(&arguments.after, &arguments.store).await?;
         let diff = Diff::of(&before, &after);
+        let mut out = io::stdout();
         if arguments.json {
-            say!("{}", serde_json::to_string_pretty(&diff)?);
+            writeln!(out, "{}", serde_json::to_string_pretty(&diff)?)?;
         } else {
-            print(&before, &after, &diff);
+            print(&before, &after, &diff, &mut out)?;
         }
         Ok(ExitCode::from(diff.exit_code().code()))
     })
 }
 
-fn print(before: &RunReport, after: &RunReport, diff: &Diff) {
+fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     let name = |report: &RunReport| format!("{} ({})", report.run.id, report.run.target.name);
-    say!("before {}\nafter  {}", name(before), name(after));
+    writeln!(out, "before {}\nafter  {}", name(before), name(after))?;
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
-        say!("\n{what}: {}", changes.len());
+        writeln!(out, "\n{what}: {}", changes.len())?;
         // What fails, and what is mended, is told whole; of what was run in one of them alone, enough to know what it is.
         let is_short = ONE_SIDED.contains(&what) || what == "newly not applicable";
         let most = if is_short { MOST_NAMED } else { changes.len() };
         for change in changes.iter().take(most) {
-            say!("  {}  {}", change.key, change.text);
+            writeln!(out, "  {}  {}", change.key, change.text)?;
         }
         if changes.len() > most {
-            say!("  and {} more; --json names all", changes.len() - most);
+            writeln!(out, "  and {} more; --json names all", changes.len() - most)?;
         }
     }
-    say!("\nthe same: {}", diff.same);
+    writeln!(out, "\nthe same: {}", diff.same)?;
     let (first, second) = (before.run.seed, after.run.seed);
     if first != second && diff.lists().any(|(what, changes)| ONE_SIDED.contains(&what) && !changes.is_empty()) {
-        say!(
+        writeln!(
+            out,
             "The seeds are {first} and {second}, and each draws other choices of a case; --seed gives two runs the same."
-        );
+        )?;
     }
+    Ok(())
 }
 
 async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {

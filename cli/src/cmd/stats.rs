@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         for exchange in stats.exchanges() {
             writeln!(out, "{}", exchange_line(exchange))?;
         }
-        if totals.connections > 0 {
+        if !totals.is_empty() {
             writeln!(out, "{totals}")?;
         }
         let (count, others) = (totals.connections, totals.other_connections);

@@ -1,5 +1,6 @@
 //! `weft target`: a target before the suites are run against it.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -33,14 +34,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Check { target } => look(target),
         What::Presets => {
+            let mut out = io::stdout().lock();
             for preset in &PRESETS {
                 let capabilities: Vec<String> = preset.capabilities.iter().map(ToString::to_string).collect();
-                say!("{}: {}", preset.name, preset.about);
-                say!("  capabilities {}", capabilities.join(", "));
-                say!("  settle_ms {}, time_scale {}", preset.settle_ms, preset.time_scale);
-                say!("  private data of at most {} octets", preset.private_data);
+                writeln!(out, "{}: {}", preset.name, preset.about)?;
+                writeln!(out, "  capabilities {}", capabilities.join(", "))?;
+                writeln!(out, "  settle_ms {}, time_scale {}", preset.settle_ms, preset.time_scale)?;
+                writeln!(out, "  private data of at most {} octets", preset.private_data)?;
                 for remark in preset.remarks {
-                    say!("  - {remark}");
+                    writeln!(out, "  - {remark}")?;
                 }
             }
             Ok(ExitCode::SUCCESS)

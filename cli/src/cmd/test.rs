@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tokio::sync::watch;
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
     /// One part of N parts of the selection; all parts together are the whole, when a --seed that is given is given to each
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
-    /// Of the selection, only what went wrong in the last whole run of the store
+    /// Of the selection, only what went wrong in the last run of the store that came to its end
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
     /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included; `capture` in the target's file says the same
@@ -143,13 +144,17 @@ impl Arguments {
 
     /// The selection where no target is needed: the first word is one too, if it does not name a target all the same.
     fn words(&self) -> Vec<String> {
-        let names_target = |word: &&String| Target::is_builtin_name(word) || word.ends_with(".toml");
         self.target.iter().filter(|word| !names_target(word)).chain(&self.select).cloned().collect()
     }
 
     fn schedule(&self) -> Schedule {
         Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume }
     }
+}
+
+/// A first word of the command line that is no selection.
+fn names_target(word: &str) -> bool {
+    Target::is_builtin_name(word) || word.ends_with(".toml")
 }
 
 /// A tier. Its words are told beforehand, to who completes the command line.
@@ -170,6 +175,10 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let suites = load(arguments.suites.as_deref())?;
     if arguments.list {
+        // What is wrong with a target that is named is told, though cases are listed whatever it can do.
+        if let Some(name) = arguments.target.as_deref().filter(|word| names_target(word)) {
+            resolve(name, &[])?;
+        }
         return list(&suites, &arguments.words(), arguments.tier, arguments.shard);
     }
     if let Some(file) = &arguments.lua_annotations {
@@ -204,10 +213,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (stop, cancel) = watch::channel(false);
         let stop = Arc::new(stop);
         let stopper = Arc::clone(&stop);
+        // The run, of which a dashboard may be all that is left.
+        let over = Arc::new(AtomicBool::new(false));
+        let over_by_then = Arc::clone(&over);
         let interrupted = tokio::spawn(async move {
             runtime::interrupted().await;
-            exit::note("stopping; what is finished is kept, and --resume goes on from there");
+            if !over_by_then.load(Ordering::Relaxed) {
+                exit::note("stopping; what is finished is kept, and --resume goes on from there");
+            }
             stopper.send_replace(true);
+            // A script may compute for minutes. What is finished is in the store.
+            runtime::interrupted().await;
+            exit::note("stopped at once");
+            std::process::exit(130);
         });
         let filter = arguments.filter(&target).await?;
         make_folder(&arguments.out)?;
@@ -222,7 +240,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         };
         let schedule = arguments.schedule();
         let code = match arguments.web {
-            Some(address) => in_browser(options, schedule, address, &stop, arguments.verbose).await?.summary.exit_code,
+            Some(address) => {
+                in_browser(options, schedule, (address, arguments.verbose), &stop, &over).await?.summary.exit_code
+            }
             None if arguments.tui => screen::run(options, schedule, stop).await?.summary.exit_code,
             None if arguments.until_fail || arguments.repeat.is_some() => {
                 let times = repeat::Times { most: arguments.repeat, until_fail: arguments.until_fail };
@@ -239,9 +259,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 async fn in_browser(
     options: RunOptions,
     schedule: Schedule,
-    address: SocketAddr,
+    (address, verbose): (SocketAddr, bool),
     stop: &watch::Sender<bool>,
-    verbose: bool,
+    over: &AtomicBool,
 ) -> anyhow::Result<RunReport> {
     let store = match &schedule.store {
         Some(url) => url.clone(),
@@ -274,6 +294,7 @@ async fn in_browser(
     }
     let sink = Fanout(vec![Arc::new(terminal(verbose)), live.sink()]);
     let report = play_by(options, schedule, Arc::new(sink)).await?;
+    over.store(true, Ordering::Relaxed);
     say!("the dashboard stays until Ctrl-C");
     dashboard.await?.map_err(web::explain)?;
     Ok(report)

@@ -115,6 +115,8 @@ fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf
     // Who looks into captures need not have run anything.
     if (starts || arguments.captures.is_some()) && !file.is_file() {
         make_folder(&arguments.out)?;
+        // A folder by now.
+        return Ok((Store::url(&store_file(&arguments.out))?, arguments.out.clone()));
     } else if !file.is_file() {
         return Err(BadInput(format!("{out} has no results; `weft test TARGET --out {out}` makes some")).into());
     }

@@ -119,6 +119,8 @@ pub(crate) struct Stream {
     pub room: Option<Room>,
     /// Segments of messages that go on, and the greatest ULPDU among them.
     pub middles: (u64, u16),
+    /// The longest ULPDU.
+    pub longest: u16,
     /// FPDUs that would fit a segment; those of them that stand whole in one; those that run over the end of a segment that they begin, or
     /// share with an earlier FPDU, and the first frame of each of these.
     pub fitting: u64,
@@ -199,6 +201,7 @@ impl Stream {
         }
         self.markers(fpdu);
         let length = fpdu.layout.ulpdu_length;
+        self.longest = self.longest.max(length);
         if let Some(room) = self.room {
             self.oversized += u32::from(length > room.mulpdu);
             self.alignment(unit, fpdu, room);

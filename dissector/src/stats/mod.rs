@@ -44,6 +44,8 @@ pub struct Stats {
     exchanges: BTreeMap<u64, Exchange>,
     /// Exchanges that had no room there.
     further_exchanges: u64,
+    /// By severity, whatever they are about.
+    findings: [u64; 3],
     /// Octets outside MPA of each direction of connections that may yet turn out to be iWARP's.
     streaming: HashMap<(u32, u8), u64>,
 }
@@ -219,12 +221,14 @@ impl Sink for Stats {
     }
 
     fn finding(&mut self, finding: &Finding) {
+        let severity = match finding.severity {
+            Severity::Note => 0,
+            Severity::Warning => 1,
+            Severity::Error => 2,
+        };
+        self.findings[severity] += 1;
         if let Some(connection) = finding.stream.and_then(|stream| self.connections.get_mut(&stream)) {
-            connection.findings[match finding.severity {
-                Severity::Note => 0,
-                Severity::Warning => 1,
-                Severity::Error => 2,
-            }] += 1;
+            connection.findings[severity] += 1;
         }
     }
 

@@ -34,7 +34,7 @@ pub struct Totals {
     pub crc: BTreeMap<&'static str, u64>,
     /// FPDUs by the state of their markers.
     pub markers: BTreeMap<&'static str, u64>,
-    /// Findings by severity: notes, warnings, errors.
+    /// Findings by severity: notes, warnings, errors; those that are about none of the connections, too.
     pub findings: [u64; 3],
 }
 
@@ -51,19 +51,23 @@ impl Stats {
             other_connections: self.others(),
             port_mapper: self.port_mapper,
             further_exchanges: self.further_exchanges,
+            findings: self.findings,
             ..Totals::default()
         };
         for connection in self.connections.values() {
             connection.directions.iter().for_each(|side| totals.add(side));
-            for (sum, count) in totals.findings.iter_mut().zip(connection.findings) {
-                *sum += count;
-            }
         }
         totals
     }
 }
 
 impl Totals {
+    /// There is neither a connection nor a finding to tell of.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.connections == 0 && self.findings == [0; 3]
+    }
+
     fn add(&mut self, side: &DirectionStats) {
         self.fpdus += side.fpdus;
         self.ulpdu_octets += side.ulpdu_octets;

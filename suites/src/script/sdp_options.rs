@@ -62,7 +62,7 @@ impl Reader<'_> {
             Some(value) => message::from_value(LuaValue::UserData(value))?,
             None => {
                 let draft = Draft::new(Mid::HELLO_ACK);
-                Message { draft: Some(Box::new(draft)), ..Message::new("HelloAck", Vec::new()) }
+                Message::of_draft("HelloAck", draft)
             }
         };
         let hold = super::options::pause(fields.or("hold", 0.0)?).map_err(|why| fields.wrong("hold", &why))?;

@@ -145,7 +145,7 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
         let plain = |text: String| Line { text, frame: None, stream: None, severity: None };
         lines.extend(stats.exchanges().map(|exchange| plain(exchange_line(exchange))));
         let totals = stats.totals();
-        if totals.connections > 0 {
+        if !totals.is_empty() {
             lines.extend(totals.to_string().lines().map(|text| plain(text.to_owned())));
         }
     }

@@ -1,10 +1,11 @@
 //! `weft test TARGET --history CASE`: what a case came to in earlier runs.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use weft_suites::store::Store;
 
-use crate::exit::{BadInput, say};
+use crate::exit::BadInput;
 
 /// Results that are shown.
 const MOST: u32 = 200;
@@ -15,8 +16,9 @@ pub(super) async fn run(store: &Store, target: &str, case: &str) -> anyhow::Resu
     if history.is_empty() {
         return Err(BadInput(format!("the store knows no result of {case} on {target}")).into());
     }
+    let mut out = std::io::stdout();
     for past in &history {
-        say!("{:<26} {:<14} {}", past.run, past.verdict, past.key);
+        writeln!(out, "{:<26} {:<14} {}", past.run, past.verdict, past.key)?;
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)

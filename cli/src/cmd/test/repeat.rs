@@ -9,7 +9,7 @@ use weft_suites::{RunOptions, Schedule};
 
 use crate::exit::{BadInput, say};
 
-/// What neither passed nor was skipped in the last whole run against the target.
+/// What neither passed nor was skipped in the last run against the target that came to its end.
 pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<Vec<CaseKey>> {
     let nothing = || BadInput(format!("the store knows no whole run against {target}"));
     let id = store.last(target).await?.ok_or_else(nothing)?;

@@ -1,10 +1,11 @@
 //! `weft test --show CASE`: what a case is about, and its script.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use weft_suites::script::Suites;
 
-use crate::exit::{BadInput, say};
+use crate::exit::BadInput;
 
 /// Prints the case with its requirements, parameters and source.
 pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
@@ -14,26 +15,27 @@ pub(super) fn run(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
         let hint = if near.is_empty() { "`weft test --list` lists all".to_owned() } else { near.join(", ") };
         return Err(BadInput(format!("no case is called {id}; {hint}")).into());
     };
+    let mut out = std::io::stdout().lock();
     let joined = |words: Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
-    say!("{} (version {})\n  {}\n", case.id, case.version, case.title);
+    writeln!(out, "{} (version {})\n  {}\n", case.id, case.version, case.title)?;
     for requirement in &case.requirements {
         let row = requirement.row();
-        say!("{} {} ({}, section {})\n  {}", row.id, row.level, row.role, row.section, row.summary);
-        say!("  check: {}\n", row.check);
+        writeln!(out, "{} {} ({}, section {})\n  {}", row.id, row.level, row.role, row.section, row.summary)?;
+        writeln!(out, "  check: {}\n", row.check)?;
     }
-    say!("roles         {}", joined(case.roles.iter().map(ToString::to_string).collect()));
-    say!("capabilities  {}", joined(case.capabilities.iter().map(ToString::to_string).collect()));
-    say!("tags          {}", joined(case.tags.clone()));
+    writeln!(out, "roles         {}", joined(case.roles.iter().map(ToString::to_string).collect()))?;
+    writeln!(out, "capabilities  {}", joined(case.capabilities.iter().map(ToString::to_string).collect()))?;
+    writeln!(out, "tags          {}", joined(case.tags.clone()))?;
     for (name, values) in &case.parameters {
-        say!("parameter     {name} = {}", joined(values.iter().map(ToString::to_string).collect()));
+        writeln!(out, "parameter     {name} = {}", joined(values.iter().map(ToString::to_string).collect()))?;
     }
     if let Some(combination) = suites.combination_of(id) {
-        say!("choices       {combination}");
+        writeln!(out, "choices       {combination}")?;
     }
-    say!("source        {}\n", case.source);
+    writeln!(out, "source        {}\n", case.source)?;
     let first = usize::try_from(case.source.line.saturating_sub(1)).unwrap_or(0);
     for line in suites.source_of(id).unwrap_or_default().lines().skip(first) {
-        say!("  {line}");
+        writeln!(out, "  {line}")?;
         // The brace at the begin of a line is the one that closes the case.
         if line.starts_with('}') {
             break;

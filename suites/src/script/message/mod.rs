@@ -4,6 +4,7 @@
 //! remembered as a marked range, so that reports show the stimulus.
 
 mod fpdu;
+mod held;
 mod portmap;
 mod read;
 mod read_request;
@@ -20,6 +21,7 @@ use weft_core::wire::sdp::Mid;
 use crate::correct::StartupFields;
 use crate::model::{Mark, MarkKind};
 use crate::sdp::{Counters, Draft};
+use held::{Held, held};
 
 pub(crate) use portmap::{PORTMAP_FIELDS, from_lua as portmap_from_lua, portmap_table};
 pub(crate) use read::{
@@ -32,7 +34,7 @@ pub(crate) use startup::from_lua as startup_from_lua;
 /// Most octets that one message may have; the greatest legal FPDU is a tenth of it.
 const MAX_LEN: usize = 1 << 20;
 /// Most changed pieces of a message, and octets of its name: both would double with each `m .. m`.
-const MOST_MARKS: usize = 10_000;
+const MOST_MARKS: usize = 1000;
 const LONGEST_NAME: usize = 1000;
 
 /// Octets to be sent, with a name for the transcript.
@@ -43,11 +45,20 @@ pub(crate) struct Message {
     pub(crate) marks: Vec<Mark>,
     /// An SDP message whose counters may be left to the connection that it is sent on.
     pub(crate) draft: Option<Box<Draft>>,
+    /// While a script has it.
+    held: Held,
 }
 
 impl Message {
     pub(crate) fn new(name: impl Into<String>, octets: Vec<u8>) -> Self {
-        Message { name: name.into(), octets, marks: Vec::new(), draft: None }
+        Message { name: name.into(), octets, marks: Vec::new(), draft: None, held: Held::default() }
+    }
+
+    /// An SDP message that the connection makes octets of.
+    pub(crate) fn of_draft(name: impl Into<String>, draft: Draft) -> Self {
+        let mut message = Message::new(name, Vec::new());
+        message.draft = Some(Box::new(draft));
+        message
     }
 
     /// Octets `first..` become `octets`; the message grows where they reach beyond its end.
@@ -57,6 +68,7 @@ impl Message {
             let len = self.octets.len();
             return Err(mlua::Error::runtime(format!("octets {first} to {end} do not fit a message of {len} octets")));
         }
+        marked(self.marks.len() + 1)?;
         let mut changed = Message { draft: None, ..self.clone() };
         changed.octets.resize(end.max(changed.octets.len()), 0);
         changed.octets[first..end].copy_from_slice(octets);
@@ -84,6 +96,7 @@ impl Message {
                 .map(|mark| Mark { start: mark.start.max(from) - from, end: mark.end.min(to) - from, ..mark.clone() })
                 .collect(),
             draft: None,
+            held: Held::default(),
         }
     }
 
@@ -99,50 +112,57 @@ impl Message {
 impl UserData for Message {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         // message:flip(octet [, mask]): the message with the bits of `mask` (default: all) changed in one octet, counted from 0.
-        methods.add_method("flip", |_, message, (at, mask): (usize, Option<u8>)| {
+        methods.add_method("flip", |lua, message, (at, mask): (usize, Option<u8>)| {
             let Some(octet) = message.octets.get(at) else {
                 let len = message.octets.len();
                 return Err(mlua::Error::runtime(format!("no octet {at} in a message of {len} octets")));
             };
-            message.replaced(at, &[octet ^ mask.unwrap_or(0xff)])
+            held(lua, message.replaced(at, &[octet ^ mask.unwrap_or(0xff)])?)
         });
         // message:replace(first, octets): the message with other octets from `first` (from 0) on.
-        methods.add_method("replace", |_, message, (first, octets): (usize, mlua::LuaString)| {
-            message.replaced(first, &octets.as_bytes())
+        methods.add_method("replace", |lua, message, (first, octets): (usize, mlua::LuaString)| {
+            held(lua, message.replaced(first, &octets.as_bytes())?)
         });
         // message:cut(len): the first `len` octets alone.
-        methods.add_method("cut", |_, message, len: usize| {
+        methods.add_method("cut", |lua, message, len: usize| {
             let mut cut = Message { draft: None, ..message.clone() };
             cut.octets.truncate(len);
-            cut.name = format!("{}, cut to {} octets", message.name, cut.octets.len());
-            Ok(cut)
+            cut.name = joined(&message.name, &format!("cut to {} octets", cut.octets.len()));
+            held(lua, cut)
         });
         // message:octets(): a Lua string.
         methods.add_method("octets", |lua, message, ()| lua.create_string(&message.octets));
         // message .. octets: one message behind the other, to be sent in one go.
-        methods.add_meta_function(MetaMethod::Concat, |_, (a, b): (Value, Value)| {
+        methods.add_meta_function(MetaMethod::Concat, |lua, (a, b): (Value, Value)| {
             let (mut a, b) = (from_value(a)?, from_value(b)?);
             if a.octets.len() + b.octets.len() > MAX_LEN {
                 return Err(mlua::Error::runtime(format!("a message has at most {MAX_LEN} octets")));
             }
-            if a.marks.len() + b.marks.len() > MOST_MARKS {
-                return Err(mlua::Error::runtime(format!("a message is made of at most {MOST_MARKS} changed pieces")));
-            }
+            marked(a.marks.len() + b.marks.len())?;
             let behind = a.octets.len() as u64;
             let moved = |mark: Mark| Mark { start: mark.start + behind, end: mark.end + behind, ..mark };
             a.marks.extend(b.marks.into_iter().map(moved));
             a.octets.extend(b.octets);
             a.draft = None;
-            a.name = if a.name.len() + b.name.len() > LONGEST_NAME {
-                format!("{} octets", a.octets.len())
-            } else {
-                format!("{}, then {}", a.name, b.name)
-            };
-            Ok(a)
+            a.name = joined(&a.name, &format!("then {}", b.name));
+            held(lua, a)
         });
         methods.add_meta_method(MetaMethod::Len, |_, message, ()| Ok(message.octets.len()));
         methods.add_meta_method(MetaMethod::ToString, |_, message, ()| Ok(message.name.clone()));
     }
+}
+
+/// A message of so many changed pieces may be made.
+fn marked(pieces: usize) -> mlua::Result<()> {
+    if pieces > MOST_MARKS {
+        return Err(mlua::Error::runtime(format!("a message has at most {MOST_MARKS} changed pieces")));
+    }
+    Ok(())
+}
+
+/// The name of a message that was made of one of this name.
+fn joined(name: &str, more: &str) -> String {
+    if name.len() + more.len() > LONGEST_NAME { name.to_owned() } else { format!("{name}, {more}") }
 }
 
 /// What `conn:send` takes: a message, or a Lua string of raw octets.
@@ -246,6 +266,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
 
 /// Puts the constructors, in their modules, into the globals of a script.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
+    held::open(lua);
     for constructor in &CONSTRUCTORS {
         let globals = lua.globals();
         let module = match globals.get::<Option<Table>>(constructor.module)? {
@@ -253,7 +274,8 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
             None => lua.create_table()?,
         };
         let make = constructor.make;
-        let function = lua.create_function(move |lua, table: Option<Table>| make(lua, table)?.into_lua(lua))?;
+        let function =
+            lua.create_function(move |lua, table: Option<Table>| held(lua, make(lua, table)?)?.into_lua(lua))?;
         module.set(constructor.name, function)?;
         globals.set(constructor.module, module)?;
     }

@@ -5,6 +5,7 @@ use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, RE
 use zerocopy::IntoBytes;
 
 use super::Message;
+use super::held::held;
 use crate::correct::StartupFields;
 use crate::script::fields::Fields;
 
@@ -54,7 +55,7 @@ pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>)
     octets.extend([flags, revision]);
     octets.extend(pd_length.to_be_bytes());
     octets.extend(behind);
-    Ok(Message::new(if defaults.reply { "MPA Reply" } else { "MPA Request" }, octets))
+    held(lua, Message::new(if defaults.reply { "MPA Reply" } else { "MPA Request" }, octets))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl Stage {
         let at = expectation.at.as_ref();
         if self.target.service == Service::SdpConnect {
             let draft = Draft::new(Mid::HELLO_ACK);
-            let hello_ack = Message { draft: Some(Box::new(draft)), ..Message::new("HelloAck", Vec::new()) };
+            let hello_ack = Message::of_draft("HelloAck", draft);
             let alive = self.log.alive_before;
             self.sdp_welcome(number, &hello_ack, Duration::ZERO, expectation).await?;
             // Only the whole exchange says so.
@@ -44,7 +44,7 @@ impl Stage {
         if let Some((payload, due)) = asked {
             let mut draft = Draft::new(Mid::DATA);
             draft.payload = payload.to_vec();
-            let data = Message { draft: Some(Box::new(draft)), ..Message::new("Data", Vec::new()) };
+            let data = Message::of_draft("Data", draft);
             self.sdp_put(number, &data, Carrier::default(), at).await?;
             let mut got = Vec::new();
             let deadline = self.link.now() + expectation.within;
@@ -59,8 +59,7 @@ impl Stage {
                 return Ok(Err("it sent other octets back".into()));
             }
         }
-        let dis_conn =
-            Message { draft: Some(Box::new(Draft::new(Mid::DIS_CONN))), ..Message::new("DisConn", Vec::new()) };
+        let dis_conn = Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN));
         self.sdp_put(number, &dis_conn, Carrier::default(), at).await?;
         let deadline = self.link.now() + expectation.within;
         loop {

@@ -109,5 +109,5 @@ impl Stage {
 }
 
 fn message(name: &str, draft: Draft) -> Message {
-    Message { draft: Some(Box::new(draft)), ..Message::new(name, Vec::new()) }
+    Message::of_draft(name, draft)
 }

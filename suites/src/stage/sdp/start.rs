@@ -239,7 +239,8 @@ impl Stage {
             SdpStart::Natural | SdpStart::Enhanced => correct::startup(&request(profile)),
             _ => Vec::new(),
         };
-        let sent = Message { octets: [&hello.octets[..], &behind].concat(), ..hello };
+        let mut sent = hello;
+        sent.octets.extend_from_slice(&behind);
         self.send(number, &sent, at).await?;
         Ok(number)
     }
@@ -280,5 +281,5 @@ fn request(profile: SdpStart) -> StartupFields {
 /// A Hello with the values of the tester.
 pub(crate) fn hello() -> Message {
     let draft = Draft::new(Mid::HELLO);
-    Message { draft: Some(Box::new(draft)), ..Message::new("Hello", Vec::new()) }
+    Message::of_draft("Hello", draft)
 }

@@ -306,8 +306,7 @@ impl Stage {
                 self.talk(number, at)?.take(&fpdu);
                 let talk = self.talk(number, at)?;
                 if talk.updates && talk.bufs > 4 && talk.credit_told() <= LEAST_TOLD {
-                    let update =
-                        Message { draft: Some(Box::new(Draft::new(Mid::DATA))), ..Message::new("Data", Vec::new()) };
+                    let update = Message::of_draft("Data", Draft::new(Mid::DATA));
                     self.sdp_put(number, &update, Carrier::default(), at).await?;
                 }
                 Ok(Ok(()))
@@ -356,7 +355,7 @@ mod tests {
     use super::*;
 
     fn message(talk: &Talk, mid: Mid, msn: u32) -> Vec<u8> {
-        let draft = Message { draft: Some(Box::new(Draft::new(mid))), ..Message::new("message", Vec::new()) };
+        let draft = Message::of_draft("message", Draft::new(mid));
         let octets = draft.filled(talk.counters()).octets;
         correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
     }

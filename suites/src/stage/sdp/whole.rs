@@ -13,7 +13,7 @@ const SINK: u32 = 0x5151;
 
 fn message(draft: Draft) -> Message {
     let name = Mid(draft.mid).name();
-    Message { draft: Some(Box::new(draft)), ..Message::new(name, Vec::new()) }
+    Message::of_draft(name, draft)
 }
 
 /// What a SrcAvail advertises beside its payload: STag, VA, and how many octets.

@@ -31,10 +31,12 @@ pub(crate) fn statistics(head: Head, survey: &Survey) -> Result<String, askama::
         let _ = writeln!(text, "{}", exchange_line(exchange));
     }
     let totals = stats.totals();
-    let _ = match totals.connections {
-        0 => writeln!(text, "no connection with iWARP, {} other TCP connections", totals.other_connections),
-        _ => writeln!(text, "{totals}"),
-    };
+    if !totals.is_empty() {
+        let _ = writeln!(text, "{totals}");
+    }
+    if totals.connections == 0 {
+        let _ = writeln!(text, "no connection with iWARP, {} other TCP connections", totals.other_connections);
+    }
     Page {
         head,
         text,

@@ -1,0 +1,99 @@
+//! What the messages of a script hold: memory that Lua does not see, and so neither counts nor hurries to collect.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mlua::Lua;
+
+use super::Message;
+
+/// Octets of a script's messages, about.
+pub(super) struct Account(Arc<AtomicUsize>);
+
+/// Part of an account, until it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Held(Option<(Arc<AtomicUsize>, usize)>);
+
+impl Held {
+    fn new(account: &Arc<AtomicUsize>, octets: usize) -> Self {
+        account.fetch_add(octets, Ordering::Relaxed);
+        Held(Some((Arc::clone(account), octets)))
+    }
+}
+
+/// A copy holds nothing until a script gets it.
+impl Clone for Held {
+    fn clone(&self) -> Self {
+        Held::default()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some((account, octets)) = &self.0 {
+            account.fetch_sub(*octets, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Who holds a message is no part of it.
+impl PartialEq for Held {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Held {}
+
+/// Begins the account of a script.
+pub(super) fn open(lua: &Lua) {
+    lua.set_app_data(Account(Arc::default()));
+}
+
+/// A message that a script gets.
+///
+/// # Errors
+/// The script has more of them than its memory has room for, also when those that it can reach no longer are gone.
+pub(super) fn held(lua: &Lua, mut message: Message) -> mlua::Result<Message> {
+    const MOST: usize = 64 << 20;
+    let Some(account) = lua.app_data_ref::<Account>().map(|account| Arc::clone(&account.0)) else { return Ok(message) };
+    let marks: usize = message.marks.iter().map(|mark| size_of_val(mark) + mark.label.len()).sum();
+    let octets = size_of::<Message>() + message.name.len() + message.octets.len() + marks;
+    if account.load(Ordering::Relaxed) + octets > MOST {
+        lua.gc_collect()?;
+        if account.load(Ordering::Relaxed) + octets > MOST {
+            return Err(mlua::Error::runtime(format!("the script's messages have more than {} MiB", MOST >> 20)));
+        }
+    }
+    message.held = Held::new(&account, octets);
+    Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn does(script: &str) -> mlua::Result<()> {
+        let lua = Lua::new();
+        super::super::install(&lua).unwrap();
+        lua.load(format!("local m, kept = mpa.fpdu {{ ulpdu = ('x'):rep(60000) }}, {{}} {script}")).exec()
+    }
+
+    #[test]
+    fn what_nobody_has_any_more_is_not_counted() {
+        does("for i = 1, 5000 do m:flip(0) end").unwrap();
+    }
+
+    #[test]
+    fn what_a_script_keeps_is_bounded() {
+        let error = does("for i = 1, 5000 do kept[i] = m:flip(0) end").unwrap_err().to_string();
+        assert!(error.contains("more than 64 MiB"), "{error}");
+    }
+
+    #[test]
+    fn what_would_double_is_bounded() {
+        let error = does("m = m:cut(1) for i = 1, 5000 do m = m:flip(0) end").unwrap_err().to_string();
+        assert!(error.contains("at most 1000 changed pieces"), "{error}");
+        does("m = m:cut(0) for i = 1, 5000 do m = m .. m end").unwrap();
+    }
+}
