@@ -164,6 +164,16 @@ fn stats_tell_settings_counts_and_latencies() {
     assert_eq!(total["opcode_octets"]["RDMA Write"], 4000);
 }
 
+/// captures/README.md: 16 connections with a wrong key, two errors each, which so are none with iWARP.
+#[test]
+fn stats_count_findings_that_are_about_no_connection() {
+    let file = "wrong-key-16-octets.pcap";
+    assert!(printed(&["stats", file]).contains("findings: 32 errors, 0 warnings, 0 notes"));
+    let lines = printed(&["stats", file, "--json"]);
+    let total: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!((&total["connections"], &total["findings"]), (&2.into(), &serde_json::json!([0, 0, 32])));
+}
+
 #[test]
 fn ladder_draws_the_connection() {
     insta::assert_snapshot!(printed(&["ladder", RPING, "--rows", "12", "--width", "90"]));

@@ -155,6 +155,12 @@ fn a_capture_that_would_be_written_over_itself() {
     let file = folder.file("own.pcap", &octets);
     let line = format!("weft: {file}: is the capture that is being read");
     assert_eq!(outcome(&["dissect", &file, "-w", &file]), (2, vec![line]));
+    // By another name it is the same file.
+    let other = format!("{file}.too");
+    fs::hard_link(&file, &other).unwrap();
+    assert_eq!(outcome(&["dissect", &file, "-w", &other]).0, 2);
+    let given = weft(&["dissect", "-", "-w", &file]).stdin(fs::File::open(&file).unwrap()).output().unwrap();
+    assert_eq!(given.status.code(), Some(2), "{given:?}");
     assert_eq!(fs::read(&file).unwrap(), octets);
 }
 

@@ -189,6 +189,14 @@ fn a_target_is_looked_at() {
     assert!(code == 0 && ["siw:", "cxgb4:", "irdma:", "qedr:"].iter().all(|name| text.contains(name)), "{text}");
 }
 
+/// Cases are listed whatever the target can do; a target that is none is a slip all the same.
+#[test]
+fn a_list_for_a_target_that_is_not_there() {
+    let (code, text) = weft(&["test", "nic.toml", "--list"]);
+    assert!(code == 2 && text.contains("nic.toml"), "{text}");
+    assert_eq!(weft(&["test", "builtin", "--list", "mpa/7.1.1-key"]).0, 0);
+}
+
 #[test]
 fn the_annotations_are_those_of_the_suites() {
     let folder = tempfile::tempdir().unwrap();

@@ -63,6 +63,14 @@ fn weft(arguments: &[&str], folder: &Path) -> Command {
     command
 }
 
+#[test]
+fn a_folder_that_is_not_there_yet_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("lab"));
+    assert!(folder.path().join("lab/results.sqlite").is_file());
+    drop(server);
+}
+
 /// Events of a run, until `enough` of its cases are finished: their keys.
 fn finished(server: &Server, run: &str, enough: usize) -> Vec<String> {
     let mut keys = Vec::new();

@@ -201,7 +201,9 @@ impl Screen {
     fn show(&mut self) {
         let Some(row) = self.row() else { return self.fields.clear() };
         let frame = row.number;
-        let request = Request { frame, until: row.known_at.max(frame.saturating_add(details::NEIGHBOURS)) };
+        // Of the neighbours only those that are listed: to read ahead of the list would hold it up.
+        let neighbours = frame.saturating_add(details::NEIGHBOURS).min(self.index.last());
+        let request = Request { frame, until: row.known_at.max(neighbours) };
         let asked = Some((request, row.units, row.findings));
         // Packets that rush by are not dissected a second time.
         if (!self.tails || self.quiet >= QUIET) && !self.is_known(&row) && self.asked != asked {
