@@ -171,6 +171,13 @@ pub(crate) enum What {
         /// The TO.
         offset: u64,
     },
+    /// An STag that the same direction has invalidated, and whose owner has sent nothing since that could say that it is valid again.
+    Invalidated {
+        /// The STag.
+        stag: u32,
+        /// The frame of the Send with Invalidate.
+        by: u64,
+    },
     /// A message behind the Terminate of the same direction.
     AfterTerminate(Opcode),
 }

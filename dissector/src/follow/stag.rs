@@ -4,12 +4,14 @@
 //! come later are not.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, ReadRequest};
 use zerocopy::FromBytes;
 
 use super::message::{At, Place};
+use super::remark::{Remark, What};
 use crate::fact::Stag;
 use crate::rules::SegmentView;
 
@@ -18,12 +20,18 @@ const MOST: usize = 4096;
 /// STags of each owner whose order of appearance is kept.
 const MOST_IN_ORDER: usize = 64;
 
+/// Where the STag of a tagged segment stands in its unit, and the Data Source STag of a Read Request.
+const TAGGED_STAG: Range<usize> = 4..8;
+const SOURCE_STAG: Range<usize> = 36..40;
+
 /// The STags of a connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stags {
     known: HashMap<(u8, u32), Stag>,
     /// Which STag each owner advertised when, each once.
     in_order: [Vec<(u32, u64)>; 2],
+    /// By owner and STag, the frame in which the peer invalidated it.
+    gone: HashMap<(u8, u32), u64>,
 }
 
 impl Stags {
@@ -35,11 +43,19 @@ impl Stags {
 
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
-        self.known.capacity() * size_of::<((u8, u32), Stag)>()
+        self.known.capacity() * size_of::<((u8, u32), Stag)>() + self.gone.capacity() * size_of::<((u8, u32), u64)>()
     }
 
-    /// Takes a segment in; gives an STag whose life it ends.
-    pub(crate) fn segment(&mut self, at: At, view: &SegmentView<'_>, place: Place) -> Option<Stag> {
+    /// Takes a segment in; gives an STag whose life it ends. `heard` is the frame of the peer's latest FPDU, where all of
+    /// the connection is known.
+    pub(crate) fn segment(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        place: Place,
+        heard: Option<u64>,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Stag> {
         let (own, peer) = (u8::from(at.direction == 1), u8::from(at.direction == 0));
         match (view.opcode(), view.segment) {
             // The STag of a zero-length message need not be one.
@@ -47,10 +63,12 @@ impl Stags {
                 if place.first && view.payload_len > 0 =>
             {
                 self.used(peer, header.stag.get(), at.frame);
+                remarks.extend(self.again(peer, header.stag.get(), heard).map(|what| at.remark(what, TAGGED_STAG)));
             }
             (Opcode::READ_REQUEST, Segment::Untagged(..)) => {
                 let request = ReadRequest::parse(view.payload.all()?).ok().filter(|request| request.rdmardsz > 0)?;
                 self.used(peer, request.src_stag, at.frame);
+                remarks.extend(self.again(peer, request.src_stag, heard).map(|what| at.remark(what, SOURCE_STAG)));
                 if let Some(stag) = self.life(own, request.sink_stag, at.frame)
                     && stag.advertised.is_none()
                 {
@@ -64,9 +82,13 @@ impl Stags {
             (Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
                 let raw = RawAtomicRequest::ref_from_bytes(view.payload.all()?).ok()?;
                 self.used(peer, raw.remote_stag.get(), at.frame);
+                remarks.extend(self.again(peer, raw.remote_stag.get(), heard).map(|what| at.remark(what, 3..4)));
             }
             (opcode, Segment::Untagged(header, _)) if opcode.invalidates() && view.last() => {
                 let named = header.ulp_word.get();
+                if self.gone.len() < MOST || self.gone.contains_key(&(peer, named)) {
+                    self.gone.insert((peer, named), at.frame);
+                }
                 self.life(peer, named, at.frame)?.invalidated = Some(at.frame);
                 return self.known.remove(&(peer, named));
             }
@@ -80,6 +102,12 @@ impl Stags {
         let mut all: Vec<Stag> = self.known.drain().map(|(_, stag)| stag).collect();
         all.sort_unstable_by_key(|stag| (stag.first, stag.owner, stag.stag));
         all.into_iter()
+    }
+
+    /// Is it one that was invalidated? Once its owner has sent anything it may be valid again: what a ULP says is not read.
+    fn again(&mut self, owner: u8, stag: u32, heard: Option<u64>) -> Option<What> {
+        let by = self.gone.remove(&(owner, stag))?;
+        heard.is_some_and(|heard| heard <= by).then_some(What::Invalidated { stag, by })
     }
 
     fn used(&mut self, owner: u8, stag: u32, frame: u64) {

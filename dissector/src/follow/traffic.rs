@@ -222,7 +222,8 @@ impl Traffic {
         }
         self.message(at, view, place);
         self.operation(at, unit, view, place, remarks);
-        if let Some(stag) = self.stags.segment(at, view, place) {
+        let heard = self.sides[1 - direction].fpdus.filter(|_| self.is_whole()).map(|(_, latest)| latest);
+        if let Some(stag) = self.stags.segment(at, view, place, heard, remarks) {
             self.facts.push(Fact::Stag(stag));
         }
     }

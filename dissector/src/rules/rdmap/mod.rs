@@ -35,6 +35,7 @@ pub(super) static RULES: &[&Rule] = &[
     &read::SOURCE,
     &size::HEADERS,
     &stag::CHOICE,
+    &stag::INVALIDATED,
     &stream::AFTER_TERMINATE,
     &stream::ERRORS,
     &terminate::NUMBERS,

@@ -1,12 +1,16 @@
-//! How STags are chosen, as far as those that Read Requests advertise show it.
+//! How STags are chosen, as far as those that Read Requests advertise show it, and which are used that are no more.
 
 use weft_core::requirement;
 
-use crate::follow::Books;
+use crate::follow::{Books, Remark, What};
 use crate::rules::{Findings, Judge, Rule};
+use crate::unit::Unit;
 
 pub(super) static CHOICE: Rule =
     Rule { requirements: &[requirement!("RDMAP-8.1.1-8"), requirement!("RDMAP-8.1.1-9")], judge: Judge::End(choice) };
+
+pub(super) static INVALIDATED: Rule =
+    Rule { requirements: &[requirement!("RDMAP-1.2-2")], judge: Judge::Remark(invalidated) };
 
 /// Different STags that must be seen before their choice is judged.
 const ENOUGH: usize = 8;
@@ -44,6 +48,17 @@ fn choice(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
+fn invalidated(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+    let What::Invalidated { stag, by } = remark.what else { return };
+    // What said that it is valid again may be missing.
+    if books.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut) {
+        return;
+    }
+    let found = format!("STag {stag:#010x}, which frame {by} has invalidated; its owner has sent nothing since");
+    // Two that know each other may have agreed on it elsewhere.
+    findings.manner().remarked(&[requirement!("RDMAP-1.2-2")], unit, remark, "an STag that is valid", &found);
+}
+
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
@@ -62,6 +77,34 @@ mod tests {
             );
         }
         wire
+    }
+
+    const INVALIDATES_7: &str = "4144 00000007 00000000 00000002 00000000";
+    const WRITES_TO_7: &str = "c140 00000007 0000000000000000 01020304";
+
+    #[test]
+    fn an_stag_that_was_invalidated_is_not_used() {
+        let after = |between: &[(usize, &str)], last: &str| {
+            let mut wire = Wire::started();
+            wire.say(0, "4143 00000000 00000000 00000001 00000000 61");
+            wire.say(1, "4143 00000000 00000000 00000001 00000000 61");
+            wire.say(0, INVALIDATES_7);
+            for (direction, octets) in between {
+                wire.say(*direction, octets);
+            }
+            wire.say(0, last);
+            wire
+        };
+        let other = WRITES_TO_7.replace("07", "08");
+        proves(requirement!("RDMAP-1.2-2"), &after(&[], WRITES_TO_7), &after(&[], &other));
+        // What its owner says may be that it is valid again.
+        let says = (1, "4143 00000000 00000000 00000002 00000000 61");
+        proves(requirement!("RDMAP-1.2-2"), &after(&[(0, &other)], WRITES_TO_7), &after(&[says], WRITES_TO_7));
+        let reads =
+            "4141 00000000 00000001 00000001 00000000 00000009 0000000000000000 00000004 00000007 0000000000002000";
+        proves(requirement!("RDMAP-1.2-2"), &after(&[], reads), &after(&[], &reads.replace("00000007", "00000006")));
+        // A Write of no octets names no buffer.
+        assert_eq!(after(&[], "c140 00000007 0000000000000000").findings(), []);
     }
 
     #[test]
