@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// builtin (in process, virtual clock), builtin-tcp (real TCP on loopback), builtin-plain (without CRCs and RFC 6581), builtin-initiator and builtin-initiator-tcp (they connect), or a TOML file that describes a target
     #[arg(value_name = "TARGET", required_unless_present_any = ["list", "show", "prove", "lua_annotations"])]
     target: Option<String>,
-    /// Only these: a case, the beginning of its id up to a /, a requirement, a tag, or case[parameter=value]
+    /// Only these: a case, the beginning of its id up to a /, a requirement, a section (mpa/7.1, MPA-7.1), a tag, or case[parameter=value]
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// Break a rule on purpose (builtin targets only; may be given several times); `weft deviations` lists the names

@@ -27,8 +27,8 @@ impl Filter {
     }
 
     /// The cases that one of the words names; with no words, all. A word is a key (`mpa/7.1.1-key/wrong-octet[octet=3]`), a case
-    /// (`mpa/7.1.1-key/wrong-octet`), the begin of one up to a `/` (`mpa`, `mpa/7.1.1-key`), a requirement (`MPA-7.1.1-2`)
-    /// or a tag (`startup`). A key is selected whatever the tier.
+    /// (`mpa/7.1.1-key/wrong-octet`), the begin of one up to a `/` (`mpa`, `mpa/7.1.1-key`), a requirement (`MPA-7.1.1-2`), a
+    /// section with those in it (`mpa/7.1`, `MPA-7.1`) or a tag (`startup`). A key is selected whatever the tier.
     #[must_use]
     pub fn of<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
         Filter { words: words.into_iter().map(Into::into).collect(), ..Filter::default() }
@@ -69,7 +69,12 @@ impl Filter {
                 begins
                     || *word == case.id
                     || case.tags.contains(word)
-                    || case.requirements.iter().any(|requirement| requirement.as_str() == word)
+                    || is_section_of(word, &case.id)
+                    || case
+                        .requirements
+                        .iter()
+                        .map(|requirement| requirement.as_str())
+                        .any(|id| id == word || is_section_of(word, id))
             })
     }
 
@@ -77,6 +82,14 @@ impl Filter {
     fn names(&self, key: &CaseKey) -> bool {
         self.words.iter().any(|word| word.starts_with(&key.case) && *word == key.to_string())
     }
+}
+
+/// Is `id`, of a case or a requirement, in the section that `word` names with the protocol (`mpa/7.1`, `MPA-7.1`)?
+fn is_section_of(word: &str, id: &str) -> bool {
+    word.ends_with(|last: char| last.is_ascii_digit())
+        // Not the number of a requirement or the name of a protocol: `RDMAP-5.2-1`, `mpa-p2p`.
+        && word.rsplit(['/', '-']).next().is_some_and(|section| section.starts_with(|first: char| first.is_ascii_digit()))
+        && id.strip_prefix(word).is_some_and(|rest| rest.starts_with(['-', '.']))
 }
 
 /// The plan of a run: the same suites, filter and seed give the same.
@@ -133,11 +146,22 @@ mod tests {
     #[test]
     fn words_select() {
         let count = |word: &str| keys(&Filter::of([word])).iter().filter(|key| key.case == CASE).count();
-        for word in ["mpa", "mpa/", "mpa/7.1.1-key", "mpa/7.1.1-key/wrong-octet", "MPA-7.1.1-2", "startup"] {
+        let whole = ["mpa", "mpa/", "mpa/7.1.1-key", "mpa/7.1.1-key/wrong-octet", "MPA-7.1.1-2", "startup"];
+        for word in whole.into_iter().chain(["mpa/7", "mpa/7.1", "mpa/7.1.1", "MPA-7.1", "MPA-7.1.1"]) {
             assert_eq!(count(word), 16, "{word}");
         }
         assert_eq!(count("mpa/7.1.1-key/wrong-octet[octet=3]"), 1);
-        for word in ["mp", "mpa/7.1.1", "MPA-7.1.1", "mpa/7.1.1-key/wrong-octet[octet=16]", ""] {
+        for word in [
+            "mp",
+            "mpa/7.",
+            "mpa/7.1.",
+            "MPA",
+            "MPA-7.1.1-",
+            "mpa/8",
+            "7.1.1",
+            "mpa/7.1.1-key/wrong-octet[octet=16]",
+            "",
+        ] {
             assert_eq!(count(word), 0, "{word}");
         }
         assert!(keys(&Filter::everything()).len() >= 16);

@@ -202,6 +202,7 @@ impl Again {
             .map(|(key, _)| key)
             .collect();
         let about = match (self, keys.as_slice()) {
+            (Again::Failed, []) => return Err(NotTaken::Nothing("The run has no case that did not pass.".to_owned())),
             (_, []) => return Err(NotTaken::Nothing("The run has no such case.".to_owned())),
             (_, [one]) => one.to_string(),
             (Again::All, keys) => format!("the {} cases of an earlier run", keys.len()),
