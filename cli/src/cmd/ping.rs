@@ -1,5 +1,7 @@
 //! `weft ping`: rping's ritual with the software RNIC, both roles.
 
+mod times;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -9,11 +11,12 @@ use weft_peer::driver::{Device, Tape};
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
 use weft_peer::workload::{WorkloadError, or_reject};
 
-use crate::exit::{BadInput, note};
+use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note};
 use crate::mangle::MangleArguments;
 use crate::rnic::{self, MpaArguments};
 use crate::runtime;
 use crate::watch::WatchArguments;
+use times::Times;
 
 /// What rping does without `-S`; its manual page says 100.
 const DEFAULT_SIZE: u32 = 64;
@@ -102,13 +105,13 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
         note("IRD is 0: the server may not Read, with which each round begins (--ird here, --ord there)");
     }
     tokio::time::sleep(Duration::from_millis(arguments.settle)).await;
-    let mut times = Vec::new();
+    let mut times = Times::default();
     let mut out = io::stdout().lock();
     let rounds = async {
         for _ in 0..arguments.count.unwrap_or(u64::MAX) {
             let begin = Instant::now();
             let data = client.round().await.map_err(rnic::failed)?;
-            times.push(begin.elapsed());
+            times.add(begin.elapsed());
             if arguments.verbose {
                 writeln!(out, "ping data: {}", printed(&data))?;
             }
@@ -117,18 +120,16 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     };
     tokio::select! {
         done = rounds => done?,
-        _ = crate::runtime::interrupted() => {}
+        () = runtime::interrupted() => {}
     }
     client.disconnect().await.map_err(rnic::failed)?;
     drop(client);
     summary(arguments, &mut times, &mut out)
 }
 
-fn summary(arguments: &Arguments, times: &mut [Duration], out: &mut impl Write) -> anyhow::Result<()> {
-    times.sort_unstable();
-    let micros = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e6);
-    let (least, middle, most) = (micros(times.first()), micros(times.get(times.len() / 2)), micros(times.last()));
-    let (rounds, size, validated) = (times.len(), arguments.size, arguments.validate);
+fn summary(arguments: &Arguments, times: &mut Times, out: &mut impl Write) -> anyhow::Result<()> {
+    let [least, middle, most] = times.summary().map(|time| time.as_secs_f64() * 1e6);
+    let (rounds, size, validated) = (times.rounds(), arguments.size, arguments.validate);
     if arguments.json {
         let summary = serde_json::json!({
             "kind": "ping", "rounds": rounds, "octets": size, "validated": validated,
@@ -153,21 +154,30 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     }
     let settings = Serving { verbose: arguments.verbose, debug: arguments.debug };
     if !arguments.persistent {
-        let request = loop {
-            match listener.next().await {
-                Ok(request) => break request,
-                // It was no client; the next one may be.
-                Err(error) if arguments.debug => note(&format!("a connection: {error}")),
-                Err(_) => {}
+        let one = async {
+            let request = loop {
+                match listener.next().await {
+                    Ok(request) => break request,
+                    // It was no client; the next one may be.
+                    Err(error) if arguments.debug => note(&format!("a connection: {error}")),
+                    Err(_) => {}
+                }
+            };
+            drop(listener);
+            serve(&device, request, settings).await.map_err(rnic::failed)
+        };
+        return tokio::select! {
+            served = one => served,
+            () = runtime::interrupted() => {
+                let text = "interrupted before a client had done all that it wanted".to_owned();
+                Err(Unsuccessful { code: UNEXPECTED, text }.into())
             }
         };
-        drop(listener);
-        return serve(&device, request, settings).await.map_err(rnic::failed);
     }
     loop {
         let request = tokio::select! {
             request = listener.next() => request,
-            _ = crate::runtime::interrupted() => return Ok(()),
+            () = runtime::interrupted() => return Ok(()),
         };
         let device = device.clone();
         tokio::spawn(async move {
