@@ -216,12 +216,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         // The run, of which a dashboard may be all that is left.
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
+        let on_screen = arguments.tui;
         let interrupted = tokio::spawn(async move {
             runtime::interrupted().await;
             if !over_by_then.load(Ordering::Relaxed) {
                 exit::note("stopping; what is finished is kept, and --resume goes on from there");
             }
             stopper.send_replace(true);
+            // The screen gives the terminal back at its own end.
+            if on_screen {
+                return;
+            }
             // A script may compute for minutes. What is finished is in the store.
             runtime::interrupted().await;
             exit::note("stopped at once");
