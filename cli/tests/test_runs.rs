@@ -76,7 +76,7 @@ fn a_word_that_selects_nothing_is_told_with_what_was_meant() {
         ("mpa/7.1.1-key/wrong-octets", "did you mean mpa/7.1.1-key/wrong-octet?"),
         ("startupp", "did you mean startup?"),
         ("mpa/7.1.1-key/wrong-octet[octet=16]", "no such choice, `weft test --show mpa/7.1.1-key/wrong-octet`"),
-        ("MPA-7.1.2", "`weft requirements MPA-7.1.2`"),
+        ("MPA-7.9", "`weft requirements MPA-7.9`"),
         ("something-else-altogether", "`weft test --list` names them"),
     ] {
         for arguments in [["test", "builtin", word], ["test", "--list", word]] {
