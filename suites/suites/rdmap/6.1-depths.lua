@@ -32,7 +32,7 @@ end
 
 case {
   id = "rdmap/6.1-depths/ord",
-  version = 2,
+  version = 3,
   title = "No more Reads are outstanding than the user has asked for; the others follow as those are answered, and all complete",
   requirements = ORD,
   roles = { "responder", "initiator" },
@@ -125,7 +125,7 @@ case {
 
 case {
   id = "rdmap/6.1-depths/initiator-holds-fewer",
-  version = 1,
+  version = 2,
   title = "Where the Initiator holds fewer Reads than the user has accepted with, no more than those are outstanding",
   requirements = { "P2P-9.1-6", "P2P-9.1-20", "RDMAP-6.1-7" },
   roles = { "responder" },

@@ -16,7 +16,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
         // What is no text, or no number where one is meant, names nothing.
         match extract::Path::from_request_parts(parts, state).await {
             Ok(extract::Path(said)) => Ok(Path(said)),
-            Err(_) => Err(Failure::NotFound("There is no such page.")),
+            Err(_) => Err(Failure::NotFound("There is nothing at this address.")),
         }
     }
 }

@@ -72,9 +72,10 @@ impl Stage {
         let mut seen = Behaviour { hello_ack, sent: Vec::new(), advertised: false, closed: false };
         let mut data = Draft::new(Mid::DATA);
         data.payload = PAYLOAD.to_vec();
-        self.sdp_put(number, &message("Data", data), Carrier::default(), None).await?;
+        self.sdp_put(number, &Message::of_draft("Data", data), Carrier::default(), None).await?;
         self.gather(number, self.link.now() + quiet, &mut seen, true).await?;
-        self.sdp_put(number, &message("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None).await?;
+        self.sdp_put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None)
+            .await?;
         let deadline = self.link.now() + within;
         self.gather(number, deadline, &mut seen, false).await?;
         if seen.closed {
@@ -106,8 +107,4 @@ impl Stage {
         }
         Ok(())
     }
-}
-
-fn message(name: &str, draft: Draft) -> Message {
-    Message::of_draft(name, draft)
 }
