@@ -1,11 +1,10 @@
-//! The vocabulary of the iWARP wire, shared by everything in weft.
+#![doc = include_str!("../README.md")]
 //!
-//! Here live the octet layouts ([`wire`]), the checksum ([`crc`]), markers ([`marker`]), the catalogue of
-//! requirements ([`mod@requirement`]) and the one error type of parsing ([`error`]).
+//! # Limits on purpose
 //!
-//! What is absent on purpose: sockets, clocks, random sources, async runtimes, state machines and verdicts. The endpoint
-//! (`weft-peer`) and the monitor (`weft-dissector`) share these types and nothing else, so that a verdict never rests
-//! on the endpoint's own opinion of itself.
+//! This crate has no sockets, clocks, random sources, async runtime, state machines or verdicts. weft's endpoint
+//! (`weft-peer`) and its monitor (`weft-dissector`) share these types and nothing else. A verdict therefore
+//! never depends on what the endpoint believes about itself.
 #![forbid(unsafe_code)]
 
 pub mod coverage;

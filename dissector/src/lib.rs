@@ -1,4 +1,6 @@
-//! The one who watches: captures to protocol units.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! ```text
 //! source -> link -> ip -> tcp -> framing -> Unit -> grammar -> tree, output
@@ -6,23 +8,23 @@
 //!                                            +---> follow -> rules -> Finding
 //! ```
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`source`] | captures to frames |
-//! | `link`, `ip`, `tcp` | frames to the octets of each direction of a connection |
-//! | `framing` | octets to start-up frames, FPDUs, and what is neither |
-//! | [`mod@unit`] | what framing hands out |
-//! | [`grammar`] | a unit's fields: names, values, octets |
-//! | `follow`, [`fact`] | what the monitor remembers of a connection, and what of it others may know |
-//! | [`context`], [`sdp`], [`exchange`], [`ulp`] | what of that goes with a unit |
-//! | [`rules`] | what it judges |
-//! | [`filter`] | which of it is wanted |
+//! | `link`, `ip`, `tcp` | frames to the bytes of each direction of a connection |
+//! | `framing` | bytes to start-up frames, FPDUs and bytes outside them |
+//! | [`mod@unit`] | the protocol units that framing produces |
+//! | [`grammar`] | a unit's fields: names, values, bytes |
+//! | `follow`, [`fact`] | the monitor's state of a connection, and the facts that it publishes |
+//! | [`context`], [`sdp`], [`exchange`], [`ulp`] | the state that comes with a unit |
+//! | [`rules`] | the requirements that the monitor checks |
+//! | [`filter`] | display filters |
 //! | [`stats`] | numbers of each connection |
-//! | [`tree`], [`output`] | for readers |
-//! | [`browse`] | for whoever leafs through a capture |
+//! | [`tree`], [`output`] | text and machine-readable output |
+//! | [`browse`] | random access to a capture, for interactive readers |
 //!
-//! This crate shares the wire types of `weft-core` with the endpoint and none of its state machines: what it says of a
-//! connection never rests on the endpoint's own opinion. It opens no sockets and reads no clock.
+//! This crate shares the wire types of `weft-core` with weft's endpoint, and none of its state machines. A finding
+//! therefore never depends on what the endpoint believes about itself.
 #![forbid(unsafe_code)]
 
 pub mod browse;
