@@ -4,6 +4,7 @@
 //! beside the database, under the paths that the results name; where the database is a server, they stay in the run's folder.
 
 mod lists;
+mod migrations;
 mod read;
 mod scores;
 mod write;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::MigrateError;
 use sqlx::{AnyPool, Executor};
 
 pub use lists::{RunsPage, TargetRecord};
@@ -84,9 +85,6 @@ pub struct Store {
 /// Name of the database in a run's folder.
 pub const FILE_NAME: &str = "results.sqlite";
 
-/// How the schema came to be.
-static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
-
 /// How the URL of a file begins, and what is escaped in its path.
 const FILE_URL: &str = "sqlite://";
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -141,7 +139,7 @@ impl Store {
                 }
             }
         } else {
-            MIGRATIONS.run(&pool).await?;
+            migrations::migrator().run(&pool).await?;
         }
         Ok(Store { pool })
     }
@@ -160,7 +158,7 @@ async fn prepare_file(pool: &AnyPool) -> Result<(), Unopened> {
     // SQLite's driver has no lock around migrations: of two that open a new file, both would create its tables.
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
     // `run` itself takes no transaction in a future that may be sent to another thread.
-    MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+    migrations::migrator().run_direct(None, &mut *transaction, false).await?;
     transaction.commit().await?;
     Ok(())
 }
