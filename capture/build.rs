@@ -14,7 +14,22 @@ fn main() {
     if env::var_os("CARGO_FEATURE_LIVE").is_none() {
         return;
     }
-    let own = env::var_os("LIBPCAP_LIBDIR").map(|folder| PathBuf::from(folder).join("libpcap.so"));
+    let folder = env::var_os("LIBPCAP_LIBDIR").map(PathBuf::from);
+    let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    if features.split(',').any(|feature| feature == "crt-static") {
+        // An archive of a distribution may need libraries that have no static form, as Debian's does.
+        if let Some(library) = folder.map(|folder| folder.join("libpcap.a")).filter(|library| library.exists()) {
+            println!("cargo::rustc-cfg=libpcap");
+            watch(&library);
+        } else {
+            println!(
+                "cargo::warning=building without live capture: a static build needs LIBPCAP_LIBDIR, a folder with a \
+                 libpcap.a that needs no other library (dist/build static makes one)"
+            );
+        }
+        return;
+    }
+    let own = folder.map(|folder| folder.join("libpcap.so"));
     if let Some(library) = own.filter(|library| library.exists()).or_else(|| known_to_the_compiler("libpcap.so")) {
         println!("cargo::rustc-cfg=libpcap");
         watch(&library);

@@ -12,6 +12,7 @@ mod colour;
 mod exit;
 mod habit;
 mod input;
+mod linkage;
 mod mangle;
 mod rnic;
 mod runtime;
@@ -23,7 +24,7 @@ use clap::Parser;
 
 /// Interop test appliance for iWARP (MPA, DDP, RDMAP) and the Sockets Direct Protocol.
 #[derive(Parser)]
-#[command(name = "weft", version, propagate_version = true, max_term_width = 120)]
+#[command(name = "weft", version, long_version = linkage::VERSION, propagate_version = true, max_term_width = 120)]
 #[command(after_help = "Exit codes: 0 as expected (dissect: the capture was read); 1 `test`: unexpected results, \
     `lint`: findings at or above the level; 2 usage, or nothing could be read or \
     was selected; 3 inconclusive or target unreachable; 4 a fault of weft itself.")]

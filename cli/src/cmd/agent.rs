@@ -15,7 +15,7 @@ use weft_agent::{Limits, listen, serve};
 use weft_peer::Settings;
 
 use crate::exit::{self, BadInput};
-use crate::rnic;
+use crate::{linkage, rnic};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -74,6 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let carrier = move || OnSockets::new(Settings::default(), limits).map(Software);
         return with(arguments, token.as_deref(), carrier);
     }
+    linkage::device()?;
     let opened = Opened { device: arguments.device.clone(), limits };
     let carrier = move || Nic::open(opened.clone()).map_err(|why: NoDevice| Failure::of(why.to_string()));
     with(arguments, token.as_deref(), carrier)

@@ -29,7 +29,8 @@ use self::names::NameTable;
 use super::ledger::{Ledger, Telling};
 use super::outward::Outward;
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, say};
+use crate::exit::{BadInput, note, say};
+use crate::linkage;
 use crate::runtime;
 use crate::watch::WatchArguments;
 
@@ -94,6 +95,9 @@ type Refusal = (Failure, String);
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(hint) = linkage::preload() {
+        note(hint);
+    }
     runtime::block_on(async {
         let (tape, watch) = arguments.watch.start()?.unzip();
         let served = serve(arguments, tape).await;
