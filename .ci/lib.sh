@@ -3,16 +3,23 @@
 #   ROOT   the project's folder
 #   WEFT   the weft to check: the caller's, else the release build
 #   OUT    where the check may write: below target/ci, new and empty, named after the script
+#   TOOLS_HOME  where installed tools are kept: outside the clone, so that the next clone finds them
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 NAME=${0##*/}
 WEFT=${WEFT:-${CARGO_TARGET_DIR:-$ROOT/target}/release/weft}
 OUT=${WEFT_CI_OUT:-${CARGO_TARGET_DIR:-$ROOT/target}/ci}/$NAME
+TOOLS_HOME=${WEFT_CI_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/weft-ci}/tools
 export DEBIAN_FRONTEND=noninteractive
 
 say() { echo "$NAME: $*"; }
 fail() { say "FAILED: $*" >&2; exit 1; }
+# skip REASON: there is nothing to check with here.
+skip() { say "not checked: $*"; exit 77; }
+
+# is_short: `.ci/run` without `all` wants the short form of a check. A check that is called directly runs completely.
+is_short() { [ "${WEFT_CI_TIER:-all}" = short ]; }
 
 # fresh_out: an empty $OUT.
 fresh_out() {
@@ -45,21 +52,41 @@ install_packages() {
     command -v apt-get >/dev/null || fail "needs $*, and there is no apt-get to install them with"
     say "installing $* with apt-get"
     # Package lists that are missing or old make the first try fail.
-    "${as[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 ||
-        { "${as[@]}" apt-get update -qq && "${as[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null; } ||
+    # Two checks may install at the same time: the second waits for the first.
+    local lock=(-o DPkg::Lock::Timeout=600)
+    "${as[@]}" apt-get "${lock[@]}" install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 ||
+        { "${as[@]}" apt-get "${lock[@]}" update -qq && "${as[@]}" apt-get "${lock[@]}" install -qq -y --no-install-recommends "$@" >/dev/null; } ||
         fail "apt-get could not install $*"
 }
 
-# python_tools NAME PACKAGE==VERSION...: packages from PyPI in an environment of their own, kept between runs; sets TOOLS to its folder.
+# python_tools NAME PACKAGE==VERSION...: packages from PyPI in an environment of their own; sets TOOLS to its folder.
 python_tools() {
     local name=$1
     shift
-    TOOLS=${CARGO_TARGET_DIR:-$ROOT/target}/ci/tools/$name
-    [ "$(cat "$TOOLS/has" 2>/dev/null)" != "$*" ] || return 0
-    python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
-    rm -rf "$TOOLS"
-    { python3 -m venv "$TOOLS" && "$TOOLS/bin/pip" install --quiet --disable-pip-version-check "$@"; } || fail "pip could not install $*"
-    echo "$*" >"$TOOLS/has"
+    TOOLS=$TOOLS_HOME/$name-$(printf '%s\n' "$@" | sha256sum | cut -c1-12)
+    [ ! -e "$TOOLS/complete" ] || return 0
+    mkdir -p "$TOOLS_HOME"
+    # Two checks may want the same tools at the same time.
+    (
+        flock 9
+        [ ! -e "$TOOLS/complete" ] || exit 0
+        python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+        rm -rf "$TOOLS"
+        python3 -m venv "$TOOLS" && "$TOOLS/bin/pip" install --quiet --disable-pip-version-check "$@" || fail "pip could not install $*"
+        : >"$TOOLS/complete"
+    ) 9>"$TOOLS_HOME/$name.lock" || exit 1
+}
+
+# cargo_tool COMMAND PACKAGE VERSION: a cargo subcommand from crates.io, compiled without optimisation; puts it on PATH.
+cargo_tool() {
+    local home=$TOOLS_HOME/$2-$3
+    command -v "$1" >/dev/null && return 0
+    PATH=$PATH:$home/bin
+    [ -x "$home/bin/$1" ] && return 0
+    say "installing $2 $3"
+    # Not into the project's target folder, which another step may have locked.
+    CARGO_TARGET_DIR=$home/build cargo install --quiet --debug --locked --version "$3" --root "$home" "$2" || fail "cargo could not install $2"
+    rm -rf "$home/build"
 }
 
 # free_port: a TCP port of the loopback interface that nothing uses right now.

@@ -1,4 +1,4 @@
-//! `weft demo`: the whole way once, with nothing but weft itself.
+//! `weft demo`: what weft does, on one screen, with nothing but weft itself.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use weft_dissector::output::text;
 use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
-use weft_suites::model::Tier;
-use weft_suites::{Filter, RunOptions};
+use weft_suites::model::{CaseResult, Event, RunReport, Tier, Verdict};
+use weft_suites::{Filter, RunOptions, Schedule};
 
 use crate::cmd::test;
 use crate::exit::{HARNESS, say};
 use crate::runtime;
 
-/// A connection of the Linux kernel's siw; `captures/README.md` tells more.
+/// A connection of the Linux kernel's siw; `captures/README.md` describes it.
 const CAPTURE: &[u8] = include_bytes!("../../../captures/siw/rping-crc.pcap");
 /// Units of it that are shown.
-const SHOWN: usize = 8;
+const SHOWN: usize = 6;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -29,22 +29,31 @@ pub(crate) struct Arguments {
     out: PathBuf,
 }
 
-/// Dissects a real capture, then judges a correct and a deviating responder.
+/// Explains a real capture, then judges a correct and a faulty responder.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     test::make_folder(&arguments.out)?;
-    say!("== A capture of the Linux kernel's iWARP driver (siw, rping with CRC)\n");
+    say!("1. Explain a capture (Linux kernel's iWARP driver, rping with CRC)\n");
     dissect()?;
-    say!("\n== The suites against weft's own responder\n");
+    say!("\n2. Test a responder: weft's own, correct\n");
     let correct = judge(&arguments.out.join("correct"), &[])?;
-    say!("\n== The suites against the same responder, told to accept wrong keys: its case must fail\n");
-    let deviating = judge(&arguments.out.join("deviating"), &["mpa.accepts-wrong-key".to_owned()])?;
-    say!("");
-    if (correct, deviating) == (0, 1) {
-        say!("As it should be: the correct responder passed, the deviating one was caught.");
-        return Ok(ExitCode::SUCCESS);
+    print_counts(&correct);
+    say!("\n3. Test the same responder with a fault: it accepts wrong keys in MPA Requests\n");
+    let faulty = judge(&arguments.out.join("faulty"), &["mpa.accepts-wrong-key"])?;
+    print_failures(&faulty, &arguments.out.join("faulty"));
+    print_counts(&faulty);
+    let codes = (correct.summary.exit_code.code(), faulty.summary.exit_code.code());
+    if codes != (0, 1) {
+        say!("\nNot as expected: exit codes {} and {}, where 0 and 1 are right.", codes.0, codes.1);
+        return Ok(ExitCode::from(HARNESS));
     }
-    say!("Not as it should be: exit codes {correct} and {deviating}, expected 0 and 1.");
-    Ok(ExitCode::from(HARNESS))
+    say!("\nAs expected: the correct responder passed, the faulty one was caught.");
+    say!("Report of the failures: {}", arguments.out.join("faulty/report.html").display());
+    say!("\nNext, try");
+    say!("  weft lint CAPTURE.pcap                which rules a capture violates, and where");
+    say!("  weft explain CAPTURE.pcap 13          frame 13, field by field");
+    say!("  weft test --list                      the test cases");
+    say!("  weft target --help                    test a NIC, driver or stack of yours");
+    Ok(ExitCode::SUCCESS)
 }
 
 fn dissect() -> anyhow::Result<()> {
@@ -74,26 +83,51 @@ fn dissect() -> anyhow::Result<()> {
         dissector.frame(&frame, &mut show);
     }
     dissector.finish(&mut show);
-    say!("       ... {} units in {} frames, findings: {}", show.units, capture.frames(), show.findings.len());
+    say!("       ... {} messages in {} frames, {} findings", show.units, capture.frames(), show.findings.len());
     for finding in &show.findings {
         say!("{}", text::finding_lines(finding));
     }
     Ok(())
 }
 
-fn judge(out: &Path, deviate: &[String]) -> anyhow::Result<u8> {
+fn judge(out: &Path, deviate: &[&str]) -> anyhow::Result<RunReport> {
+    let deviate: Vec<String> = deviate.iter().map(|name| (*name).to_owned()).collect();
     let options = RunOptions {
-        target: test::resolve("builtin", deviate)?,
+        target: test::resolve("builtin", &deviate)?,
         suites: test::load(None)?,
         filter: Filter::everything().tier(Tier::Smoke),
         out: out.to_owned(),
         seed: Some(1),
         cancel: None,
     };
-    let mut code = 0;
+    let mut report = None;
     runtime::block_on(async {
-        code = test::play(options, Arc::new(test::terminal(false))).await?.summary.exit_code.code();
+        report = Some(test::record(options, Schedule::default(), Arc::new(|_: &Event| {})).await?);
         Ok(ExitCode::SUCCESS)
     })?;
-    Ok(code)
+    report.ok_or_else(|| anyhow::anyhow!("the run ended without a report"))
+}
+
+fn print_counts(report: &RunReport) {
+    let counts = &report.summary.counts;
+    let judged = counts.pass + counts.fail + counts.inconclusive + counts.error;
+    say!("  {judged} test cases: {} passed, {} failed", counts.pass, judged - counts.pass);
+}
+
+/// The first failure with its evidence, and the names of the others.
+fn print_failures(report: &RunReport, out: &Path) {
+    let failed: Vec<&CaseResult> = report.results.iter().filter(|result| result.verdict == Verdict::Fail).collect();
+    let Some(first) = failed.first() else { return };
+    say!("  FAIL {}: {}", first.key, first.title);
+    for id in first.failing() {
+        let row = id.row();
+        say!("    rule      {} {}: {}", row.id, row.level, row.summary);
+    }
+    if let (Some(expected), Some(actual)) = (&first.expected, &first.actual) {
+        say!("    expected  {expected}\n    received  {actual}");
+    }
+    say!("    capture   {}", out.join(&first.evidence.folder).join("evidence.pcapng").display());
+    for other in failed.iter().skip(1) {
+        say!("  FAIL {}", other.key);
+    }
 }

@@ -351,9 +351,20 @@ pub(crate) async fn play(options: RunOptions, sink: Arc<dyn EventSink>) -> anyho
 
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
+    let report = record(options, schedule, sink).await?;
+    say!("report: {}", out.join("report.html").display());
+    Ok(report)
+}
+
+/// Runs and writes every report into the run's folder, and prints nothing itself.
+pub(crate) async fn record(
+    options: RunOptions,
+    schedule: Schedule,
+    sink: Arc<dyn EventSink>,
+) -> anyhow::Result<RunReport> {
+    let out = options.out.clone();
     let report = judged(options, schedule, sink).await?;
     report::write_all(&report, &out)?;
-    say!("report: {}", out.join("report.html").display());
     Ok(report)
 }
 
