@@ -10,7 +10,7 @@
 //! To add a deviation: a row in the table of its subject (`startup`, `p2p`, `fpdu`, `conduct` for MPA; `ddp`, `rdmap`, `extension` for
 //! RFC 7306, `terminate` for what is sent above it, `arrival` for what is made of what arrives; `placement` for memory; `completion` and `told` for what the user is told; `sdp` for SDP, `portmap` for its port mapper), which says what it does
 //! at which place, and a test that the correct endpoint and the deviating one differ as its sentence says. The whole catalogue is held against
-//! the monitor in `cli/tests/hostile`.
+//! the monitor in `cli/tests/captures/hostile`.
 
 /// A table of deviations: name, hooks, requirements with the main one first, sentence.
 macro_rules! deviations {

@@ -1,0 +1,94 @@
+//! A tester of an agent that has the software RNIC on this host's TCP.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests panic as tests do")]
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weft_agent::Limits;
+use weft_agent::serve::{Ended, serve};
+use weft_agent::soft::OnSockets;
+use weft_peer::Settings;
+
+/// Longer than anything takes that works.
+pub(crate) const WITHIN: Duration = Duration::from_secs(60);
+
+pub(crate) struct Talk {
+    stream: UnixStream,
+    lines: BufReader<UnixStream>,
+    events: VecDeque<Value>,
+    last: u64,
+    agent: JoinHandle<Result<(), Ended>>,
+}
+
+impl Talk {
+    /// Behind the hello.
+    pub(crate) fn new(limits: Limits) -> Self {
+        let (stream, agents) = UnixStream::pair().unwrap();
+        let carrier = move || OnSockets::new(Settings::default(), limits);
+        let agent = thread::spawn(move || serve(&agents, &agents, None, Instant::now(), carrier));
+        stream.set_read_timeout(Some(WITHIN)).unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap());
+        let mut talk = Talk { stream, lines, events: VecDeque::new(), last: 0, agent };
+        talk.done(&json!({"hello": {"version": 1}}));
+        talk
+    }
+
+    fn told(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.lines.read_line(&mut line).unwrap() > 0, "the agent has gone");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn ask(&mut self, action: &Value) -> Value {
+        self.last += 1;
+        let line = format!("{}\n", json!({"id": self.last, "do": action}));
+        self.stream.write_all(line.as_bytes()).unwrap();
+        loop {
+            let mut told = self.told();
+            if let Some(event) = told.get_mut("event") {
+                self.events.push_back(event.take());
+                continue;
+            }
+            assert_eq!(told["answer"]["id"], self.last, "{told}");
+            return told["answer"].take();
+        }
+    }
+
+    pub(crate) fn done(&mut self, action: &Value) -> Value {
+        let mut answer = self.ask(action);
+        assert!(answer["done"] != Value::Null, "{action}: {answer}");
+        answer["done"].take()
+    }
+
+    pub(crate) fn failed(&mut self, action: &Value) -> String {
+        let answer = self.ask(action);
+        let what = answer["failed"]["what"].as_str();
+        what.unwrap_or_else(|| panic!("{action}: {answer}")).to_owned()
+    }
+
+    /// The number that it has.
+    pub(crate) fn number(&mut self, kind: &str, action: &Value) -> u64 {
+        self.done(action)[kind][kind].as_u64().unwrap()
+    }
+
+    /// The next event, which is of this kind.
+    pub(crate) fn event(&mut self, kind: &str) -> Value {
+        let mut event = match self.events.pop_front() {
+            Some(event) => event,
+            None => self.told()["event"].take(),
+        };
+        assert!(event[kind] != Value::Null, "{kind} is wanted: {event}");
+        event[kind].take()
+    }
+
+    /// Goes away.
+    pub(crate) fn end(self) {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+        self.agent.join().unwrap().unwrap();
+    }
+}

@@ -1,0 +1,195 @@
+//! What crossed the wire, as a capture that the monitor reads: handshake, segments, FIN and reset of one connection.
+
+use std::net::Ipv4Addr;
+
+use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
+use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
+use weft_dissector::source::Frame;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Finding, Sink};
+
+use crate::hostile::side::Put;
+
+const LINKTYPE_ETHERNET: u16 = 1;
+/// Nanoseconds from a frame to the next.
+const GAP: u64 = 20_000;
+const WINDOW: u16 = 0xffff;
+const PORTS: [u16; 2] = [50_000, 7174];
+const ADDRESSES: [[u8; 4]; 2] = [Ipv4Addr::new(192, 0, 2, 1).octets(), Ipv4Addr::new(192, 0, 2, 2).octets()];
+
+/// Frames of a connection that end 0 opened, and of those that replace it.
+pub(crate) struct Capture {
+    frames: Vec<Vec<u8>>,
+    /// Who opened each connection.
+    openers: Vec<usize>,
+    /// The ports of the last one.
+    ports: [u16; 2],
+    next: [u32; 2],
+    /// Octets of the other end that are on their way to each, and a FIN: it does not acknowledge them yet.
+    on_their_way: [u32; 2],
+    /// How each end closed: F for FIN, R for a reset.
+    pub(crate) ends: [String; 2],
+    /// Octets of payload that a TCP segment carries at most.
+    mss: u16,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    syn: bool,
+    ack: bool,
+    fin: bool,
+    rst: bool,
+}
+
+const ACK: Flags = Flags { syn: false, ack: true, fin: false, rst: false };
+
+impl Capture {
+    /// The handshake is done.
+    pub(crate) fn connected(mss: u16) -> Self {
+        let mut capture = Capture {
+            frames: Vec::new(),
+            openers: Vec::new(),
+            ports: PORTS,
+            next: [0x1000_0000, 0x5000_0000],
+            on_their_way: [0; 2],
+            ends: Default::default(),
+            mss,
+        };
+        capture.open(0);
+        capture
+    }
+
+    /// Another connection takes its place: `opener` opens it, to this port of the other end.
+    pub(crate) fn reconnected(&mut self, opener: usize, port: u16) {
+        // The port of the one that connected is the same again; of the one that listened it is not (C30).
+        let from = if self.ports[opener] == PORTS[0] { PORTS[0] } else { PORTS[0] + 1 };
+        self.ports[opener] = from;
+        self.ports[1 - opener] = port;
+        self.next = self.next.map(|next| next.wrapping_add(0x0100_0000));
+        self.on_their_way = [0; 2];
+        self.open(opener);
+    }
+
+    fn open(&mut self, opener: usize) {
+        self.openers.push(opener);
+        self.frame(opener, Flags { syn: true, ..Flags::default() }, &[]);
+        self.frame(1 - opener, Flags { syn: true, ..ACK }, &[]);
+        self.frame(opener, ACK, &[]);
+    }
+
+    /// End `from` sent these octets at once.
+    pub(crate) fn octets(&mut self, from: usize, octets: &[u8]) {
+        for segment in octets.chunks(usize::from(self.mss)) {
+            self.frame(from, ACK, segment);
+        }
+    }
+
+    pub(crate) fn fin(&mut self, from: usize) {
+        self.ends[from].push('F');
+        self.frame(from, Flags { fin: true, ..ACK }, &[]);
+        self.frame(1 - from, ACK, &[]);
+    }
+
+    /// The same, and what was sent has not arrived: [`arrived`](Self::arrived) says when.
+    pub(crate) fn departs(&mut self, from: usize, put: &Put) {
+        match put {
+            Put::Octets(octets) => {
+                for segment in octets.chunks(usize::from(self.mss)) {
+                    self.on_their_way[1 - from] += u32::try_from(segment.len()).unwrap();
+                    self.frame(from, ACK, segment);
+                }
+            }
+            Put::Fin => {
+                self.ends[from].push('F');
+                self.on_their_way[1 - from] += 1;
+                self.frame(from, Flags { fin: true, ..ACK }, &[]);
+            }
+            Put::Reset => self.reset(from),
+        }
+    }
+
+    /// What `from` sent first of all that has not arrived does so.
+    pub(crate) fn arrived(&mut self, from: usize, put: &Put) {
+        match put {
+            Put::Octets(octets) => self.on_their_way[1 - from] -= u32::try_from(octets.len()).unwrap(),
+            Put::Fin => {
+                self.on_their_way[1 - from] -= 1;
+                self.frame(1 - from, ACK, &[]);
+            }
+            Put::Reset => {}
+        }
+    }
+
+    pub(crate) fn reset(&mut self, from: usize) {
+        self.ends[from].push('R');
+        self.frame(from, Flags { rst: true, ..ACK }, &[]);
+    }
+
+    fn frame(&mut self, from: usize, flags: Flags, payload: &[u8]) {
+        let to = 1 - from;
+        let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], self.next[from], WINDOW);
+        (tcp.syn, tcp.ack, tcp.fin, tcp.rst) = (flags.syn, flags.ack, flags.fin, flags.rst);
+        tcp.psh = !payload.is_empty();
+        tcp.acknowledgment_number = if flags.ack { self.next[to].wrapping_sub(self.on_their_way[from]) } else { 0 };
+        if flags.syn {
+            let options =
+                [TcpOptionElement::MaximumSegmentSize(self.mss), TcpOptionElement::SelectiveAcknowledgementPermitted];
+            tcp.set_options(&options).unwrap();
+        }
+        let counted = u32::from(flags.syn) + u32::from(flags.fin) + u32::try_from(payload.len()).unwrap();
+        self.next[from] = self.next[from].wrapping_add(counted);
+        let mac = |end: usize| [2, 0, 0, 0, 0, u8::try_from(end).unwrap()];
+        let step =
+            PacketBuilder::ethernet2(mac(from), mac(to)).ipv4(ADDRESSES[from], ADDRESSES[to], 64).tcp_header(tcp);
+        let mut octets = Vec::with_capacity(step.size(payload.len()));
+        step.write(&mut octets, payload).unwrap();
+        self.frames.push(octets);
+    }
+
+    /// How many frames there are.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// As a file.
+    pub(crate) fn pcapng(&self) -> Vec<u8> {
+        pcapng((1..).map(|number| number * GAP).zip(self.frames.iter().map(Vec::as_slice)))
+    }
+
+    /// What the monitor finds in it; its directions are the ends.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let (mut dissector, mut found) = (Dissector::default(), Findings(Vec::new()));
+        for (number, octets) in (1..).zip(&self.frames) {
+            let wire_len = u32::try_from(octets.len()).unwrap();
+            let frame = Frame { number, time: number * GAP, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+            dissector.frame(&frame, &mut found);
+        }
+        dissector.finish(&mut found);
+        for finding in &mut found.0 {
+            let opener = finding.stream.and_then(|stream| self.openers.get(stream as usize));
+            finding.direction ^= u8::from(opener == Some(&1));
+        }
+        found.0
+    }
+}
+
+/// Frames of Ethernet, each with its time in nanoseconds, as a file.
+pub(crate) fn pcapng<'a>(frames: impl Iterator<Item = (u64, &'a [u8])>) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), None).unwrap();
+    let interface = writer.interface(&Interface { link_type: LINKTYPE_ETHERNET, ..Interface::default() }).unwrap();
+    for (time, octets) in frames {
+        let wire_len = u32::try_from(octets.len()).unwrap();
+        writer.packet(&PacketBlock { interface, time, octets, wire_len, way: None, comments: &[] }).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+struct Findings(Vec<Finding>);
+
+impl Sink for Findings {
+    fn unit(&mut self, _: &Unit<'_>) {}
+
+    fn finding(&mut self, finding: &Finding) {
+        self.0.push(finding.clone());
+    }
+}

@@ -1,0 +1,81 @@
+//! The port mapper's twins against each other and the monitor: each deviation is caught, correct ones are not blamed.
+//!
+//! It is looked for in every scene, on both sides: first a finding that names its first requirement; then a case's verdict.
+
+mod net;
+mod scene;
+
+use std::collections::BTreeSet;
+
+use weft_core::RequirementId;
+use weft_core::error::Layer;
+use weft_core::requirement::Severity;
+use weft_peer::{Deviation, Deviations, hostile};
+
+use crate::hostile::proof::{By, all_are_caught};
+use crate::hostile::verdict;
+use net::Run;
+pub(crate) use scene::Scene;
+
+/// Errors beside those that the deviation is about, as lines of the list.
+fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<String> {
+    let errors = |end| -> BTreeSet<RequirementId> {
+        run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
+    };
+    let told = |id: &RequirementId| format!("{},{id}", deviation.name);
+    let is_beside = |id: &RequirementId| !deviation.breaks.contains(id);
+    let own = errors(side).into_iter().filter(is_beside).map(|id| told(&id));
+    // An answer repeats what is wrong in its question.
+    let other = errors(1 - side).into_iter().filter(is_beside);
+    own.chain(other.map(|id| format!("{} (of the correct end)", told(&id)))).collect()
+}
+
+fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By, String> {
+    let (own, none) = (Deviations::from(deviation), Deviations::NONE);
+    let main = deviation.breaks[0];
+    let mut seen = false;
+    for (scene, side) in Scene::ALL.iter().flat_map(|scene| [(*scene, 0), (*scene, 1)]) {
+        let run = scene.play(if side == 0 { [&own, &none] } else { [&none, &own] });
+        let right = scene.play([&none, &none]);
+        let found =
+            run.found(side, Severity::Note).contains(&main) && !right.found(side, Severity::Note).contains(&main);
+        if found {
+            unasked.extend(beside(deviation, side, &run, &right));
+            return Ok(By::Monitor);
+        }
+        seen |= run.outcome != right.outcome;
+    }
+    verdict::names(deviation, seen, unasked)
+}
+
+#[test]
+fn each_deviation_of_the_port_mapper_is_caught() {
+    all_are_caught(hostile::all().filter(|deviation| deviation.layer == Layer::SdpPm), catch);
+}
+
+#[test]
+fn nothing_is_found_in_correct_exchanges() {
+    let none = Deviations::NONE;
+    for scene in Scene::ALL.iter().filter(|scene| !scene.is_tampered_with()) {
+        let run = scene.play([&none, &none]);
+        let blamed: Vec<_> = run.findings.iter().filter(|finding| finding.severity >= Severity::Warning).collect();
+        assert!(blamed.is_empty(), "{scene:?}: {blamed:#?}");
+    }
+}
+
+/// Scenes that all come to the same would show nothing.
+#[test]
+fn scenes_are_what_they_are_called() {
+    let none = Deviations::NONE;
+    for (scene, part) in [
+        (Scene::Mapped, "SDP at 10.0.0.1:7001, connected"),
+        (Scene::MappedV6, "SDP at [fd00:9::1]:7001, connected"),
+        (Scene::Denied, "plain TCP at 10.0.0.1:5009: denied"),
+        (Scene::Silent, "no answer"),
+        (Scene::Reset, "reset, then plain TCP at 10.0.0.1:5003"),
+        (Scene::AckLost, "10.0.0.2:40001 has not taken 10.0.0.1:9001"),
+    ] {
+        let outcome = scene.play([&none, &none]).outcome;
+        assert!(outcome.contains(part), "{scene:?}: {outcome}");
+    }
+}

@@ -1,0 +1,69 @@
+//! One run of two ends, and what is to be seen of it.
+
+use std::collections::BTreeSet;
+
+use weft_core::RequirementId;
+use weft_core::requirement::Severity;
+use weft_core::wire::rdmap::TerminateError;
+use weft_dissector::Finding;
+use weft_peer::Deviations;
+
+use crate::hostile::pair::{Pair, Scene};
+use crate::hostile::traffic::Wrong;
+use crate::hostile::world::World;
+
+/// What was to be seen.
+pub(crate) struct Run {
+    findings: Vec<Finding>,
+    /// What both ends' users saw, and how TCP ended.
+    pub(crate) outcome: String,
+    /// The Terminate that each end sent, as 0xLTCC.
+    pub(crate) says: [Option<u16>; 2],
+    /// The requirement for which each end ended the connection by itself; a connection without RNICs tells it.
+    pub(crate) refuses: [Option<RequirementId>; 2],
+}
+
+/// A situation: all operations, or one that goes wrong.
+pub(crate) type Script = Option<Wrong>;
+
+impl Run {
+    /// Two RNICs, Initiator and Responder.
+    pub(crate) fn of(script: Script, deviations: [&Deviations; 2]) -> Self {
+        let mut world = World::new(deviations[0], deviations[1]);
+        world.begin();
+        match script {
+            None => world.traffic(),
+            Some(wrong) => world.goes_wrong(wrong),
+        }
+        world.end();
+        // One that did not go out leaves the other end without any.
+        let heard = world.sides.iter().all(|side| side.terminate().is_some());
+        let says = [0, 1].map(|end| {
+            let (error, local) = world.sides[end].terminate()?;
+            (local && heard).then(|| code(error))
+        });
+        Run { findings: world.capture.findings(), outcome: world.outcome(), says, refuses: [None, None] }
+    }
+
+    /// Two connections without RNICs.
+    pub(crate) fn of_scene(scene: Scene, deviations: [&Deviations; 2]) -> Self {
+        let pair = Pair::play(scene, deviations);
+        let refuses = [0, 1].map(|end| pair.refuses(end));
+        Run { findings: pair.capture.findings(), outcome: pair.outcome(), says: [None, None], refuses }
+    }
+
+    /// Is nothing else to be seen of it?
+    pub(crate) fn is_like(&self, other: &Run) -> bool {
+        self.outcome == other.outcome && self.findings == other.findings
+    }
+
+    /// What the monitor lays to an end's charge, at least as severe as this.
+    pub(crate) fn found(&self, end: usize, least: Severity) -> BTreeSet<RequirementId> {
+        let of_end = self.findings.iter().filter(|finding| usize::from(finding.direction) == end);
+        of_end.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()
+    }
+}
+
+fn code(error: TerminateError) -> u16 {
+    u16::from(error.layer.0) << 12 | u16::from(error.error_type) << 8 | u16::from(error.code)
+}

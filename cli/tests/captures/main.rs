@@ -1,0 +1,7 @@
+//! Captures on the command line: `weft dissect`, `lint`, `stats`, `ladder`, `follow` and `explain`,
+//! on files and interfaces; and what the monitor finds in the frames of correct and hostile peers.
+
+mod bad_input;
+mod dissect;
+mod hostile;
+mod live;

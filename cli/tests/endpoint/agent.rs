@@ -1,0 +1,108 @@
+//! `weft agent` on a host without libraries or device: one line that says what to do, exit code 2; or weft's own RNIC, where it is told to take that.
+//! What it does with a device is `interop/siw/agent`'s to check.
+#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+fn weft(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).env_remove("WEFT_AGENT_TOKEN").output().unwrap();
+    let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn without_a_device_one_line_says_what_to_do() {
+    if Path::new("/sys/class/infiniband").exists() {
+        println!("skipped: this host has RDMA devices");
+        return;
+    }
+    for arguments in [&["agent", "--report"][..], &["agent"], &["agent", "--stdio"]] {
+        let (code, out, told) = weft(arguments);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(told.contains("apt install ibverbs-providers") || told.contains("modprobe siw"), "{told}");
+    }
+}
+
+#[test]
+fn beyond_loopback_a_token_is_asked_for() {
+    for arguments in [&["agent", "--listen", "0.0.0.0:0"][..], &["agent", "--listen", "[::]:0", "--token", ""]] {
+        let (code, _, told) = weft(arguments);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(told.contains("WEFT_AGENT_TOKEN"), "{told}");
+    }
+}
+
+/// What listens in the background; ends with the test.
+struct Listening {
+    process: Child,
+    address: String,
+}
+
+impl Listening {
+    /// Its first line, on either output, ends with the address.
+    fn new(arguments: &[&str]) -> Self {
+        let (mut output, input) = std::io::pipe().map(|(output, input)| (BufReader::new(output), input)).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args(arguments).env_remove("WEFT_AGENT_TOKEN").stdin(Stdio::null());
+        let process = command.stdout(input.try_clone().unwrap()).stderr(input).spawn().unwrap();
+        drop(command);
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address = line.trim().rsplit_once("listening on ").unwrap_or_else(|| panic!("{arguments:?}: {line}")).1;
+        // What it says later is read as long as it is there.
+        std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+        Listening { address: address.to_owned(), process }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The commands and the file of `docs/agent.md`, at ports that are free.
+#[test]
+fn without_a_device_it_goes_as_the_guide_says() {
+    let page = include_str!("../../../docs/agent.md");
+    let commands: Vec<&str> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("    weft serve"))
+        .map_while(|line| line.strip_prefix("    weft "))
+        .collect();
+    let [serve, agent, check, test] = commands[..] else { panic!("{commands:?}") };
+    let file = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let listening = |line: &str| {
+        let line = line.strip_suffix(" &").unwrap().replace(":7174", ":0").replace(":7471", ":0");
+        Listening::new(&line.split(' ').collect::<Vec<_>>())
+    };
+    let (responder, agent) = (listening(serve), listening(agent));
+    let folder = tempfile::tempdir().unwrap();
+    let file = file.replace("127.0.0.1:7174", &responder.address).replace("127.0.0.1:7471", &agent.address);
+    std::fs::write(folder.path().join("soft.toml"), file).unwrap();
+    let run = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        let output = command.args(line.split(' ')).current_dir(folder.path()).stdin(Stdio::null()).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), told)
+    };
+    let (code, told) = run(check);
+    assert!(code == Some(0) && told.contains("ok  a good exchange by its agent works"), "{told}");
+    assert!(!told.contains("declared otherwise"), "{told}");
+    let (code, told) = run(test);
+    assert!(code == Some(0) && told.contains("rdmap/5.1-posted/read") && !told.contains(" fail"), "{told}");
+}
+
+#[test]
+fn the_software_rnic_reports_itself() {
+    let (code, out, told) = weft(&["agent", "--soft", "--report"]);
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    assert!(out.starts_with("weft0\n  driver         weft\n") && out.contains("  atomics        served\n"), "{out}");
+    let (code, _, told) = weft(&["agent", "--soft", "--device", "siw0"]);
+    assert_eq!(code, Some(2), "{told}");
+}

@@ -1,0 +1,11 @@
+//! The endpoint on the command line: `weft serve`, its workloads (`ping`, `probe`, `bench`, `cat`),
+//! the port mapper, SDP sockets, the agent and the soak test.
+
+mod agent;
+mod ping;
+mod pm;
+mod probe;
+mod sdp;
+mod serve;
+mod soak;
+mod workloads;

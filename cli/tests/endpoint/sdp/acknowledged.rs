@@ -1,0 +1,234 @@
+//! No octet that was acknowledged is lost, and nothing is left behind, however a connection ends.
+//!
+//! What acknowledges octets to their writer, by SDP's API here: a `flush`, or a `shutdown`, that succeeds says that all of them are out (of
+//! messages: TCP's; read or written by RDMA: in the peer's memory); a graceful close of both sides says that the peer has them, read by its
+//! user or waiting to be; an answer of the peer's program says that it has read them. A write alone says nothing.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::process::Child;
+use std::thread;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
+use weft_core::wire::sdp::Mode;
+use weft_peer::driver::Device;
+use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
+use weft_peer::sdp::{Half, Policy, Settings};
+use weft_peer::verbs::{InUse, Node, RnicSettings};
+
+use crate::sdp::faults::connect;
+use crate::sdp::process::{Listening, octets};
+
+const MODES: [Mode; 3] = [Mode::Combined, Mode::Pipelined, Mode::Buffered];
+
+fn device() -> Device {
+    Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
+}
+
+/// Settings with which each mechanism is used.
+fn settings() -> SdpSettings {
+    let policy = Policy { source_threshold: 5000, sink_threshold: 0, ..Policy::default() };
+    SdpSettings { sdp: Settings { policy, ..Settings::default() }, ..SdpSettings::default() }
+}
+
+fn listener(device: &Device) -> SdpListener {
+    SdpListener::bind(device, SocketAddr::from(([127, 0, 0, 1], 0)), settings()).unwrap()
+}
+
+async fn pair(device: &Device, mode: Mode) -> (SdpStream, SdpStream) {
+    let listener = listener(device);
+    let at = listener.local_addr().unwrap();
+    let (here, there) = tokio::join!(SdpStream::connect(device, at, settings()), listener.accept());
+    let (here, there) = (here.unwrap(), there.unwrap());
+    if mode != Mode::Combined {
+        here.set_mode(Half::Out, mode).unwrap();
+    }
+    (here, there)
+}
+
+/// The tasks of this runtime, and what is in use of a device. Descriptors are counted where processes are looked at (`faults`).
+fn all_that_is(device: &Device) -> (usize, InUse) {
+    (Handle::current().metrics().num_alive_tasks(), device.verbs(|rnic| rnic.in_use()))
+}
+
+async fn comes_back_to(device: &Device, before: (usize, InUse)) {
+    while all_that_is(device) != before {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Both sides close, the one before it has read anything.
+#[tokio::test]
+async fn what_was_sent_before_a_graceful_close_is_read_behind_it() {
+    let (device, sent) = (device(), octets(150_000));
+    for mode in MODES {
+        let before = all_that_is(&device);
+        let (mut here, mut there) = pair(&device, mode).await;
+        here.write_all(&sent).await.unwrap();
+        here.shutdown().await.unwrap();
+        there.shut_down(Half::Out);
+        here.closed().await;
+        assert_eq!(here.read(&mut [0]).await.unwrap(), 0, "{mode}: graceful");
+        drop(here);
+        let mut got = Vec::new();
+        there.read_to_end(&mut got).await.unwrap();
+        assert!(got == sent, "{mode}: {} octets", got.len());
+        drop(there);
+        comes_back_to(&device, before).await;
+    }
+}
+
+/// A half that has ended stays ended, whatever becomes of the process on the other side.
+#[tokio::test]
+async fn what_was_sent_before_a_half_close_is_read_behind_the_death_of_its_sender() {
+    let (device, sent) = (device(), octets(150_000));
+    let listener = listener(&device);
+    let before = all_that_is(&device);
+    let mut child = connect(&listener.local_addr().unwrap().to_string());
+    let mut stream = listener.accept().await.unwrap();
+    let (mut stdin, given) = (child.0.stdin.take().unwrap(), sent.clone());
+    let writing = thread::spawn(move || stdin.write_all(&given));
+    let mut got = vec![0; 1000];
+    stream.read_exact(&mut got).await.unwrap();
+    // The end of its input is the end of the half.
+    writing.join().unwrap().unwrap();
+    assert!(!stream.urgent().await, "the half has ended, and nobody has read the rest");
+    kill(&mut child.0);
+    stream.broken().await;
+    let end = stream.read_to_end(&mut got).await;
+    assert!(got == sent);
+    assert!(end.is_ok() || end.unwrap_err().kind() == ErrorKind::ConnectionReset);
+    drop(stream);
+    drop(child);
+    comes_back_to(&device, before).await;
+}
+
+/// The echo of a peer that is killed is the beginning of what was sent, and then a reset; what is written from there on fails, and so does
+/// the flush of what did not get out.
+#[tokio::test]
+async fn what_a_peer_answered_before_its_death_is_a_beginning_of_what_was_sent() {
+    let (device, sent) = (device(), octets(8_000_000));
+    for mode in MODES {
+        let mut echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
+        let before = all_that_is(&device);
+        let stream = SdpStream::connect(&device, echo.at.parse().unwrap(), settings()).await.unwrap();
+        if mode != Mode::Combined {
+            stream.set_mode(Half::Out, mode).unwrap();
+        }
+        let writing = async {
+            let mut writer = &stream;
+            loop {
+                if let Err(error) = writer.write_all(&sent).await {
+                    return error.kind();
+                }
+            }
+        };
+        let reading = async {
+            let (mut reader, mut got, mut piece) = (&stream, Vec::new(), vec![0; 100_000]);
+            loop {
+                match reader.read(&mut piece).await {
+                    Ok(read) => got.extend_from_slice(&piece[..read]),
+                    Err(error) => return (got, error.kind()),
+                }
+                if got.len() > 500_000 {
+                    let _ = echo.process.kill();
+                }
+            }
+        };
+        let (written, (got, end)) = tokio::join!(writing, reading);
+        assert!(got.len() > 500_000 && got.chunks(sent.len()).all(|got| got == &sent[..got.len()]), "{mode}");
+        assert_eq!(end, ErrorKind::ConnectionReset, "{mode}");
+        assert!([ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&written), "{mode}: {written}");
+        let flushed = (&stream).flush().await.unwrap_err().kind();
+        assert!([ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&flushed), "{mode}: {flushed}");
+        stream.closed().await;
+        drop(stream);
+        comes_back_to(&device, before).await;
+    }
+}
+
+/// An abort throws away what is on its way, and says so: to who wrote by the flush, to who reads by a reset behind a beginning.
+#[tokio::test]
+async fn an_abort_takes_nothing_back_that_was_read_and_tells_the_writer() {
+    let (device, sent) = (device(), octets(2_000_000));
+    for (mode, by_writer) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+        let before = all_that_is(&device);
+        let (here, mut there) = pair(&device, mode).await;
+        let writing = async { ((&here).write_all(&sent).await, (&here).flush().await) };
+        let reading = async {
+            let mut got = vec![0; 100_000];
+            there.read_exact(&mut got).await.unwrap();
+            if by_writer {
+                here.abort();
+            } else {
+                there.abort();
+            };
+            let end = there.read_to_end(&mut got).await.unwrap_err().kind();
+            (got, end)
+        };
+        let ((_, flushed), (got, end)) = tokio::join!(writing, reading);
+        assert!(flushed.is_err(), "{mode}, by its writer: {by_writer}");
+        assert!(got[..] == sent[..got.len()], "{mode}, by its writer: {by_writer}");
+        assert_eq!(end, ErrorKind::ConnectionReset, "{mode}, by its writer: {by_writer}");
+        drop((here, there));
+        comes_back_to(&device, before).await;
+    }
+}
+
+/// What a flush says is out is read by a peer that reads it, though its writer is gone by then.
+#[tokio::test]
+async fn what_was_flushed_is_read_though_its_writer_is_gone() {
+    let (device, sent) = (device(), octets(150_000));
+    for mode in MODES {
+        let before = all_that_is(&device);
+        let (mut here, mut there) = pair(&device, mode).await;
+        let writing = async {
+            here.write_all(&sent).await.unwrap();
+            here.flush().await.unwrap();
+            drop(here);
+        };
+        let reading = async {
+            let mut got = Vec::new();
+            there.read_to_end(&mut got).await.unwrap();
+            drop(there);
+            got
+        };
+        let ((), got) = tokio::join!(writing, reading);
+        assert!(got == sent, "{mode}");
+        comes_back_to(&device, before).await;
+    }
+}
+
+/// A start-up that comes to nothing leaves nothing: refused, cut off by a peer that says something else, given up by who asked.
+#[tokio::test]
+async fn a_start_up_that_fails_leaves_nothing() {
+    let device = device();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    let before = all_that_is(&device);
+    let given_up = async {
+        let connecting = SdpStream::connect(&device, at, settings());
+        let taken = tokio::task::spawn_blocking(move || {
+            let (mut stream, _) = silent.accept().unwrap();
+            // The Hello is here: start-up goes on.
+            stream.read_exact(&mut [0; 32]).unwrap();
+            // Open until the other side has given up.
+            stream
+        });
+        tokio::select! {
+            _ = connecting => panic!("nobody answers"),
+            taken = taken => taken.unwrap(),
+        }
+    };
+    let taken = given_up.await;
+    drop(taken);
+    let refused = SdpStream::connect(&device, at, settings()).await;
+    assert!(refused.is_err());
+    comes_back_to(&device, before).await;
+}

@@ -1,0 +1,12 @@
+//! The suites on the command line: `weft test`, `diff`, `target` and `web`, and their error messages;
+//! and checks of the project: its architecture, guide, packages and texts.
+
+mod arrows;
+mod error_messages;
+mod guide;
+mod packaging;
+mod target_check;
+mod test_resume;
+mod test_runs;
+mod web;
+mod words;

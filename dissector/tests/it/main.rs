@@ -1,0 +1,11 @@
+//! The integration tests of the dissector, one module for each subject, in one binary: the workspace
+//! then links the libraries once for all of them.
+
+mod common;
+mod connections;
+mod filters_doc;
+mod framing;
+mod links;
+mod osc;
+mod portmap;
+mod sources;

@@ -1,0 +1,185 @@
+//! FIN and RST in each state, closing and aborting.
+
+use std::time::Duration;
+
+use weft_peer::connection::{By, Closed, Event, Refused, Transmit, Why};
+use weft_peer::{Instant, Settings};
+
+use crate::connection::machine::{Machine, Pair, REPLY, REQUEST, SEND, WRITE};
+
+/// A machine in each state, with its name.
+fn states() -> Vec<(&'static str, Machine)> {
+    let ask = || Settings { accept: false, ..Settings::default() };
+    let mut decision = Machine::responder(ask());
+    decision.octets(REQUEST);
+    let mut rejected = Machine::initiator(Settings::default());
+    rejected.octets(b"MPA ID Rep Frame\x60\x01\x00\x00");
+    let mut initiator = Machine::initiator(Settings::default());
+    initiator.octets(REPLY);
+    let mut responder = Machine::established(4);
+    responder.octets(WRITE);
+    let mut part_of_request = Machine::responder(Settings::default());
+    part_of_request.octets(&REQUEST[..7]);
+    let mut part_of_fpdu = Machine::established(4);
+    part_of_fpdu.octets(&SEND[..7]);
+    let mut all = vec![
+        ("wait request", Machine::responder(Settings::default())),
+        ("part of a request", part_of_request),
+        ("wait decision", decision),
+        ("wait reply", Machine::initiator(Settings::default())),
+        ("rejected", rejected),
+        ("full operation, initiator", initiator),
+        ("full operation, responder", responder),
+        ("wait first FPDU", Machine::established(4)),
+        ("part of an FPDU", part_of_fpdu),
+    ];
+    all.iter_mut().for_each(|(_, machine)| machine.forget());
+    all
+}
+
+/// RST ends it at once, and nothing is said to the wire any more.
+#[test]
+fn a_reset_in_each_state() {
+    for (name, mut machine) in states() {
+        machine.reset();
+        assert_eq!(machine.events, [Event::Closed(Closed { by: By::Peer, why: Why::Reset })], "{name}");
+        assert_eq!((machine.sent.len(), machine.connection.poll_timeout()), (0, None), "{name}");
+        assert!(machine.connection.is_over(), "{name}");
+        // Nothing that comes later changes anything.
+        machine.octets(REQUEST);
+        machine.fin();
+        machine.reset();
+        machine.close();
+        machine.connection.abort();
+        machine.pass(Duration::from_secs(1000));
+        assert_eq!((machine.sent.len(), machine.events.len()), (0, 1), "{name}");
+    }
+}
+
+/// FIN: before Full Operation, and before a Responder's first FPDU, the connection closes; in Full Operation it is half closed
+/// until the user closes it.
+#[test]
+fn a_fin_in_each_state() {
+    for (name, mut machine) in states() {
+        machine.fin();
+        let waits_for_user = matches!(name, "rejected" | "full operation, initiator" | "full operation, responder");
+        if waits_for_user {
+            assert_eq!((&machine.events[..], &machine.sent[..]), (&[Event::HalfClosed][..], &[][..]), "{name}");
+            machine.close();
+        }
+        assert_eq!(machine.sent, [Transmit::Fin], "{name}");
+        let closed = machine.closed().unwrap_or_else(|| panic!("{name}: {:?}", machine.events));
+        assert_eq!(closed.by, By::Peer, "{name}");
+        let abortive = matches!(name, "part of a request" | "part of an FPDU");
+        assert_eq!(closed.why == Why::Fin, !abortive, "{name}: {closed}");
+        assert!(machine.connection.is_over(), "{name}");
+    }
+}
+
+/// close() in each state: FIN, and the end when the peer's FIN comes; without one a reset, ten seconds later.
+#[test]
+fn closing_in_each_state() {
+    for peer_closes in [true, false] {
+        for (name, mut machine) in states() {
+            machine.close();
+            assert_eq!(machine.sent, [Transmit::Fin], "{name}");
+            assert_eq!(machine.events, [], "{name}");
+            assert_eq!(machine.connection.post_send(&b""[..]), Err(Refused::NotOperating), "{name}");
+            machine.close();
+            if peer_closes {
+                machine.fin();
+            } else {
+                machine.pass(Duration::from_millis(9999));
+                assert_eq!(machine.sent.len(), 1, "{name}");
+                machine.pass(Duration::from_millis(1));
+                assert_eq!(machine.sent[1..], [Transmit::Reset], "{name}");
+            }
+            assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Asked }), "{name}");
+            assert!(machine.connection.is_over(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn aborting_in_each_state() {
+    for (name, mut machine) in states() {
+        machine.connection.abort();
+        assert!(machine.connection.is_aborting(), "{name}");
+        machine.settle();
+        assert_eq!(machine.sent, [Transmit::Reset], "{name}");
+        assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Asked }), "{name}");
+    }
+}
+
+/// DDP-6.2.1-1: what was posted goes out before FIN, and what arrives behind it is still delivered (DDP-6.2.1-9).
+#[test]
+fn a_graceful_close_sends_what_was_posted_and_goes_on_receiving() {
+    let mut pair = Pair::established();
+    for _ in 0..3 {
+        pair.responder.connection.post_receive(5000).unwrap();
+        pair.initiator.connection.post_send(vec![1; 5000]).unwrap();
+    }
+    pair.initiator.connection.post_receive(4).unwrap();
+    pair.initiator.close();
+    pair.run();
+    assert_eq!(pair.responder.received().len(), 3);
+    assert_eq!(pair.responder.events.last(), Some(&Event::HalfClosed));
+    pair.responder.connection.post_send(&b"late"[..]).unwrap();
+    pair.responder.close();
+    pair.run();
+    assert_eq!(pair.initiator.received(), [b"late"]);
+    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::User, why: Why::Asked }));
+    assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
+}
+
+/// While the peer takes or sends octets the close time-out starts anew.
+#[test]
+fn a_slow_peer_is_waited_for_while_it_moves() {
+    let mut initiator = Pair::established().initiator;
+    initiator.connection.post_receive(64).unwrap();
+    initiator.connection.post_send(vec![0; 5 * 1436]).unwrap();
+    initiator.connection.close(initiator.now);
+    for _ in 0..5 {
+        initiator.pass_without_sending(Duration::from_secs(9));
+        assert!(matches!(initiator.connection.poll_transmit(initiator.now), Some(Transmit::Octets(_))));
+    }
+    assert_eq!(initiator.connection.poll_transmit(initiator.now), Some(Transmit::Fin));
+    for _ in 0..5 {
+        initiator.pass_without_sending(Duration::from_secs(9));
+        initiator.connection.handle_octets(initiator.now, WRITE);
+    }
+    assert!(!initiator.connection.is_over());
+    let deadline = initiator.connection.poll_timeout();
+    assert_eq!(deadline, Some(initiator.now + Duration::from_secs(10)));
+    assert!(deadline > Some(Instant::ORIGIN + Duration::from_secs(90)));
+}
+
+/// Behind an error nothing that arrives holds the end up.
+#[test]
+fn a_peer_that_floods_behind_an_error_is_reset() {
+    let mut responder = Machine::established(0);
+    responder.octets(SEND);
+    assert_eq!(responder.sent.last(), Some(&Transmit::Fin));
+    for _ in 0..9 {
+        responder.pass(Duration::from_secs(1));
+        responder.octets(SEND);
+    }
+    assert!(!responder.connection.is_over());
+    responder.pass(Duration::from_secs(1));
+    assert_eq!(responder.sent.last(), Some(&Transmit::Reset));
+    assert!(responder.connection.is_over());
+}
+
+/// FIN in the middle of a message of whole FPDUs.
+#[test]
+fn a_message_cut_short() {
+    let mut pair = Pair::established();
+    pair.responder.connection.post_receive(5000).unwrap();
+    pair.initiator.connection.post_send(vec![0; 5000]).unwrap();
+    let Some(Transmit::Octets(first)) = pair.initiator.connection.poll_transmit(Instant::ORIGIN) else {
+        panic!("FPDU")
+    };
+    pair.responder.octets(&first);
+    pair.responder.fin();
+    assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::CutShort }));
+}

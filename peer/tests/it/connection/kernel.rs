@@ -1,0 +1,76 @@
+//! Octets that the Linux kernel's siw really sent and took, from the captures that come with the project.
+
+use weft_core::wire::rdmap::TerminateError;
+use weft_peer::Settings;
+use weft_peer::connection::{By, Closed, Event, Why};
+use weft_peer::mpa::PrivateData;
+
+use crate::connection::machine::{Machine, REPLY, mpa};
+
+/// `rdma-client-server-mpa1`: revision 1 without CRC; 16 zero octets there and back.
+const REQUEST: &[u8] = b"MPA ID Req Frame\0\x01\0\0";
+const REPLY_WITHOUT_CRC: &[u8] = b"MPA ID Rep Frame\0\x01\0\0";
+const SEND: &[u8] = b"\0\x22\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+fn without_crc() -> Settings {
+    mpa(|mpa| mpa.crc = false)
+}
+
+/// Each of our roles in the place of siw's says, octet for octet, what siw said.
+#[test]
+fn the_same_exchange_without_siw() {
+    let mut responder = Machine::responder(without_crc());
+    responder.octets(REQUEST);
+    assert_eq!(responder.octets_sent(), REPLY_WITHOUT_CRC);
+    responder.connection.post_receive(16).unwrap();
+    responder.octets(SEND);
+    assert_eq!(responder.received(), [[0; 16]]);
+    responder.connection.post_send(vec![0; 16]).unwrap();
+    responder.settle();
+    assert_eq!(responder.octets_sent(), [REPLY_WITHOUT_CRC, SEND].concat());
+
+    let mut initiator = Machine::initiator(without_crc());
+    initiator.octets(REPLY_WITHOUT_CRC);
+    initiator.connection.post_receive(16).unwrap();
+    initiator.connection.post_send(vec![0; 16]).unwrap();
+    initiator.settle();
+    assert_eq!(initiator.octets_sent(), [REQUEST, SEND].concat());
+    initiator.octets(SEND);
+    assert_eq!(initiator.received(), [[0; 16]]);
+}
+
+/// `reject-mpa1`.
+#[test]
+fn the_same_rejection_without_siw() {
+    let request = b"MPA ID Req Frame\0\x01\0\x06please";
+    let reply = b"MPA ID Rep Frame\x20\x01\0\x05sorry";
+    let mut responder = Machine::responder(Settings { accept: false, ..without_crc() });
+    responder.octets(request);
+    let [Event::Request(asked)] = &responder.events[..] else { panic!("{:?}", responder.events) };
+    assert_eq!(asked.private_data.as_octets(), b"please");
+    responder.connection.reject(&PrivateData::new(&b"sorry"[..]).unwrap()).unwrap();
+    responder.settle();
+    assert_eq!(responder.octets_sent(), reply);
+
+    let private_data = PrivateData::new(&b"please"[..]).unwrap();
+    let mut initiator = Machine::initiator(Settings { private_data, ..without_crc() });
+    assert_eq!(initiator.octets_sent(), request);
+    initiator.octets(reply);
+    let [Event::Rejected(told)] = &initiator.events[..] else { panic!("{:?}", initiator.events) };
+    assert_eq!(told.private_data.as_octets(), b"sorry");
+}
+
+/// `terminate-no-receive-crc`: siw's Terminate has bits of its own, and a triplet that no specification assigns; it ends the stream
+/// all the same.
+#[test]
+fn siws_terminate_is_understood() {
+    let terminate = b"\x00\x2a\x41\x47\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x21\x02\x03\x00\
+        \x00\x64\x41\x43\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x4b\x4c\x42\xd2";
+    let mut initiator = Machine::initiator(Settings::default());
+    initiator.octets(REPLY);
+    initiator.octets(terminate);
+    initiator.fin();
+    let error = TerminateError::new(2, 1, 2);
+    assert!(initiator.events.contains(&Event::TerminateReceived(error)), "{:?}", initiator.events);
+    assert_eq!(initiator.closed(), Some(Closed { by: By::Peer, why: Why::TerminateReceived(error) }));
+}

@@ -1,0 +1,10 @@
+//! Connections under a virtual clock: two joined by queues, and one alone with a peer played by hand.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+mod closing;
+mod kernel;
+pub(crate) mod machine;
+mod malformed;
+mod mutation;
+mod operation;
+mod startup;

@@ -1,0 +1,242 @@
+//! Deviations in FPDUs.
+
+use weft_core::crc;
+use weft_peer::connection::Transmit;
+use weft_peer::{Deviations, Settings};
+
+use crate::connection::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
+use crate::hostile::Check;
+use crate::mpa::wire::read;
+
+/// What an Initiator sends for Sends of these lengths to a peer with these flags.
+fn sent(deviations: &Deviations, flags: u8, emss: u32, lengths: &[usize]) -> Vec<u8> {
+    let settings = Settings { deviations: deviations.clone(), emss, ..mpa(|mpa| mpa.crc = flags & 0x40 != 0) };
+    let mut machine = Machine::initiator(settings);
+    machine.octets(&[b"MPA ID Rep Frame", &[flags, 1, 0, 0][..]].concat());
+    machine.forget();
+    for length in lengths {
+        machine.connection.post_send(vec![0x11; *length]).unwrap();
+    }
+    machine.settle();
+    machine.octets_sent()
+}
+
+/// One Send of five octets without markers.
+fn plain(deviations: &Deviations) -> Vec<u8> {
+    sent(deviations, 0x40, 1460, &[5])
+}
+
+/// Sends of these lengths with markers.
+fn marked(deviations: &Deviations, lengths: &[usize]) -> Vec<u8> {
+    sent(deviations, 0xc0, 1460, lengths)
+}
+
+fn right_plain() -> Vec<u8> {
+    plain(&Deviations::NONE)
+}
+
+fn right_marked(lengths: &[usize]) -> Vec<u8> {
+    marked(&Deviations::NONE, lengths)
+}
+
+fn sealed(octets: &[u8]) -> bool {
+    let (covered, field) = octets.split_at(octets.len() - 4);
+    crc::to_octets(crc::crc32c(covered)) == *field
+}
+
+fn with_crc(octets: &[u8]) -> Vec<u8> {
+    [octets, &crc::to_octets(crc::crc32c(octets))].concat()
+}
+
+/// A Responder behind start-up with receives, its own C and M as told, its peer's 0; it has got these octets, one write each.
+fn receives(deviations: &Deviations, crc: bool, markers: bool, octets: &[&[u8]]) -> Machine {
+    let settings = mpa(|mpa| (mpa.crc, mpa.markers) = (crc, markers));
+    let mut machine = Machine::responder(Settings { deviations: deviations.clone(), ..settings });
+    machine.octets(b"MPA ID Req Frame\0\x01\0\0");
+    (0..4).for_each(|_| machine.connection.post_receive(900).unwrap());
+    machine.forget();
+    octets.iter().for_each(|octets| machine.octets(octets));
+    machine
+}
+
+fn send(msn: u8, payload: &[u8]) -> Vec<u8> {
+    let mut fpdu = SEND[..20].to_vec();
+    (fpdu[1], fpdu[15]) = (18 + u8::try_from(payload.len()).unwrap(), msn);
+    fpdu.extend_from_slice(payload);
+    fpdu.resize(fpdu.len().next_multiple_of(4), 0);
+    with_crc(&fpdu)
+}
+
+fn bad(msn: u8) -> Vec<u8> {
+    let mut fpdu = send(msn, b"bad!");
+    fpdu[20] ^= 1;
+    fpdu
+}
+
+/// A marker in front of an FPDU without markers.
+fn leading(marker: [u8; 4], fpdu: &[u8]) -> Vec<u8> {
+    with_crc(&[&marker, &fpdu[..fpdu.len() - 4]].concat())
+}
+
+fn longest(deviations: &Deviations, emss: u32) -> usize {
+    let octets = sent(deviations, 0x40, emss, &[200_000]);
+    read(&octets, false).iter().map(|fpdu| fpdu.ulpdu.len()).max().unwrap()
+}
+
+/// 488 octets, then a Send whose PAD ends at 512.
+const TO_THE_EDGE: [usize; 2] = [458, 4];
+
+pub(crate) const CHECKS: &[Check] = &[
+    ("mpa.accepts-bad-crc", |d| receives(d, true, false, &[WRITE, &bad(1)]).received().len() == 1),
+    ("mpa.acts-before-crc", |d| {
+        let (first, second) = (send(1, b"one"), send(2, b"two"));
+        let (most, rest) = first.split_at(first.len() - 3);
+        let early = receives(d, true, false, &[WRITE, most]).received().len();
+        early == 1 && receives(d, true, false, &[WRITE, most, rest, &second]).received().len() == 2
+    }),
+    ("mpa.checks-unused-crc", |d| receives(d, false, false, &[&bad(1)]).received().is_empty()),
+    ("mpa.coalesces-sends", |d| {
+        let octets = sent(d, 0x40, 1460, &[5, 6]);
+        // MSN 1 and five octets, then MSN 2 and six.
+        octets[..2] == [0, 47]
+            && octets[15] == 1
+            && octets[25..27] == [0x41, 0x43]
+            && octets[38] == 2
+            && sealed(&octets)
+    }),
+    ("mpa.count-with-header", |d| {
+        let octets = plain(d);
+        octets[..2] == [0, 25] && octets[2..28] == right_plain()[2..28] && sealed(&octets)
+    }),
+    ("mpa.crc-byte-order", |d| {
+        let mut octets = plain(d);
+        octets[28..].reverse();
+        octets == right_plain()
+    }),
+    ("mpa.crc-flipped", |d| {
+        let mut octets = plain(d);
+        octets[31] ^= 1;
+        octets == right_plain()
+    }),
+    ("mpa.crc-left-out", |d| plain(d) == right_plain()[..28]),
+    ("mpa.crc-of-terminate-byte-order", |d| {
+        let mut octets = receives(d, true, false, &[WRITE, &bad(1)]).octets_sent();
+        let at = octets.len() - 4;
+        octets[at..].reverse();
+        !octets.is_empty() && sealed(&octets)
+    }),
+    ("mpa.crc-of-payload", |d| plain(d) == [&right_plain()[..28], &with_crc(&right_plain()[2..28])[26..]].concat()),
+    ("mpa.crc-unused-left-out", |d| sent(d, 0, 1460, &[5]).len() == 28 && plain(d) == right_plain()),
+    ("mpa.crc-without-leading-marker", |d| marked(d, &[5])[4..] == right_plain()),
+    ("mpa.crc-without-markers", |d| {
+        let octets = marked(d, &[700]);
+        let body = [&octets[4..512], &octets[516..octets.len() - 4]].concat();
+        octets.ends_with(&with_crc(&body)[body.len()..])
+    }),
+    ("mpa.crc-without-trailing-marker", |d| {
+        let octets = marked(d, &TO_THE_EDGE);
+        octets[512..516] == [0, 0, 0, 24] && octets[516..] == with_crc(&octets[488..512])[24..]
+    }),
+    ("mpa.crc-zero", |d| plain(d)[28..] == [0; 4]),
+    ("mpa.first-marker-left-out", |d| marked(d, &[5]) == right_plain()),
+    ("mpa.marker-little-endian", |d| marked(d, &TO_THE_EDGE)[512..516] == [0, 0, 24, 0]),
+    ("mpa.drops-posted-sends", |d| {
+        let mut machine = Machine::initiator(Settings { deviations: d.clone(), ..Settings::default() });
+        machine.octets(REPLY);
+        machine.forget();
+        machine.connection.post_send(&b"last"[..]).unwrap();
+        machine.close();
+        machine.sent == [Transmit::Fin]
+    }),
+    ("mpa.pad-of-ulpdu", |d| {
+        let octets = plain(d);
+        // 23 octets of ULPDU need one more for a multiple of four; with its length the FPDU needs three.
+        octets[..25] == right_plain()[..25] && octets.len() == 2 + 23 + 1 + 4 && sealed(&octets)
+    }),
+    ("mpa.stops-at-fin", |d| {
+        let mut machine = receives(d, true, false, &[&send(1, b"")]);
+        machine.fin();
+        machine.connection.post_send(&b"more"[..]).is_err()
+    }),
+    ("mpa.cuts-last-fpdu", |d| {
+        let mut machine = Machine::initiator(Settings { deviations: d.clone(), ..Settings::default() });
+        machine.octets(b"MPA ID Rep Frame\x40\x01\0\0");
+        machine.forget();
+        machine.connection.post_send(vec![0x11; 5]).unwrap();
+        machine.close();
+        machine.octets_sent() == right_plain()[..28] && machine.sent.last() == Some(&Transmit::Fin)
+    }),
+    ("mpa.drops-behind-first-fpdu", |d| {
+        receives(d, true, false, &[&[send(1, b"one"), send(2, b"two")].concat()]).received() == [b"one"]
+    }),
+    ("mpa.drops-first-fpdu", |d| receives(d, true, false, &[&send(1, b"one")]).received().is_empty()),
+    ("mpa.goes-on-after-error", |d| {
+        let machine = receives(d, true, false, &[WRITE, &bad(1), &send(1, b"good")]);
+        machine.received() == [b"good"] && machine.sent.is_empty()
+    }),
+    ("mpa.keeps-open-after-error", |d| {
+        let mut machine = receives(d, true, false, &[WRITE, &bad(1)]);
+        machine.pass(std::time::Duration::from_secs(3600));
+        matches!(machine.sent[..], [Transmit::Octets(_)])
+    }),
+    ("mpa.length-byte-order", |d| plain(d)[..2] == [23, 0] && sealed(&plain(d))),
+    ("mpa.marker-fields-swapped", |d| marked(d, &[700])[512..516] == [1, 0xfc, 0, 0]),
+    ("mpa.marker-from-zero", |d| marked(d, &[5])[..4] == [0, 0, 0, 4]),
+    ("mpa.marker-low-bits", |d| marked(d, &[700])[512..516] == [0, 0, 1, 0xff]),
+    ("mpa.marker-modulo", |d| {
+        let octets = marked(d, &[1400]);
+        octets[512..516] == [0, 0, 1, 0xfc] && octets[1024..1028] == [0, 0, 2, 0] && sealed(&octets)
+    }),
+    ("mpa.marker-off-by-four", |d| marked(d, &[700])[512..516] == [0, 0, 2, 0]),
+    ("mpa.marker-reserved", |d| marked(d, &[5])[..4] == [0xff, 0xff, 0, 0]),
+    ("mpa.markers-left-out", |d| marked(d, &[5]) == right_plain()),
+    ("mpa.markers-out-of-phase", |d| {
+        let octets = marked(d, &[1000]);
+        octets[..2] == [3, 0xfa] && octets[256..260] == [0, 0, 1, 0] && octets[768..772] == [0, 0, 3, 0]
+    }),
+    ("mpa.markers-unasked", |d| plain(d) == right_marked(&[5])),
+    ("mpa.mulpdu-below-128", |d| longest(d, 1460) == 100),
+    ("mpa.mulpdu-beyond-64768", |d| longest(d, 65_495) == 65_000),
+    ("mpa.mulpdu-without-crc", |d| longest(d, 1460) == 1458),
+    ("mpa.needs-alignment", |d| {
+        let fpdu = send(1, b"one");
+        !receives(d, true, false, &[WRITE, &fpdu[..9], &fpdu[9..]]).connection.is_operating()
+    }),
+    ("mpa.overlooks-markers", |d| receives(d, true, true, &[&leading([0, 0, 0, 8], WRITE)]).connection.is_operating()),
+    ("mpa.pad-left-out", |d| plain(d) == with_crc(&right_plain()[..25])),
+    ("mpa.pad-not-zero", |d| plain(d) == with_crc(&[&right_plain()[..25], &[0xff; 3]].concat())),
+    ("mpa.refuses-marker-bits", |d| {
+        !receives(d, true, true, &[&leading([0, 0, 0, 1], WRITE)]).connection.is_operating()
+    }),
+    ("mpa.refuses-marker-reserved", |d| {
+        !receives(d, true, true, &[&leading([1, 0, 0, 0], WRITE)]).connection.is_operating()
+    }),
+    ("mpa.refuses-pad", |d| {
+        let fpdu = with_crc(&[&send(1, b"five.")[..25], &[1; 3]].concat());
+        !receives(d, true, false, &[&fpdu]).connection.is_operating()
+    }),
+    ("mpa.refuses-short-ulpdu", |d| !receives(d, true, false, &[WRITE]).connection.is_operating()),
+    ("mpa.sends-early", |d| {
+        let mut machine = Machine::responder(Settings { deviations: d.clone(), ..Settings::default() });
+        machine.octets(REQUEST);
+        let opening = machine.octets_sent();
+        machine.forget();
+        machine.connection.post_send(vec![0x11; 5]).unwrap();
+        machine.settle();
+        opening == [REPLY, WRITE].concat() && machine.octets_sent() == right_plain()
+    }),
+    ("mpa.skips-terminate", |d| receives(d, true, false, &[WRITE, &bad(1)]).sent == [Transmit::Fin]),
+    ("mpa.splits-fpdus", |d| {
+        let mut machine = receives(d, true, false, &[WRITE]);
+        machine.connection.post_send(vec![0x11; 5]).unwrap();
+        machine.settle();
+        machine.sent.len() == 2 && machine.octets_sent() == right_plain()
+    }),
+    ("mpa.terminate-code", |d| receives(d, true, false, &[WRITE, &bad(1)]).octets_sent()[20..22] == [0x20, 0x01]),
+    ("mpa.terminates-first-fpdu", |d| receives(d, true, false, &[&bad(1)]).octets_sent().len() == 28),
+    ("mpa.two-ulpdus", |d| {
+        let (octets, right) = (plain(d), right_plain());
+        octets[..2] == [0, 46] && octets[2..25] == right[2..25] && octets[25..48] == right[2..25] && sealed(&octets)
+    }),
+    ("mpa.version-0", |d| plain(d)[2..4] == [0x40, 0x03]),
+];

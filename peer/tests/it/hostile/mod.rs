@@ -1,0 +1,107 @@
+//! The hostile twin: each deviation does what its sentence says, and the correct endpoint does not.
+#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+
+mod fpdus;
+mod set_up;
+mod start_up;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weft_core::error::Layer;
+use weft_core::requirement::Observe;
+use weft_peer::{Deviations, hostile};
+
+use crate::connection::machine;
+use crate::mpa::wire;
+
+/// A deviation's name, and whether an endpoint with this set does what its sentence says.
+type Check = (&'static str, fn(&Deviations) -> bool);
+
+#[test]
+fn each_deviation_does_what_it_says() {
+    let checks: Vec<&Check> =
+        [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS, told::CHECKS].into_iter().flatten().collect();
+    // Those of DDP and RDMAP need an RNIC at both ends, and are held against the monitor: `cli/tests/captures/hostile`.
+    let mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);
+    let mut wanting: BTreeMap<&str, ()> = mpa.map(|deviation| (deviation.name, ())).collect();
+    let mut wrong = Vec::new();
+    for (name, does) in checks {
+        let deviation = hostile::by_name(name).unwrap();
+        if does(&Deviations::NONE) {
+            wrong.push(format!("the correct endpoint does {name}"));
+        }
+        if !does(&Deviations::from(deviation)) {
+            wrong.push(format!("{name} does not: {}", deviation.sentence));
+        }
+        assert!(wanting.remove(name).is_some(), "{name} twice");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(wanting.is_empty(), "without a check: {wanting:?}");
+}
+
+/// Each row of the six catalogues that a tester can see broken has a deviation, or stands in a list with the reason why not.
+#[test]
+fn each_row_has_a_deviation_or_a_reason() {
+    let list = include_str!("../data/rows-without-deviation.csv");
+    let listed: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_once(',')).map(|(id, _)| id).collect();
+    let broken: BTreeSet<String> =
+        hostile::all().flat_map(|deviation| deviation.breaks).map(ToString::to_string).collect();
+    let (mut rows, mut unknown, mut both_or_neither) = (0, listed.clone(), Vec::new());
+    for (id, row) in weft_core::requirement::all() {
+        let id = id.as_str().to_owned();
+        if !["MPA-", "P2P-", "DDP-", "RDMAP-", "PM-", "SDP-"].iter().any(|catalogue| id.starts_with(catalogue))
+            || !matches!(row.observe, Observe::Wire | Observe::Reaction)
+        {
+            continue;
+        }
+        rows += 1;
+        unknown.retain(|listed| *listed != id);
+        if broken.contains(&id) == listed.contains(&id.as_str()) {
+            both_or_neither.push(id);
+        }
+    }
+    assert!(both_or_neither.is_empty(), "with both or neither: {both_or_neither:?}");
+    assert!(unknown.is_empty(), "no such rows: {unknown:?}");
+    println!("{} deviations; {} of {rows} rows, {} listed", hostile::all().count(), rows - listed.len(), listed.len());
+}
+
+/// Every pair of MPA's deviations, and one in 16 of the other pairs, works together without a panic, on whatever side.
+#[test]
+fn deviations_may_be_joined() {
+    // Those of SDP and its port mapper have no part in a connection of iWARP.
+    let of_iwarp = |layer| !matches!(layer, Layer::Sdp | Layer::SdpPm);
+    let all: Vec<_> = hostile::all().filter(|deviation| of_iwarp(deviation.layer)).collect();
+    for (at, one) in all.iter().enumerate() {
+        for (number, other) in all.iter().enumerate().skip(at) {
+            if (one.layer != Layer::Mpa || other.layer != Layer::Mpa) && (at + number) % 16 != 0 {
+                continue;
+            }
+            let deviations = Deviations::from_names([one.name, other.name]).unwrap();
+            let settings = |markers| {
+                let mut settings = machine::mpa(|mpa| {
+                    mpa.markers = markers;
+                    mpa.enhanced = weft_peer::mpa::EnhancedUse::Ask;
+                    mpa.enhanced_settings.model = weft_peer::mpa::Model::PeerToPeer;
+                });
+                settings.deviations = deviations.clone();
+                settings
+            };
+            let mut wire = wire::Wire::new(settings(true), settings(false));
+            wire.run();
+            for machine in [&mut wire.initiator, &mut wire.responder] {
+                // Refused where no connection came about.
+                let _ = machine.connection.post_receive(3000);
+                let _ = machine.connection.post_send(vec![1; 3000]);
+            }
+            wire.run();
+            wire.initiator.close();
+            wire.responder.close();
+            wire.run();
+            for machine in [&mut wire.initiator, &mut wire.responder] {
+                machine.pass(std::time::Duration::from_secs(200));
+                assert!(machine.sent.len() < 200, "{} with {}", one.name, other.name);
+            }
+        }
+    }
+}

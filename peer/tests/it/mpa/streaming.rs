@@ -1,0 +1,153 @@
+//! Streaming mode in front of MPA ("delayed start", RFC 5044 sections 7.1, 7.1.3, 7.1.5), as the swapped profile of SDP uses it:
+//! the one that spoke first in streaming mode becomes the Responder.
+
+use std::time::Duration;
+
+use weft_core::coverage::{By as Proven, Proof};
+use weft_core::requirement;
+use weft_peer::connection::{By, Closed, Event, Refused, Transmit, Why};
+use weft_peer::mpa::{PrivateData, StartupError};
+use weft_peer::{Connection, Settings};
+
+use crate::connection::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
+
+fn streaming() -> Machine {
+    Machine::new(Connection::stream(Settings::default()))
+}
+
+/// What streaming mode delivered.
+fn streamed(machine: &Machine) -> Vec<u8> {
+    let octets = machine.events.iter().filter_map(|event| match event {
+        Event::Streamed(octets) => Some(&octets[..]),
+        _ => None,
+    });
+    octets.collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn hello_then_mpa_with_the_roles_swapped() {
+    let [mut connecting, mut accepting] = [streaming(), streaming()];
+    let mut proof = Proof::new(Proven::Test);
+    connecting.connection.start_responder(connecting.now, &b"Hello"[..], b"").unwrap();
+    connecting.settle();
+    proof.shows(requirement!("MPA-7.1.5-2"), || assert_eq!(connecting.octets_sent(), b"Hello"));
+    accepting.octets(b"Hel");
+    accepting.octets(b"lo");
+    proof.shows(requirement!("MPA-7.1-4"), || {
+        assert_eq!(streamed(&accepting), b"Hello");
+        accepting.connection.start_initiator(accepting.now, b"").unwrap();
+        accepting.settle();
+        assert_eq!(accepting.octets_sent(), REQUEST);
+    });
+    connecting.octets(REQUEST);
+    proof.shows(requirement!("MPA-7.1-9"), || assert_eq!(connecting.octets_sent(), [&b"Hello"[..], REPLY].concat()));
+    connecting.connection.post_send(&b""[..]).unwrap();
+    connecting.settle();
+    connecting.forget();
+    proof.shows(requirement!("MPA-7.1.3-2"), || {
+        connecting.pass(Duration::from_secs(30));
+        assert_eq!(connecting.sent, []);
+    });
+    accepting.octets(REPLY);
+    accepting.forget();
+    accepting.connection.post_send(&b""[..]).unwrap();
+    accepting.settle();
+    connecting.connection.post_receive(0).unwrap();
+    proof.shows(requirement!("MPA-7.1-1"), || {
+        connecting.octets(&accepting.octets_sent());
+        assert_eq!(connecting.octets_sent(), SEND);
+        assert_eq!(connecting.received().len(), 1);
+    });
+}
+
+/// The Request may be here before the user knows that streaming mode is over, and nothing is lost.
+#[test]
+fn what_came_early() {
+    let mut proof = Proof::new(Proven::Test);
+    proof.shows(requirement!("MPA-7.1.5-5"), || {
+        for cut in 0..=REQUEST.len() {
+            let mut machine = streaming();
+            machine.octets(&[b"bye", &REQUEST[..cut]].concat());
+            let octets = streamed(&machine);
+            machine.connection.start_responder(machine.now, &b""[..], &octets[3..]).unwrap();
+            machine.octets(&REQUEST[cut..]);
+            assert_eq!(machine.octets_sent(), REPLY, "cut at {cut}");
+        }
+    });
+    proof.shows(requirement!("MPA-7.1-2"), || {
+        // Both directions at once: streaming mode is over for good.
+        let mut machine = streaming();
+        machine.connection.start_responder(machine.now, &b"last"[..], b"").unwrap();
+        assert_eq!(machine.connection.post_streaming(&b"more"[..]), Err(Refused::NotStreaming));
+        machine.octets(b"raw octets");
+        assert_eq!(streamed(&machine), b"");
+    });
+    proof.shows(requirement!("MPA-7.1.2-11"), || {
+        // A Responder is silent before the Request: whatever came with its last message is no Reply.
+        let mut machine = streaming();
+        machine.octets(&[b"bye", &REPLY[..]].concat());
+        machine.connection.start_initiator(machine.now, REPLY).unwrap();
+        machine.settle();
+        machine.fin();
+        let why = Why::Startup(StartupError::Surplus { octets: 20 });
+        assert_eq!(machine.closed(), Some(Closed { by: By::Library, why }));
+    });
+    proof.shows(requirement!("MPA-1.2-6"), || {
+        // No streaming octet is needed.
+        let mut machine = streaming();
+        machine.connection.start_responder(machine.now, &b""[..], b"").unwrap();
+        machine.octets(REQUEST);
+        assert_eq!(machine.octets_sent(), REPLY);
+    });
+}
+
+#[test]
+fn streaming_octets_go_before_the_request_and_have_no_time_limit() {
+    let mut machine = streaming();
+    machine.pass(Duration::from_secs(86_400));
+    machine.connection.post_streaming(&b"one, "[..]).unwrap();
+    machine.connection.post_streaming(&b"two"[..]).unwrap();
+    machine.connection.start_initiator(machine.now, b"").unwrap();
+    machine.settle();
+    assert_eq!(machine.octets_sent(), [&b"one, two"[..], REQUEST].concat());
+    // From here on it has the time of any start-up.
+    machine.pass(Duration::from_secs(10));
+    assert_eq!(machine.sent.last(), Some(&Transmit::Fin));
+}
+
+#[test]
+fn the_end_in_streaming_mode() {
+    let mut machine = streaming();
+    machine.fin();
+    assert_eq!(machine.events, [Event::HalfClosed]);
+    assert_eq!(machine.connection.start_initiator(machine.now, b""), Err(Refused::NotStreaming));
+    machine.close();
+    assert_eq!(machine.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
+    let mut machine = streaming();
+    machine.connection.post_streaming(&b"bye"[..]).unwrap();
+    machine.close();
+    assert_eq!((machine.octets_sent(), machine.sent.last()), (b"bye".to_vec(), Some(&Transmit::Fin)));
+    assert_eq!(machine.connection.post_streaming(&b"more"[..]), Err(Refused::NotStreaming));
+    let mut machine = streaming();
+    machine.reset();
+    assert_eq!(machine.closed(), Some(Closed { by: By::Peer, why: Why::Reset }));
+}
+
+#[test]
+fn commands_that_do_not_fit() {
+    let mut machine = streaming();
+    assert_eq!(machine.connection.post_send(&b""[..]), Err(Refused::NotOperating));
+    assert_eq!(machine.connection.accept(machine.now, &PrivateData::default()), Err(Refused::NoRequest));
+    let mut started = Machine::initiator(Settings::default());
+    assert_eq!(started.connection.start_initiator(started.now, b""), Err(Refused::NotStreaming));
+    assert_eq!(started.connection.start_responder(started.now, &b""[..], WRITE), Err(Refused::NotStreaming));
+    // An enhanced Request has less room; the connection stays as it was.
+    let mut settings = mpa(|mpa| mpa.enhanced = weft_peer::mpa::EnhancedUse::Ask);
+    settings.private_data = PrivateData::new(vec![0; 512]).unwrap();
+    let mut machine = Machine::new(Connection::stream(settings));
+    let refused = machine.connection.start_initiator(machine.now, b"");
+    assert!(matches!(refused, Err(Refused::PrivateData(_))));
+    machine.connection.post_streaming(&b"still here"[..]).unwrap();
+    let bounded = (0..5000).map_while(|_| machine.connection.post_streaming(&b"x"[..]).ok()).count();
+    assert_eq!(bounded, 4095);
+}

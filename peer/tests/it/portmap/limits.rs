@@ -1,0 +1,105 @@
+//! Floods of Requests.
+
+use weft_core::requirement;
+use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
+
+use crate::portmap::octets::{
+    ACCEPT, ACK, DENY, REQ, Said, answer, answers, answers_to, at, events, fixed, millis, proves, said, table,
+};
+
+fn small() -> Server {
+    let settings = ServerSettings { most_requests: 8, most_of_one: 4, alarm: 10, ..ServerSettings::default() };
+    Server::new(settings, table([fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 0)]))
+}
+
+fn from(host: u8, cp_port: u16) -> Said {
+    Said { cp: std::net::IpAddr::from([10, 0, 0, host]), cp_port, ..said(REQ) }
+}
+
+/// The first octet of what a host is answered that asks for itself.
+fn asks(server: &mut Server, now: u64, host: u8, cp_port: u16) -> u8 {
+    let source = std::net::SocketAddr::from(([10, 0, 0, host], 33333));
+    let answers = answers_to(server, source, millis(now), &from(host, cp_port).octets());
+    assert_eq!(answers.len(), 1);
+    answers[0].first
+}
+
+#[test]
+fn one_host_cannot_use_up_what_others_need() {
+    let mut server = small();
+    let got: Vec<u8> = (1..=6).map(|port| asks(&mut server, 0, 2, port)).collect();
+    assert_eq!(got, [ACCEPT, ACCEPT, ACCEPT, ACCEPT, DENY, DENY]);
+    let told = |event: &ServerEvent| matches!(event, ServerEvent::Denied { why: Denial::Full, .. });
+    assert_eq!(events(&mut server).iter().filter(|event| told(event)).count(), 2);
+    let other = asks(&mut server, 0, 3, 1);
+    let hosts: Vec<u8> = (4..=9).map(|host| asks(&mut server, 0, host, 1)).collect();
+    let known = server.known();
+    server.handle_timeout(millis(10_000));
+    let later = asks(&mut server, 10_000, 9, 2);
+    proves([(requirement!("PM-15.2.1-1"), &|| {
+        assert_eq!(other, ACCEPT);
+        assert_eq!(hosts, [ACCEPT, ACCEPT, ACCEPT, DENY, DENY, DENY]);
+        assert_eq!((known, later), (8, ACCEPT));
+    })]);
+}
+
+/// A host that names others counts as itself, too.
+#[test]
+fn made_up_hosts_are_one() {
+    let mut server = small();
+    let got: Vec<u8> = (2..=8).map(|host| answer(&mut server, millis(0), &from(host, 1).octets()).first).collect();
+    assert_eq!(got, [ACCEPT, ACCEPT, ACCEPT, ACCEPT, DENY, DENY, DENY]);
+    assert_eq!(asks(&mut server, 0, 9, 1), ACCEPT);
+}
+
+/// Those that are done with make room: only what nobody took counts as a flood.
+#[test]
+fn what_was_acknowledged_makes_room() {
+    let mut server = small();
+    for round in 0..100 {
+        let accept = answer(&mut server, millis(round), &from(2, 1000 + u16::try_from(round).unwrap()).octets());
+        assert_eq!(accept.first, ACCEPT, "{round}");
+        answers(&mut server, millis(round), &Said { first: ACK, ..accept }.octets());
+        assert!(server.known() <= 4);
+    }
+}
+
+#[test]
+fn a_flood_raises_an_alarm() {
+    let mut server = small();
+    for port in 1..=30 {
+        answers(&mut server, millis(0), &from(2, port).octets());
+    }
+    let alarms = events(&mut server).iter().filter(|event| matches!(event, ServerEvent::Alarm)).count();
+    proves([(requirement!("PM-15.2.1-2"), &|| assert_eq!(alarms, 1))]);
+}
+
+/// Octets of any kind: no panic, no state beyond the limits, and no more answers than datagrams.
+#[test]
+fn noise_does_no_harm() {
+    let mut server = small();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..20_000 {
+        let mut octets = from(2, 1).octets();
+        let len = (random() % 70) as usize;
+        if random() % 2 == 0 {
+            octets.resize(len, 0);
+        }
+        for _ in 0..random() % 4 {
+            let place = random() as usize % octets.len().max(1);
+            if let Some(octet) = octets.get_mut(place) {
+                *octet = random() as u8;
+            }
+        }
+        server.handle_datagram(millis(round), at("10.0.0.2:33333"), &octets);
+        let answers = std::iter::from_fn(|| server.poll_datagram()).count();
+        assert!(answers <= 1 && server.known() <= 8);
+    }
+    assert!(events(&mut server).len() <= 4096);
+}

@@ -1,0 +1,264 @@
+//! What a server knows of Requests, and for how long.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use weft_core::requirement;
+use weft_peer::portmap::{Server, ServerEvent, ServerSettings};
+
+use crate::portmap::octets::{
+    ACCEPT, ACK, DENY, REQ, Said, answer, answers, asker, at, events, fixed, made, millis, proves, said, server, table,
+};
+
+/// A Request for ports that are made for it.
+fn wants_port(cp_port: u16, handle: u64) -> Said {
+    Said { ap_port: 6001, cp_port, handle, ..said(REQ) }
+}
+
+/// The PMAck of an answer.
+fn ack(accept: &Said) -> Vec<u8> {
+    Said { first: ACK, time: 0, ..*accept }.octets()
+}
+
+fn expired(events: &[ServerEvent]) -> usize {
+    events.iter().filter(|event| matches!(event, ServerEvent::Expired { .. })).count()
+}
+
+#[test]
+fn a_duplicate_is_answered_alike_and_begins_the_time_anew() {
+    let mut server = server();
+    let first = answer(&mut server, millis(0), &wants_port(1, 1).octets());
+    let other = answer(&mut server, millis(0), &wants_port(2, 2).octets());
+    let again = answer(&mut server, millis(9_000), &wants_port(1, 1).octets());
+    let known = server.known();
+    server.handle_timeout(millis(10_000));
+    let after_ten = server.known();
+    server.handle_timeout(millis(18_999));
+    let before_end = server.known();
+    server.handle_timeout(millis(19_000));
+    let at_end = server.known();
+    proves([
+        (requirement!("PM-7.5-3"), &|| assert_eq!((again, known), (first, 2))),
+        (requirement!("PM-7.5.2-4"), &|| assert_eq!(again.first, ACCEPT)),
+        (requirement!("PM-7.5.2-5"), &|| assert_eq!((after_ten, before_end, at_end), (1, 1, 0))),
+        (requirement!("PM-7.3.1.8-3"), &|| assert_ne!(first.ap_port, other.ap_port)),
+    ]);
+}
+
+#[test]
+fn what_nobody_takes_comes_back() {
+    let server = RefCell::new(server());
+    let ask =
+        |now, cp_port| answer(&mut server.borrow_mut(), millis(now), &wants_port(cp_port, cp_port.into()).octets());
+    let ports: Vec<u16> = [1, 2, 3].map(|cp_port| ask(0, cp_port).ap_port).to_vec();
+    let full = ask(1, 4).first;
+    let deadline = server.borrow().deadline();
+    server.borrow_mut().handle_timeout(millis(9_999));
+    let early = expired(&events(&mut server.borrow_mut()));
+    server.borrow_mut().handle_timeout(millis(10_000));
+    let seen = events(&mut server.borrow_mut());
+    let released = seen.iter().filter(|event| matches!(event, ServerEvent::Released { .. })).count();
+    proves([
+        (requirement!("PM-7.4-23"), &|| assert_eq!(ports, [9001, 9002, 9003])),
+        (requirement!("PM-7.4-49"), &|| assert_eq!(full, DENY)),
+        (requirement!("PM-7.5-2"), &|| assert_eq!((early, expired(&seen)), (0, 3))),
+        (requirement!("PM-7.5.2-1"), &|| assert_eq!(deadline, Some(millis(10_000)))),
+        (requirement!("PM-7.5.2-2"), &|| assert_eq!((released, server.borrow().known()), (3, 0))),
+        (requirement!("PM-7.4-47"), &|| assert_eq!(released, 3)),
+        (requirement!("PM-15.2.2.1-1"), &|| assert_eq!(ask(10_000, 4).first, ACCEPT)),
+        (requirement!("PM-7.5.2-10"), &|| assert_eq!(ask(10_001, 1).first, ACCEPT)),
+    ]);
+}
+
+#[test]
+fn an_ack_or_a_connection_stops_the_time() {
+    let taken = |take: &dyn Fn(&mut Server, &Said)| {
+        let mut server = server();
+        let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
+        take(&mut server, &accept);
+        events(&mut server);
+        server.handle_timeout(millis(1_000_000));
+        expired(&events(&mut server))
+    };
+    proves([
+        (requirement!("PM-7.4-37"), &|| {
+            let heeded = |server: &mut Server, accept: &Said| {
+                server.handle_datagram(millis(1), asker(), &Said { first: ACK, time: 255, ..*accept }.octets());
+            };
+            assert_eq!(taken(&heeded), 0);
+        }),
+        (requirement!("PM-7.5.2-3"), &|| {
+            let connects = |server: &mut Server, accept: &Said| {
+                let address = std::net::SocketAddr::new(accept.ap, accept.ap_port);
+                let service = server.handle_connection(millis(1), at("10.0.0.2:1"), address);
+                assert_eq!(service, Some(at("10.0.0.1:6001")));
+            };
+            assert_eq!(taken(&connects), 0);
+        }),
+        (requirement!("PM-7.5.2-1"), &|| assert_eq!(taken(&|_, _| {}), 1)),
+    ]);
+}
+
+/// Section 7.4: a listener can hold a connection against CpIPAddr and the ApPort that was given.
+#[test]
+fn a_connection_that_nobody_asked_for_is_told() {
+    let mut server = server();
+    let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
+    let address = std::net::SocketAddr::new(accept.ap, accept.ap_port);
+    let asked = [("10.0.0.3:1", address), ("10.0.0.2:2", address), ("10.0.0.2:1", at("10.0.0.1:9002"))]
+        .map(|(from, to)| server.handle_connection(millis(1), at(from), to));
+    proves([(requirement!("PM-7.4-42"), &|| assert_eq!(asked, [None; 3]))]);
+}
+
+#[test]
+fn an_ack_that_belongs_to_nothing_is_discarded() {
+    let mut server = server();
+    let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
+    events(&mut server);
+    let changed = [
+        Said { handle: 2, ..accept },
+        Said { cp_port: 2, ..accept },
+        Said { ap_port: 9002, ..accept },
+        Said { cp: at("10.0.0.3:0").ip(), ..accept },
+    ];
+    let got: Vec<_> = changed.iter().map(|other| answers(&mut server, millis(1), &ack(other))).collect();
+    let seen = events(&mut server);
+    server.handle_timeout(millis(10_000));
+    let still = expired(&events(&mut server));
+    proves([(requirement!("PM-7.5.2-6"), &|| {
+        assert!(got.iter().all(Vec::is_empty));
+        assert_eq!(seen.len(), 4);
+        assert!(seen.iter().all(|event| matches!(event, ServerEvent::Discarded { .. })));
+        assert_eq!(still, 1, "none of them stopped the timer");
+    })]);
+}
+
+#[test]
+fn a_newer_request_takes_the_place_of_the_older_one() {
+    let mut server = server();
+    let old = answer(&mut server, millis(0), &wants_port(1, 1).octets());
+    let new = answer(&mut server, millis(1), &wants_port(1, 2).octets());
+    let seen = events(&mut server);
+    let known = server.known();
+    answers(&mut server, millis(2), &ack(&old));
+    server.handle_timeout(millis(10_001));
+    let old_ack_counts = expired(&events(&mut server)) == 0;
+    proves([
+        (requirement!("PM-7.5.2-8"), &|| {
+            assert_eq!((expired(&seen), known, old_ack_counts), (1, 1, false));
+        }),
+        (requirement!("PM-7.5.2-9"), &|| assert_eq!((new.first, new.handle), (ACCEPT, 2))),
+        (requirement!("PM-7.2-7"), &|| assert_eq!(new.handle, 2)),
+    ]);
+}
+
+#[test]
+fn a_duplicate_is_answered_by_what_the_service_is_now() {
+    let server = RefCell::new(server());
+    let ask = |now| answer(&mut server.borrow_mut(), millis(now), &said(REQ).octets()).first;
+    let set = |available| server.borrow_mut().table().set_available(at("10.0.0.1:5001"), available);
+    proves([(requirement!("PM-7.5.2-7"), &|| {
+        assert_eq!(ask(0), ACCEPT);
+        assert!(set(false));
+        assert_eq!((ask(1), server.borrow().known()), (DENY, 0));
+        assert!(set(true));
+        assert_eq!(ask(2), ACCEPT);
+    })]);
+}
+
+/// PmTime 20 is 5 s, 100 is 25 s: a port that was made stays as long as its answer may be kept, and ten seconds at least.
+#[test]
+fn a_port_stays_for_its_pm_time() {
+    for (time, millis_kept) in [(0, 10_000), (20, 10_000), (100, 25_000)] {
+        let mut mapping = made("10.0.0.1:6001");
+        mapping.pm_time = weft_core::wire::portmap::PmTime(time);
+        let mut server = Server::new(Default::default(), crate::portmap::octets::table([mapping]));
+        let accept = answer(&mut server, millis(0), &wants_port(1, 1).octets());
+        answers(&mut server, millis(0), &ack(&accept));
+        events(&mut server);
+        assert_eq!(server.deadline(), Some(millis(0) + Duration::from_millis(millis_kept)), "{time}");
+        server.handle_timeout(millis(millis_kept));
+        let seen = events(&mut server);
+        let id = requirement!("PM-7.4-48");
+        proves([(id, &|| assert!(matches!(seen[..], [ServerEvent::Released { .. }]), "{time}: {seen:?}"))]);
+    }
+}
+
+/// Section 7.3.1.4: a client may connect for as long as it may keep the answer; PmTime 100 is 25 s.
+#[test]
+fn a_fixed_address_is_known_for_its_pm_time() {
+    let mapping = fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 100);
+    let mut server = Server::new(ServerSettings::default(), table([mapping]));
+    let accept = answer(&mut server, millis(0), &said(REQ).octets());
+    answers(&mut server, millis(0), &ack(&accept));
+    let mut connects = |now| {
+        server.handle_timeout(millis(now));
+        server.handle_connection(millis(now), at("10.0.0.2:40009"), at("10.0.0.1:7001"))
+    };
+    assert_eq!((connects(24_999), connects(25_000)), (Some(at("10.0.0.1:5001")), None));
+}
+
+/// What is given anew waits for a PMAck of its own, or comes back.
+#[test]
+fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
+    let mut server = server();
+    let accept = answer(&mut server, millis(0), &said(REQ).octets());
+    answers(&mut server, millis(0), &ack(&accept));
+    server.table().insert(fixed("10.0.0.1:5001", &["10.0.0.1:7002"], 20)).unwrap();
+    assert_eq!(answer(&mut server, millis(1), &said(REQ).octets()).ap_port, 7002);
+    events(&mut server);
+    server.handle_timeout(millis(10_001));
+    assert_eq!(expired(&events(&mut server)), 1);
+}
+
+/// A port belongs to one Request at a time, whichever mapping it was made by and whatever becomes of that.
+#[test]
+fn no_port_is_given_twice() {
+    let mut server = Server::new(ServerSettings::default(), table([made("10.0.0.1:6001"), made("10.0.0.1:6002")]));
+    let first = answer(&mut server, millis(0), &wants_port(1, 1).octets()).ap_port;
+    let other = answer(&mut server, millis(0), &Said { ap_port: 6002, ..wants_port(2, 2) }.octets()).ap_port;
+    server.table().insert(made("10.0.0.1:6001")).unwrap();
+    let anew = answer(&mut server, millis(1), &wants_port(3, 3).octets());
+    assert_eq!((first, other, anew.ap_port), (9001, 9002, 9003));
+    assert!(server.table().remove(at("10.0.0.1:6001")));
+    assert_eq!(answer(&mut server, millis(2), &Said { ap_port: 6002, ..wants_port(4, 4) }.octets()).first, DENY);
+    server.handle_timeout(millis(10_001));
+    assert_eq!(answer(&mut server, millis(10_001), &Said { ap_port: 6002, ..wants_port(4, 4) }.octets()).ap_port, 9001);
+}
+
+/// A target with the unspecified address keeps the address that was asked for: when that says nothing, there is none to be given.
+#[test]
+fn the_unspecified_address_is_not_given() {
+    let mapping = fixed("0.0.0.0:5001", &["0.0.0.0:7001"], 0);
+    let mut server = Server::new(ServerSettings::default(), table([mapping]));
+    let asks =
+        |server: &mut Server, ap: &str| answer(server, millis(0), &Said { ap: at(ap).ip(), ..said(REQ) }.octets());
+    assert_eq!(asks(&mut server, "0.0.0.0:0").first, DENY);
+    let other = asks(&mut server, "10.0.0.1:0");
+    assert_eq!((other.first, other.ap), (ACCEPT, at("10.0.0.1:0").ip()));
+}
+
+/// Section 7.3.1.4: who may keep an answer connects again from another port; with PmTime 0 nobody may.
+#[test]
+fn a_kept_answer_is_good_for_another_port_of_the_same_host() {
+    let mut server = server();
+    answer(&mut server, millis(0), &said(REQ).octets());
+    let connects = |server: &mut Server, from: &str, to: &str| server.handle_connection(millis(1), at(from), at(to));
+    let service = Some(at("10.0.0.1:5001"));
+    assert_eq!(connects(&mut server, "10.0.0.2:40001", "10.0.0.1:7001"), service);
+    assert_eq!(connects(&mut server, "10.0.0.2:40002", "10.0.0.1:7001"), service);
+    assert_eq!(connects(&mut server, "10.0.0.3:40001", "10.0.0.1:7001"), None);
+    assert_eq!(connects(&mut server, "[::ffff:10.0.0.2]:40001", "[::ffff:10.0.0.1]:7001"), service);
+}
+
+/// A connection knows of scopes, and messages do not.
+#[test]
+fn a_connection_within_a_link_fits_its_request() {
+    let mapping = fixed("[fe80::1]:5001", &["[fe80::1]:7001"], 0);
+    let mut server = Server::new(ServerSettings::default(), table([mapping]));
+    let (cp, ap) = (at("[fe80::2]:0").ip(), at("[fe80::1]:0").ip());
+    let accept = answer(&mut server, millis(0), &Said { first: 0x06, cp, ap, ..said(REQ) }.octets());
+    assert_eq!(accept.ap_port, 7001);
+    let service = server.handle_connection(millis(1), at("[fe80::2%3]:40001"), at("[fe80::1%3]:7001"));
+    assert_eq!(service, Some(at("[fe80::1]:5001")));
+}

@@ -1,0 +1,143 @@
+//! Private Buffers and send credit as a peer meets them (section 10).
+
+use std::time::Duration;
+
+use weft_core::coverage::{By, Proof};
+use weft_peer::sdp::{Policy, SendId, Settings};
+
+use crate::sdp::bench::Bench;
+use crate::sdp::shows;
+use crate::sdp::talk::{SIZE, Talk};
+use crate::sdp::wire::{HELLO, Hello, word};
+use crate::sdp::world::World;
+use crate::sdp::zcopy::{DATA, MODE_CHANGE, POLICY, SINK_AVAIL, TO_PIPELINED, bench, pipelined};
+
+const BCOPY: Policy = Policy { source_threshold: u64::MAX, ..POLICY };
+const CH_RCV_BUF: u8 = 0x0b;
+const CH_RCV_BUF_ACK: u8 = 0x0c;
+
+#[test]
+fn each_credit_is_for_what_it_is_kept_for() {
+    let mut proof = Proof::new(By::Test);
+    // What goes out with so many credits left: payload waits, and a SrcAvailCancel or the like is not there.
+    let with = |bufs: u16, widens: bool| {
+        let mut bench = Bench::new(BCOPY, 16, 50);
+        bench.bufs = bufs;
+        if widens {
+            // Half of the window is used up, so that an update is due.
+            (0..15).for_each(|id| bench.receive(id, 50));
+            (0..14).for_each(|_| bench.hear(DATA, &[]));
+        }
+        bench.hear(DATA, &[1]);
+        bench.send(1, 34);
+        bench.said().iter().map(|said| said.rest.len()).collect::<Vec<usize>>()
+    };
+    let mut mode = Bench::new(BCOPY, 16, 50);
+    mode.bufs = 1;
+    // It stays in its buffer: no message of this side would widen the peer's window.
+    mode.hear(DATA, &[1]);
+    mode.host.machine.shut_down();
+    let not_at_one = mode.all().is_empty();
+    mode.bufs = 2;
+    mode.hear(DATA, &[1]);
+    shows!(proof:
+        "SDP-10.5-5" => with(0, true).is_empty() && with(1, true) == [0] && with(2, false).is_empty() && with(3, false) == [34];
+        "SDP-10.5-2" => not_at_one && with(1, false).is_empty();
+        "SDP-10.5-3" => mode.mids() == [2] && with(2, true) == [0];
+        "SDP-10.3-3" => {
+            let mut bench = Bench::new(BCOPY, 3, 50);
+            bench.send(1, 34 * 20);
+            let before = bench.said().len();
+            bench.bufs = 20;
+            bench.hear(DATA, &[]);
+            before == 1 && bench.said().len() == 18
+        };
+    );
+}
+
+#[test]
+fn private_buffers_obey_their_constraints() {
+    let mut proof = Proof::new(By::Test);
+    let least = Settings { bufs: 1, recv_size: 1, policy: POLICY, ..Settings::default() };
+    let mut small = Bench::with(least, Hello { local: 37, bufs: 16, ..HELLO });
+    small.hear(MODE_CHANGE, &word(TO_PIPELINED));
+    small.receive(1, 37);
+    let none = small.mids();
+    small.receive(2, 38);
+    small.host.machine.cancel_receives();
+    small.receive(3, 38);
+    small.send(1, 50);
+    let sent = small.said();
+    let mut full = bench(POLICY);
+    full.receive(1, 4096);
+    // Sixteen of 64 octets.
+    (0..16).for_each(|octet| full.hear(DATA, &[octet; 48]));
+    let talk = Talk::held();
+    let numbers = |side: usize| {
+        talk.said()
+            .iter()
+            .filter(|(from, said)| *from == side && said.mid != 1)
+            .map(|(_, said)| said.mseq)
+            .collect::<Vec<u32>>()
+    };
+    shows!(proof:
+        "SDP-10-2" => small.host.machine.recv_size() == 37 && small.host.posted() == 3
+            && sent.iter().all(|said| said.rest.len() + 16 <= 37);
+        "SDP-10-3" => !full.is_aborted();
+        "SDP-10-9" => none.iter().all(|mid| *mid != SINK_AVAIL) && sent.iter().any(|said| said.mid == SINK_AVAIL && said.word(0) == 38);
+        "SDP-10.1-1" => (0..2).all(|side| numbers(side).windows(2).all(|pair| pair[1] == pair[0] + 1));
+    );
+    assert!(talk.of(SINK_AVAIL).iter().all(|said| said.word(0) > SIZE));
+}
+
+#[test]
+fn a_larger_size_holds_for_advertisements_when_it_is_acknowledged() {
+    let mut proof = Proof::new(By::Test);
+    // While the sixteen old buffers are not used up.
+    let pending = |len: u64| {
+        let mut bench = pipelined(POLICY);
+        bench.hear(CH_RCV_BUF, &word(100));
+        assert!(bench.mids().is_empty(), "the ChRcvBufAck waits");
+        bench.receive(1, len);
+        bench.mids()
+    };
+    // The peer may give more than it was asked for.
+    let mut more = self::bench(POLICY);
+    more.host.machine.resize(300);
+    more.said();
+    more.hear(CH_RCV_BUF_ACK, &word(320));
+    more.send(1, 100);
+    shows!(proof:
+        "SDP-10.6-15" => pending(64).is_empty() && pending(101) == [SINK_AVAIL];
+        "SDP-10.6-6" => !more.is_aborted() && more.events()[0] == weft_peer::sdp::Event::Resized(320);
+    );
+}
+
+/// With three Private Buffers of which a user leaves one unread, two are left on either side, and each update leaves its receiver to
+/// owe one. In ten seconds the two sides say little, and what they say does not come all at once.
+#[test]
+fn updates_do_not_answer_each_other_without_end() {
+    let three = || Settings { bufs: 3, recv_size: 64, policy: BCOPY, ..Settings::default() };
+    let mut world = World::new(three(), three());
+    world.settle();
+    for side in 0..2 {
+        world.hosts[side].sends.insert(SendId(1), vec![7; 400]);
+        world.hosts[side].machine.send(SendId(1), 400, false).unwrap();
+    }
+    let begun = world.now;
+    let messages = |world: &World| world.sent[0].len() + world.sent[1].len();
+    let before = messages(&world);
+    // A bound instead of `settle`: an endless exchange is a failure, not a hang.
+    let mut moved = 0;
+    loop {
+        (0..2).for_each(|side| world.run(side));
+        while moved < 1000 && (world.deliver(0) | world.deliver(1) | world.complete(0) | world.complete(1)) {
+            moved += 1;
+        }
+        if moved >= 1000 || world.now >= begun + Duration::from_secs(10) || !world.wait() {
+            break;
+        }
+    }
+    let said = messages(&world) - before;
+    assert!(moved < 1000 && said < 80, "{said} messages, {moved} moves");
+}

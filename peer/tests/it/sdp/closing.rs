@@ -1,0 +1,259 @@
+//! DisConn, AbortConn and the end of TCP (section 8.2).
+
+use weft_core::coverage::{By, Proof};
+use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId, SrcAvailAnswer, Violation};
+
+use crate::sdp::bench::Bench;
+use crate::sdp::host::Item;
+use crate::sdp::shows;
+use crate::sdp::wire::src_ah;
+
+const DIS_CONN: u8 = 2;
+const ABORT_CONN: u8 = 3;
+
+fn bench() -> Bench {
+    Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 16, 50)
+}
+
+fn closed(events: &[Event]) -> Option<bool> {
+    events.iter().find_map(|event| match event {
+        Event::Closed { graceful, .. } => Some(*graceful),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_graceful_close_sends_all_and_waits_for_the_peer() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench();
+    bench.send(1, 100);
+    bench.host.machine.shut_down();
+    let said = bench.said();
+    shows!(proof:
+        "SDP-8.2.1-5" => said.iter().map(|said| said.mid).eq([0xff, 0xff, 0xff, DIS_CONN]);
+        "SDP-8.2.1-2" => bench.host.machine.send(SendId(2), 1, false) == Err(Refused::Closed);
+        "SDP-14.2-12" => !said[3].solicited && said[3].rest.is_empty();
+        "SDP-8.2.1-1" => bench.all().is_empty() && !bench.host.machine.is_over();
+    );
+    bench.receive(1, 10);
+    bench.hear(0xff, &[9]);
+    let got = Event::Received { receive: ReceiveId(1), octets: 1, urgent: false, end: ReceiveEnd::More };
+    shows!(proof:
+        "SDP-8.2.1-10" => bench.events().contains(&got);
+    );
+    bench.hear(DIS_CONN, &[]);
+    // The peer, who closed last, ends TCP.
+    shows!(proof:
+        "SDP-8.2.1-11" => bench.all().is_empty();
+    );
+    bench.host.arrive(bench.now, Item::Fin);
+    let events = bench.events();
+    shows!(proof:
+        "SDP-8.2.1-17" => closed(&events) == Some(true);
+    );
+}
+
+#[test]
+fn the_one_who_closes_last_ends_tcp() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench();
+    bench.receive(1, 10);
+    bench.hear(DIS_CONN, &[]);
+    let end = |receive| Event::Received {
+        receive: ReceiveId(receive),
+        octets: 0,
+        urgent: false,
+        end: ReceiveEnd::EndOfStream,
+    };
+    let events = bench.events();
+    bench.receive(2, 10);
+    shows!(proof:
+        "SDP-8.2.1-23" => events == [Event::PeerClosed, end(1)] || events == [end(1), Event::PeerClosed];
+        "SDP-8.2.1-26" => bench.events() == [end(2)];
+        "SDP-8.2.1-24" => bench.all().is_empty();
+    );
+    bench.send(1, 5);
+    shows!(proof:
+        "SDP-8.2.1-25" => bench.mids() == [0xff];
+    );
+    bench.host.machine.shut_down();
+    let last = bench.said();
+    assert!(bench.all().is_empty(), "the peer may have sent something before it has the DisConn");
+    bench.hear(0xff, &[]);
+    shows!(proof:
+        "SDP-8.2.1-30" => last.iter().map(|said| said.mid).eq([DIS_CONN]);
+        "SDP-8.2.1-32" => bench.all() == [Item::Fin];
+    );
+    assert_eq!(closed(&bench.events()), Some(true));
+}
+
+#[test]
+fn an_abort_behind_dis_conn_says_so_and_any_other_is_mute() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench();
+    bench.send(1, 600);
+    bench.all();
+    bench.host.machine.abort(bench.now);
+    let sent = bench.all();
+    let events = bench.events();
+    shows!(proof:
+        "SDP-8.2.2-3" => sent.iter().all(|item| !matches!(item, Item::Message { .. }));
+        "SDP-8.2.2-4" => sent == [Item::Reset];
+        "SDP-8.2.2-7" => matches!(events[..], [.., Event::Sent { end: SendEnd::Aborted, .. }, Event::Closed { graceful: false, .. }]);
+    );
+    let mut bench = self::bench();
+    bench.host.machine.shut_down();
+    assert_eq!(bench.mids(), [DIS_CONN]);
+    bench.host.machine.abort(bench.now);
+    bench.host.run(bench.now);
+    let before = bench.host.outgoing.clone();
+    let after = bench.all();
+    shows!(proof:
+        "SDP-8.2.2-2" => matches!(&before.make_vec()[..], [Item::Message { octets, .. }] if octets[3] == ABORT_CONN);
+        "SDP-14.2-1" => matches!(&after[0], Item::Message { solicited: true, .. });
+        "SDP-8.2.2-13" => after[1..] == [Item::Fin];
+    );
+}
+
+trait MakeVec {
+    fn make_vec(&self) -> Vec<Item>;
+}
+
+impl MakeVec for std::collections::VecDeque<Item> {
+    fn make_vec(&self) -> Vec<Item> {
+        self.iter().cloned().collect()
+    }
+}
+
+#[test]
+fn tcp_alone_and_abort_conn_are_abortive_ends() {
+    let mut proof = Proof::new(By::Test);
+    let mut cut = bench();
+    cut.receive(1, 10);
+    cut.host.arrive(cut.now, Item::Fin);
+    let events = cut.events();
+    let aborted = Event::Received { receive: ReceiveId(1), octets: 0, urgent: false, end: ReceiveEnd::Aborted };
+    shows!(proof:
+        "SDP-8.2.2-5" => closed(&events) == Some(false);
+        "SDP-8.2.1-19" => events.contains(&aborted);
+    );
+    let mut both = bench();
+    both.host.machine.shut_down();
+    both.said();
+    both.hear(DIS_CONN, &[]);
+    both.hear(ABORT_CONN, &[]);
+    let events = both.events();
+    shows!(proof:
+        "SDP-8.2.2-6" => closed(&events) == Some(false);
+        "SDP-6.2.4-3" => events.contains(&Event::PeerClosed);
+    );
+    let mut late = bench();
+    late.hear(DIS_CONN, &[]);
+    late.hear(0xff, &[1]);
+    shows!(proof:
+        "SDP-8.2.1-9" => late.is_aborted();
+    );
+}
+
+/// Both DisConns cross: whoever has sent and received one may end TCP (C26).
+#[test]
+fn crossed_dis_conns_end_gracefully() {
+    let mut bench = bench();
+    bench.host.machine.shut_down();
+    assert_eq!(bench.mids(), [DIS_CONN]);
+    bench.hear_so(0, DIS_CONN, 0, &[], None);
+    assert!(bench.all().is_empty());
+    bench.wait();
+    assert_eq!(bench.all(), [Item::Fin]);
+    assert_eq!(closed(&bench.events()), Some(true));
+}
+
+/// What the connection ended with.
+fn violation(bench: &mut Bench) -> Option<Violation> {
+    bench.events().into_iter().find_map(|event| match event {
+        Event::Closed { violation, .. } => violation,
+        _ => None,
+    })
+}
+
+#[test]
+fn dis_conn_comes_once_and_behind_everything() {
+    const SRC_AVAIL: u8 = 0xfe;
+    let mut proof = Proof::new(By::Test);
+    let mut unread = bench();
+    unread.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+    unread.hear(DIS_CONN, &[]);
+    let mut owed = Bench::new(Policy { answer: SrcAvailAnswer::SendSm, ..crate::sdp::POLICY }, 16, 50);
+    owed.receive(1, 200);
+    owed.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+    assert_eq!(owed.mids(), [4], "SendSm");
+    owed.hear(0xff, &[2; 40]);
+    owed.hear(DIS_CONN, &[]);
+    shows!(proof:
+        "SDP-8.2.1-5" => [&mut unread, &mut owed].map(violation) == [Some(Violation::Owed(90)), Some(Violation::Owed(50))];
+    );
+    let behind = |mid, rest: &[u8]| {
+        let mut bench = bench();
+        bench.hear(DIS_CONN, &[]);
+        bench.hear(mid, rest);
+        violation(&mut bench).map(|violation| violation.requirement().as_str())
+    };
+    shows!(proof:
+        "SDP-8.2.1-9" => behind(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat()) == Some("SDP-8.2.1-9");
+        "SDP-8.2.1-7" => behind(DIS_CONN, &[]).is_some();
+    );
+    assert_eq!(behind(0xff, &[]), None, "an update");
+}
+
+/// Step R3 of section 8.2.1: DisConn has completed without error, or the peer says that it has it.
+#[test]
+fn a_close_is_graceful_when_the_own_dis_conn_went_out() {
+    let end = |acknowledged, completed: Option<bool>| {
+        let mut bench = bench();
+        bench.host.machine.shut_down();
+        bench.host.run(bench.now);
+        let op = bench.host.completions.pop_front().unwrap();
+        bench.hear_so(0, DIS_CONN, acknowledged, &[], None);
+        if let Some(ok) = completed {
+            bench.host.machine.handle_completed(bench.now, op, ok);
+            bench.host.run(bench.now);
+        }
+        bench.host.arrive(bench.now, Item::Fin);
+        closed(&bench.events())
+    };
+    assert_eq!(end(0, None), Some(false));
+    assert_eq!(end(0, Some(false)), Some(false));
+    assert_eq!(end(0, Some(true)), Some(true));
+    assert_eq!(end(1, None), Some(true));
+}
+
+#[test]
+fn an_abort_conn_that_fails_ends_the_connection_at_once() {
+    let mut bench = bench();
+    bench.host.machine.shut_down();
+    assert_eq!(bench.mids(), [DIS_CONN]);
+    bench.host.machine.abort(bench.now);
+    bench.host.run(bench.now);
+    let op = bench.host.completions.pop_front().unwrap();
+    bench.host.machine.handle_completed(bench.now, op, false);
+    assert!(bench.is_aborted());
+    assert_eq!(bench.host.machine.poll_timeout(), None);
+}
+
+/// Until TCP ends a Read may fill the receive: its end is told behind that (asserted by the host).
+#[test]
+fn a_receive_that_is_being_read_into_ends_behind_tcp() {
+    for shut_down in [false, true] {
+        let mut bench = Bench::new(crate::sdp::POLICY, 16, 50);
+        bench.receive(1, 200);
+        if shut_down {
+            bench.host.machine.shut_down();
+        }
+        bench.hear(0xfe, &[src_ah(100, 7, 0), vec![1; 10]].concat());
+        assert!(bench.all().iter().any(|item| matches!(item, Item::ReadRequest { .. })));
+        bench.host.machine.abort(bench.now);
+        let aborted = Event::Received { receive: ReceiveId(1), octets: 10, urgent: false, end: ReceiveEnd::Aborted };
+        assert_eq!(bench.all().last(), Some(&Item::Reset));
+        assert!(bench.events().contains(&aborted));
+    }
+}

@@ -1,0 +1,212 @@
+//! Every way to end a connection, step by step as section 8.2 has them, and what the user hears of it.
+
+use weft_core::coverage::{By, Proof};
+use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId};
+
+use crate::sdp::bench::{Bench, said};
+use crate::sdp::host::Item;
+use crate::sdp::shows;
+use crate::sdp::talk::Talk;
+use crate::sdp::wire::{sink_ah, src_ah};
+use crate::sdp::zcopy::{DATA, RDMA_RD_COMPL, SINK_AVAIL, SRC_AVAIL, pipelined, received, serve_read};
+
+const DIS_CONN: u8 = 2;
+const ABORT_CONN: u8 = 3;
+
+fn bench() -> Bench {
+    Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 32, 50)
+}
+
+/// How the user was told that it is over.
+fn told(bench: &mut Bench) -> Option<bool> {
+    bench.events().iter().find_map(|event| match event {
+        Event::Closed { graceful, .. } => Some(*graceful),
+        _ => None,
+    })
+}
+
+fn messages(items: &[Item]) -> Vec<u8> {
+    items.iter().filter_map(|item| Some(said(item.clone())?.mid)).collect()
+}
+
+/// This side closes first; then `peer` does something.
+fn closing(peer: impl FnOnce(&mut Bench)) -> Bench {
+    let mut bench = bench();
+    bench.host.machine.shut_down();
+    assert_eq!(bench.mids(), [DIS_CONN]);
+    peer(&mut bench);
+    bench
+}
+
+#[test]
+fn the_one_who_closes_first_sends_all_and_goes_on_receiving() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench();
+    bench.send(1, 600);
+    bench.host.machine.shut_down();
+    bench.host.machine.shut_down();
+    let said = bench.said();
+    let payload: Vec<u8> = said.iter().flat_map(|said| said.rest.clone()).collect();
+    let waits = bench.all();
+    bench.receive(1, 10);
+    bench.hear(DATA, &[1, 2]);
+    let got = bench.events();
+    bench.receive(2, 100);
+    bench.hear(SRC_AVAIL, &[src_ah(50, 7, 0), vec![3]].concat());
+    let read = serve_read(&mut bench);
+    let answer = bench.mids();
+    bench.hear(DIS_CONN, &[]);
+    let still = bench.all();
+    bench.host.arrive(bench.now, Item::Fin);
+    shows!(proof:
+        "SDP-8.2-1" => payload == (1..=600u32).map(|octet| octet as u8).collect::<Vec<u8>>();
+        "SDP-8.2.1-7" => said.iter().filter(|said| said.mid == DIS_CONN).count() == 1;
+        "SDP-8.2.1-4" => said.last().unwrap().mid == DIS_CONN && waits.is_empty() && still.is_empty();
+        "SDP-8.2.1-3" => got.contains(&received(1, 2, ReceiveEnd::More)) && read == (7, 1, 49) && answer == [RDMA_RD_COMPL];
+        "SDP-8.2.1-12" => told(&mut bench) == Some(true);
+    );
+}
+
+#[test]
+fn what_ends_the_wait_for_the_peers_dis_conn() {
+    let mut proof = Proof::new(By::Test);
+    let mut reset = closing(|bench| bench.host.arrive(bench.now, Item::Reset));
+    let mut user = closing(|bench| bench.host.machine.abort(bench.now));
+    let items = user.all();
+    let mut silent = closing(|bench| bench.hear(DIS_CONN, &[]));
+    silent.wait();
+    let gives_up = silent.all();
+    let ends = [
+        |bench: &mut Bench| {
+            bench.hear(DIS_CONN, &[]);
+            bench.host.arrive(bench.now, Item::Fin);
+        },
+        |bench: &mut Bench| {
+            bench.hear(DIS_CONN, &[]);
+            bench.hear(ABORT_CONN, &[]);
+            bench.host.arrive(bench.now, Item::Fin);
+        },
+        |bench: &mut Bench| bench.host.arrive(bench.now, Item::Fin),
+    ];
+    let results = ends.map(|end| told(&mut closing(end)));
+    shows!(proof:
+        "SDP-8.2.1-13" => told(&mut reset) == Some(false);
+        "SDP-8.2.1-14" => messages(&items) == [ABORT_CONN] && items.last() == Some(&Item::Fin);
+        "SDP-8.2.1-15" => messages(&gives_up) == [ABORT_CONN] && told(&mut silent) == Some(false);
+        "SDP-8.2.1-16" => results == [Some(true), Some(false), Some(false)];
+        "SDP-8.2.1-18" => results[1] == Some(false) && results[2] == Some(false);
+        "SDP-8.2.2-12" => {
+            let mut bench = closing(ends[1]);
+            let events = bench.events();
+            events.contains(&Event::PeerClosed) && events.iter().any(|event| matches!(event, Event::Closed { graceful: false, .. }))
+        };
+    );
+}
+
+#[test]
+fn a_failed_completion_makes_the_close_abortive() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench();
+    bench.send(1, 30);
+    bench.host.machine.shut_down();
+    bench.host.run(bench.now);
+    let op = bench.host.completions.pop_front().unwrap();
+    bench.host.machine.handle_completed(bench.now, op, false);
+    let items = bench.all();
+    let events = bench.events();
+    // The same of something else than octets: a DisConn that did not get out.
+    let mut last = self::bench();
+    last.host.machine.shut_down();
+    last.host.run(last.now);
+    let op = last.host.completions.pop_front().unwrap();
+    last.host.machine.handle_completed(last.now, op, false);
+    last.all();
+    shows!(proof:
+        "SDP-8.2.1-6" => messages(&items) == [DATA] && items.last() == Some(&Item::Reset);
+        "SDP-8.2.2-9" => events.iter().any(|event| matches!(event, Event::Closed { graceful: false, .. }))
+            && told(&mut last) == Some(false);
+    );
+}
+
+#[test]
+fn the_one_who_closes_last() {
+    let mut proof = Proof::new(By::Test);
+    let mut sink = pipelined(crate::sdp::POLICY);
+    sink.receive(1, 100);
+    let stag = sink.said()[0].word(4);
+    sink.hear(DIS_CONN, &[]);
+    let events = sink.events();
+    let mut abort = bench();
+    abort.hear(DIS_CONN, &[]);
+    abort.host.machine.abort(abort.now);
+    let aborted = abort.all();
+    let mut last = bench();
+    last.hear(DIS_CONN, &[]);
+    last.send(1, 60);
+    last.host.machine.shut_down();
+    let said = last.mids();
+    let refused = last.host.machine.send(SendId(2), 1, false);
+    last.hear(DATA, &[]);
+    let end = last.all();
+    let mut late = bench();
+    late.hear(DIS_CONN, &[]);
+    late.host.machine.shut_down();
+    late.said();
+    late.hear(ABORT_CONN, &[]);
+    shows!(proof:
+        "SDP-8.2.1-22" => events.contains(&Event::Received { receive: ReceiveId(1), octets: 0, urgent: false, end: ReceiveEnd::EndOfStream })
+            && !sink.host.exposes(stag);
+        "SDP-8.2.1-27" => aborted == [Item::Reset] && told(&mut abort) == Some(false);
+        "SDP-8.2.1-28" => said == [DATA, DATA, DIS_CONN];
+        "SDP-8.2.1-29" => refused == Err(Refused::Closed);
+        "SDP-8.2.1-21" => end == [Item::Fin] && told(&mut last) == Some(true);
+        "SDP-8.2.1-31" => told(&mut late) == Some(false);
+    );
+}
+
+#[test]
+fn an_abort_ends_it_at_once() {
+    let mut proof = Proof::new(By::Test);
+    // Sixteen messages wait for credit.
+    let mut bench = Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 3, 50);
+    bench.send(1, 500);
+    assert_eq!(bench.mids(), [DATA]);
+    bench.host.machine.abort(bench.now);
+    let items = bench.all();
+    let sent = bench.events();
+    let after = {
+        let mut bench = closing(|bench| bench.host.machine.abort(bench.now));
+        messages(&bench.all())
+    };
+    shows!(proof:
+        "SDP-8.2-2" => items == [Item::Reset]
+            && sent.contains(&Event::Sent { send: SendId(1), octets: 34, end: SendEnd::Aborted });
+        "SDP-8.2.2-1" => messages(&items).is_empty() && after == [ABORT_CONN];
+    );
+}
+
+/// The peer offers a buffer, and the user receives: whatever would carry octets goes no more.
+#[test]
+fn behind_dis_conn_there_are_no_octets() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = pipelined(crate::sdp::POLICY);
+    bench.send(1, 5);
+    bench.host.machine.shut_down();
+    let before = bench.mids();
+    bench.hear(SINK_AVAIL, &sink_ah(300, 7, 0, 1));
+    bench.receive(1, 100);
+    bench.hear(DATA, &[]);
+    let after = bench.all();
+    let talk = Talk::held();
+    let ends = talk
+        .said()
+        .iter()
+        .filter(|(_, said)| matches!(said.mid, DIS_CONN | ABORT_CONN))
+        .map(|(side, said)| (*side, said.mid))
+        .collect::<Vec<_>>();
+    shows!(proof:
+        "SDP-6.2.3-2" => before == [DATA, DIS_CONN] && after.iter().all(|item| said(item.clone()).is_some_and(|said|
+            said.mid == SINK_AVAIL && said.rest.len() == 20 || said.rest.is_empty()));
+        "SDP-6.2.4-2" => ends == [(0, DIS_CONN), (0, ABORT_CONN)];
+    );
+}

@@ -1,0 +1,303 @@
+//! Socket duplication and managed failover (section 13): the same socket goes on over another TCP connection.
+
+use weft_core::coverage::{By, Proof};
+use weft_core::wire::sdp::Mode;
+use weft_peer::sdp::{Event, Half, Policy, Profile, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId, Settings};
+
+use crate::sdp::host::Item;
+use crate::sdp::shows;
+use crate::sdp::wire::{HELLO, Hello, src_ah, word};
+use crate::sdp::world::World;
+use crate::sdp::zcopy::{DATA, POLICY, RDMA_RD_COMPL, SRC_AVAIL, bench, pipelined, sent, serve_read};
+
+const SUSP_COMM: u8 = 0x0d;
+const SUSP_COMM_ACK: u8 = 0x0e;
+
+/// SuspCH (Figure 15) for a port.
+fn susp_ch(port: u32) -> Vec<u8> {
+    [word(0), word(port << 16 | 1)].concat()
+}
+
+fn suspended(reconnect: Option<u16>) -> Event {
+    Event::Suspended { reconnect }
+}
+
+#[test]
+fn the_local_peer_asks_when_its_reads_are_told_of_and_is_mute_then() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench(Policy { read_batch: 1000, ..POLICY });
+    bench.receive(1, 60);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    bench.host.run(bench.now);
+    bench.host.machine.suspend(7001).unwrap();
+    assert_eq!(bench.host.machine.suspend(7001), Err(Refused::Suspending));
+    bench.host.run(bench.now);
+    let only_reads = bench.host.outgoing.iter().all(|item| matches!(item, Item::ReadRequest { .. }));
+    serve_read(&mut bench);
+    shows!(proof:
+        "SDP-13.1.1-5" => only_reads;
+    );
+    let said = bench.said();
+    shows!(proof:
+        "SDP-13.1.1-6" => said.iter().map(|said| said.mid).eq([RDMA_RD_COMPL, SUSP_COMM]);
+        "SDP-6.5.1-2" => said[1].rest == susp_ch(7001) && said[1].solicited;
+    );
+    bench.send(1, 10);
+    bench.receive(2, 60);
+    bench.hear(DATA, &[]);
+    shows!(proof:
+        "SDP-13.1.1-8" => bench.said().is_empty();
+    );
+    bench.hear(SUSP_COMM_ACK, &[]);
+    assert_eq!(bench.all(), [Item::Fin]);
+    assert!(bench.events().contains(&suspended(None)));
+    bench.host.arrive(bench.now, Item::Fin);
+    assert!(bench.host.machine.is_suspended());
+    // What nobody asked for.
+    let mut wrong = self::bench(POLICY);
+    wrong.hear(SUSP_COMM_ACK, &[]);
+    assert!(wrong.is_aborted());
+}
+
+#[test]
+fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = bench(POLICY);
+    bench.receive(1, 200);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
+    bench.hear(SUSP_COMM, &susp_ch(7001));
+    shows!(proof:
+        "SDP-13.1.1-10" => bench.said().is_empty();
+    );
+    bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
+    bench.host.run(bench.now);
+    bench.send(1, 50);
+    let before = bench.host.outgoing.clone();
+    let items = bench.all();
+    let mid = |item: &Item| if let Item::Message { octets, .. } = item { octets[3] } else { 0xaa };
+    shows!(proof:
+        "SDP-13.1.1-11" => items.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK, 0xaa]);
+        // TCP ends when the RNIC has told of the SuspCommAck.
+        "SDP-13.1.1-14" => before.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK]);
+        "SDP-13.1.1-15" => items[2] == Item::Fin;
+    );
+    assert!(bench.events().contains(&suspended(Some(7001))));
+    bench.host.reconnect(bench.now);
+    let hello = bench.all().remove(0);
+    shows!(proof:
+        "SDP-13.1.1-19" => hello == Item::Streaming(Hello { local: 64, ..HELLO }.octets());
+    );
+    // Accepted, the octets go out.
+    bench.host.arrive(bench.now, Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None });
+    bench.restarted();
+    assert_eq!(bench.said().iter().map(|said| (said.mid, said.mseq)).collect::<Vec<_>>(), [(DATA, 1)]);
+    assert_eq!(bench.events().last(), Some(&sent(1, 50, SendEnd::Whole)));
+}
+
+/// A peer that asks grants no credit any more, and what it is told before SuspCommAck uses some up: the last credit is for a message that
+/// makes more room (section 10.5), so this one does.
+#[test]
+fn the_last_credit_is_enough_for_the_answer() {
+    let mut bench = bench(POLICY);
+    bench.receive(1, 200);
+    bench.hear(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
+    let Some(Item::ReadRequest { op, len, .. }) = bench.all().pop() else { panic!("no read") };
+    bench.bufs = 2;
+    bench.hear(SUSP_COMM, &susp_ch(7001));
+    bench.host.arrive(bench.now, Item::ReadResponse { op, octets: vec![9; len as usize] });
+    let said = bench.said();
+    assert_eq!(said.iter().map(|said| said.mid).collect::<Vec<_>>(), [RDMA_RD_COMPL, SUSP_COMM_ACK]);
+    let edges = said.iter().map(|said| said.mseq_ack + u32::from(said.bufs)).collect::<Vec<_>>();
+    assert!(edges[1] > edges[0], "{edges:?}");
+    assert!(bench.events().contains(&suspended(Some(7001))));
+}
+
+/// 6.5.2 and 13.1.2: of two requests that cross, the Connecting Peer answers the one it got and asks again.
+#[test]
+fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
+    let mut proof = Proof::new(By::Test);
+    let settings = Settings { profile: Profile::Bare, policy: POLICY, ..Settings::default() };
+    let mut world = World::new(settings, settings);
+    world.settle();
+    for side in 0..2 {
+        world.hosts[side].machine.suspend(7000 + side as u16).unwrap();
+        world.run(side);
+    }
+    let mid_of = |octets: &Vec<u8>| octets[3];
+    let before: Vec<usize> = world.sent.iter().map(Vec::len).collect();
+    while world.wires.iter().any(|wire| !wire.is_empty()) {
+        let _ = world.deliver(0) | world.deliver(1) | world.complete(0) | world.complete(1);
+    }
+    let behind = |side: usize| world.sent[side][before[side]..].iter().map(mid_of).collect::<Vec<u8>>();
+    shows!(proof:
+        "SDP-13.1.2-1" => behind(1).is_empty();
+        "SDP-13.1.2-2" => behind(0) == [SUSP_COMM_ACK];
+    );
+    world.settle();
+    shows!(proof:
+        "SDP-13.1.2-3" => world.sent[0].iter().filter(|octets| mid_of(octets) == SUSP_COMM).count() == 2;
+    );
+    assert_eq!(world.reconnected, 2);
+    assert!(world.hosts.iter().all(|host| host.machine.is_open()));
+}
+
+/// Octets on every way, sent and not, read and not, are at the other side once.
+#[test]
+fn no_octet_is_lost_or_repeated() {
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let settings = Settings { recv_size: 64, des_rem_rcv_sz: 64, policy: POLICY, ..Settings::default() };
+        let mut world = World::new(settings, settings);
+        world.settle();
+        world.hosts[0].machine.set_mode(Half::Out, mode).unwrap();
+        world.run(0);
+        for (id, len) in [(1, 30), (2, 500), (3, 300), (4, 7)] {
+            world.hosts[0].sends.insert(SendId(id), (0..len).map(|octet| (octet * id) as u8).collect());
+            world.hosts[0].machine.send(SendId(id), len, false).unwrap();
+        }
+        world.run(0);
+        let mut got = Vec::new();
+        let mut receive = |world: &mut World, id: u64, len: usize| {
+            world.hosts[1].receives.insert(ReceiveId(id), vec![0; len]);
+            world.hosts[1].machine.receive(ReceiveId(id), len as u64, true).unwrap();
+            world.run(1);
+            world.settle();
+            let ended = |event: &Event| {
+                let Event::Received { receive, octets, end: ReceiveEnd::More, .. } = event else { return None };
+                (*receive == ReceiveId(id)).then_some(*octets)
+            };
+            let octets = world.events(1).iter().find_map(ended).unwrap();
+            got.extend_from_slice(&world.hosts[1].receives[&ReceiveId(id)][..usize::try_from(octets).unwrap()]);
+        };
+        receive(&mut world, 1, 100);
+        for (side, id) in [(0, 2), (1, 3), (0, 4)] {
+            world.hosts[side].machine.suspend(7000).unwrap();
+            world.run(side);
+            receive(&mut world, id, 200);
+        }
+        receive(&mut world, 5, 137);
+        let expected: Vec<u8> = [(1u64, 30), (2, 500), (3, 300), (4, 7)]
+            .iter()
+            .flat_map(|(id, len)| (0..*len).map(move |n| (n * id) as u8))
+            .collect();
+        assert_eq!(got, expected, "{mode}");
+        assert_eq!(world.reconnected, 3);
+        // The Mode that was asked for comes back.
+        assert_eq!(world.hosts[0].machine.mode(Half::Out), mode);
+    }
+}
+
+/// Nothing of what is handed over says that a half has ended: its DisConn comes again, and the other half goes on.
+#[test]
+fn a_half_that_has_ended_ends_again_behind_the_suspension() {
+    for by in [0, 1] {
+        let mut world = World::new(Settings::default(), Settings::default());
+        world.settle();
+        world.hosts[0].machine.shut_down();
+        world.run(0);
+        world.settle();
+        // The one that has ended its half cannot ask any more; the other one may, on the first connection or the second.
+        for side in [1, 1].into_iter().take(by + 1) {
+            world.hosts[side].machine.suspend(7000).unwrap();
+            world.run(side);
+            world.settle();
+        }
+        let dis_conns = |world: &World, side: usize| {
+            world.sent[side].iter().filter(|octets| !octets.starts_with(b"MPA ") && octets[3] == 2).count()
+        };
+        assert_eq!((world.reconnected, dis_conns(&world, 0)), (by as u64 + 1, by + 2));
+        let heard: Vec<Event> = world.events(1);
+        assert_eq!(heard.iter().filter(|event| **event == Event::PeerClosed).count(), 1, "{heard:?}");
+        world.hosts[1].sends.insert(SendId(1), vec![7; 300]);
+        world.hosts[1].machine.send(SendId(1), 300, false).unwrap();
+        world.hosts[1].machine.shut_down();
+        world.hosts[0].receives.insert(ReceiveId(1), vec![0; 300]);
+        world.hosts[0].machine.receive(ReceiveId(1), 300, true).unwrap();
+        world.run(0);
+        world.run(1);
+        world.settle();
+        world.wait();
+        world.settle();
+        assert_eq!(world.hosts[0].receives[&ReceiveId(1)], [7; 300]);
+        for side in 0..2 {
+            let closed = Event::Closed { graceful: true, violation: None };
+            assert!(world.events(side).contains(&closed), "{side}");
+        }
+    }
+}
+
+/// Section 13: what is advertised dies with the connection, and Private Buffers keep their size.
+#[test]
+fn advertisements_die_and_sizes_stay() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = pipelined(POLICY);
+    bench.receive(1, 1000);
+    bench.send(1, 150);
+    bench.said();
+    assert_eq!(bench.host.registered(), 2);
+    bench.hear(0x0b, &word(40));
+    bench.said();
+    bench.host.machine.suspend(7001).unwrap();
+    assert_eq!(bench.mids(), [SUSP_COMM]);
+    bench.hear(SUSP_COMM_ACK, &[]);
+    bench.all();
+    shows!(proof:
+        "SDP-13-3" => bench.host.registered() == 0 && bench.events().iter().all(|event| !matches!(event, Event::Received { .. }));
+    );
+    bench.host.reconnect(bench.now);
+    bench.host.arrive(bench.now, Item::Streaming(HELLO.octets()));
+    let items = bench.all();
+    let [Item::Message { octets, .. }, Item::Message { octets: change, .. }, ..] = &items[..] else {
+        panic!("{items:?}")
+    };
+    shows!(proof:
+            "SDP-13.1.1-24" => octets[3] == 1;
+            "SDP-13.1.1-25" => octets[20..24] == word(40);
+    // MSeq and Modes begin anew: to Pipelined Mode again.
+            "SDP-13.1.1-23" => octets[8..16] == [0; 8] && change[3] == 7 && change[8..12] == word(1) && change[16..] == word(4);
+        );
+}
+
+/// Nobody answers a SuspComm, or nobody connects: it does not wait for ever.
+#[test]
+fn a_suspension_that_comes_to_nothing_ends_the_connection() {
+    let mut mute = bench(POLICY);
+    mute.host.machine.suspend(7001).unwrap();
+    assert_eq!(mute.mids(), [SUSP_COMM]);
+    mute.wait();
+    assert!(mute.is_aborted());
+    let mut alone = bench(POLICY);
+    alone.host.machine.suspend(7001).unwrap();
+    alone.said();
+    alone.hear(SUSP_COMM_ACK, &[]);
+    alone.events();
+    alone.wait();
+    assert_eq!(alone.events().pop(), Some(Event::Closed { graceful: false, violation: None }));
+    let mut closing = bench(POLICY);
+    closing.host.machine.shut_down();
+    assert_eq!(closing.host.machine.suspend(7001), Err(Refused::Closed));
+}
+
+/// A user that gives up behind a SuspComm or SuspCommAck ends TCP: an AbortConn would be one message too many.
+#[test]
+fn an_abort_says_nothing_behind_the_suspension() {
+    let mut proof = Proof::new(By::Test);
+    let mut local = bench(POLICY);
+    local.host.machine.suspend(7001).unwrap();
+    assert_eq!(local.mids(), [SUSP_COMM]);
+    local.host.machine.shut_down();
+    local.host.machine.abort(local.now);
+    let mut remote = bench(POLICY);
+    remote.host.machine.shut_down();
+    assert_eq!(remote.mids(), [2]);
+    remote.hear(SUSP_COMM, &susp_ch(7001));
+    remote.host.run(remote.now);
+    remote.host.machine.abort(remote.now);
+    shows!(proof:
+        "SDP-13.1.1-8" => local.all() == [Item::Reset];
+        "SDP-13.1.1-12" => matches!(&remote.all()[..], [Item::Message { octets, .. }, Item::Reset] if octets[3] == SUSP_COMM_ACK);
+    );
+    for mut bench in [local, remote] {
+        assert_eq!(bench.events().last(), Some(&Event::Closed { graceful: false, violation: None }));
+    }
+}

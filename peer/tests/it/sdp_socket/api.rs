@@ -1,0 +1,291 @@
+//! What sockets have beside reading and writing.
+
+use std::io::{ErrorKind, IoSlice};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use weft_core::coverage::{By, Proof};
+use weft_core::requirement;
+use weft_core::wire::sdp::{FieldOrder, Mode};
+use weft_peer::driver::Device;
+use weft_peer::driver::device::{BusyPoll, DeviceSettings};
+use weft_peer::driver::sdp::SdpSettings;
+use weft_peer::sdp::{Half, Policy, Profile};
+use weft_peer::verbs::{Node, RnicSettings};
+
+use crate::sdp_socket::{pair, pair_of, settings};
+
+fn plain() -> SdpSettings {
+    settings(Profile::Swapped, FieldOrder::Figure)
+}
+
+/// Timers of the connection with this port on this side, by the kernel's table: 2 is that of the keep-alive, 0 is none.
+fn timer(local_port: u16, remote_port: u16) -> u8 {
+    let ports = [format!(":{local_port:04X}"), format!(":{remote_port:04X}")];
+    loop {
+        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let ours = |columns: &Vec<&str>| columns[1].ends_with(&ports[0]) && columns[2].ends_with(&ports[1]);
+        let timer = columns.skip(1).find(ours).unwrap()[5].split(':').next().unwrap().parse().unwrap();
+        // 1: something is not acknowledged yet.
+        if timer != 1 {
+            return timer;
+        }
+    }
+}
+
+#[tokio::test]
+async fn keep_alive_is_tcps() {
+    let mut proof = Proof::new(By::Test);
+    for (keep_alive, expected) in [(None, 0), (Some(Duration::from_secs(100)), 2)] {
+        let (here, there) = pair(SdpSettings { keep_alive, ..plain() }).await;
+        let ports = [here.local_addr().port(), here.peer_addr().port()];
+        let both = [timer(ports[0], ports[1]), timer(ports[1], ports[0])];
+        proof.shows(requirement!("SDP-14.3-2"), || assert_eq!(both, [expected; 2], "{keep_alive:?}"));
+        drop((here, there));
+    }
+}
+
+#[tokio::test]
+async fn several_slices_are_written_as_one() {
+    let (mut here, mut there) = pair(plain()).await;
+    assert!(here.is_write_vectored());
+    let slices = [&b"ab"[..], b"", b"cde", b"f"].map(IoSlice::new);
+    assert_eq!(here.write_vectored(&slices).await.unwrap(), 6);
+    here.flush().await.unwrap();
+    let mut got = [0; 6];
+    there.read_exact(&mut got).await.unwrap();
+    assert_eq!(&got, b"abcdef");
+    assert_eq!(here.statistics().sending.moved.bcopy.operations, 1, "one message");
+    // No more than there is room for.
+    here.set_send_buffer(4);
+    assert_eq!((here.send_buffer(), here.write_vectored(&slices).await.unwrap()), (4, 4));
+    there.read_exact(&mut got[..4]).await.unwrap();
+    assert_eq!(&got[..4], b"abcd");
+}
+
+#[tokio::test]
+async fn what_is_peeked_at_stays_to_be_read() {
+    let (mut here, mut there) = pair(plain()).await;
+    here.write_all(b"abcdef").await.unwrap();
+    let mut octets = [0; 10];
+    assert_eq!(there.peek(&mut octets[..4]).await.unwrap(), 4);
+    assert_eq!(&octets[..4], b"abcd");
+    assert_eq!(there.peek(&mut octets).await.unwrap(), 6);
+    assert_eq!(there.statistics().unread, 6);
+    there.read_exact(&mut octets[..6]).await.unwrap();
+    assert_eq!((&octets[..6], there.statistics().unread), (&b"abcdef"[..], 0));
+    here.shutdown().await.unwrap();
+    assert_eq!(there.peek(&mut octets).await.unwrap(), 0);
+}
+
+/// MSG_WAITALL: pieces of a whole are waited for in every Mode, and three things end it before.
+#[tokio::test]
+async fn a_whole_is_waited_for() {
+    let sent: Vec<u8> = (0..100_000u32).map(|n| (n ^ n >> 8) as u8).collect();
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let (mut here, there) = pair(plain()).await;
+        if mode != Mode::Combined {
+            here.set_mode(Half::Out, mode).unwrap();
+        }
+        let mut whole = vec![0; sent.len()];
+        let writing = async {
+            for piece in sent.chunks(999) {
+                here.write_all(piece).await.unwrap();
+                here.flush().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        let (got, ()) = tokio::join!(there.receive_whole(&mut whole), writing);
+        assert_eq!(got.unwrap(), sent.len(), "{mode}");
+        assert!(whole == sent, "{mode}");
+        // In front of an Out-Of-Band octet's place, and behind it.
+        here.send_urgent(b"abcX").await.unwrap();
+        here.write_all(b"defg").await.unwrap();
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 3, "{mode}");
+        assert_eq!((&whole[..3], there.at_mark()), (&b"abc"[..], true), "{mode}");
+        assert_eq!(there.receive_whole(&mut whole[..4]).await.unwrap(), 4, "{mode}");
+        assert_eq!(&whole[..4], b"defg", "{mode}");
+        // At the end of the stream.
+        here.write_all(b"hi").await.unwrap();
+        here.shutdown().await.unwrap();
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 2, "{mode}");
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 0, "{mode}");
+        // Where it breaks.
+        let (mut here, there) = pair(plain()).await;
+        here.write_all(b"hi").await.unwrap();
+        here.flush().await.unwrap();
+        while there.statistics().unread < 2 {
+            tokio::task::yield_now().await;
+        }
+        here.abort();
+        assert_eq!(there.receive_whole(&mut whole).await.unwrap(), 2, "{mode}");
+        let error = there.receive_whole(&mut whole).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn an_urgent_octet_is_beside_the_stream() {
+    let (mut here, mut there) = pair(plain()).await;
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput);
+    here.send_urgent(b"abcX").await.unwrap();
+    here.write_all(b"def").await.unwrap();
+    assert!(there.urgent().await);
+    let mut octets = [0; 10];
+    // A read ends where the octet was.
+    let mut read = 0;
+    while read < 3 {
+        read += there.read(&mut octets[read..]).await.unwrap();
+    }
+    assert_eq!(&octets[..read], b"abc");
+    assert!(there.at_mark());
+    assert_eq!(there.receive_urgent().unwrap(), b'X');
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput, "it was taken");
+    there.read_exact(&mut octets[..3]).await.unwrap();
+    assert_eq!(&octets[..3], b"def");
+    assert!(!there.at_mark());
+    drop(here);
+    assert!(!there.urgent().await, "no more will come");
+}
+
+#[tokio::test]
+async fn an_urgent_octet_may_stay_in_the_stream() {
+    let (mut here, mut there) = pair(plain()).await;
+    there.set_oob_inline(true);
+    assert!(there.oob_inline());
+    here.write_all(b"ab").await.unwrap();
+    here.send_urgent(b"X").await.unwrap();
+    here.write_all(b"cd").await.unwrap();
+    assert!(there.urgent().await);
+    let mut octets = [0; 10];
+    let mut read = 0;
+    while read < 2 {
+        read += there.read(&mut octets[read..]).await.unwrap();
+    }
+    assert_eq!((&octets[..read], there.at_mark()), (&b"ab"[..], true));
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput);
+    there.read_exact(&mut octets[..3]).await.unwrap();
+    assert_eq!((&octets[..3], there.at_mark()), (&b"Xcd"[..], false));
+}
+
+/// An octet whose place is where the next read begins keeps no receive away from what comes behind it, be there as few as there may.
+#[tokio::test]
+async fn one_receive_is_enough_for_urgent_octets() {
+    for inline in [false, true] {
+        let (mut here, mut there) = pair(SdpSettings { receives: 1, ..plain() }).await;
+        there.set_oob_inline(inline);
+        let both = async {
+            let mut got = Vec::new();
+            for _ in 0..3 {
+                here.send_urgent(b"X").await.unwrap();
+                here.write_all(b"abc").await.unwrap();
+            }
+            here.send_urgent(b"X").await.unwrap();
+            here.shutdown().await.unwrap();
+            there.read_to_end(&mut got).await.unwrap();
+            got
+        };
+        let got = tokio::time::timeout(Duration::from_secs(20), both).await;
+        let expected: &[u8] = if inline { b"XabcXabcXabcX" } else { b"abcabcabc" };
+        assert_eq!(got.as_deref(), Ok(expected), "inline {inline}");
+    }
+}
+
+/// Out-Of-Band data is announced in front of what is queued, and says so before its octet is here.
+#[tokio::test]
+async fn an_announced_octet_is_waited_for() {
+    let (here, there) = pair(plain()).await;
+    // Nobody reads: the receives that are posted ahead fill up, and the octet stays away.
+    here.set_policy(Policy { source_threshold: u64::MAX, ..Policy::default() });
+    there.set_receive_buffer(1);
+    assert_eq!(there.receive_buffer(), 1 << 16);
+    let mut octets = vec![7; (1 << 19) - 60_000];
+    (&mut &here).write_all(&octets).await.unwrap();
+    octets.truncate(50_000);
+    octets.push(b'X');
+    here.send_urgent(&octets).await.unwrap();
+    let mut reader = &there;
+    let mut buffer = vec![0; 100_000];
+    while there.receive_urgent().is_err_and(|error| error.kind() == ErrorKind::InvalidInput) {
+        assert!(reader.read(&mut buffer).await.unwrap() > 0);
+    }
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::WouldBlock, "announced, and not here");
+    while !there.at_mark() {
+        assert!(reader.read(&mut buffer).await.unwrap() > 0);
+    }
+    assert_eq!(there.receive_urgent().unwrap(), b'X');
+}
+
+#[tokio::test]
+async fn each_half_ends_by_itself() {
+    let (mut here, mut there) = pair(plain()).await;
+    here.shut_down(Half::In);
+    there.write_all(&[1; 300_000]).await.unwrap();
+    assert_eq!(here.read(&mut [0; 10]).await.unwrap(), 0);
+    there.flush().await.unwrap();
+    here.write_all(b"still").await.unwrap();
+    here.shut_down(Half::Out);
+    assert_eq!(here.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+    let mut got = Vec::new();
+    there.read_to_end(&mut got).await.unwrap();
+    assert_eq!(got, b"still");
+    there.write_all(&[2; 100]).await.unwrap();
+    there.shut_down(Half::Out);
+    here.closed().await;
+    there.closed().await;
+}
+
+/// What arrives for nobody makes room for the next at once: no timer has to come for it.
+#[tokio::test(start_paused = true)]
+async fn octets_that_nobody_reads_hold_nobody_up() {
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let begin = tokio::time::Instant::now();
+        // Who looks again until some time has passed would do so for ever.
+        let settings = DeviceSettings { busy_poll: BusyPoll::For(Duration::ZERO), ..DeviceSettings::default() };
+        let rnic = || Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0;
+        let (mut here, there) = pair_of([(); 2].map(|()| Device::with(rnic(), settings.clone())), plain()).await;
+        if mode != Mode::Combined {
+            here.set_mode(Half::Out, mode).unwrap();
+        }
+        there.set_receive_buffer(1);
+        there.shut_down(Half::In);
+        for len in [1, 300_000, 4_000_000] {
+            here.write_all(&vec![5; len]).await.unwrap();
+            here.flush().await.unwrap();
+        }
+        here.shutdown().await.unwrap();
+        there.shut_down(Half::Out);
+        there.closed().await;
+        // Timers of the protocol are of some 10 ms; that of a connection at rest is of a second.
+        assert!(begin.elapsed() < Duration::from_millis(200), "{mode}: {:?}", begin.elapsed());
+    }
+}
+
+/// What one side sent by a mechanism, the other received by it.
+#[tokio::test]
+async fn both_sides_count_the_same() {
+    for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
+        let (mut here, mut there) = pair(plain()).await;
+        if mode != Mode::Combined {
+            here.set_mode(Half::Out, mode).unwrap();
+        }
+        // Small ones go by Bcopy, large ones as the Mode says.
+        for len in [100, 60_000, 1, 200_000] {
+            here.write_all(&vec![3; len]).await.unwrap();
+            there.read_exact(&mut vec![0; len]).await.unwrap();
+        }
+        here.shutdown().await.unwrap();
+        assert_eq!(there.read(&mut [0; 1]).await.unwrap(), 0);
+        let (sent, received) = (here.statistics().sending, there.statistics().receiving);
+        assert_eq!((sent.mode, received.mode), (mode, mode));
+        assert_eq!(sent.moved, received.moved, "{mode}");
+        assert_eq!(sent.moved.octets(), 260_101);
+        let zcopy = sent.moved.read_zcopy.octets + sent.moved.write_zcopy.octets;
+        assert_eq!(zcopy > 0, mode != Mode::Buffered, "{mode}: {sent:?}");
+        assert_eq!(here.statistics().receiving.moved.octets(), 0);
+        assert_eq!((here.statistics().unsent, sent.adverts), (0, 0));
+        assert!(here.statistics().credit >= 2 && here.statistics().credit_given >= 2);
+        assert_eq!((here.statistics().message_limit, here.statistics().recv_size), (8192, 8192));
+    }
+}

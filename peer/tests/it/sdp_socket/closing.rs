@@ -1,0 +1,86 @@
+//! Graceful ends on links that are slower than a close (section 8.2.1).
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use weft_core::wire::sdp::FieldOrder;
+use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
+use weft_peer::sdp::{Half, Policy, Profile};
+
+use crate::sdp_socket::{device, settings};
+
+/// Octets that are written: one window of the peer's, so that its update is due while they and the DisConn are still on their way.
+const LEN: u32 = 110_000;
+/// Octets of the slow link at a time, and how long they take.
+const PIECE: usize = 2048;
+const PACE: Duration = Duration::from_millis(1);
+
+/// A link to `to` on which octets of that side are slow to arrive, so that they wait in its TCP; where it begins.
+async fn slow_from(to: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut near, _) = listener.accept().await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(u32::try_from(PIECE).unwrap()).unwrap();
+        let mut far = socket.connect(to).await.unwrap();
+        let ((mut near_in, mut near_out), (mut far_in, mut far_out)) = (near.split(), far.split());
+        let there = async {
+            copy(&mut near_in, &mut far_out).await?;
+            far_out.shutdown().await
+        };
+        let back = async {
+            let mut piece = vec![0; PIECE];
+            loop {
+                let read = far_in.read(&mut piece).await?;
+                if read == 0 {
+                    return near_out.shutdown().await;
+                }
+                tokio::time::sleep(PACE).await;
+                near_out.write_all(&piece[..read]).await?;
+            }
+        };
+        // A reset of one side resets the other.
+        if tokio::try_join!(there, back).is_err() {
+            reset(&near);
+            reset(&far);
+        }
+    });
+    at
+}
+
+fn reset(tcp: &TcpStream) {
+    tcp.set_zero_linger().unwrap();
+}
+
+/// The side that closes first still has updates on their way when the last DisConn is written, which is all that its peer waits for: what that
+/// one has given to TCP gets there all the same.
+#[tokio::test]
+async fn what_the_last_one_to_close_wrote_arrives_over_a_slow_link() {
+    let policy = Policy { source_threshold: u64::MAX, ..Policy::default() };
+    let mut plain = settings(Profile::Swapped, FieldOrder::Figure);
+    plain.sdp.policy = policy;
+    let (here, there) = (device(), device());
+    let listener = SdpListener::bind(&there, SocketAddr::from(([127, 0, 0, 1], 0)), plain).unwrap();
+    let at = slow_from(listener.local_addr().unwrap()).await;
+    let settings = SdpSettings { receive: 8000, ..plain };
+    let (here, there) = tokio::join!(SdpStream::connect(&here, at, settings), listener.accept());
+    let (here, mut there) = (here.unwrap(), there.unwrap());
+    here.shut_down(Half::Out);
+    assert_eq!(there.read(&mut [0]).await.unwrap(), 0);
+    let octets: Vec<u8> = (0..LEN).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect();
+    let sent = octets.clone();
+    let writing = tokio::spawn(async move {
+        there.write_all(&sent).await.unwrap();
+        there.shutdown().await.unwrap();
+        there.closed().await;
+    });
+    let mut got = Vec::new();
+    let end = (&mut &here).read_to_end(&mut got).await;
+    assert_eq!((end.map_err(|error| error.kind()), got.len()), (Ok(octets.len()), octets.len()));
+    assert!(got == octets);
+    writing.await.unwrap();
+    here.closed().await;
+}

@@ -1,0 +1,389 @@
+//! Who gets a completion and a notification, and the sum of all verbs (draft chapters 4, 8.1.3.1, 8.2.3 to 8.2.5, 9).
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+use weft_core::coverage::{By, Proof};
+use weft_peer::Instant;
+use weft_peer::memory::{Bind, ListMode, MemorySettings, RemoteAccess, Stag, StagKey};
+use weft_peer::verbs::{
+    CompletionStatus, DequeueModel, EventId, HandlerAddress, HandlerOperation, NotifyKind, Operation, Payload,
+    PostStatus, QpInit, QpModify, QpState, ReceiveWr, RnicSettings, SendWr, Sent, SrqInit,
+};
+
+use crate::verbs::world::{Bench, PLAIN, Side, VA, World, llp_settings, open, shows, write};
+
+fn unsignaled(wr: SendWr) -> SendWr {
+    SendWr { signaled: false, ..wr }
+}
+
+#[test]
+fn each_work_request_completes_as_it_should() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = World::with(PLAIN, 1460, |_| ());
+    (10..12).for_each(|n| world.b.post_receive(n, 0, 9));
+    let list = vec![
+        world.a.send_of(1, 0, 1),
+        unsignaled(write(&world.a, 2, 0, 1, world.b.remote(50))),
+        unsignaled(world.a.send_of(3, 0, 1)),
+        write(&world.a, 4, 0, 1, world.b.remote(60)),
+        unsignaled(world.a.send_of(5, 1 << 40, 1)),
+        unsignaled(world.a.send_of(6, 0, 1)),
+    ];
+    world.a.octets()[0] = b'v';
+    world.a.rnic.post_send(world.a.qp, list).unwrap();
+    world.run();
+    let (done, received) = (world.a.statuses(), world.b.statuses());
+    use CompletionStatus::{BaseAndBounds, Flushed, Success};
+    shows! { proof:
+        "VERBS-8.2.3-1" => done == [(1, Success), (4, Success), (5, BaseAndBounds), (6, Flushed)];
+        "VERBS-8.2.4-7" => received == [(10, Success), (11, Success)] && done.iter().any(|done| done.0 == 5);
+        "VERBS-4-2" => !done.iter().any(|done| done.0 == 2) && done.iter().any(|done| done.0 == 6);
+        "VERBS-8.1.3.1-10" => {
+            // Two of one place each, the first unsignaled: the second's completion frees both.
+            let mut world = World::with(PLAIN, 1460, |init| init.max_sq_wrs = 2);
+            let list = vec![unsignaled(write(&world.a, 1, 0, 1, world.b.remote(0))), write(&world.a, 2, 0, 1, world.b.remote(0))];
+            world.a.rnic.post_send(world.a.qp, list.clone()).unwrap();
+            world.run();
+            world.a.statuses() == [(2, Success)] && world.a.rnic.post_send(world.a.qp, list) == Ok(2)
+        };
+    }
+    shows! { proof:
+        "VERBS-8.1.3.1-1" => [None, Some(())].into_iter().all(|shared| {
+            let mut bench = Bench::new();
+            let srq = bench.side.rnic.create_srq(SrqInit { pd: bench.side.pd, max_wrs: 1, max_sges: 1, limit: 0 }).unwrap().0;
+            let init = QpInit { srq: shared.map(|()| srq), ..QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq) };
+            bench.side.qp = bench.side.rnic.create_qp(init, None).unwrap().0;
+            bench.side.llp = bench.side.rnic.attach_stream(llp_settings(PLAIN, 1460, true)).unwrap();
+            bench.side.modify(&QpModify::to_rts(bench.side.llp)).unwrap();
+            let wr = unsignaled(write(&bench.side, 1, 0, 1, bench.side.remote(0)));
+            bench.side.post(wr);
+            bench.sent().0.len() == 1 && bench.side.poll().is_empty()
+        });
+        "VERBS-8.2.4-2" => QpState::ALL.into_iter().all(|state| {
+            let mut world = World::with(PLAIN, 1460, |_| ());
+            let wr = write(&world.a, 7, 0, 1, world.b.remote(0));
+            world.a.post(wr);
+            world.run();
+            let _ = world.a.to(if state == QpState::Idle { QpState::Error } else { state });
+            if state == QpState::Idle {
+                world.a.to(QpState::Idle).unwrap();
+            }
+            world.a.state() == state && world.a.statuses() == [(7, Success)]
+        });
+        "VERBS-8.2.1-15" => {
+            // A Queue Pair without privileges does its work.
+            let mut bench = Bench::new();
+            let qp = bench.side.rnic.create_qp(QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq), None).unwrap().0;
+            let wr = bench.side.send_of(1, 0, 1);
+            !bench.side.rnic.query_qp(qp).unwrap().privileged
+                && bench.side.rnic.post_send(qp, vec![wr]) == Ok(1)
+                && bench.side.rnic.post_receive(qp, vec![ReceiveWr { wr_id: 1, scatter: Vec::new() }]) == Ok(1)
+                && bench.side.rnic.request_completion_notification(bench.side.cq, NotifyKind::NextCompletion) == Ok(())
+        };
+    }
+}
+
+/// A world in which both CQs have handlers: 1 at `a`, 2 at `b`.
+fn watched() -> World {
+    let mut world = World::with(PLAIN, 1460, |_| ());
+    for (side, address) in [(&mut world.a, 1), (&mut world.b, 2)] {
+        let handler = HandlerOperation::Register(HandlerAddress(address));
+        let handler = side.rnic.set_completion_event_handler(handler).unwrap();
+        side.cq = side.rnic.create_cq(64, Some(handler)).unwrap().0;
+        side.rnic.destroy_qp(side.qp).unwrap();
+        side.qp = side.rnic.create_qp(QpInit::new(side.pd, side.cq, side.cq), None).unwrap().0;
+        side.llp = side.rnic.attach_stream(llp_settings(PLAIN, 1460, true)).unwrap();
+        side.modify(&QpModify::to_rts(side.llp)).unwrap();
+        (0..9).for_each(|n| side.post_receive(n, 0, 9));
+    }
+    world
+}
+
+fn arm(side: &mut Side, kind: NotifyKind) {
+    side.rnic.request_completion_notification(side.cq, kind).unwrap();
+}
+
+/// `a` sends one message; how often `b`'s handler is called.
+fn calls(world: &mut World, solicited: bool) -> usize {
+    let payload = Payload::Inline(Bytes::from_static(b"x"));
+    world.a.post(SendWr::new(1, Operation::Send { payload, solicited, invalidate: None }));
+    world.run();
+    std::mem::take(&mut world.b.calls).len()
+}
+
+#[test]
+fn notifications() {
+    let mut proof = Proof::new(By::Test);
+    shows! { proof:
+        "VERBS-4-3" => {
+            let mut world = watched();
+            let unarmed = calls(&mut world, true);
+            arm(&mut world.b, NotifyKind::NextSolicited);
+            (unarmed, calls(&mut world, false), calls(&mut world, true)) == (0, 0, 1)
+        };
+        "VERBS-8.2.5-5" => {
+            let fires = |kind, solicited| {
+                let mut world = watched();
+                arm(&mut world.b, kind);
+                calls(&mut world, solicited)
+            };
+            [fires(NotifyKind::NextSolicited, false), fires(NotifyKind::NextSolicited, true), fires(NotifyKind::NextCompletion, false)]
+                == [0, 1, 1]
+        };
+        "VERBS-8.2.5-7" => {
+            let mut world = watched();
+            arm(&mut world.b, NotifyKind::NextCompletion);
+            let inbound = calls(&mut world, false);
+            world.a.calls.clear();
+            arm(&mut world.a, NotifyKind::NextCompletion);
+            let wr = write(&world.a, 2, 0, 1, world.b.remote(0));
+            world.a.post(wr);
+            world.run();
+            (inbound, world.a.calls.len()) == (1, 1)
+        };
+        "VERBS-8.2.5-14" => {
+            let mut world = watched();
+            arm(&mut world.b, NotifyKind::NextCompletion);
+            let first = calls(&mut world, false);
+            let second = calls(&mut world, false);
+            arm(&mut world.b, NotifyKind::NextCompletion);
+            (first, second, calls(&mut world, false)) == (1, 0, 1)
+        };
+        // Poll until empty, arm, poll once more: wherever a completion comes between them, it is found or told.
+        "VERBS-8.2.5-10" => (0..4).all(|moment| {
+            let mut world = watched();
+            let mut found = 0;
+            for step in 0..4 {
+                if step == moment {
+                    let payload = Payload::Inline(Bytes::from_static(b"x"));
+                    world.a.post(SendWr::new(1, Operation::Send { payload, solicited: false, invalidate: None }));
+                    world.run();
+                }
+                match step {
+                    0 | 2 => found += world.b.poll().len(),
+                    1 => arm(&mut world.b, NotifyKind::NextCompletion),
+                    _ => {}
+                }
+            }
+            found + world.b.calls.len() >= 1
+        });
+        "VERBS-8.3.3-2" => {
+            let mut bench = Bench::new();
+            bench.side.rnic.set_async_event_handler(None).unwrap();
+            bench.hand_in(&crate::verbs::world::tagged(weft_core::wire::rdmap::Opcode::WRITE, 0x7700, 0, b"x"));
+            bench.side.events.is_empty() && bench.side.state() == QpState::Terminate
+        };
+    }
+}
+
+#[test]
+fn all_that_query_tells() {
+    let mut proof = Proof::new(By::Test);
+    let memory = MemorySettings {
+        mode: ListMode::Block,
+        max_octets: 1 << 20,
+        max_pds: 5,
+        max_pbl_entries: 6,
+        max_regions: 7,
+        max_windows: 8,
+        stag_seed: 9,
+    };
+    let settings = RnicSettings {
+        memory,
+        max_qps: 10,
+        max_wrs: 300,
+        max_srq_wrs: 12,
+        max_srqs: 13,
+        max_sges: 14,
+        max_write_sges: 15,
+        max_message: 16_000,
+        max_cqs: 17,
+        max_cqes: 18,
+        max_handlers: 19,
+        max_ird: 20,
+        max_ord: 21,
+        rnic_ird: 22,
+        rnic_ord: 23,
+        modifies_ird: false,
+        raises_ord: false,
+        resizes_queues: false,
+        close_timeout: Duration::from_secs(24),
+        extensions: false,
+        dequeue: DequeueModel::Sequential,
+    };
+    let told = open(settings).query().unwrap();
+    let mut side = Side::new(|_| ());
+    let init = QpInit {
+        max_sq_wrs: 3,
+        max_rq_wrs: 4,
+        max_send_sges: 1,
+        max_write_sges: 2,
+        max_receive_sges: 3,
+        ord: 5,
+        ird: 6,
+        inbound_read: false,
+        inbound_write: false,
+        bind: false,
+        ..QpInit::new(side.pd, side.cq, side.cq)
+    };
+    let (qp, id, _) = side.rnic.create_qp(init, None).unwrap();
+    let attributes = side.rnic.query_qp(qp).unwrap();
+    side.rnic.modify_qp(Instant::ORIGIN, qp, &QpModify::to_rts(side.llp)).unwrap();
+    let started = side.rnic.query_qp(qp).unwrap();
+    shows! { proof:
+        "VERBS-9.2.1.2-2" => told.settings == settings;
+        "VERBS-5.1.3-1" => (told.settings.max_sges, told.settings.max_cqes, told.settings.rnic_ord, told.settings.memory.max_windows) == (14, 18, 23, 8);
+        "VERBS-6.1.2-1" => (attributes.init, attributes.id, attributes.state, attributes.privileged) == (init, id, QpState::Idle, false);
+        "VERBS-9.2.5.2-2" => (started.state, started.llp, started.terminate) == (QpState::Rts, Some(side.llp), None)
+            && !started.rq_limit_armed;
+        "VERBS-9-4" => {
+            let mut bench = Bench::with(|init| init.max_sq_wrs = 1);
+            let wr = bench.side.send_of(1, 0, 1);
+            bench.side.rnic.post_send(bench.side.qp, vec![wr.clone(), wr]).unwrap_err().status == PostStatus::TooManyWrs
+        };
+        "VERBS-9-5" => told.srqs && told.settings.memory.mode == ListMode::Block;
+    }
+}
+
+/// Draft Figures 36 and 37: what is there is of the figures, and of them all.
+#[test]
+fn identifiers() {
+    let mut proof = Proof::new(By::Test);
+    // In the order of Figure 37.
+    use EventId as E;
+    let events = [
+        E::LlpCloseComplete,
+        E::TerminateReceived,
+        E::LlpConnectionReset,
+        E::LlpConnectionLost,
+        E::LlpIntegritySegmentSize,
+        E::LlpIntegrityCrc,
+        E::LlpIntegrityBadFpdu,
+        E::InvalidDdpVersion,
+        E::InvalidRdmapVersion,
+        E::UnexpectedOpcode,
+        E::InvalidDdpQueue,
+        E::ReadNotEnabled,
+        E::WriteNotEnabled,
+        E::ReadRequestFormat,
+        E::MissingLast,
+        E::ProtectionInvalidStag,
+        E::ProtectionBaseAndBounds,
+        E::ProtectionAccessRights,
+        E::ProtectionInvalidPd,
+        E::ProtectionWrap,
+        E::BadClose,
+        E::BadLlpClose,
+        E::RqMsnRange,
+        E::RqMsnGap,
+        E::IrrqTooManyReads,
+        E::IrrqMsnGap,
+        E::IrrqMsnRange,
+        E::IrrqInvalidStag,
+        E::IrrqBaseAndBounds,
+        E::IrrqAccessRights,
+        E::IrrqInvalidPd,
+        E::IrrqWrap,
+        E::CqOverflow,
+        E::CqOperation,
+        E::SrqErrorOnQp,
+        E::LocalQpCatastrophic,
+        E::CqOverflowDetected,
+        E::CqOperationError,
+        E::SrqLimitReached,
+        E::QpRqLimitReached,
+        E::SrqCatastrophic,
+        E::RnicCatastrophic,
+    ];
+    let of_figure_37 = |event: &EventId| events.contains(event);
+    shows! { proof:
+        "VERBS-9.5.3-1" => events.iter().collect::<HashSet<_>>().len() == 42;
+        "VERBS-9.4.2-7" => {
+            let mut bench = Bench::new();
+            bench.hand_in(&[0x41; 10]);
+            bench.side.event_ids().iter().all(of_figure_37)
+        };
+        "VERBS-9.3.2.1-4" => {
+            let mut bench = Bench::new();
+            let bad = bench.side.send_of(1, 1 << 40, 1);
+            bench.side.post(bad);
+            bench.side.post_receive(2, 0, 1);
+            bench.sent();
+            bench.side.statuses().iter().map(|done| done.1.to_string()).eq(["base and bounds violation", "flushed"])
+        };
+    }
+}
+
+/// The order of section 5.1.1.2: each step succeeds.
+#[test]
+fn taking_everything_down() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = World::with(PLAIN, 1460, |_| ());
+    let window = Stag { index: world.a.rnic.allocate_window(world.a.pd).unwrap(), key: StagKey(1) };
+    let access = RemoteAccess { read: true, write: true };
+    let bind = Bind { window, region: world.a.stag, address: VA, length: 9, va_based: true, access };
+    world.a.post(SendWr::new(1, Operation::Bind(bind)));
+    world.a.post(SendWr::new(2, Operation::InvalidateLocal(window)));
+    world.run();
+    let drained = world.a.poll().len();
+    world.a.to(QpState::Closing).unwrap();
+    world.run();
+    let (idle, a) = (world.a.state(), &mut world.a);
+    let steps = [
+        a.rnic.deallocate_stag(window.index).is_ok(),
+        a.rnic.deallocate_stag(a.stag.index).is_ok(),
+        a.rnic.destroy_qp(a.qp).is_ok(),
+        a.rnic.destroy_cq(a.cq).is_ok(),
+        a.rnic.deallocate_pd(a.pd).is_ok(),
+        a.rnic.free_buffer(a.buffer).is_ok(),
+        a.rnic.close().is_ok(),
+    ];
+    shows! { proof:
+        "VERBS-5.1.1.2-7" => drained == 2 && idle == QpState::Idle && steps == [true; 7];
+        "VERBS-9.5.1-1" => {
+            let mut side = Side::new(|_| ());
+            let rnic = &mut side.rnic;
+            let pd = rnic.allocate_pd().unwrap();
+            let cq = rnic.create_cq(1, None).map(|cq| cq.0).unwrap();
+            let srq = rnic.create_srq(SrqInit { pd, max_wrs: 1, max_sges: 1, limit: 0 }).map(|srq| srq.0).unwrap();
+            let qp = rnic.create_qp(QpInit::new(pd, cq, cq), None).map(|qp| qp.0).unwrap();
+            let window = rnic.allocate_window(pd).unwrap();
+            let stag = rnic.allocate_stag(pd, 1, true).unwrap().stag.index;
+            [rnic.query_cq(cq).is_ok(), rnic.query_srq(srq).is_ok(), rnic.query_qp(qp).is_ok(), rnic.query_window(window).is_ok(),
+                rnic.query_region(stag).is_ok(), rnic.query().is_ok()] == [true; 6]
+        };
+    }
+    // A close is FIN for FIN, an abort is a reset.
+    let mut bench = Bench::new();
+    bench.side.to(QpState::Closing).unwrap();
+    let close = bench.sent().1;
+    let mut bench = Bench::new();
+    bench.side.to(QpState::Error).unwrap();
+    shows! { proof:
+        "VERBS-4-13" => (close, bench.sent().1) == (Some(Sent::Fin), Some(Sent::Reset));
+        "VERBS-8.3.1-1" => {
+            let mut side = Side::new(|_| ());
+            let before = (side.rnic.query_qp(side.qp), side.rnic.query_cq(side.cq), side.rnic.query_region(side.stag.index));
+            let refusals = [
+                side.to(QpState::Closing).is_err(),
+                side.rnic.modify_cq(side.cq, u32::MAX).is_err(),
+                side.rnic.destroy_cq(side.cq).is_err(),
+                side.rnic.deallocate_pd(side.pd).is_err(),
+            ];
+            refusals == [true; 4]
+                && before == (side.rnic.query_qp(side.qp), side.rnic.query_cq(side.cq), side.rnic.query_region(side.stag.index))
+        };
+        "VERBS-6.3-13" => {
+            let mut side = Side::new(|_| ());
+            let init = SrqInit { pd: side.pd, max_wrs: 2, max_sges: 1, limit: 2 };
+            let (srq, told) = side.rnic.create_srq(init).unwrap();
+            let qp = side.rnic.create_qp(QpInit { srq: Some(srq), rq_limit: 1, ..QpInit::new(side.pd, side.cq, side.cq) }, None);
+            let posted = side.rnic.post_srq(srq, vec![ReceiveWr { wr_id: 1, scatter: Vec::new() }]);
+            let modified = side.rnic.modify_srq(srq, weft_peer::verbs::SrqModify::default());
+            side.rnic.query_srq(srq) == Ok(told) && posted == Ok(1) && modified == Ok(2)
+                && qp.is_ok_and(|(qp, _, _)| side.rnic.destroy_qp(qp).is_ok()) && side.rnic.destroy_srq(srq).is_ok()
+        };
+    }
+}

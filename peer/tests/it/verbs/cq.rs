@@ -1,0 +1,330 @@
+//! Completion Queue verbs (draft sections 5.3 and 9.2.3, Figure 30).
+
+use weft_core::coverage::{By, Proof};
+use weft_peer::verbs::{
+    CompletedOperation, CompletionStatus, CqAttributes, CqError, EventError, HandlerAddress, HandlerOperation,
+    NotifyKind, QpError, QpInit, QpModify, QpState, RnicSettings,
+};
+
+use crate::verbs::world::{PLAIN, Side, World, llp_settings, open, shows, write};
+
+#[test]
+fn create_cq_and_its_errors() {
+    let mut proof = Proof::new(By::Test);
+    let mut rnic = open(RnicSettings { max_cqs: 1, max_cqes: 10, ..RnicSettings::default() });
+    let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
+    let gone = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
+    rnic.set_completion_event_handler(HandlerOperation::Clear(gone)).unwrap();
+    shows! { proof:
+        "VERBS-9.5.1.3-3" => rnic.create_cq(11, None) == Err(CqError::TooManyEntries);
+        "VERBS-9.5.1.3-17" => rnic.create_cq(1, Some(gone)) == Err(CqError::InvalidHandler);
+    }
+    let (cq, entries) = rnic.create_cq(4, Some(handler)).unwrap();
+    shows! { proof:
+        "VERBS-9.2.3.1-4" => entries >= 4;
+        "VERBS-5.3.2-1" => rnic.query_cq(cq).unwrap().entries == entries;
+        "VERBS-5.3.2-2" => rnic.query_cq(cq).unwrap().handler == Some(handler);
+        "VERBS-9.5.1.3-1" => rnic.create_cq(1, None) == Err(CqError::InsufficientResources);
+        "VERBS-9.5.1.3-16" => rnic.poll_cq(cq) == Err(CqError::Empty);
+        "VERBS-9.5.1.3-4" => rnic.modify_cq(cq, 11) == Err(CqError::TooManyEntries);
+    }
+}
+
+#[test]
+fn a_handle_is_its_own_rnics() {
+    let mut proof = Proof::new(By::Test);
+    let mut rnic = open(RnicSettings::default());
+    let foreign = open(RnicSettings::default()).create_cq(1, None).unwrap().0;
+    let (cq, _) = rnic.create_cq(4, None).unwrap();
+    shows! { proof:
+        "VERBS-5.1-1" => rnic.poll_cq(foreign) == Err(CqError::InvalidCqHandle);
+        "VERBS-9.5.1.3-11" => rnic.query_cq(foreign) == Err(CqError::InvalidCqHandle);
+        "VERBS-9.5.1.3-12" => rnic.modify_cq(foreign, 1) == Err(CqError::InvalidCqHandle);
+        "VERBS-9.5.1.3-13" => rnic.destroy_cq(foreign) == Err(CqError::InvalidCqHandle);
+        "VERBS-9.5.1.8-4" => rnic.request_completion_notification(foreign, NotifyKind::NextCompletion)
+            == Err(EventError::InvalidCqHandle);
+        "VERBS-5.3.4-1" => rnic.destroy_cq(cq) == Ok(());
+        "VERBS-9.5.1.3-14" => rnic.poll_cq(cq) == Err(CqError::InvalidCqHandle);
+        "VERBS-5.3.4-5" => rnic.query_cq(cq) == Err(CqError::InvalidCqHandle);
+    }
+}
+
+/// A world whose CQ at `a` has `done` Writes to poll.
+fn with_completions(done: u64) -> World {
+    let mut world = World::new();
+    for n in 0..done {
+        let wr = write(&world.a, n, 0, 1, world.b.remote(0));
+        world.a.post(wr);
+    }
+    world.run();
+    world
+}
+
+#[test]
+fn a_cq_in_use_stays_and_is_resized() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = with_completions(3);
+    let (rnic, cq) = (&mut world.a.rnic, world.a.cq);
+    shows! { proof:
+        "VERBS-5.3.4-3" => rnic.destroy_cq(cq) == Err(CqError::InUse);
+        "VERBS-5.3.4-2" => rnic.query_cq(cq).is_ok();
+        "VERBS-5.3.3-6" => rnic.modify_cq(cq, 2) == Err(CqError::ShrinkFailed);
+        "VERBS-5.3.3-5" => rnic.query_cq(cq).unwrap().entries == 1024;
+        "VERBS-5.3.3-1" => rnic.modify_cq(cq, 3) == Ok(3);
+    }
+    shows! { proof: "VERBS-5.3.3-2" => world.a.poll().len() == 3; }
+    world.a.rnic.destroy_qp(world.a.qp).unwrap();
+    shows! { proof: "VERBS-5.1.1.2-4" => world.a.rnic.destroy_cq(cq) == Ok(()); }
+}
+
+#[test]
+fn creation_takes_all_or_nothing() {
+    let mut proof = Proof::new(By::Test);
+    let mut rnic = open(RnicSettings { max_cqs: 2, max_cqes: 10, ..RnicSettings::default() });
+    let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
+    let (first, entries) = rnic.create_cq(7, Some(handler)).unwrap();
+    shows! { proof:
+        "VERBS-5.3.1-4" => entries == rnic.query_cq(first).unwrap().entries;
+        "VERBS-9.2.3.1-6" => rnic.query_cq(first).is_ok() && entries >= 7;
+        "VERBS-5.3.1-5" => rnic.create_cq(u32::MAX, None) == Err(CqError::TooManyEntries);
+        // Neither of the two took the place of the second CQ.
+        "VERBS-5.3.1-6" => rnic.create_cq(12, None).is_err() && rnic.create_cq(1, None).is_ok();
+        "VERBS-9.2.3.1-5" => rnic.query_cq(first) == Ok(CqAttributes { entries, handler: Some(handler) });
+        "VERBS-9.2.3.1-3" => [1, 2, 10].into_iter().all(|wanted| {
+            let mut rnic = open(RnicSettings { max_cqes: 10, ..RnicSettings::default() });
+            rnic.create_cq(wanted, None).is_ok_and(|(_, entries)| entries >= wanted)
+        });
+    }
+    let mut closed = open(RnicSettings::default());
+    closed.close().unwrap();
+    let mut results = vec![closed.create_cq(1, None).unwrap_err(), rnic.create_cq(1, None).unwrap_err()];
+    rnic.destroy_cq(first).unwrap();
+    rnic.set_completion_event_handler(HandlerOperation::Clear(handler)).unwrap();
+    results.extend([rnic.create_cq(11, None).unwrap_err(), rnic.create_cq(1, Some(handler)).unwrap_err()]);
+    use CqError::{InsufficientResources, InvalidHandler, InvalidRnicHandle, TooManyEntries};
+    shows! { proof:
+        "VERBS-9.2.3.1-7" => results == [InvalidRnicHandle, InsufficientResources, TooManyEntries, InvalidHandler]
+            && rnic.create_cq(1, None).is_ok();
+        "VERBS-9.2.3.1-2" => {
+            let mut rnic = open(RnicSettings::default());
+            let new = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
+            let mut made = |entries, handler| {
+                let (cq, given) = rnic.create_cq(entries, handler).unwrap();
+                let told = rnic.query_cq(cq).unwrap();
+                rnic.destroy_cq(cq).unwrap();
+                told == CqAttributes { entries: given, handler } && given >= entries
+            };
+            made(3, None) && made(9, Some(new))
+        };
+    }
+}
+
+#[test]
+fn results_of_query_modify_and_destroy() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = with_completions(2);
+    let mut closed = Side::new(|_| ());
+    closed.rnic.close().unwrap();
+    let (foreign, stale) = (world.b.cq, closed.cq);
+    let (rnic, cq) = (&mut world.a.rnic, world.a.cq);
+    use CqError::{InUse, InvalidCqHandle, InvalidRnicHandle, ShrinkFailed, TooManyEntries};
+    shows! { proof:
+        "VERBS-9.2.3.2-2" => rnic.query_cq(cq).unwrap() == CqAttributes { entries: 1024, handler: None };
+        "VERBS-9.2.3.2-3" => {
+            let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(1))).unwrap();
+            let other = rnic.create_cq(3, Some(handler)).unwrap().0;
+            rnic.query_cq(other) == Ok(CqAttributes { entries: 3, handler: Some(handler) })
+        };
+        "VERBS-9.2.3.2-4" => [rnic.query_cq(cq).err(), rnic.query_cq(foreign).err(), closed.rnic.query_cq(stale).err()]
+            == [None, Some(InvalidCqHandle), Some(InvalidRnicHandle)];
+        "VERBS-9.2.3.3-4" => rnic.modify_cq(cq, 1000) == Ok(1000) && rnic.query_cq(cq).unwrap().entries == 1000;
+        "VERBS-9.2.3.3-5" => [
+            rnic.modify_cq(cq, 9).err(), closed.rnic.modify_cq(stale, 9).err(), rnic.modify_cq(foreign, 9).err(),
+            rnic.modify_cq(cq, u32::MAX).err(), rnic.modify_cq(cq, 1).err(),
+        ] == [None, Some(InvalidRnicHandle), Some(InvalidCqHandle), Some(TooManyEntries), Some(ShrinkFailed)];
+        "VERBS-9.2.3.4-3" => rnic.destroy_cq(cq).is_err() && rnic.poll_cq(cq).is_ok();
+        "VERBS-9.2.3.4-4" => {
+            let spare = rnic.create_cq(1, None).unwrap().0;
+            [
+                rnic.destroy_cq(spare).err(), closed.rnic.destroy_cq(stale).err(), rnic.destroy_cq(foreign).err(),
+                rnic.destroy_cq(cq).err(),
+            ] == [None, Some(InvalidRnicHandle), Some(InvalidCqHandle), Some(InUse)]
+        };
+        "VERBS-9.2.3.4-2" => {
+            let spare = rnic.create_cq(1, None).unwrap().0;
+            rnic.destroy_cq(spare).is_ok() && rnic.query_cq(spare).is_err() && rnic.query_cq(cq).is_ok()
+        };
+    }
+}
+
+#[test]
+fn a_resize_is_told_by_its_own_result_alone() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = with_completions(4);
+    let cq = world.a.cq;
+    for n in 10..14 {
+        let wr = write(&world.a, n, 0, 1, world.b.remote(0));
+        world.a.post(wr);
+    }
+    shows! { proof:
+        "VERBS-5.3.3-7" => world.a.rnic.modify_cq(cq, 3).is_err() && world.a.rnic.query_cq(cq).unwrap().entries == 1024;
+        "VERBS-9.5.1.3-5" => world.a.rnic.modify_cq(cq, 3) == Err(CqError::ShrinkFailed);
+        "VERBS-9.2.3.3-2" => world.a.rnic.modify_cq(cq, 8) == Ok(8);
+    }
+    world.run();
+    let polled: Vec<u64> = world.a.poll().into_iter().map(|done| done.wr_id).collect();
+    shows! { proof:
+        "VERBS-5.3.3-3" => world.a.event_ids().is_empty() && world.a.state() == QpState::Rts;
+        "VERBS-9.2.3.3-3" => polled == [0, 1, 2, 3, 10, 11, 12, 13];
+        "VERBS-9.5.1.3-15" => world.a.rnic.destroy_cq(cq) == Err(CqError::InUse);
+        "VERBS-8.3.1-3" => {
+            let before = world.a.rnic.query_cq(cq);
+            world.a.rnic.modify_cq(cq, u32::MAX).unwrap_err();
+            world.a.rnic.destroy_cq(cq).unwrap_err();
+            world.a.rnic.query_cq(cq) == before
+        };
+    }
+}
+
+#[test]
+fn queues_share_a_cq_as_they_like() {
+    let mut proof = Proof::new(By::Test);
+    let mut side = Side::new(|_| ());
+    let other = side.rnic.create_cq(9, None).unwrap().0;
+    let empty = side.rnic.create_cq(9, None).unwrap().0;
+    let init = QpInit::new(side.pd, side.cq, side.cq);
+    let mut qps = Vec::new();
+    for (sq_cq, rq_cq) in [(side.cq, side.cq), (other, side.cq), (side.cq, other)] {
+        let (qp, id, _) = side.rnic.create_qp(QpInit { sq_cq, rq_cq, ..init }, None).unwrap();
+        side.rnic.post_receive(qp, vec![weft_peer::verbs::ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();
+        let wr = side.send_of(2, 0, 1);
+        side.rnic.post_send(qp, vec![wr]).unwrap();
+        side.rnic.modify_qp(weft_peer::Instant::ORIGIN, qp, &QpModify::to(QpState::Error)).unwrap();
+        qps.push(id);
+    }
+    let mut all = |cq| std::iter::from_fn(|| side.rnic.poll_cq(cq).ok()).map(|done| (done.qp, done.wr_id)).collect();
+    let (here, there): (Vec<_>, Vec<_>) = (all(side.cq), all(other));
+    shows! { proof:
+        "VERBS-5.3-2" => side.rnic.poll_cq(empty) == Err(CqError::Empty);
+        "VERBS-5.3-3" => there == [(qps[1], 2), (qps[2], 1)];
+        "VERBS-5.3-4" => here == [(qps[0], 2), (qps[0], 1), (qps[1], 1), (qps[2], 2)];
+        "VERBS-9.2.5.1-8" => !here.contains(&(qps[1], 2)) && there.contains(&(qps[1], 2));
+        "VERBS-6.1.1-5" => {
+            let told = |rnic: &weft_peer::verbs::Rnic| rnic.query_qp(side.qp).unwrap().init;
+            (told(&side.rnic).sq_cq, told(&side.rnic).rq_cq) == (side.cq, side.cq)
+        };
+        "VERBS-6.1.1-7" => {
+            let foreign = open(RnicSettings::default()).create_cq(1, None).unwrap().0;
+            side.rnic.create_qp(QpInit { sq_cq: foreign, ..init }, None).unwrap_err() == QpError::InvalidCqHandle
+        };
+    }
+}
+
+#[test]
+fn places_of_a_cq() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = World::with(PLAIN, 1460, |init| (init.max_sq_wrs, init.max_rq_wrs) = (4, 4));
+    world.a.rnic.modify_cq(world.a.cq, 1).unwrap();
+    let one = |world: &mut World, n| {
+        let wr = write(&world.a, n, 0, 1, world.b.remote(0));
+        world.a.post(wr);
+        world.run();
+        world.a.poll().len() == 1
+    };
+    shows! { proof:
+        "VERBS-5.3-8" => one(&mut world, 1) && one(&mut world, 2);
+        "VERBS-8.2.4-4" => (0..100).all(|n| one(&mut world, n)) && world.a.event_ids().is_empty();
+        // No place of a queue has one of the CQ's kept for it.
+        "VERBS-5.3.1-11" => {
+            let one = world.a.rnic.create_cq(1, None).unwrap().0;
+            let init = QpInit { max_sq_wrs: 100, max_rq_wrs: 100, ..QpInit::new(world.a.pd, one, one) };
+            world.a.rnic.create_qp(init, None).is_ok()
+        };
+    }
+    // As many entries as both queues have places: a flush of everything finds room.
+    world.a.rnic.modify_cq(world.a.cq, 8).unwrap();
+    for n in 0..4 {
+        let wr = world.a.send_of(n, 0, 1);
+        world.a.post(wr);
+        world.a.post_receive(10 + n, 0, 1);
+    }
+    world.a.to(QpState::Error).unwrap();
+    shows! { proof: "VERBS-5.3.1-14" => world.a.poll().len() == 8 && world.a.event_ids().is_empty(); }
+    // One too few: what is there stays whole and the rest is lost.
+    let mut small = Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, true), |_| ());
+    small.rnic.modify_cq(small.cq, 2).unwrap();
+    (0..3).for_each(|n| small.post_receive(n, 0, 1));
+    small.to(QpState::Error).unwrap();
+    shows! { proof:
+        "VERBS-5.3.1-15" => small.statuses() == [(0, CompletionStatus::Flushed), (1, CompletionStatus::Flushed)];
+    }
+}
+
+#[test]
+fn poll_gives_the_head() {
+    let mut proof = Proof::new(By::Test);
+    let mut world = World::new();
+    world.b.post_receive(u64::MAX, 0, 9);
+    world.a.octets()[..3].copy_from_slice(b"abc");
+    let list = vec![world.a.send_of(u64::MAX, 0, 3), write(&world.a, 7, 0, 3, world.b.remote(100))];
+    world.a.rnic.post_send(world.a.qp, list).unwrap();
+    world.run();
+    let first = world.a.rnic.poll_cq(world.a.cq).unwrap();
+    let second = world.a.rnic.poll_cq(world.a.cq).unwrap();
+    let received = world.b.rnic.poll_cq(world.b.cq).unwrap();
+    shows! { proof:
+        "VERBS-9.3.2.1-1" => first.status == CompletionStatus::Success;
+        "VERBS-9.3.2.1-2" => (first.qp, first.operation) == (world.a.id, CompletedOperation::Send);
+        "VERBS-9.3.2.1-3" => (first.wr_id, second.wr_id) == (u64::MAX, 7);
+        "VERBS-9.3.2.1-8" => (first.octets, second.octets, received.octets) == (0, 0, 3);
+        "VERBS-9.3.2.1-7" => (second.operation, received.operation) == (CompletedOperation::Write, CompletedOperation::Receive);
+        "VERBS-9.3.1.1-14" => first.wr_id == u64::MAX && received.wr_id == u64::MAX;
+    }
+    let mut closed = Side::new(|_| ());
+    closed.rnic.close().unwrap();
+    world.b.post_receive(3, 0, 9);
+    world.b.to(QpState::Error).unwrap();
+    let flushed = world.b.rnic.poll_cq(world.b.cq).unwrap();
+    shows! { proof:
+        "VERBS-9.3.2.1-11" => [world.a.rnic.poll_cq(world.a.cq).err(), world.a.rnic.poll_cq(world.b.cq).err(),
+            closed.rnic.poll_cq(closed.cq).err()]
+            == [Some(CqError::Empty), Some(CqError::InvalidCqHandle), Some(CqError::InvalidRnicHandle)];
+        "VERBS-9.3.2.1-5" => (flushed.wr_id, flushed.status) == (3, CompletionStatus::Flushed);
+    }
+}
+
+#[test]
+fn request_completion_notification() {
+    let mut proof = Proof::new(By::Test);
+    let mut side = Side::new(|_| ());
+    let handler = side.rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(4))).unwrap();
+    let cq = side.rnic.create_cq(9, Some(handler)).unwrap().0;
+    let init = QpInit::new(side.pd, cq, cq);
+    let mut closed = Side::new(|_| ());
+    closed.rnic.close().unwrap();
+    // Each kind fires for an error; a kind that was not asked for does not.
+    let mut fires = |kind: Option<NotifyKind>| {
+        let qp = side.rnic.create_qp(init, None).unwrap().0;
+        side.rnic.post_receive(qp, vec![weft_peer::verbs::ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();
+        let armed = kind.map(|kind| side.rnic.request_completion_notification(cq, kind));
+        side.rnic.modify_qp(weft_peer::Instant::ORIGIN, qp, &QpModify::to(QpState::Error)).unwrap();
+        let called = side.rnic.poll_notification();
+        side.rnic.destroy_qp(qp).unwrap();
+        (armed, called)
+    };
+    let called = |address| Some(weft_peer::verbs::Notification::Completion { handler: HandlerAddress(address), cq });
+    shows! { proof:
+        "VERBS-9.3.2.2-2" => fires(Some(NotifyKind::NextCompletion)) == (Some(Ok(())), called(4));
+        "VERBS-9.3.2.2-3" => fires(Some(NotifyKind::NextSolicited)).1 == called(4);
+        "VERBS-9.3.2.2-5" => fires(None) == (None, None);
+        "VERBS-9.4.1-9" => matches!(fires(Some(NotifyKind::NextCompletion)).1,
+            Some(weft_peer::verbs::Notification::Completion { cq: told, .. }) if told == cq);
+    }
+    let kind = NotifyKind::NextCompletion;
+    shows! { proof:
+        "VERBS-9.3.2.2-6" => [
+            side.rnic.request_completion_notification(cq, kind), side.rnic.request_completion_notification(closed.cq, kind),
+            closed.rnic.request_completion_notification(closed.cq, kind),
+        ] == [Ok(()), Err(EventError::InvalidCqHandle), Err(EventError::InvalidRnicHandle)];
+    }
+}

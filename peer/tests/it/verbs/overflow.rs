@@ -1,0 +1,113 @@
+//! Messages for which no receive is posted (draft sections 8.1.2.1 and 13.2).
+
+use weft_core::coverage::{By, Proof};
+use weft_core::wire::rdmap::Opcode;
+use weft_peer::Instant;
+use weft_peer::verbs::{
+    CompletionStatus, EventId, QpInit, QpModify, QpState, ReceiveOverflow, ReceiveWr, Sent, SrqInit,
+};
+
+use crate::verbs::world::{Bench, PLAIN, World, fpdu, shows, untagged, write};
+
+fn patient() -> Bench {
+    Bench::with(|init| init.overflow = ReceiveOverflow::Wait)
+}
+
+fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
+    untagged(Opcode::SEND, 0, msn, 0, true, payload)
+}
+
+#[test]
+fn the_stream_ends_unless_told_otherwise() {
+    let mut proof = Proof::new(By::Test);
+    let mut plain = Bench::new();
+    plain.hand_in(&send(1, b"x"));
+    let code = plain.code();
+    let mut shared = Bench::new();
+    let srq = shared.side.rnic.create_srq(SrqInit { pd: shared.side.pd, max_wrs: 2, max_sges: 1, limit: 0 }).unwrap().0;
+    shared.side.rnic.destroy_qp(shared.side.qp).unwrap();
+    let init = QpInit { srq: Some(srq), ..QpInit::new(shared.side.pd, shared.side.cq, shared.side.cq) };
+    shared.side.qp = shared.side.rnic.create_qp(init, None).unwrap().0;
+    shared.side.llp = shared.side.rnic.attach_stream(crate::verbs::world::llp_settings(PLAIN, 1460, true)).unwrap();
+    shared.side.modify(&QpModify::to_rts(shared.side.llp)).unwrap();
+    shared.hand_in(&send(1, b"x"));
+    shows! { proof:
+        "VERBS-13.2-3" => code == Some(0x1202) && plain.side.event_ids() == [EventId::RqMsnRange];
+        "VERBS-6.3.5-11" => shared.code() == Some(0x1202) && shared.side.event_ids() == [EventId::RqMsnRange];
+        "VERBS-8.1.2.1-2" => plain.side.state() == QpState::Terminate;
+    }
+}
+
+#[test]
+fn a_message_waits_for_its_receive() {
+    let mut proof = Proof::new(By::Test);
+    let mut bench = patient();
+    bench.hand_in(&send(1, b"first"));
+    let waits = (bench.side.state(), bench.side.rnic.wants_octets(bench.side.llp));
+    // What was on its way already, and in two pieces.
+    let second = fpdu(&send(2, b"second"));
+    bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &second[..7]);
+    bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &second[7..]);
+    let quiet = (bench.sent(), bench.side.event_ids().len(), bench.side.poll().len());
+    bench.side.post_receive(1, 0, 10);
+    bench.sent();
+    let one = (bench.side.statuses(), bench.side.rnic.wants_octets(bench.side.llp));
+    bench.side.post_receive(2, 100, 10);
+    bench.sent();
+    let two = (bench.side.statuses(), bench.side.rnic.wants_octets(bench.side.llp));
+    shows! { proof:
+        "VERBS-13.2-2" => waits == (QpState::Rts, false) && two.1;
+        "VERBS-13.2-1" => one == (vec![(1, CompletionStatus::Success)], false)
+            && two.0 == [(2, CompletionStatus::Success)]
+            && bench.side.octets()[..5] == *b"first" && bench.side.octets()[100..106] == *b"second";
+    }
+    assert_eq!(quiet, ((Vec::new(), None), 0, 0));
+}
+
+/// Nothing overtakes what waits: a Write behind it is not placed, the peer's close is not seen.
+#[test]
+fn all_that_comes_behind_waits_too() {
+    let mut world = World::with(PLAIN, 1460, |init| init.overflow = ReceiveOverflow::Wait);
+    world.a.octets()[..4].copy_from_slice(b"data");
+    let list = vec![world.a.send_of(1, 0, 4), write(&world.a, 2, 0, 4, world.b.remote(500))];
+    world.a.rnic.post_send(world.a.qp, list).unwrap();
+    world.run();
+    world.a.to(QpState::Closing).unwrap();
+    world.run();
+    assert_eq!((world.b.state(), world.b.octets()[500]), (QpState::Rts, 0));
+    world.b.post_receive(7, 0, 4);
+    world.run();
+    assert_eq!(world.b.statuses(), [(7, CompletionStatus::Success)]);
+    assert_eq!(world.b.octets()[500..504], *b"data");
+    assert_eq!(world.b.event_ids(), [EventId::LlpCloseComplete]);
+}
+
+/// A Queue Pair that is left takes what waits with it; a peer that does not stop sending is cut off.
+#[test]
+fn waiting_has_bounds() {
+    let mut bench = patient();
+    bench.hand_in(&send(1, b"first"));
+    bench.side.to(QpState::Terminate).unwrap();
+    assert!(matches!(bench.sent().1, Some(Sent::Fin)));
+    let mut bench = patient();
+    bench.hand_in(&send(1, b"first"));
+    for _ in 0..5 {
+        bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &[0; 1 << 16]);
+    }
+    assert_eq!(bench.sent().1, Some(Sent::Reset));
+    // An S-RQ's receive ends the wait as well.
+    let mut bench = patient();
+    let srq = bench.side.rnic.create_srq(SrqInit { pd: bench.side.pd, max_wrs: 2, max_sges: 1, limit: 0 }).unwrap().0;
+    let init = QpInit {
+        srq: Some(srq),
+        overflow: ReceiveOverflow::Wait,
+        ..QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq)
+    };
+    bench.side.qp = bench.side.rnic.create_qp(init, None).unwrap().0;
+    bench.side.llp = bench.side.rnic.attach_stream(crate::verbs::world::llp_settings(PLAIN, 1460, true)).unwrap();
+    bench.side.modify(&QpModify::to_rts(bench.side.llp)).unwrap();
+    bench.hand_in(&send(1, b""));
+    bench.side.rnic.post_srq(srq, vec![ReceiveWr { wr_id: 3, scatter: Vec::new() }]).unwrap();
+    bench.sent();
+    assert_eq!(bench.side.statuses(), [(3, CompletionStatus::Success)]);
+}

@@ -1,0 +1,237 @@
+//! Registering memory: new, again, shared, in blocks (draft sections 9.2.6.2, 9.2.6.5 and 9.2.6.6, Figure 33).
+
+use weft_core::coverage::{By, Proof};
+use weft_peer::memory::{
+    Access, ListMode, MemoryError, MemorySettings, PdId, PhysicalAddress, PhysicalBufferList, RegionAttributes,
+    RegionKind, Registration, SharedRegistration, Stag, StagIndex, StagKey, StagState, ToBase,
+};
+use weft_peer::verbs::RnicSettings;
+
+use crate::verbs::memory_verbs::{bound, closed, dead, narrow, registration, shared};
+use crate::verbs::world::{Side, open, shows};
+
+#[test]
+fn register() {
+    let mut proof = Proof::new(By::Test);
+    let mut side = Side::new(|_| ());
+    let good = registration(&side);
+    let stale = dead(&mut side.rnic);
+    let told = side.rnic.register(&good).unwrap();
+    let fails = |side: &mut Side, change: &dyn Fn(&mut Registration)| {
+        let mut registration = good.clone();
+        change(&mut registration);
+        side.rnic.register(&registration).unwrap_err()
+    };
+    use MemoryError::{
+        InsufficientResources, InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPdId,
+        InvalidPhysicalBufferListEntry, InvalidPhysicalBufferSize, InvalidRnicHandle, InvalidVirtualAddress,
+    };
+    shows! { proof:
+        "VERBS-9.2.6.2-2" => side.rnic.query_region(told.stag.index).unwrap() == RegionAttributes {
+            pd: side.pd, key: Some(StagKey(0x5a)), state: StagState::Valid, kind: RegionKind::NonShared, remote: true,
+            pbl_entries: 1, access: Some(Access::LOCAL),
+        };
+        "VERBS-9.2.6.2-3" => fails(&mut side, &|new| new.list.entry_size = 3000) == InvalidPhysicalBufferSize
+            && fails(&mut side, &|new| new.list.entry_size = 6144) == InvalidPhysicalBufferSize;
+        "VERBS-9.2.6.2-10" => told.stag.key == StagKey(0x5a) && told.pbl_entries >= 1;
+        "VERBS-9.2.6.2-11" => [
+            fails(&mut side, &|new| new.pd = stale),
+            fails(&mut side, &|new| new.base = ToBase::VaBased(1)),
+            fails(&mut side, &|new| new.list.length = 4097),
+            fails(&mut side, &|new| new.list.first_byte_offset = 4096),
+            fails(&mut side, &|new| new.access = Access::default()),
+            fails(&mut side, &|new| new.list.entries[0].0 += 1),
+            fails(&mut side, &|new| new.list.entry_size = 5),
+            closed().rnic.register(&good).unwrap_err(),
+        ] == [
+            InvalidPdId, InvalidVirtualAddress, InvalidLength, InvalidFirstByteOffset, InvalidAccessRights,
+            InvalidPhysicalBufferListEntry, InvalidPhysicalBufferSize, InvalidRnicHandle,
+        ];
+        "VERBS-7.3-4" => {
+            let mut narrow = narrow();
+            let good = registration(&narrow);
+            narrow.rnic.register(&good).unwrap();
+            narrow.rnic.register(&good) == Err(InsufficientResources)
+                && narrow.rnic.allocate_stag(narrow.pd, 1, true) == Err(InsufficientResources)
+        };
+        "VERBS-7.3-3" => {
+            let mut narrow = narrow();
+            let mut long = registration(&narrow);
+            long.list.entries = vec![PhysicalAddress(0); 1 << 20 | 1];
+            narrow.rnic.register(&long) == Err(InsufficientResources)
+        };
+        // What a failure took would be missing here.
+        "VERBS-7.3-5" => {
+            let mut narrow = narrow();
+            let good = registration(&narrow);
+            let bad = Registration { base: ToBase::VaBased(1), ..good.clone() };
+            (0..10).all(|_| narrow.rnic.register(&bad).is_err())
+                && narrow.rnic.register(&good).is_ok_and(|new| narrow.rnic.deallocate_stag(new.stag.index).is_ok())
+                && { let spare = narrow.rnic.allocate_pd().unwrap(); narrow.rnic.deallocate_pd(spare).is_ok() }
+        };
+    }
+}
+
+#[test]
+fn each_input_of_register_counts() {
+    let mut proof = Proof::new(By::Test);
+    let mut side = Side::new(|_| ());
+    let good = registration(&side);
+    let other = side.rnic.allocate_pd().unwrap();
+    let mut told = |change: fn(&mut Registration, PdId)| {
+        let mut registration = good.clone();
+        change(&mut registration, other);
+        let new = side.rnic.register(&registration).unwrap();
+        (side.rnic.query_region(new.stag.index).unwrap(), new)
+    };
+    shows! { proof:
+        "VERBS-9.2.6.2-8" => told(|new, pd| new.pd = pd).0.pd == other
+            && told(|new, _| new.key = StagKey(9)).0.key == Some(StagKey(9))
+            && !told(|new, _| new.remote = false).0.remote
+            && told(|new, _| new.list.length = 3).0.pbl_entries == 1;
+        "VERBS-9.2.6.2-9" => told(|new, _| new.access.bind = true).0.access == Some(Access { bind: true, ..Access::LOCAL });
+        "VERBS-7.6.2.1-5" => told(|new, _| {
+            new.list = PhysicalBufferList { first_byte_offset: 17, length: 5, ..new.list.clone() };
+        }).1.pbl_entries == 1;
+        "VERBS-7.5-2" => told(|_, _| ()).0.state == StagState::Valid;
+    }
+}
+
+#[test]
+fn reregister() {
+    let mut proof = Proof::new(By::Test);
+    let mut side = Side::new(|_| ()).start();
+    let good = registration(&side);
+    let index = side.rnic.register(&good).unwrap().stag.index;
+    let other = side.rnic.allocate_pd().unwrap();
+    let changed = Registration {
+        pd: other,
+        key: StagKey(0x77),
+        remote: false,
+        access: Access { local_read: true, ..Access::default() },
+        ..good.clone()
+    };
+    let told = side.rnic.reregister(index, &changed).unwrap();
+    let attributes = side.rnic.query_region(told.stag.index).unwrap();
+    let failing = |change: fn(&mut Registration)| {
+        let mut side = Side::new(|_| ());
+        let mut new = registration(&side);
+        let index = side.rnic.register(&new).unwrap().stag.index;
+        change(&mut new);
+        let error = side.rnic.reregister(index, &new).unwrap_err();
+        (error, side.rnic.query_region(index).is_err())
+    };
+    use MemoryError::{
+        InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPhysicalBufferListEntry,
+        InvalidPhysicalBufferSize, InvalidRnicHandle, InvalidStagIndex, InvalidVirtualAddress, WindowsStillBound,
+    };
+    shows! { proof:
+        "VERBS-9.2.6.5-2" => (attributes.pd, attributes.remote, attributes.access) == (other, false, changed.access.into());
+        "VERBS-9.2.6.5-11" => attributes.key == Some(StagKey(0x77));
+        "VERBS-9.2.6.5-12" => told.pbl_entries >= 1 && side.rnic.query_region(told.stag.index).is_ok();
+        "VERBS-9.2.6.5-4" => failing(|new| new.list.entry_size = 3000) == (InvalidPhysicalBufferSize, true);
+        "VERBS-9.2.6.5-3" => {
+            let window = bound(&mut side);
+            let region = side.stag.index;
+            side.rnic.reregister(region, &good) == Err(WindowsStillBound)
+                && side.rnic.query_region(region).unwrap().access == Some(Access::ALL) && side.rnic.query_window(window.index).is_ok()
+        };
+        "VERBS-9.2.6.5-13" => [
+            failing(|new| new.access = Access::default()).0, failing(|new| new.list.first_byte_offset = 9999).0,
+            failing(|new| new.list.length = 0).0, failing(|new| new.list.entries[0].0 += 7).0,
+            failing(|new| new.base = ToBase::VaBased(3)).0,
+            side.rnic.reregister(StagIndex::new(0x00ab_cdef).unwrap(), &good).unwrap_err(),
+            closed().rnic.reregister(index, &good).unwrap_err(),
+        ] == [
+            InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPhysicalBufferListEntry, InvalidVirtualAddress,
+            InvalidStagIndex, InvalidRnicHandle,
+        ];
+        "VERBS-7.3.2.3-16" => {
+            let index = side.rnic.register(&good).unwrap().stag.index;
+            (0..1000u32).all(|n| {
+                let key = StagKey(n as u8);
+                side.rnic.reregister(index, &Registration { key, ..good.clone() }).is_ok_and(|told| told.stag == Stag { index, key })
+            })
+        };
+        "VERBS-8.3.1-6" => {
+            let before = side.rnic.query_region(side.stag.index);
+            side.rnic.deallocate_stag(side.stag.index).unwrap_err();
+            let new = shared(&side);
+            side.rnic.register_shared(Stag { key: StagKey(0xff), ..side.stag }, &new).unwrap_err();
+            side.rnic.query_region(side.stag.index) == before
+        };
+    }
+}
+
+#[test]
+fn register_shared() {
+    let mut proof = Proof::new(By::Test);
+    let mut side = Side::new(|_| ());
+    let based = Registration {
+        base: ToBase::VaBased(8192 + 100),
+        list: PhysicalBufferList::of(side.buffer, 100, 500, 4096),
+        ..registration(&side)
+    };
+    let existing = side.rnic.register(&based).unwrap().stag;
+    let stale = dead(&mut side.rnic);
+    let good = shared(&side);
+    let invalid = side.rnic.allocate_stag(side.pd, 1, true).unwrap().stag;
+    use MemoryError::{
+        InsufficientResources, InvalidAccessRights, InvalidPdId, InvalidRnicHandle, InvalidStagIndex,
+        InvalidVirtualAddress,
+    };
+    shows! { proof:
+        "VERBS-9.2.6.6-7" => [
+            side.rnic.register_shared(invalid, &good).unwrap_err(),
+            side.rnic.register_shared(existing, &SharedRegistration { base: ToBase::VaBased(1), ..good }).unwrap_err(),
+            side.rnic.register_shared(existing, &SharedRegistration { pd: stale, ..good }).unwrap_err(),
+            side.rnic.register_shared(existing, &SharedRegistration { access: Access::ALL, ..good }).unwrap_err(),
+            closed().rnic.register_shared(existing, &good).unwrap_err(),
+            { let mut narrow = narrow(); let stag = narrow.rnic.register(&registration(&narrow)).unwrap().stag; let new = shared(&narrow); narrow.rnic.register_shared(stag, &new).unwrap_err() },
+        ] == [InvalidStagIndex, InvalidVirtualAddress, InvalidPdId, InvalidAccessRights, InvalidRnicHandle, InsufficientResources];
+        "VERBS-7.4.3-2" => side.rnic.register_shared(existing, &SharedRegistration { base: ToBase::VaBased(4096 + 101), ..good })
+            == Err(InvalidVirtualAddress);
+        "VERBS-7.3.2.4-1" => side.rnic.register_shared(invalid, &good) == Err(InvalidStagIndex);
+        "VERBS-9.2.6.6-5" => side.rnic.register_shared(existing, &SharedRegistration {
+            base: ToBase::VaBased(40_960 + 100), remote: true, access: Access::ALL, ..good
+        }).is_ok_and(|stag| side.rnic.query_region(stag.index).unwrap().access == Some(Access::ALL) && stag.key == StagKey(2));
+        "VERBS-7.4.3-3" => {
+            let pd = side.rnic.allocate_pd().unwrap();
+            let one = side.rnic.register_shared(existing, &SharedRegistration { pd, ..good }).unwrap();
+            let told = |stag: Stag| side.rnic.query_region(stag.index).map(|told| (told.pd, told.access)).unwrap();
+            told(one) == (pd, Some(Access::LOCAL)) && told(existing).0 == side.pd
+        };
+        "VERBS-7.2.2-13" => side.rnic.query_region(existing.index).unwrap().kind == RegionKind::Shared
+            && side.rnic.reregister(existing.index, &based) == Err(InvalidStagIndex);
+        "VERBS-9.2.6.6-2" => side.rnic.register_shared(existing, &SharedRegistration { key: StagKey(0xee), ..good })
+            .is_ok_and(|stag| stag.key == StagKey(0xee));
+    }
+}
+
+/// Blocks of any size, one size a list.
+#[test]
+fn block_lists() {
+    let mut proof = Proof::new(By::Test);
+    let memory = MemorySettings { mode: ListMode::Block, ..MemorySettings::default() };
+    let mut rnic = open(RnicSettings { memory, ..RnicSettings::default() });
+    let pd = rnic.allocate_pd().unwrap();
+    let buffer = rnic.allocate_buffer(10_000).unwrap();
+    let at = |offset: u64| PhysicalAddress(buffer.address().0 + offset);
+    let list = PhysicalBufferList {
+        entry_size: 1001,
+        entries: vec![at(5000), at(13), at(3000)],
+        first_byte_offset: 1,
+        length: 3002,
+    };
+    let registration =
+        Registration { pd, key: StagKey(1), list, base: ToBase::ZeroBased, remote: false, access: Access::LOCAL };
+    let longer =
+        Registration { list: PhysicalBufferList { length: 3003, ..registration.list.clone() }, ..registration.clone() };
+    shows! { proof:
+        "VERBS-7.6.2.2-1" => rnic.register(&registration).is_ok() && rnic.register(&longer) == Err(MemoryError::InvalidLength);
+        "VERBS-9.2.6.5-5" => {
+            let index = rnic.allocate_stag(pd, 3, false).unwrap().stag.index;
+            rnic.reregister(index, &registration).is_ok()
+        };
+    }
+}
