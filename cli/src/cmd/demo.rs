@@ -124,7 +124,7 @@ fn print_failures(report: &RunReport, out: &Path) {
         say!("    rule      {} {}: {}", row.id, row.level, row.summary);
     }
     if let (Some(expected), Some(actual)) = (&first.expected, &first.actual) {
-        say!("    expected  {expected}\n    received  {actual}");
+        say!("    expected  {expected}\n    actual    {actual}");
     }
     say!("    capture   {}", out.join(&first.evidence.folder).join("evidence.pcapng").display());
     for other in failed.iter().skip(1) {

@@ -344,11 +344,7 @@ pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
     report::Terminal::new(out, colour).verbose(verbose)
 }
 
-/// Runs and writes every report into the run's folder.
-pub(crate) async fn play(options: RunOptions, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
-    play_by(options, Schedule::default(), sink).await
-}
-
+/// Runs, writes every report into the run's folder, and prints where.
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
     let report = record(options, schedule, sink).await?;
