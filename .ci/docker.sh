@@ -1,8 +1,11 @@
 # shellcheck shell=bash
 # What the checks of the images share. Source it after lib.sh.
 
-# The widest image that we hand out, compressed.
+# The largest image that we accept, compressed.
 LIMIT_MB=60
+
+# This run's name: in tags, labels, projects and folders. Several runs may share a machine.
+RUN=$$
 
 # Containers use the proxies of this machine, if it has any. Docker knows these names of arguments.
 proxies=()
@@ -13,14 +16,420 @@ done
 # need_docker: status 77 when there is no container engine.
 need_docker() {
     docker info >/dev/null 2>&1 && return
-    say "no container engine answers ('docker info' fails): not checked"
-    exit 77
+    skip "no container engine answers ('docker info' fails)"
 }
 
-# lock_images [OPTION...]: hold the lock under which this user's CI runs make and remove images.
-# Removing an image also removes the layers that a build beside it is about to reuse.
+# need_compose: set the array COMPOSE to whichever command for Compose files this machine has.
+need_compose() {
+    if docker compose version >/dev/null 2>&1; then
+        COMPOSE=(docker compose)
+    else
+        command -v docker-compose >/dev/null || install_packages docker-compose
+        COMPOSE=(docker-compose)
+    fi
+    say "Compose: ${COMPOSE[*]} $("${COMPOSE[@]}" version --short)"
+}
+
+# lock_images OPTION...: hold the lock under which this user's CI makes and removes images.
+# Removing an image also removes the layers that a build in another run is about to reuse.
 lock_images() {
     exec 9>"${TMPDIR:-/tmp}/weft-images-$(id -u).lock"
     flock "$@" 9
 }
 unlock_images() { exec 9>&-; }
+
+# run_out: an empty $OUT for this run alone. Removes those of earlier runs.
+run_out() {
+    local old
+    mkdir -p "$OUT"
+    for old in "$OUT"/*; do
+        [ ! -e "$old" ] || [ -e "/proc/${old##*/}" ] || rm -rf "$old"
+    done
+    OUT=$OUT/$RUN
+    mkdir "$OUT"
+}
+
+# Images that this run made, in the order of their removal.
+made=()
+projects=()
+# Removes what this run started, and nothing else. Call it in a trap.
+remove_all() {
+    local container image prune=()
+    for container in $(docker ps --all --quiet --filter "label=org.weft.run=$RUN"); do
+        docker rm --force --volumes "$container" >/dev/null 2>&1 || true
+    done
+    [ ${#projects[@]} = 0 ] || compose down --volumes --timeout 2 >/dev/null 2>&1 || true
+    # Users of containers own some files.
+    if [ "$(id -u)" != 0 ] && [ ${#made[@]} != 0 ]; then
+        docker run --rm --user 0 --entrypoint chown --volume "$OUT:/out" "${made[0]}" \
+            -R "$(id -u):$(id -g)" /out >/dev/null 2>&1 || true
+    fi
+    lock_images -x -w 60 || prune=(--no-prune)
+    for image in "${made[@]}"; do
+        docker image rm "${prune[@]}" "$image" >/dev/null 2>&1 || true
+    done
+    unlock_images
+}
+
+# build_image TAG ARGUMENT...: docker build, its output in a file; sets BUILT to the seconds.
+build_image() {
+    local tag=$1 begin=$SECONDS
+    shift
+    lock_images -s
+    docker build --force-rm "${proxies[@]}" --label "org.weft.run=$RUN" --tag "$tag" "$@" \
+        >"$OUT/build.log" 2>&1 || { tail -40 "$OUT/build.log" >&2; fail "docker build: status $?"; }
+    unlock_images
+    made=("$tag" "${made[@]}")
+    BUILT=$((SECONDS - begin))
+}
+
+# in_image OPTION... IMAGE ARGUMENT...: docker run, with the label of this run.
+in_image() { docker run --label "org.weft.run=$RUN" "$@"; }
+
+# expect STATUS COMMAND...: run it, its output in $OUT/output; fail if it has another status.
+expect() {
+    local want=$1 status=0
+    shift
+    "$@" >"$OUT/output" 2>&1 || status=$?
+    [ "$status" = "$want" ] ||
+        { tail -20 "$OUT/output" >&2; fail "status $status, not $want: $*"; }
+}
+
+# folder NAME [OWNER]: a new folder below $OUT, for a volume; sets FOLDER.
+folder() {
+    FOLDER=$OUT/$1
+    mkdir "$FOLDER"
+    chown_in "${2:-10001:10001}" "$FOLDER"
+}
+# chown_in OWNER PATH...: chown as root of a container, which needs no root here.
+chown_in() {
+    local owner=$1 path
+    shift
+    for path; do
+        in_image --rm --user 0 --entrypoint chown --volume "$path:/it" "$IMAGE" -R "$owner" /it ||
+            fail "cannot change the owner of $path"
+    done
+}
+
+# owned_by OWNER FOLDER: every file below FOLDER has this owner, and there are some.
+owned_by() {
+    local others
+    [ -n "$(find "$2" -mindepth 1 -type f -print -quit)" ] || fail "$2 has no files"
+    others=$(find "$2" -mindepth 1 -printf '%U:%G %P\n' | grep -v "^$1 " | head -3) || true
+    [ -z "$others" ] || fail "not all files in $2 belong to $1: $others"
+}
+
+# check_image IMAGE: everything that README.md and docs/ci.md promise of the image.
+# WANT_CAPTURE=yes: fail if the binary cannot capture; WANT_PRELOAD=yes: the same for the library.
+check_image() {
+    IMAGE=$1
+    check_libraries
+    check_dissect
+    check_capture
+    check_statuses
+    check_confined
+    check_resume
+    check_health
+    check_compose
+    check_size
+}
+
+# The binary needs libraries that the slim image and libpcap have, and finds all of them there.
+check_libraries() {
+    local container library needed
+    container=$(docker create --label "org.weft.run=$RUN" "$IMAGE")
+    docker cp "$container:/usr/local/bin/weft" "$OUT/weft" >/dev/null
+    docker rm --volumes "$container" >/dev/null
+    needed=$(readelf -d "$OUT/weft" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+    for library in $needed; do
+        case $library in
+        ld-linux-x86-64.so.2 | ld-linux-aarch64.so.1 | libc.so.6 | libm.so.6 | libgcc_s.so.1) ;;
+        libpcap.so.0.8) captures=yes ;;
+        *) fail "the binary needs $library, which the image does not have" ;;
+        esac
+    done
+    expect 0 in_image --rm --entrypoint ldd "$IMAGE" /usr/local/bin/weft
+    ! grep 'not found' "$OUT/output" || fail "the image lacks a library of the binary"
+    ! readelf -S "$OUT/weft" | grep -qE '\.(symtab|debug_info)' || fail "the binary is not stripped"
+    expect 0 in_image --rm "$IMAGE" --version
+    say "$(cat "$OUT/output"): needs ${needed//$'\n'/, }"
+    if docker run --rm --entrypoint test "$IMAGE" -e /usr/lib/weft/libweft_preload.so; then
+        expect 0 in_image --rm --entrypoint env "$IMAGE" \
+            LD_PRELOAD=/usr/lib/weft/libweft_preload.so ls /
+        ! grep -F ld.so "$OUT/output" || fail "the preload library does not load"
+        say 'the preload library loads'
+    elif [ "${WANT_PRELOAD:-}" = yes ]; then
+        fail 'the image has no preload library'
+    else
+        say 'this image has no preload library'
+    fi
+}
+
+check_dissect() {
+    local capture=siw/rping-crc.pcap
+    expect 0 in_image --rm "$IMAGE" dissect "/usr/local/share/weft/captures/$capture"
+    grep -q 'MPA Request' "$OUT/output" || fail 'weft dissect prints no MPA Request'
+    cp "$OUT/output" "$OUT/shipped"
+    folder captures
+    in_image --rm --interactive --volume "$FOLDER:/var/lib/weft" --entrypoint sh "$IMAGE" \
+        -c 'cat >capture.pcap' <"captures/$capture" || fail 'user 10001 cannot write to its volume'
+    expect 0 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" dissect capture.pcap
+    cmp "$OUT/output" "$OUT/shipped" || fail 'the same capture in a volume reads differently'
+    say "dissect: $(wc -l <"$OUT/shipped") lines for $capture"
+}
+
+# target ADDRESS: a target file for a responder, target.toml in $FOLDER.
+target() {
+    printf 'name = "target"\nkind = "tcp"\naddress = "%s"\nrole = "responder"\n' "$1" |
+        in_image --rm --interactive --user 0 --volume "$FOLDER:/work" --entrypoint sh "$IMAGE" \
+            -c 'cat >/work/target.toml'
+    chown_in "$(stat -c %u:%g "$FOLDER")" "$FOLDER"
+}
+
+listens_in() { docker logs "$1" 2>&1 | grep -qF ':7174'; }
+
+# Live capture, as root, if weft was built with it.
+check_capture() {
+    local server
+    if [ "${captures:-}" != yes ]; then
+        [ "${WANT_CAPTURE:-}" != yes ] || fail 'the binary is built without libpcap'
+        say 'this weft is built without libpcap: capturing is not checked'
+        return
+    fi
+    expect 0 in_image --rm "$IMAGE" dissect -D
+    grep -q '^[0-9]*\. lo ' "$OUT/output" || fail 'weft dissect -D does not list lo'
+    # A responder in one container; root in a second one captures on the loopback that both share.
+    server=$(in_image --detach --no-healthcheck "$IMAGE" serve --listen 127.0.0.1:7174)
+    until_true 30 listens_in "$server" || fail 'weft serve does not listen'
+    folder captured 0:0
+    target 127.0.0.1:7174
+    expect 0 in_image --rm --user 0 --network "container:$server" --volume "$FOLDER:/work" \
+        --workdir /work "$IMAGE" test target.toml mpa/7.1.1-key --capture lo --out run
+    docker stop --time 10 "$server" >/dev/null
+    [ -n "$(find "$FOLDER/run/cases" -name evidence.pcapng -size +0 -print -quit)" ] ||
+        fail 'test --capture leaves no captures'
+    say 'dissect -D lists lo, and root captures on lo'
+}
+
+# The command of docs/ci.md: weft's status comes through, and the caller owns the files.
+check_statuses() {
+    local user
+    user=$(id -u):$(id -g)
+    # Root's files say little: take a user that neither this machine nor the image knows.
+    [ "$user" != 0:0 ] || user=12345:12346
+    folder work "$user"
+    as_caller() {
+        in_image --rm --user "$user" --volume "$FOLDER:/work" --workdir /work "$IMAGE" "$@"
+    }
+    expect 0 as_caller test builtin --out run
+    owned_by "$user" "$FOLDER"
+    [ -s "$FOLDER/run/report.html" ] && [ -s "$FOLDER/run/junit.xml" ] || fail 'no reports'
+    expect 1 as_caller test builtin --deviate mpa.accepts-wrong-key mpa/7.1.1-key --out deviating
+    expect 2 as_caller test builtin --no-such-option
+    # Port 9 of the container's own loopback: nothing listens there.
+    target 127.0.0.1:9
+    expect 3 as_caller test target.toml mpa/7.1.1-key --out closed
+    owned_by "$user" "$FOLDER"
+    say "statuses 0, 1, 2 and 3 come through; all files belong to $user"
+}
+
+# A read-only root file system, without capabilities and network: only the volume can change.
+check_confined() {
+    folder confined
+    confined() {
+        in_image --rm --read-only --cap-drop ALL --security-opt no-new-privileges --network none \
+            --volume "$FOLDER:/var/lib/weft" "$IMAGE" "$@"
+    }
+    expect 0 confined test builtin mpa ddp --out run
+    expect 0 confined test builtin-tcp mpa/7.1.1-key --out tcp
+    owned_by 10001:10001 "$FOLDER"
+    say 'runs with a read-only root, without capabilities and without a network'
+}
+
+# results FOLDER FILE: the verdicts in the store of a run, as `CASE DURATION RESULT` lines.
+results() {
+    rm -rf "$OUT/store"
+    mkdir "$OUT/store"
+    # A copy: reading a store may change its files.
+    cp "$1"/results.sqlite* "$OUT/store"
+    python3 - "$OUT/store/results.sqlite" >"$2" <<'PYTHON'
+import sqlite3
+import sys
+
+rows = sqlite3.connect(sys.argv[1]).execute(
+    "SELECT case_key, duration_us, result FROM results WHERE verdict IS NOT NULL ORDER BY case_key"
+)
+for row in rows:
+    print(*row)
+PYTHON
+}
+
+# Kills a container in the middle of a run. After --resume, every verdict that the killed run had
+# recorded is the same, with its duration: no case is lost, and none ran twice.
+check_resume() {
+    local container killed total before after
+    folder killed
+    container=$(in_image --detach --no-healthcheck --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
+        test builtin-tcp mpa ddp --tier full --out run)
+    # Waits for an event: 60 lines with a verdict.
+    timeout 120 grep -m 60 -E '^ *pass +' >"$OUT/output" \
+        < <(docker logs --follow "$container" 2>&1) || fail 'no 60 verdicts within two minutes'
+    docker kill "$container" >/dev/null || fail 'the run ended before it could be killed'
+    killed=$(docker wait "$container")
+    docker logs "$container" >"$OUT/killed.log" 2>&1
+    [ "$killed" = 137 ] || fail "the killed container has the status $killed"
+    [ ! -e "$FOLDER/run/report.json" ] || fail 'the killed run has a report'
+    results "$FOLDER/run" "$OUT/before"
+    before=$(wc -l <"$OUT/before")
+    # What the run printed, it had recorded.
+    [ "$before" -ge "$(grep -cE '^ *pass +' "$OUT/killed.log")" ] ||
+        fail "the run printed more verdicts than the $before that it recorded"
+    expect 0 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
+        test builtin-tcp --resume --out run
+    results "$FOLDER/run" "$OUT/after"
+    after=$(wc -l <"$OUT/after")
+    [ -z "$(comm -23 "$OUT/before" "$OUT/after")" ] ||
+        fail 'verdicts of the killed run are lost, or their cases ran again'
+    total=$(python3 - "$FOLDER/run/report.json" <<'PYTHON'
+import json
+import sys
+
+results = json.load(open(sys.argv[1]))["results"]
+keys = {json.dumps(result["key"], sort_keys=True) for result in results}
+assert len(keys) == len(results), "a case is in the report twice"
+print(len(results))
+PYTHON
+    ) || fail 'the report of the resumed run'
+    [ "$total" = "$after" ] && [ "$before" -lt "$after" ] ||
+        fail "$before verdicts, then $after in the store and $total in the report"
+    # There is nothing left to resume.
+    expect 2 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
+        test builtin-tcp --resume --out run
+    say "killed after $before of $total verdicts; --resume adds the others and repeats none"
+}
+
+# healthy CONTAINER: its health check passes.
+is_healthy() { [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]; }
+
+check_health() {
+    local container begin status
+    # Without a dashboard the check fails.
+    expect 3 in_image --rm "$IMAGE" web --healthy
+    folder dashboard
+    expect 0 in_image --rm --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
+        test builtin mpa/7.1.1-key --out run
+    begin=$SECONDS
+    container=$(in_image --detach --volume "$FOLDER:/var/lib/weft:ro" --read-only --cap-drop ALL \
+        "$IMAGE" web --store sqlite:///var/lib/weft/run/results.sqlite?immutable=1 --out run)
+    until_true 120 is_healthy "$container" ||
+        { docker logs "$container" >&2; fail 'the container does not turn healthy'; }
+    say "healthy after $((SECONDS - begin)) s"
+    docker stop --time 20 "$container" >/dev/null
+    status=$(docker wait "$container")
+    [ "$status" = 0 ] || fail "docker stop: the dashboard ends with the status $status"
+}
+
+# compose ARGUMENT...: in the folder of this run's copy of compose.yaml.
+compose() {
+    (cd "$OUT/compose" && "${COMPOSE[@]}" --project-name "weft-ci-$RUN" "$@")
+}
+# api PATH TOKEN: an answer of the dashboard, as text; status 22 when it refuses.
+api() {
+    curl --silent --show-error --fail --noproxy '*' --header "Authorization: Bearer $2" \
+        "http://localhost:$PORT$1"
+}
+# runs_are OUTCOME...: the dashboard lists runs, newest first, with these outcomes.
+# shellcheck disable=SC2120
+runs_are() {
+    api /api/runs "$viewer" >"$OUT/runs.json" 2>"$OUT/api.err" && python3 - "$@" <<PYTHON
+import json
+import sys
+
+runs = json.load(open("$OUT/runs.json"))["runs"]
+found = [str((run.get("summary") or {}).get("exit_code")) for run in runs]
+sys.exit(found != sys.argv[1:])
+PYTHON
+}
+
+# compose.yaml as its head describes it: PostgreSQL, a run that reaches the store, the dashboard.
+check_compose() {
+    local viewer operator web begin=$SECONDS run path
+    random() { od -An -tx1 -N32 /dev/urandom | tr -d ' \n'; }
+    viewer=$(random) operator=$(random)
+    PORT=$(free_port)
+    mkdir -p "$OUT/compose/lab/report"
+    cp compose.yaml "$OUT/compose"
+    printf 'viewer %s\noperator %s\n' "$viewer" "$operator" >"$OUT/compose/tokens"
+    printf 'WEFT_STORE_PASSWORD=%s\nWEFT_IMAGE=%s\nWEFT_PORT=%s\n' "$(random)" "$IMAGE" "$PORT" \
+        >"$OUT/compose/.env"
+    chmod 600 "$OUT/compose/tokens" "$OUT/compose/.env"
+    chown_in 10001:10001 "$OUT/compose/tokens" "$OUT/compose/lab"
+    projects=("weft-ci-$RUN")
+    compose up --detach --no-build >"$OUT/compose.log" 2>&1 ||
+        { tail -20 "$OUT/compose.log" >&2; compose logs store >&2; fail 'compose up'; }
+    web=$(compose ps --quiet web)
+    until_true 120 is_healthy "$web" || { compose logs >&2; fail 'the dashboard is not healthy'; }
+    [ "$(docker inspect --format '{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}}' "$web")" \
+        = 'true [ALL]' ] || fail 'the dashboard has more rights than compose.yaml gives it'
+    expect 22 api /api/runs "$(random)"
+    runs_are || { cat "$OUT/api.err" "$OUT/runs.json" >&2; fail 'an empty store lists runs'; }
+
+    expect 0 compose run --rm -T test builtin
+    expect 1 compose run --rm -T test builtin mpa/7.1.1-key --deviate mpa.accepts-wrong-key
+    until_true 20 runs_are unexpected as-expected ||
+        { cat "$OUT/api.err" "$OUT/runs.json" >&2; fail 'the dashboard does not list both runs'; }
+    [ "$(compose exec -T store psql --username weft --tuples-only --no-align \
+        --command 'SELECT count(*) FROM runs')" = 2 ] || fail 'PostgreSQL does not hold both runs'
+    # The page of a case finds its evidence in the folder that both containers share.
+    run=$(sed 's/.*"runs":\[{[^}]*"id":"\([^"]*\)".*/\1/' "$OUT/runs.json")
+    api "/api/runs/$run/cases" "$viewer" >"$OUT/cases.json" || fail "no cases of the run $run"
+    path=$(python3 -c 'import json, sys
+print(json.load(open(sys.argv[1]))["cases"][0]["path"])' "$OUT/cases.json")
+    api "/runs/$run/evidence/pcapng/$path" "$viewer" >"$OUT/evidence.pcapng" ||
+        fail "the dashboard has no evidence of $path"
+    [ -s "$OUT/evidence.pcapng" ] || fail "the evidence of $path is empty"
+    # The database requires its password.
+    expect 2 compose run --rm -T -e PGPASSWORD=wrong test builtin mpa/7.1.1-key
+    grep -qi password "$OUT/output" || fail 'another password is not refused as one'
+    compose down --volumes --timeout 10 >>"$OUT/compose.log" 2>&1 || fail 'compose down'
+    projects=()
+    say "Compose: both runs are in PostgreSQL and in the dashboard; $((SECONDS - begin)) s"
+}
+
+check_size() {
+    local bytes
+    bytes=$(docker save "$IMAGE" | gzip -c | wc -c)
+    say "image: $(($(docker image inspect --format '{{.Size}}' "$IMAGE") / 1000000)) MB," \
+        "$((bytes / 1000000)) MB compressed (limit $LIMIT_MB MB)"
+    [ "$bytes" -lt $((LIMIT_MB * 1000000)) ] || fail "the image takes $bytes bytes compressed"
+}
+
+# check_action [ARGUMENT...]: the shell steps of action.yml, for a run that passes and one that
+# fails. ARGUMENTs go to .ci/action.py, before the action's inputs. Needs PyYAML in $TOOLS.
+check_action() {
+    local status want out
+    export GITHUB_WORKSPACE=$OUT/workspace GITHUB_STEP_SUMMARY=$OUT/summary.md
+    mkdir "$GITHUB_WORKSPACE"
+    for want in 0 1; do
+        status=0 out=report-$want
+        : >"$GITHUB_STEP_SUMMARY"
+        "$TOOLS/bin/python" .ci/action.py "$@" target=builtin "out=$out" \
+            arguments="mpa/7.1.1-key --tier smoke$([ "$want" = 0 ] ||
+                echo ' --deviate mpa.accepts-wrong-key')" >"$OUT/action.log" 2>&1 || status=$?
+        [ "$status" = "$want" ] ||
+            { tail -20 "$OUT/action.log" >&2; fail "action.yml: status $status, not $want"; }
+        grep -q "^step: Run the suites" "$OUT/action.log" || fail 'action.yml ran no suites'
+        cmp "$GITHUB_STEP_SUMMARY" "$GITHUB_WORKSPACE/$out/summary.md" ||
+            fail 'action.yml does not append the summary'
+        [ -s "$GITHUB_STEP_SUMMARY" ] || fail 'the summary is empty'
+        owned_by "$(id -u):$(id -g)" "$GITHUB_WORKSPACE"
+    done
+    # A run that weft refuses has no summary, and its status comes through all the same.
+    status=0
+    : >"$GITHUB_STEP_SUMMARY"
+    "$TOOLS/bin/python" .ci/action.py "$@" target=missing.toml out=none >"$OUT/action.log" 2>&1 || status=$?
+    [ "$status" = 2 ] && [ ! -s "$GITHUB_STEP_SUMMARY" ] ||
+        { tail -20 "$OUT/action.log" >&2; fail "action.yml, no such target: status $status"; }
+    say "$(grep -h '^replaced' "$OUT/action.log" | sed 's/^/GitHub action, /' || true)"
+    say 'GitHub action: the steps end with the statuses 0, 1 and 2, and append the summary'
+}
