@@ -85,7 +85,7 @@ cargo_tool() {
     [ -x "$home/bin/$1" ] && return 0
     say "installing $2 $3"
     # Not into the project's target folder, which another step may have locked.
-    CARGO_TARGET_DIR=$home/build cargo install --quiet --debug --locked --version "$3" --root "$home" "$2" || fail "cargo could not install $2"
+    CARGO_TARGET_DIR=$home/build CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --locked --version "$3" --root "$home" "$2" || fail "cargo could not install $2"
     rm -rf "$home/build"
 }
 
