@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +16,20 @@ use session::{Counter, StandIn, play, play_soft};
 use weft_agent::listen::{MOST_TESTERS, listen};
 use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE};
 use weft_agent::serve::{Carrier, Ended};
+
+/// Two tests measure this process: its memory, or its descriptors and threads. `cargo test` runs all
+/// tests of this file in one process, so the two run while no other test does.
+static MEASURED: RwLock<()> = RwLock::new(());
+
+/// For a test that measures the process.
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    MEASURED.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For every other test.
+fn beside() -> RwLockReadGuard<'static, ()> {
+    MEASURED.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 const TOKEN: &str = "secret";
 const HELLO: &str = r#"{"id":1,"do":{"hello":{"version":1,"token":"secret"}}}"#;
@@ -128,6 +143,7 @@ impl Numbers {
 
 #[test]
 fn whatever_is_said_is_answered_line_by_line_and_leaves_nothing() {
+    let _beside = beside();
     for seed in 0..2000 {
         let mut numbers = Numbers(seed);
         let said = numbers.said();
@@ -144,6 +160,7 @@ fn whatever_is_said_is_answered_line_by_line_and_leaves_nothing() {
 /// What the fuzz target `agent` found worth keeping, and what broke it.
 #[test]
 fn the_corpus_is_answered_and_leaves_nothing() {
+    let _beside = beside();
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let mut files = 0;
     for file in std::fs::read_dir(corpus).unwrap() {
@@ -160,6 +177,7 @@ fn the_corpus_is_answered_and_leaves_nothing() {
 /// The corpus goes as far as a connection does.
 #[test]
 fn the_corpus_connects_the_software_rnic_to_itself() {
+    let _beside = beside();
     let told = play_soft(include_bytes!("corpus/connected"), || usize::MAX, Some(TOKEN));
     let told = String::from_utf8(told).unwrap();
     let count = |what: &str| told.matches(what).count();
@@ -169,6 +187,7 @@ fn the_corpus_connects_the_software_rnic_to_itself() {
 
 #[test]
 fn a_tester_may_go_at_each_octet() {
+    let _beside = beside();
     let said = [&[HELLO], &REQUESTS[..]].concat().join("\n") + "\n";
     for length in 0..=said.len() {
         play(&said.as_bytes()[..length], || usize::MAX, Some(TOKEN));
@@ -179,6 +198,7 @@ fn a_tester_may_go_at_each_octet() {
 
 #[test]
 fn lengths_at_their_limits() {
+    let _beside = beside();
     let padded = |line: &str, length: usize| line.to_owned() + &" ".repeat(length - line.len());
     for hello in [4095, 4096, 4097] {
         for piece in [1, 4096, 1 << 16] {
@@ -202,6 +222,7 @@ fn most_resident() -> usize {
 
 #[test]
 fn the_longest_lines_take_little_memory_and_short_answers() {
+    let _alone = alone();
     let filled = |before: &str, with: &str, after: &str| {
         let times = (LONGEST_LINE - 1 - before.len() - after.len()) / with.len();
         [before, &with.repeat(times), after].concat()
@@ -228,7 +249,7 @@ fn the_longest_lines_take_little_memory_and_short_answers() {
     play(said.as_bytes(), || 1 << 16, Some(TOKEN));
     // What is played and the list of it take none any more; a line, what is read of it (twice its length: a part of 24 characters takes
     // 40 octets) and what a growing list leaves behind do.
-    let more = most_resident() - before;
+    let more = most_resident().saturating_sub(before);
     assert!(more < 16 << 20, "{more} octets for lines of {LONGEST_LINE}");
 }
 
@@ -268,6 +289,7 @@ fn line(stream: &mut BufReader<TcpStream>) -> String {
 
 #[test]
 fn testers_that_vanish_leave_their_places_and_objects() {
+    let _beside = beside();
     let counter = Counter::default();
     let carriers = counter.clone();
     let (address, heard) = listening(move || StandIn::new(&carriers));
@@ -299,6 +321,7 @@ fn testers_that_vanish_leave_their_places_and_objects() {
 
 #[test]
 fn a_thousand_who_come_and_say_nothing_right_leave_nothing() {
+    let _alone = alone();
     let counter = Counter::default();
     let carriers = counter.clone();
     let (address, heard) = listening(move || StandIn::new(&carriers));
@@ -343,6 +366,7 @@ impl Carrier for Brittle {
 
 #[test]
 fn a_thread_that_breaks_gives_its_place_and_objects_back() {
+    let _beside = beside();
     let counter = Counter::default();
     let carriers = counter.clone();
     let (address, _heard) = listening(move || Brittle(StandIn::new(&carriers)));

@@ -221,7 +221,8 @@ fn queues_of_any_size_are_made_or_refused() {
         }
         talk.done(&json!({"pair": {"connection": way, "domain": domain, "depth": 16384, "parts": 16}}));
     }
-    let more = most_resident() - before;
+    // The kernel counts approximately: the second figure may be the smaller one.
+    let more = most_resident().saturating_sub(before);
     assert!(more < 64 << 20, "{more} octets");
     talk.end();
 }
