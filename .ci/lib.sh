@@ -77,7 +77,7 @@ python_tools() {
     ) 9>"$TOOLS_HOME/$name.lock" || exit 1
 }
 
-# cargo_tool COMMAND PACKAGE VERSION: a cargo subcommand from crates.io, compiled without optimisation; puts it on PATH.
+# cargo_tool COMMAND PACKAGE VERSION: a cargo subcommand from the registry of Rust packages, compiled without optimisation; puts it on PATH.
 cargo_tool() {
     local home=$TOOLS_HOME/$2-$3
     command -v "$1" >/dev/null && return 0

@@ -47,10 +47,8 @@ mod tests {
     /// opens only while these stay.
     #[test]
     fn keeps_the_hashes_of_existing_stores() {
-        let hashes: Vec<String> = migrator()
-            .iter()
-            .map(|step| step.checksum.iter().map(|byte| format!("{byte:02x}")).collect())
-            .collect();
+        let hashes: Vec<String> =
+            migrator().iter().map(|step| step.checksum.iter().map(|byte| format!("{byte:02x}")).collect()).collect();
         assert_eq!(
             hashes,
             [
