@@ -8,8 +8,8 @@
 #
 # The dashboard needs tokens when it listens beyond the container's own loopback. The token file has
 # lines `viewer TOKEN` and `operator TOKEN`; user 10001 must be able to read it.
-# Only root may capture packets (`dissect -i` and `test --capture`). `dissect -i` drops root's rights
-# after it has opened the interface.
+# Only root may capture packets (`dissect -i` and `test --capture`). `dissect -i` drops root's
+# rights after it has opened the interface.
 #
 # docker/package.Dockerfile makes the same image from a weft that is already built.
 

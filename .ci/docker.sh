@@ -30,10 +30,12 @@ need_compose() {
     say "Compose: ${COMPOSE[*]} $("${COMPOSE[@]}" version --short)"
 }
 
-# lock_images OPTION...: hold the lock under which this user's CI makes and removes images.
+# The beginning of the names of lock files, which all runs of this user share.
+LOCKS=${TMPDIR:-/tmp}/weft-images-$(id -u)
+# lock_images OPTION...: hold the lock under which builds run (-s) and images are removed (-x).
 # Removing an image also removes the layers that a build in another run is about to reuse.
 lock_images() {
-    exec 9>"${TMPDIR:-/tmp}/weft-images-$(id -u).lock"
+    exec 9>"$LOCKS.lock"
     flock "$@" 9
 }
 unlock_images() { exec 9>&-; }
@@ -427,9 +429,11 @@ check_action() {
     # A run that weft refuses has no summary, and its status comes through all the same.
     status=0
     : >"$GITHUB_STEP_SUMMARY"
-    "$TOOLS/bin/python" .ci/action.py "$@" target=missing.toml out=none >"$OUT/action.log" 2>&1 || status=$?
+    "$TOOLS/bin/python" .ci/action.py "$@" target=missing.toml out=none \
+        >"$OUT/action.log" 2>&1 || status=$?
     [ "$status" = 2 ] && [ ! -s "$GITHUB_STEP_SUMMARY" ] ||
         { tail -20 "$OUT/action.log" >&2; fail "action.yml, no such target: status $status"; }
-    say "$(grep -h '^replaced' "$OUT/action.log" | sed 's/^/GitHub action, /' || true)"
-    say 'GitHub action: the steps end with the statuses 0, 1 and 2, and append the summary'
+    say "GitHub action: the steps end with the statuses 0, 1 and 2, and append the summary"
+    sed -n 's/^replaced: \(.*\)/its step "\1" was replaced by the image of this check/p' \
+        "$OUT/action.log"
 }
