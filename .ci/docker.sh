@@ -66,7 +66,10 @@ remove_all() {
         docker run --rm --user 0 --entrypoint chown --volume "$OUT:/out" "${made[0]}" \
             -R "$(id -u):$(id -g)" /out >/dev/null 2>&1 || true
     fi
-    lock_images -x -w 60 || prune=(--no-prune)
+    if ! lock_images -x -w 100; then
+        prune=(--no-prune)
+        say 'another build uses the layers of this one; docker image prune removes them later'
+    fi
     for image in "${made[@]}"; do
         docker image rm "${prune[@]}" "$image" >/dev/null 2>&1 || true
     done
@@ -74,10 +77,11 @@ remove_all() {
 }
 
 # build_image TAG ARGUMENT...: docker build, its output in a file; sets BUILT to the seconds.
+# LOCK=no: for a build that takes long, and whose layers no other image has.
 build_image() {
     local tag=$1 begin=$SECONDS
     shift
-    lock_images -s
+    [ "${LOCK:-}" = no ] || lock_images -s
     docker build --force-rm "${proxies[@]}" --label "org.weft.run=$RUN" --tag "$tag" "$@" \
         >"$OUT/build.log" 2>&1 || { tail -40 "$OUT/build.log" >&2; fail "docker build: status $?"; }
     unlock_images
