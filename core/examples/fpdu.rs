@@ -41,19 +41,19 @@ fn print(bytes: &[u8]) -> Result<(), WireError> {
     // The length field comes first. This connection has no markers.
     let length = bytes.first_chunk().map_or(0, |field| u16::from_be_bytes(*field));
     let fpdu = Fpdu::new(bytes, Layout::new(0, length, None))?;
-    println!("FPDU: {} bytes, ULPDU of {length} bytes, CRC {:#010x}", bytes.len(), fpdu.computed_crc());
     fpdu.check_crc()?;
+    println!("FPDU: {} bytes, ULPDU of {length} bytes, correct CRC", bytes.len());
     let ulpdu: Vec<u8> = fpdu.ulpdu().flatten().copied().collect();
     let segment = Segment::parse(&ulpdu)?;
     let opcode = segment.ulp_control().opcode();
     match segment {
         Segment::Tagged(header, payload) => {
             let (stag, offset) = (header.stag.get(), header.tagged_offset.get());
-            println!("{opcode:?}: tagged, STag {stag:#010x}, TO {offset:#x}, {} bytes of payload", payload.len());
+            println!("opcode {opcode:?}: tagged, STag {stag:#010x}, TO {offset:#x}, {} bytes of payload", payload.len());
         }
         Segment::Untagged(header, payload) => {
             let (qn, msn, mo) = (header.qn.get(), header.msn.get(), header.mo.get());
-            println!("{opcode:?}: untagged, QN {qn}, MSN {msn}, MO {mo}, {} bytes of payload", payload.len());
+            println!("opcode {opcode:?}: untagged, QN {qn}, MSN {msn}, MO {mo}, {} bytes of payload", payload.len());
         }
     }
     Ok(())
