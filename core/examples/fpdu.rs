@@ -49,7 +49,10 @@ fn print(bytes: &[u8]) -> Result<(), WireError> {
     match segment {
         Segment::Tagged(header, payload) => {
             let (stag, offset) = (header.stag.get(), header.tagged_offset.get());
-            println!("opcode {opcode:?}: tagged, STag {stag:#010x}, TO {offset:#x}, {} bytes of payload", payload.len());
+            println!(
+                "opcode {opcode:?}: tagged, STag {stag:#010x}, TO {offset:#x}, {} bytes of payload",
+                payload.len()
+            );
         }
         Segment::Untagged(header, payload) => {
             let (qn, msn, mo) = (header.qn.get(), header.msn.get(), header.mo.get());
