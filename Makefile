@@ -21,11 +21,11 @@ build: setup ## Compile the optimised binary, target/release/weft (about 6 minut
 
 test: setup ## Run all tests (with cargo-nextest if it is installed)
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		echo '$(CARGO) nextest run --workspace && $(CARGO) test --workspace --doc'; \
-		$(CARGO) nextest run --workspace && $(CARGO) test --workspace --doc; \
+		echo '$(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc'; \
+		$(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc; \
 	else \
-		echo '$(CARGO) test --workspace'; \
-		$(CARGO) test --workspace; \
+		echo '$(CARGO) test --workspace --no-fail-fast'; \
+		$(CARGO) test --workspace --no-fail-fast; \
 	fi
 
 coverage: build ## Run the tests and all cases against all faults; renew the table of what they prove

@@ -187,8 +187,8 @@ check_dissect() {
 # target ADDRESS: a target file for a responder, target.toml in $FOLDER.
 target() {
     printf 'name = "target"\nkind = "tcp"\naddress = "%s"\nrole = "responder"\n' "$1" |
-        in_image --rm --interactive --user 0 --volume "$FOLDER:/work" --entrypoint sh "$IMAGE" \
-            -c 'cat >/work/target.toml'
+        in_image --rm --interactive --user 0 --volume "$FOLDER:/work" --workdir /work --entrypoint sh "$IMAGE" \
+            -c 'cat >target.toml'
     chown_in "$(stat -c %u:%g "$FOLDER")" "$FOLDER"
 }
 
