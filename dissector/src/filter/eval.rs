@@ -13,8 +13,11 @@ use super::known::{self, Kind, Known};
 use super::literal;
 use super::values::{Held, Slot, Values};
 
-/// Longest program that a regular expression may become, in octets.
-const LARGEST_REGEX: usize = 1 << 20;
+/// Regular expressions in one filter. `a|b` joins two of them into one.
+const MOST_REGEXES: usize = 16;
+/// Largest program that a regular expression may become, and largest cache of its states, in bytes each. With
+/// [`MOST_REGEXES`] it bounds the memory and the time to compile of a filter as a whole.
+const LARGEST_REGEX: usize = 256 << 10;
 
 #[derive(Debug, Clone)]
 pub(super) enum Node {
@@ -136,6 +139,8 @@ fn fields_relate(relation: Relation, values: &Values, slot: Slot, other: Slot) -
 pub(super) struct Compiler<'t, 'w> {
     pub text: &'t str,
     pub wanted: &'w mut Wanted,
+    /// Regular expressions so far.
+    pub regexes: usize,
 }
 
 impl Compiler<'_, '_> {
@@ -310,20 +315,29 @@ impl Compiler<'_, '_> {
         })
     }
 
-    fn regex(&self, literal: &Literal<'_>) -> Result<Regex, FilterError> {
+    fn regex(&mut self, literal: &Literal<'_>) -> Result<Regex, FilterError> {
         let LiteralKind::Str(pattern) = &literal.kind else {
             let message = "a regular expression stands between quotation marks";
             return Err(FilterError::new(self.text, &literal.span, message));
         };
+        self.regexes += 1;
+        if self.regexes > MOST_REGEXES {
+            let message = format!("a filter has at most {MOST_REGEXES} regular expressions; join them with |");
+            return Err(FilterError::new(self.text, &literal.span, message));
+        }
         // Wireshark's expressions do not mind the case of letters either.
         let pattern = String::from_utf8_lossy(pattern);
-        RegexBuilder::new(&pattern).case_insensitive(true).unicode(false).size_limit(LARGEST_REGEX).build().map_err(
-            |error| {
+        RegexBuilder::new(&pattern)
+            .case_insensitive(true)
+            .unicode(false)
+            .size_limit(LARGEST_REGEX)
+            .dfa_size_limit(LARGEST_REGEX)
+            .build()
+            .map_err(|error| {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
                 FilterError::new(self.text, &literal.span, format!("no regular expression: {why}"))
-            },
-        )
+            })
     }
 }
 

@@ -56,7 +56,7 @@ impl Filter {
             return Err(FilterError::new(text, &(0..0), format!("longer than {LONGEST} octets")));
         }
         let expr = ast::parse(text)?;
-        let root = eval::Compiler { text, wanted }.compile(&expr)?;
+        let root = eval::Compiler { text, wanted, regexes: 0 }.compile(&expr)?;
         Ok(Filter { root })
     }
 

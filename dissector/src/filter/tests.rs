@@ -190,6 +190,17 @@ fn nesting_has_an_end() {
     assert!(Filter::parse(&long, &mut Wanted::default()).is_ok());
 }
 
+/// A thousand expressions that each may become a megabyte took a gigabyte and seconds.
+#[test]
+fn limits_regular_expressions_of_a_filter_as_a_whole() {
+    let many = |count| vec![r#"payload matches "a{9}""#; count].join(" or ");
+    assert!(Filter::parse(&many(16), &mut Wanted::default()).is_ok());
+    assert!(fault(&many(17)).contains("at most 16 regular expressions; join them with |"));
+    let joined = format!("payload matches \"{}\"", vec!["abc"; 1_000].join("|"));
+    assert!(Filter::parse(&joined, &mut Wanted::default()).is_ok());
+    assert!(fault(r#"payload matches "(.{1000}){1000}""#).contains("no regular expression"));
+}
+
 #[test]
 fn every_field_of_the_grammars_is_known_and_no_name_has_two_meanings() {
     for field in crate::grammar::fields() {

@@ -25,6 +25,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Semaphore, watch};
 use weft_dissector::browse::detail::Detail;
+use weft_dissector::filter::{Filter, FilterError, Wanted};
 use weft_dissector::output::ladder::Ladder;
 
 pub(crate) use cache::{Cache, Got};
@@ -80,6 +81,17 @@ pub(crate) struct Captures {
     budget: Budget,
     /// For those who follow a file.
     pub(crate) followers: Arc<Semaphore>,
+}
+
+/// Filters that are compiled at a time; others wait.
+static COMPILERS: Semaphore = Semaphore::const_new(2);
+
+/// What is wrong with a filter, if anything. Compiles it on a thread that may take its time: many regular expressions need
+/// some milliseconds each, and a runtime thread serves all requests.
+pub(crate) async fn filter_error(text: String) -> Option<FilterError> {
+    let compile = move || Filter::parse(&text, &mut Wanted::default()).err();
+    let _permit = COMPILERS.acquire().await;
+    tokio::task::spawn_blocking(compile).await.ok().flatten()
 }
 
 impl Captures {

@@ -48,7 +48,7 @@ pub(super) async fn sign_in(
     let role = match app.gate.role(given.token.trim(), from, now) {
         Ok(role) => role,
         Err(Refused::Wrong | Refused::None) => {
-            tracing::warn!("a wrong token from {from}");
+            tracing::warn!("wrong token from {from} for /login");
             let page = view::login(true, None, next, "This token is not known here.")?;
             return Ok((StatusCode::UNAUTHORIZED, Html(page)).into_response());
         }

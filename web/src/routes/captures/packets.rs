@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
-use weft_dissector::browse::Sieve;
 
 use super::{Subject, find, head, ready, survey};
 use crate::app::{App, Failure};
+use crate::captures::filter_error;
 use crate::routes::ask::{Path, Query};
 use crate::view::captures::{self, List};
 use crate::view::url;
@@ -79,7 +79,7 @@ pub(in crate::routes) async fn passed(
     if filter.is_empty() {
         return Ok(Ok(None));
     }
-    if let Err(error) = Sieve::new(filter) {
+    if let Some(error) = filter_error(filter.to_owned()).await {
         return Ok(Err(format!("{error}\n{}", error.pointed(filter))));
     }
     ready(app.captures.sifted(&subject.source, filter).await).map(|passed| Ok(Some(passed)))

@@ -13,13 +13,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
-use weft_dissector::browse::Sieve;
 use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
 use super::ApiFailure;
 use super::ask::{Address, Asked, count};
 use crate::app::{App, Failure, Problem};
+use crate::captures::filter_error;
 use crate::routes::captures::packets::{NO_PACKET, passed};
 use crate::routes::captures::{delete, find, list, ready, survey, upload};
 use crate::view::captures::List;
@@ -225,6 +225,6 @@ struct Text {
 }
 
 async fn filter(Asked(Text { text }): Asked<Text>) -> Json<FilterRead> {
-    let error = Sieve::new(&text).err();
+    let error = filter_error(text).await;
     Json(FilterRead { column: error.as_ref().map(|error| error.column), error: error.map(|error| error.to_string()) })
 }
