@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::{FORGED, Peer, Refused, Role, Session};
+use super::{FOREIGN, FORGED, Peer, Refused, Role, Session};
 use crate::app::{App, Failure};
 
 /// The longest form, in octets.
@@ -23,14 +23,27 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
     let from = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(address)| *address);
     let session = match app.gate.session(request.headers(), from, Instant::now()) {
         Ok(session) => session,
-        Err(refused) => return Failure::Token(refused).answer(path),
+        Err(refused) => {
+            match &refused {
+                Refused::Wrong => tracing::warn!("wrong token from {from} for {path}"),
+                Refused::TooMany(seconds) => {
+                    tracing::warn!("{from} is locked out for {seconds} s: too many wrong tokens")
+                }
+                Refused::None => {}
+            }
+            return Failure::Token(refused).answer(path);
+        }
     };
     // Nothing of a run is behind these; a watchdog has no token, and the page to sign in on needs its style.
     let is_open = matches!(path, "/healthz" | "/login") || path.starts_with("/assets/");
     if session.is_none() && !is_open {
         return strange(&request);
     }
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+    if is_embedded_elsewhere(request.headers()) {
+        return FOREIGN.answer(path);
+    }
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_read {
         let may =
             matches!(path, "/login" | "/logout") || session.as_ref().is_some_and(|who| who.role == Role::Operator);
         if !may {
@@ -45,10 +58,16 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
             Err(failure) => return failure.answer(&path),
         };
     }
+    let operator = session.as_ref().is_some_and(|session| session.role == Role::Operator);
+    let action = (operator && !is_read).then(|| format!("{} {}", request.method(), request.uri().path()));
     if let Some(session) = session {
         request.extensions_mut().insert(session);
     }
-    next.run(request).await
+    let response = next.run(request).await;
+    if let Some(action) = action {
+        tracing::info!("audit: operator at {from}: {action}: {}", response.status().as_u16());
+    }
+    response
 }
 
 /// A browser that asks for a page is shown where to sign in; everybody else is told that there is something to say.
@@ -97,6 +116,15 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
+/// Does a page of another site fetch this, as a script, a picture or a frame would? Without tokens any such page could make
+/// the server work. A link that a person follows is none of these. Other programs do not send these headers.
+fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
+    let value = |name: &'static str| headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
+    let is_foreign = matches!(value("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
+    let is_link = value("sec-fetch-mode") == Some(b"navigate") && value("sec-fetch-dest") == Some(b"document");
+    is_foreign && !is_link
+}
+
 /// Browsers say where a post comes from; what they say must be this server. Other programs need not say anything.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(HeaderName::from_static("sec-fetch-site"));
@@ -115,6 +143,25 @@ mod tests {
 
     fn same(pairs: &[(&'static str, &'static str)]) -> bool {
         is_same_origin(&pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect())
+    }
+
+    fn embedded(site: &'static str, mode: &'static str, dest: &'static str) -> bool {
+        let pairs = [("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest)];
+        let pairs = pairs.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        is_embedded_elsewhere(&HeaderMap::from_iter(pairs))
+    }
+
+    #[test]
+    fn only_links_of_other_sites_are_followed() {
+        for site in ["cross-site", "same-site"] {
+            assert!(embedded(site, "no-cors", "image"), "a picture");
+            assert!(embedded(site, "cors", "empty"), "fetch");
+            assert!(embedded(site, "navigate", "iframe"), "a frame");
+            assert!(!embedded(site, "navigate", "document"), "a link");
+        }
+        assert!(!embedded("same-origin", "cors", "empty"), "a page of ours");
+        assert!(!embedded("none", "navigate", "document"), "an address that a person typed");
+        assert!(!is_embedded_elsewhere(&HeaderMap::new()), "no browser");
     }
 
     #[test]

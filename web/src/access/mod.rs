@@ -53,6 +53,9 @@ impl Session {
     }
 }
 
+/// A request that a page of another site makes without a person who follows a link.
+pub(crate) const FOREIGN: Failure =
+    Failure::Forbidden("A page of another site may link to this server, but not fetch from it.");
 /// A form of another site.
 pub(crate) const FORGED: Failure = Failure::Forbidden("This form was not sent by a page of this server.");
 
