@@ -13,6 +13,7 @@ mod exit;
 mod habit;
 mod input;
 mod linkage;
+mod log;
 mod mangle;
 mod rnic;
 mod runtime;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return habit::report(&error),
     };
+    log::install(&arguments.command);
     match arguments.command.run() {
         Ok(code) => code,
         Err(error) => exit::report(&error),
