@@ -27,7 +27,7 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
             match &refused {
                 Refused::Wrong => tracing::warn!("wrong token from {from} for {path}"),
                 Refused::TooMany(seconds) => {
-                    tracing::warn!("{from} is locked out for {seconds} s: too many wrong tokens")
+                    tracing::warn!("{from} is locked out for {seconds} s: too many wrong tokens");
                 }
                 Refused::None => {}
             }
