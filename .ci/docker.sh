@@ -83,7 +83,7 @@ build_image() {
     shift
     [ "${LOCK:-}" = no ] || lock_images -s
     docker build --force-rm "${proxies[@]}" --label "org.weft.run=$RUN" --tag "$tag" "$@" \
-        >"$OUT/build.log" 2>&1 || { tail -40 "$OUT/build.log" >&2; fail "docker build: status $?"; }
+        >"$OUT/build.log" 2>&1 || { tail -n 40 "$OUT/build.log" >&2; fail 'docker build: see above'; }
     unlock_images
     made=("$tag" "${made[@]}")
     BUILT=$((SECONDS - begin))
