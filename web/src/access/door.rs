@@ -58,16 +58,14 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
             Err(failure) => return failure.answer(&path),
         };
     }
-    let operator = session.as_ref().is_some_and(|session| session.role == Role::Operator);
-    let action = (operator && !is_read).then(|| format!("{} {}", request.method(), request.uri().path()));
+    // Before it happens, because a client that disconnects ends this function anywhere.
+    if !is_read && session.as_ref().is_some_and(|session| session.role == Role::Operator) {
+        tracing::info!("audit: operator at {from}: {} {}", request.method(), request.uri().path());
+    }
     if let Some(session) = session {
         request.extensions_mut().insert(session);
     }
-    let response = next.run(request).await;
-    if let Some(action) = action {
-        tracing::info!("audit: operator at {from}: {action}: {}", response.status().as_u16());
-    }
-    response
+    next.run(request).await
 }
 
 /// A browser that asks for a page is shown where to sign in; everybody else is told that there is something to say.
@@ -116,8 +114,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// Does a page of another site fetch this, as a script, a picture or a frame would? Without tokens any such page could make
-/// the server work. A link that a person follows is none of these. Other programs do not send these headers.
+/// True if a page of another site fetches this as a script, image or frame. Without tokens any such page could make the
+/// server work. A link that a person follows passes. Only browsers send these headers, and over plain HTTP only to loopback.
 fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     let value = |name: &'static str| headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
     let is_foreign = matches!(value("sec-fetch-site"), Some(b"cross-site" | b"same-site"));

@@ -86,12 +86,19 @@ pub(crate) struct Captures {
 /// Filters that are compiled at a time; others wait.
 static COMPILERS: Semaphore = Semaphore::const_new(2);
 
-/// What is wrong with a filter, if anything. Compiles it on a thread that may take its time: many regular expressions need
-/// some milliseconds each, and a runtime thread serves all requests.
+/// What is wrong with a filter, if anything. Compiles it on a blocking thread: many expressions take milliseconds each, and
+/// would block a runtime thread.
 pub(crate) async fn filter_error(text: String) -> Option<FilterError> {
-    let compile = move || Filter::parse(&text, &mut Wanted::default()).err();
-    let _permit = COMPILERS.acquire().await;
-    tokio::task::spawn_blocking(compile).await.ok().flatten()
+    // The permit goes with the work, which goes on if the client disconnects. The semaphore is never closed.
+    let permit = COMPILERS.acquire().await.ok()?;
+    let compile = move || {
+        let _permit = permit;
+        Filter::parse(&text, &mut Wanted::default()).err()
+    };
+    match tokio::task::spawn_blocking(compile).await {
+        Ok(error) => error,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
 }
 
 impl Captures {
