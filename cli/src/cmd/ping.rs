@@ -149,6 +149,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
     let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
+    let mut interrupted = runtime::interrupted();
     if arguments.debug || arguments.port == 0 {
         note(&format!("listening on {}", listener.local_addr()));
     }
@@ -168,7 +169,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
         };
         return tokio::select! {
             served = one => served,
-            () = runtime::interrupted() => {
+            () = interrupted => {
                 let text = "interrupted before a client had done all that it wanted".to_owned();
                 Err(Unsuccessful { code: UNEXPECTED, text }.into())
             }
@@ -177,7 +178,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     loop {
         let request = tokio::select! {
             request = listener.next() => request,
-            () = runtime::interrupted() => return Ok(()),
+            () = &mut interrupted => return Ok(()),
         };
         let device = device.clone();
         tokio::spawn(async move {

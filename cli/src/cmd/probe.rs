@@ -177,16 +177,17 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
     let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
+    let mut interrupted = runtime::interrupted();
     note(&format!("listening on {}", listener.local_addr()));
     let mut done = Ok(());
     for _ in 0..arguments.connections {
         let request = tokio::select! {
             request = arrived(&listener) => request,
-            () = runtime::interrupted() => return done,
+            () = &mut interrupted => return done,
         };
         let served = tokio::select! {
             served = served(arguments, &device, request) => served,
-            () = runtime::interrupted() => return done,
+            () = &mut interrupted => return done,
         };
         done = done.and(served);
     }

@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ServerSettings { connection, mangling: mangling.clone(), tape: tape.clone(), ..ServerSettings::default() };
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
+        let asked_to_end = runtime::interrupted();
         // Who started it may have gone away; it serves all the same.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {
-            runtime::interrupted().await;
+            asked_to_end.await;
             stop.stop();
         });
         let quiet = arguments.quiet;

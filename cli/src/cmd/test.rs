@@ -217,8 +217,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
         let on_screen = arguments.tui;
+        let asked_to_stop = runtime::interrupted();
         let interrupted = tokio::spawn(async move {
-            runtime::interrupted().await;
+            asked_to_stop.await;
             if !over_by_then.load(Ordering::Relaxed) {
                 exit::note("stopping; what is finished is kept, and --resume goes on from there");
             }

@@ -94,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         } else {
             bind(&arguments.listen, settings, table, tape.as_ref())?
         };
+        let mut interrupted = runtime::interrupted();
         for address in server.local_addrs() {
             say!("listening on {address}");
         }
@@ -105,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     Some(_) => {}
                     None => break,
                 },
-                () = runtime::interrupted() => break,
+                () = &mut interrupted => break,
             }
         }
         drop(server);

@@ -11,7 +11,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,8 +141,9 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         room: Arc::clone(&room),
         stop,
     });
+    let interrupted = runtime::interrupted();
     say!("listening on {}", arguments.socket.display());
-    accept(&agent, listener).await;
+    accept(&agent, listener, interrupted).await;
     let _ = fs::remove_file(&arguments.socket);
     // There is a receiver: the agent's own.
     let _ = stopper.send(true);
@@ -168,9 +168,8 @@ fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn accept(agent: &Arc<Agent>, listener: UnixListener) {
+async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: impl Future<Output = ()> + Unpin) {
     let requests = Arc::new(Semaphore::new(REQUESTS));
-    let mut interrupted = pin!(runtime::interrupted());
     loop {
         let next = async {
             // The semaphore is never closed.

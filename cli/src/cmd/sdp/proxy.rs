@@ -132,6 +132,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let listener = listener.map_err(|error| cannot_listen(listen, &error))?;
     let local = listener.local_addr()?;
     let mapped = mapped(arguments, local, tape.as_ref())?;
+    let interrupted = runtime::interrupted();
     say!("listening on {}://{local}", arguments.listen.protocol);
     if let Some(server) = &mapped {
         server.local_addrs().iter().for_each(|address| say!("port mapper on {address}"));
@@ -143,17 +144,21 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     };
     let (stopper, stop) = watch::channel(false);
     let proxy = Arc::new(Proxy { to, mapped, ledger: Ledger::new(telling), sdp: arguments.sdp.clone(), stop });
-    let mut connections = accept(&proxy, listener, arguments.most as usize).await;
+    let mut connections = accept(&proxy, listener, arguments.most as usize, interrupted).await;
     end(&mut connections, Duration::from_secs(arguments.grace), &stopper).await;
     proxy.ledger.finish();
     Ok(())
 }
 
 /// Accepts until it is interrupted; the connections that are open then.
-async fn accept(proxy: &Arc<Proxy>, listener: Listener, most: usize) -> JoinSet<()> {
+async fn accept(
+    proxy: &Arc<Proxy>,
+    listener: Listener,
+    most: usize,
+    mut interrupted: impl Future<Output = ()> + Unpin,
+) -> JoinSet<()> {
     let room = Arc::new(Semaphore::new(most));
     let mut connections = JoinSet::new();
-    let mut interrupted = pin!(runtime::interrupted());
     loop {
         let next = async {
             // The semaphore is never closed.
