@@ -1,0 +1,77 @@
+//! The capture has a frame or an octet more than once.
+
+use super::packet::{FIN, RST, SYN, Tcp, set_ip_length, tcp_at};
+use super::sides::sides;
+use super::{Dice, Frames};
+
+/// Inserts `frame` so that it is number `at`, at the time of its neighbour.
+fn insert(frames: &mut Frames, at: usize, mut frame: super::CapturedFrame) {
+    let at = at.min(frames.len());
+    frame.time = at.checked_sub(1).map_or(frame.time, |before| frames[before].time);
+    frames.insert(at, frame);
+}
+
+pub(super) fn one(frames: &mut Frames, dice: &mut Dice) {
+    if !frames.is_empty() {
+        let at = dice.below(frames.len());
+        let again = frames[at].clone();
+        insert(frames, at + 1 + dice.below(6), again);
+    }
+}
+
+/// As a mirror port of both ends' ports does.
+pub(super) fn every(frames: &mut Frames, _: &mut Dice) {
+    *frames = frames.iter().flat_map(|frame| [frame.clone(), frame.clone()]).collect();
+}
+
+pub(super) fn every_late(frames: &mut Frames, _: &mut Dice) {
+    let once = frames.clone();
+    for (number, frame) in once.into_iter().enumerate() {
+        insert(frames, 2 * number + 4, frame);
+    }
+}
+
+/// Segments with payload and neither SYN, FIN nor RST.
+fn data(frames: &Frames) -> Vec<(usize, Tcp)> {
+    let plain = |(at, frame): (usize, &super::CapturedFrame)| {
+        let tcp = tcp_at(frame)?;
+        (tcp.has_payload() && tcp.flags(frame) & (SYN | FIN | RST) == 0 && !frame.is_cut()).then_some((at, tcp))
+    };
+    frames.iter().enumerate().filter_map(plain).collect()
+}
+
+/// The original is missing; its retransmission, later, acknowledges what its sender has by then.
+pub(super) fn retransmitted(frames: &mut Frames, dice: &mut Dice) {
+    let data = data(frames);
+    if data.is_empty() {
+        return;
+    }
+    let (at, tcp) = data[dice.below(data.len())];
+    let ends = tcp.ends(&frames[at]);
+    let mut again = frames.remove(at);
+    let to = (at + 1 + dice.below(12)).min(frames.len());
+    let same = |frame: &super::CapturedFrame| {
+        tcp_at(frame).filter(|other| other.ends(frame) == ends).map(|other| other.ack(frame))
+    };
+    if let Some(ack) = frames[at..to].iter().rev().find_map(same) {
+        tcp.set_ack(&mut again, ack);
+    }
+    insert(frames, to, again);
+}
+
+/// A keep-alive of one octet, which need not be the one that was sent, comes before the segment that ends with it.
+pub(super) fn keep_alive_early(frames: &mut Frames, dice: &mut Dice) {
+    let sides = sides(frames);
+    let data: Vec<(usize, Tcp)> = data(frames).into_iter().filter(|(at, _)| sides[*at].is_some()).collect();
+    if data.is_empty() {
+        return;
+    }
+    let (at, tcp) = data[dice.below(data.len())];
+    let mut probe = frames[at].clone();
+    let length = u32::try_from(tcp.end - tcp.payload).unwrap();
+    tcp.set_seq(&mut probe, tcp.seq(&frames[at]).wrapping_add(length - 1));
+    probe.octets.truncate(tcp.payload);
+    probe.octets.push(0xff);
+    set_ip_length(&mut probe, tcp.ip);
+    insert(frames, at, probe);
+}

@@ -1,0 +1,56 @@
+//! The same connections without CRC: bit C of the start-up frames is clear, and the CRC fields say nothing.
+//!
+//! Where these are, the dissector tells; it reads the CRCs before they are taken away.
+
+use weft_dissector::source::Frame;
+use weft_dissector::unit::{Kind, Located, Unit};
+use weft_dissector::{Dissector, Sink};
+
+use super::{Dice, Frames};
+
+/// Bit C of the flags, octet 16 of a start-up frame.
+const C: u8 = 0x40;
+
+/// Where flags and CRC fields are.
+#[derive(Default)]
+struct Fields {
+    flags: Vec<Located>,
+    crcs: Vec<Located>,
+}
+
+impl Sink for Fields {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        match &unit.kind {
+            Kind::Startup(..) => self.flags.extend(unit.locate(16..17)),
+            Kind::Fpdu(fpdu) => self.crcs.extend(unit.locate(fpdu.body.len()..fpdu.body.len() + 4)),
+            _ => {}
+        }
+    }
+}
+
+fn off(frames: &mut Frames, mut field: impl FnMut() -> u8) {
+    let (mut dissector, mut fields) = (Dissector::units_only(), Fields::default());
+    for (frame, number) in frames.iter().zip(1..) {
+        let super::CapturedFrame { time, link_type, octets, wire_len } = frame;
+        let frame = Frame { number, time: *time, link_type: *link_type, octets, wire_len: *wire_len };
+        dissector.frame(&frame, &mut fields);
+    }
+    dissector.finish(&mut fields);
+    let mut change = |located: Vec<Located>, change: &mut dyn FnMut(&mut u8)| {
+        for Located { frame, offset, len } in located {
+            let Some(from) = offset.map(|offset| offset as usize) else { continue };
+            let octets = &mut frames[usize::try_from(frame).unwrap() - 1].octets;
+            octets[from..from + usize::try_from(len).unwrap()].iter_mut().for_each(&mut *change);
+        }
+    };
+    change(fields.flags, &mut |octet| *octet &= !C);
+    change(fields.crcs, &mut |octet| *octet = field());
+}
+
+pub(super) fn zero(frames: &mut Frames, _: &mut Dice) {
+    off(frames, || 0);
+}
+
+pub(super) fn anything(frames: &mut Frames, dice: &mut Dice) {
+    off(frames, || u8::try_from(dice.below(256)).unwrap());
+}

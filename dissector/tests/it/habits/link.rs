@@ -1,0 +1,44 @@
+//! What is around the IP packet.
+
+use super::packet::{RAW_IP, ipv4_at};
+use super::{CapturedFrame, Dice, Frames};
+
+/// Inserts octets between the addresses and the EtherType.
+fn tag(frames: &mut Frames, tags: &[u8]) {
+    for frame in frames.iter_mut().filter(|frame| frame.link_type == 1 && frame.octets.len() >= 14) {
+        frame.octets.splice(12..12, tags.iter().copied());
+        frame.wire_len += u32::try_from(tags.len()).unwrap();
+    }
+}
+
+pub(super) fn vlan(frames: &mut Frames, _: &mut Dice) {
+    tag(frames, &[0x81, 0, 0, 7]);
+}
+
+pub(super) fn two_vlans(frames: &mut Frames, _: &mut Dice) {
+    tag(frames, &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 8]);
+}
+
+pub(super) fn raw_ip(frames: &mut Frames, _: &mut Dice) {
+    for frame in frames.iter_mut() {
+        let Some(at) = ipv4_at(frame) else { continue };
+        frame.octets.drain(..at);
+        frame.wire_len -= u32::try_from(at).unwrap();
+        frame.link_type = RAW_IP;
+    }
+}
+
+fn append(frame: &mut CapturedFrame, octets: &[u8]) {
+    if frame.link_type == 1 && !frame.is_cut() {
+        frame.octets.extend_from_slice(octets);
+        frame.wire_len += u32::try_from(octets.len()).unwrap();
+    }
+}
+
+pub(super) fn padding(frames: &mut Frames, _: &mut Dice) {
+    frames.iter_mut().for_each(|frame| append(frame, &vec![0; 60_usize.saturating_sub(frame.octets.len())]));
+}
+
+pub(super) fn fcs(frames: &mut Frames, _: &mut Dice) {
+    frames.iter_mut().for_each(|frame| append(frame, &[0xde, 0xad, 0xbe, 0xef]));
+}

@@ -1,0 +1,16 @@
+//! The capture has the beginning of each frame only.
+
+use super::{CapturedFrame, Dice, Frames};
+
+fn cut(frame: &mut CapturedFrame, length: usize) {
+    frame.octets.truncate(length);
+}
+
+pub(super) fn to<const LENGTH: usize>(frames: &mut Frames, _: &mut Dice) {
+    frames.iter_mut().for_each(|frame| cut(frame, LENGTH));
+}
+
+pub(super) fn anywhere(frames: &mut Frames, dice: &mut Dice) {
+    let length = 40 + dice.below(400);
+    frames.iter_mut().for_each(|frame| cut(frame, length));
+}
