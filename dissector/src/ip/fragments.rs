@@ -1,4 +1,6 @@
 //! IP fragments that wait for the rest of their packet. The first octets to arrive win.
+//!
+//! A sender may use an identification again, so a packet that stays incomplete is given up after [`MOST_TIME`].
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -6,6 +8,9 @@ use std::net::IpAddr;
 /// Packets that may wait at once; the oldest gives way. 256 of 65,535 octets, twice (octets and what is known): 32 MiB.
 const MOST_WAITING: usize = 256;
 const LONGEST: usize = 65535;
+/// Nanoseconds of capture time between the first fragment of a packet and its last: Linux waits so long
+/// (`net.ipv4.ipfrag_time`), and no longer than a host may (RFC 8200 section 4.5, RFC 1122 section 3.3.2: 60 seconds).
+const MOST_TIME: u64 = 30_000_000_000;
 
 /// What fragments of one packet have in common (RFC 791, RFC 8200 section 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,6 +31,8 @@ enum Octet {
 
 #[derive(Default)]
 struct Packet {
+    /// When its first fragment was captured.
+    begun: u64,
     octets: Vec<u8>,
     state: Vec<Octet>,
     /// Octets that are not absent.
@@ -34,6 +41,10 @@ struct Packet {
 }
 
 impl Packet {
+    fn new(begun: u64) -> Self {
+        Packet { begun, ..Packet::default() }
+    }
+
     fn add(&mut self, offset: usize, octets: &[u8], wire_len: usize, more: bool) {
         let end = offset + wire_len;
         if !more {
@@ -73,9 +84,11 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Adds a fragment; gives the whole payload (captured octets, length on the wire) when it was the last one missing.
+    /// Adds a fragment, captured at `time`; gives the whole payload (captured octets, length on the wire) when it was the last
+    /// one missing.
     pub(super) fn add(
         &mut self,
+        time: u64,
         key: Key,
         offset: usize,
         octets: &[u8],
@@ -93,7 +106,10 @@ impl Fragments {
             }
             self.order.push_back(key);
         }
-        let packet = self.waiting.entry(key).or_default();
+        let packet = self.waiting.entry(key).or_insert_with(|| Packet::new(time));
+        if time.abs_diff(packet.begun) > MOST_TIME {
+            *packet = Packet::new(time);
+        }
         packet.add(offset, octets, wire_len, more);
         let total = packet.complete()?;
         let captured = packet.state[..total].iter().position(|s| *s == Octet::Cut).unwrap_or(total);
@@ -101,5 +117,28 @@ impl Fragments {
         self.order.retain(|k| *k != key);
         self.whole = packet.octets;
         Some((&self.whole[..captured], total))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        let address = IpAddr::from([10, 0, 0, 1]);
+        Key { src: address, dst: address, identification: 9, protocol: 6 }
+    }
+
+    #[test]
+    fn an_identification_is_used_again_after_30_seconds() {
+        let payload = |wait: u64| {
+            let mut fragments = Fragments::default();
+            // Its second fragment is lost; the next packet has the same identification.
+            fragments.add(5, key(), 0, &[1; 8], 8, true);
+            fragments.add(5 + wait, key(), 0, &[2; 8], 8, true);
+            fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|(octets, _)| octets.to_vec())
+        };
+        assert_eq!(payload(MOST_TIME + 1), Some(vec![2; 16]));
+        assert_eq!(payload(MOST_TIME), Some([[1; 8], [2; 8]].concat()));
     }
 }

@@ -111,8 +111,8 @@ impl IpReader {
         let ip = frame.octets.get(at..).filter(|ip| ip.len() >= 20)?;
         let wire = (frame.wire_len as usize).saturating_sub(at).max(ip.len()).min(LONGEST_PACKET);
         let packet = match ip[0] >> 4 {
-            4 => self.ipv4(ip, wire, at),
-            6 => self.ipv6(ip, wire, at),
+            4 => self.ipv4(frame.time, ip, wire, at),
+            6 => self.ipv6(frame.time, ip, wire, at),
             _ => None,
         }?;
         match packet.protocol {
@@ -122,7 +122,7 @@ impl IpReader {
         }
     }
 
-    fn ipv4<'a>(&'a mut self, ip: &'a [u8], wire: usize, at: usize) -> Option<Packet<'a>> {
+    fn ipv4<'a>(&'a mut self, time: u64, ip: &'a [u8], wire: usize, at: usize) -> Option<Packet<'a>> {
         let header = Ipv4HeaderSlice::from_slice(ip).ok()?;
         let head = header.slice().len();
         // A total length of 0 is what segmentation offload leaves behind.
@@ -137,14 +137,15 @@ impl IpReader {
         if header.is_fragmenting_payload() {
             let key = Key { src, dst, identification: u32::from(header.identification()), protocol };
             let offset = usize::from(header.fragments_offset().value()) * 8;
-            let (octets, wire_len) = self.fragments.add(key, offset, octets, wire_len, header.more_fragments())?;
+            let (octets, wire_len) =
+                self.fragments.add(time, key, offset, octets, wire_len, header.more_fragments())?;
             return Some(Packet { protocol, src, dst, octets, wire_len, offset: None, may_fragment: true });
         }
         let may_fragment = !header.dont_fragment();
         Some(Packet { protocol, src, dst, octets, wire_len, offset: Some(at + head), may_fragment })
     }
 
-    fn ipv6<'a>(&'a mut self, ip: &'a [u8], wire: usize, base: usize) -> Option<Packet<'a>> {
+    fn ipv6<'a>(&'a mut self, time: u64, ip: &'a [u8], wire: usize, base: usize) -> Option<Packet<'a>> {
         let header = Ipv6HeaderSlice::from_slice(ip).ok()?;
         let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
         // A payload length of 0 is a jumbogram or what segmentation offload leaves behind.
@@ -167,7 +168,7 @@ impl IpReader {
                         let octets = &ip[at..end.min(ip.len()).max(at)];
                         let wire_len = end.checked_sub(at)?;
                         let more = fragment.more_fragments();
-                        let (octets, wire_len) = self.fragments.add(key, offset, octets, wire_len, more)?;
+                        let (octets, wire_len) = self.fragments.add(time, key, offset, octets, wire_len, more)?;
                         return Some(Packet {
                             protocol,
                             src,

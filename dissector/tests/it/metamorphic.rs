@@ -34,7 +34,6 @@ const OPEN: &[&str] = &[
     "the second direction ends early",
     "the ports used again, SYNs lost",
     "a keep-alive before its octet",
-    "one identification for all fragments",
     "the SYN-ACK before the SYN",
     "two taps, the other late by 5 ms",
     "blocks of 4 frames reversed",
