@@ -9,6 +9,9 @@
 //!
 //! When one that is over is heard of again with octets that it did not have, it goes on under its number as one does whose
 //! beginning was not captured.
+//!
+//! **Ports that are used again.** A SYN with another sequence number begins another connection. If the SYN was not captured, the
+//! sequence numbers tell: they are far from those of the connection before.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::dissector::{Sink, Watch, of_segment};
 use crate::framing::{PeerView, Reader, Target};
 use crate::ip::Segment;
-use crate::tcp::{Afterwards, Arrived, Half, Past, Place, Table};
+use crate::tcp::{Afterwards, Arrived, FAR_BEHIND_CLOSE, Half, Past, Place, Table, is_far};
 use crate::unit::{Ends, Unit};
 
 /// Closed connections that are kept for octets which were captured late.
@@ -25,6 +28,9 @@ const LINGERING: usize = 1024;
 const MOST_OPEN: usize = 8_192;
 /// Octets that they may keep together.
 const MOST_OCTETS: usize = 64 << 20;
+/// The largest window of TCP (RFC 7323 section 2.2): a segment that is farther from the octets before it is of another connection,
+/// or behind so many missing ones that nothing joins them.
+const FAR: u32 = 1 << 30;
 /// Suspended SDP connections that another one may come for.
 const MOST_SUSPENDED: usize = 64;
 
@@ -95,12 +101,14 @@ impl Connection {
         usize::from(segment.src != self.directions[0].ends.src)
     }
 
-    /// A SYN with another sequence number reuses the port pair.
+    /// A SYN with another sequence number, or numbers that are far away, reuse the port pair.
     fn is_replaced_by(&self, segment: &Segment<'_>) -> bool {
-        if !segment.syn {
-            return false;
-        }
         let mine = self.direction_of(segment);
+        if !segment.syn {
+            let Direction { half, fin, .. } = &self.directions[mine];
+            let far = if *fin || self.closed { FAR_BEHIND_CLOSE } else { FAR };
+            return !segment.rst && half.end_seq().is_some_and(|end| is_far(end, segment.seq, far));
+        }
         let (own, other) = (&self.directions[mine].half, &self.directions[1 - mine].half);
         match own.isn() {
             Some(isn) => isn != segment.seq,

@@ -12,4 +12,4 @@ mod testing;
 
 pub(crate) use arrived::Arrived;
 pub(crate) use half::{Half, Later};
-pub(crate) use table::{Afterwards, Past, Place, Table};
+pub(crate) use table::{Afterwards, FAR_BEHIND_CLOSE, Past, Place, Table, is_far};

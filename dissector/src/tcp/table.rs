@@ -8,6 +8,15 @@ use crate::ip::Segment;
 /// Connections that are over and still remembered; the oldest is forgotten first.
 const MOST_PAST: usize = 65_536;
 
+/// Sequence numbers that are so far from the end of a connection that is closed are of another one with the same ports. What
+/// its ends repeat, or send behind a FIN by mistake, is nearer.
+pub(crate) const FAR_BEHIND_CLOSE: u32 = 1 << 20;
+
+/// Are two sequence numbers more than `most` apart?
+pub(crate) fn is_far(a: u32, b: u32, most: u32) -> bool {
+    a.wrapping_sub(b).cast_signed().unsigned_abs() > most
+}
+
 /// The two ends of a connection, in an order of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ConnectionKey(SocketAddr, SocketAddr);
@@ -53,6 +62,9 @@ impl Past {
             return Afterwards::Nothing;
         }
         let end = segment.seq.wrapping_add(segment.wire_len);
+        if self.end[direction].is_some_and(|last| is_far(last, end, FAR_BEHIND_CLOSE)) {
+            return Afterwards::Another;
+        }
         let repeated = self.end[direction].is_some_and(|last| last.wrapping_sub(end).cast_signed() >= 0);
         if repeated { Afterwards::Nothing } else { Afterwards::Continues }
     }
@@ -137,6 +149,13 @@ mod tests {
         assert_eq!(PAST.sees(&Segment { rst: true, ..octets(90, 1) }), Afterwards::Nothing);
         assert_eq!(PAST.sees(&syn(100)), Afterwards::Nothing);
         assert_eq!(PAST.sees(&syn(101)), Afterwards::Another);
+    }
+
+    #[test]
+    fn octets_with_numbers_far_away_are_of_another_connection() {
+        assert_eq!(PAST.sees(&octets(5, FAR_BEHIND_CLOSE)), Afterwards::Continues);
+        assert_eq!(PAST.sees(&octets(6, FAR_BEHIND_CLOSE)), Afterwards::Another);
+        assert_eq!(PAST.sees(&octets(5_u32.wrapping_sub(2 * FAR_BEHIND_CLOSE), 1)), Afterwards::Another);
     }
 
     #[test]

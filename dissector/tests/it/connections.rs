@@ -98,3 +98,20 @@ fn octets_behind_fin_and_reset_still_count_when_they_were_captured_late() {
     watch.data(0, 0, b"abc");
     assert_eq!(told(&watch.finish(), 0, "len"), ["streaming 5"]);
 }
+
+#[test]
+fn octets_with_numbers_far_away_are_of_a_connection_without_captured_syn() {
+    let mut watch = Watch::default();
+    short_lived(&mut watch, 9999, false, FIN);
+    let again = |seq: u32| {
+        let mut packet = tcp(0, seq, ACK, b"GET /");
+        packet[20..22].copy_from_slice(&9999_u16.to_be_bytes());
+        packet
+    };
+    // Close to the end they are of the same connection, behind its FIN.
+    watch.packet(&again(1101));
+    watch.packet(&again(1101 + (2 << 20)));
+    let units = watch.finish();
+    let lengths: Vec<u64> = units.iter().map(|unit| unit["len"].as_u64().unwrap()).collect();
+    assert_eq!((streams(&units), lengths), (vec![0, 1], vec![106, 5]));
+}
