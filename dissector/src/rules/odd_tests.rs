@@ -1,8 +1,7 @@
 //! Correct traffic that a reader of the specifications calls odd, as the wire and captures have it: no error and no warning.
 //!
 //! Each story is judged whole, in other clothes (VLAN, IPv6), and with what captures do to it: a frame missed, had twice, out
-//! of its place, cut by the snap length, the capture begun late or of one direction alone. One thing is left out: a keep-alive
-//! whose made-up octet stands in a capture that misses the octet itself is taken for data.
+//! of its place, cut by the snap length, the capture begun late or of one direction alone.
 
 use crate::testing::{self, Marked, Wire, fpdu, hex};
 

@@ -10,6 +10,9 @@
 //! Every octet has a **position**. The first octet behind the SYN has [`ORIGIN`]; where the SYN was not captured, the first
 //! octet of the first segment seen has, and lower ones may come until [`Half::begin`]. The first capture of an octet wins.
 //!
+//! The octet of a segment of one octet may be that of a keep-alive, which a sender may invent (RFC 1122 section 4.2.3.6). Behind a
+//! hole it gives way to octets of longer segments, and it is missing itself if the hole is given up.
+//!
 //! What lies before `settled` cannot change any more; octets behind it wait for a hole to be filled. The hole counts as lost
 //! when more than [`PATIENCE`] waits behind it, or at the end of the capture. Questions are answered for settled octets; what
 //! may still come is answered with [`Later`], which says what to wait for.
@@ -74,6 +77,8 @@ pub(crate) struct Half {
     waiting: BTreeMap<u64, (Vec<u8>, Source)>,
     /// Octets in `waiting`.
     waiting_octets: usize,
+    /// Those of them that may be of keep-alives.
+    probes: usize,
     /// Where segments begin and end, from `consumed` on, in order.
     starts: VecDeque<u64>,
     ends: VecDeque<u64>,
@@ -104,6 +109,10 @@ impl Half {
         if segment.rst || segment.wire_len == 0 || self.finished {
             return None;
         }
+        let is_probe = segment.wire_len == 1;
+        if is_probe && self.base.is_none() {
+            return None;
+        }
         let base = *self.base.get_or_insert(seq);
         if !self.seen {
             self.seen = true;
@@ -121,7 +130,8 @@ impl Half {
         self.end = self.end.max(end);
         note(&mut self.starts, position, self.consumed);
         note(&mut self.ends, end, self.consumed);
-        let source = Source { position, frame: segment.frame, time: segment.time, offset: segment.offset };
+        let Segment { frame, time, offset, .. } = *segment;
+        let source = Source { position, frame, time, offset, is_probe };
         Some(Arrived::new(segment.octets, source))
     }
 
@@ -147,6 +157,7 @@ impl Half {
         for run in std::mem::take(&mut self.runs) {
             for (octets, source) in run.pieces() {
                 self.waiting_octets += octets.len();
+                self.probes += usize::from(source.is_probe);
                 self.waiting.insert(source.position, (octets.to_vec(), source));
             }
         }
@@ -156,6 +167,9 @@ impl Half {
     /// Keeps those of `octets` that are not waiting already.
     fn wait(&mut self, octets: &[u8], source: Source) {
         let (start, end) = (source.position, source.position + octets.len() as u64);
+        if self.probes > 0 && !source.is_probe {
+            self.replace_probes(start, end);
+        }
         let mut fresh = Vec::new();
         let before = self.waiting.range(..start).next_back();
         let mut at = before.map_or(start, |(at, (piece, _))| start.max(at + piece.len() as u64));
@@ -174,6 +188,24 @@ impl Half {
             self.waiting_octets += until - skip;
             self.buffered += until - skip;
             self.sources += 1;
+            self.probes += usize::from(source.is_probe);
+        }
+    }
+
+    /// Octets that may be of keep-alives give way to those of a longer segment, `start..end`.
+    fn replace_probes(&mut self, start: u64, end: u64) {
+        let waiting = self.waiting.range(start..end);
+        let probes: Vec<u64> =
+            waiting.filter(|(_, (_, source))| source.is_probe).map(|(position, _)| *position).collect();
+        probes.into_iter().for_each(|position| self.drop_probe(position));
+    }
+
+    fn drop_probe(&mut self, position: u64) {
+        if self.waiting.remove(&position).is_some() {
+            self.waiting_octets -= 1;
+            self.buffered -= 1;
+            self.sources -= 1;
+            self.probes -= 1;
         }
     }
 
@@ -192,6 +224,7 @@ impl Half {
             {
                 let (octets, source) = first.remove();
                 self.waiting_octets -= octets.len();
+                self.probes -= usize::from(source.is_probe);
                 self.settle_octets(source, Octets::Owned(octets));
             }
             if self.settled >= self.end {
@@ -203,6 +236,11 @@ impl Half {
                 return;
             }
             self.holes += 1;
+            while let Some((position, (_, source))) = self.waiting.first_key_value()
+                && source.is_probe
+            {
+                self.drop_probe(*position);
+            }
             self.settled = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
         }
     }

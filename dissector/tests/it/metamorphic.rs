@@ -32,7 +32,6 @@ const OPEN: &[&str] = &[
     "30 frames in a row lost",
     "one frame with payload lost in each direction",
     "the second direction ends early",
-    "a keep-alive before its octet",
     "the SYN-ACK before the SYN",
     "two taps, the other late by 5 ms",
     "blocks of 4 frames reversed",

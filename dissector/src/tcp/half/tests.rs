@@ -56,6 +56,29 @@ fn the_first_capture_of_an_octet_wins() {
     assert_eq!(half.octets(at(0), at(6)), Ok(Some(&b"abCDef"[..])));
 }
 
+/// A keep-alive may have an octet of its own invention (RFC 1122 section 4.2.3.6).
+#[test]
+fn the_octet_of_a_keep_alive_gives_way_to_the_one_that_was_sent() {
+    let mut half = opened(99);
+    half.add(&segment(103, b"?"));
+    half.add(&segment(100, b"abcd"));
+    assert_eq!(half.octets(at(0), at(4)), Ok(Some(&b"abcd"[..])));
+    // What was sent is not in the capture: the octet is missing, too.
+    half.add(&segment(107, b"?"));
+    half.add(&segment(108, b"ijkl"));
+    half.finish();
+    assert_eq!(half.octets(at(7), at(8)), Ok(None));
+    assert_eq!(half.octets(at(8), at(12)), Ok(Some(&b"ijkl"[..])));
+}
+
+#[test]
+fn an_octet_behind_a_hole_that_is_filled_counts() {
+    let mut half = opened(99);
+    half.add(&segment(103, b"d"));
+    half.add(&segment(100, b"abc"));
+    assert_eq!(half.octets(at(0), at(4)), Ok(Some(&b"abcd"[..])));
+}
+
 #[test]
 fn sequence_numbers_wrap() {
     let mut half = opened(u32::MAX - 2);
@@ -208,9 +231,9 @@ impl Model {
     }
 }
 
-/// Offset, length, of which so many are cut off.
+/// Offset, length, of which so many are cut off. Of segments with one octet the first capture does not always count.
 fn segments() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
-    proptest::collection::vec((0u64..300, 1u64..60, prop_oneof![3 => Just(0u64), 1 => 0u64..60]), 1..60)
+    proptest::collection::vec((0u64..300, 2u64..60, prop_oneof![3 => Just(0u64), 1 => 0u64..60]), 1..60)
 }
 
 proptest! {
