@@ -116,6 +116,25 @@ fn plausible_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<bo
     Ok(half.octets(at, at + 4)?.map(plausible))
 }
 
+/// Does a header that makes sense begin at `position`?
+fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
+    let Some(head) = half.octets(position, position + 4)? else { return Ok(None) };
+    let behind_marker = |half: &Half| {
+        let octets = half.octets(position + 4, position + 8)?;
+        Ok(octets.is_some_and(plausible))
+    };
+    Ok(Some(plausible(head) || header_position(position, phase) != position && behind_marker(half)?))
+}
+
+/// Does an FPDU end at `position` for certain: before a header that makes sense, or a FIN? The end of the capture and octets
+/// that are not in it show nothing.
+fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
+    if half.is_end(position)? {
+        return Ok(position == half.end() && half.ends_with_fin());
+    }
+    Ok(header_follows(half, position, phase)? == Some(true))
+}
+
 impl Reader {
     /// The layout of the FPDU at `start`; `None` when framing is lost there.
     pub(super) fn choose<'h>(&mut self, half: &'h Half, start: u64) -> Result<Option<Chosen<'h>>, Later> {
@@ -143,6 +162,9 @@ impl Reader {
         }
         // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not confirmed.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
+        if within && !confirmed && !crc_on && plausible == Some(true) && self.wrong_pad(half, start)?.is_some() {
+            return Ok(None);
+        }
         if let Some(departed) = self.departure(half, start, confirmed)? {
             let octets = half.octets(departed.start, departed.end)?;
             return Ok(Chosen::new(departed, octets, crc_on.then_some(true)));
@@ -202,7 +224,7 @@ impl Reader {
                 }
                 // Without markers of its own the question behind it is asked with those that are due.
                 let follows = phase.or(self.phase);
-                if if crc_on { crc_good(octets) } else { self.may_end_at(half, layout.end, follows)? } {
+                if if crc_on { crc_good(octets) } else { ends_for_certain(half, layout.end, follows)? } {
                     self.crc_field = crc_field;
                     return Ok(Some(layout));
                 }
@@ -216,13 +238,7 @@ impl Reader {
         if half.is_end(position)? {
             return Ok(position == half.end());
         }
-        let Some(head) = half.octets(position, position + 4)? else { return Ok(true) };
-        if plausible(head) {
-            return Ok(true);
-        }
-        if header_position(position, phase) != position
-            && half.octets(position + 4, position + 8)?.is_some_and(plausible)
-        {
+        if header_follows(half, position, phase)? != Some(false) {
             return Ok(true);
         }
         if self.settings.crc != Some(true) {

@@ -6,7 +6,7 @@ use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::Layout;
 use weft_core::wire::mpa::fpdu::{LENGTH_LEN, header_position, pad_len};
 
-use crate::tcp::Half;
+use crate::tcp::{Half, Later};
 use crate::unit::Misread;
 
 use super::Reader;
@@ -23,14 +23,7 @@ impl Reader {
         let head = captured(header, header + 4)?;
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
         let swapped = [head[1], head[0], head[2], head[3]];
-        // With CRC the octets prove a guess; without, the header that stands where the guess leads does.
-        let ends_at = |crc: u64| {
-            if self.settings.crc == Some(true) {
-                captured(start, crc + CRC_LEN as u64).is_some_and(crc_good)
-            } else {
-                captured(crc + CRC_LEN as u64, crc + CRC_LEN as u64 + 4).is_some_and(plausible)
-            }
-        };
+        let ends_at = |crc: u64| self.crc_field_proves(half, start, crc) == Ok(true);
         if self.phase.is_none()
             && captured(start, start + 8).is_some_and(|octets| octets[..4] == [0; 4] && plausible(&octets[4..]))
         {
@@ -44,12 +37,8 @@ impl Reader {
         }
         // A header that makes sense, of an FPDU that was not captured whole, needs no explanation.
         captured(start, Layout::new(start, ulpdu_length, self.phase).crc)?;
-        if self.phase.is_none() {
-            let body = header + (LENGTH_LEN + usize::from(ulpdu_length)) as u64;
-            let mut wrong = (0..8u8).filter(|pad| usize::from(*pad) != pad_len(ulpdu_length));
-            if let Some(pad) = wrong.find(|pad| ends_at(body + u64::from(*pad))) {
-                return Some(Misread::Pad(pad));
-            }
+        if let Ok(Some(pad)) = self.wrong_pad(half, start) {
+            return Some(Misread::Pad(pad));
         }
         let counts = |counted: &u8| {
             let real = ulpdu_length.checked_sub(u16::from(*counted));
@@ -61,5 +50,33 @@ impl Reader {
         let field = Layout::new(start, ulpdu_length, self.phase).crc;
         let left_out = self.settings.crc == Some(true) && captured(field, field + 4).is_some_and(plausible);
         Some(if left_out { Misread::NoCrcField } else { Misread::Unexplained })
+    }
+
+    /// Do the octets show that the CRC field of the FPDU at `start` is at `crc`? With CRC they prove it; without, the header
+    /// behind the field does.
+    fn crc_field_proves(&self, half: &Half, start: u64, crc: u64) -> Result<bool, Later> {
+        let end = crc + CRC_LEN as u64;
+        Ok(if self.settings.crc == Some(true) {
+            half.octets(start, end)?.is_some_and(crc_good)
+        } else {
+            half.octets(end, end + 4)?.is_some_and(plausible)
+        })
+    }
+
+    /// How many PAD octets the FPDU at `start` has, if there are others than those that lead to a multiple of four. Where there are
+    /// markers, nothing is known of it.
+    pub(super) fn wrong_pad(&self, half: &Half, start: u64) -> Result<Option<u8>, Later> {
+        let Some(&[high, low]) = half.octets(start, start + 2)? else { return Ok(None) };
+        if self.phase.is_some() {
+            return Ok(None);
+        }
+        let ulpdu_length = u16::from_be_bytes([high, low]);
+        let body = start + (LENGTH_LEN + usize::from(ulpdu_length)) as u64;
+        for pad in (0..8u8).filter(|pad| usize::from(*pad) != pad_len(ulpdu_length)) {
+            if self.crc_field_proves(half, start, body + u64::from(pad))? {
+                return Ok(Some(pad));
+            }
+        }
+        Ok(None)
     }
 }

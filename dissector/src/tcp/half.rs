@@ -69,6 +69,8 @@ pub(crate) struct Half {
     isn: Option<u32>,
     /// Sequence number at [`ORIGIN`].
     base: Option<u32>,
+    /// Sequence number of the first FIN.
+    fin: Option<u32>,
     /// Last position seen, for unwrapping sequence numbers.
     last: u64,
     /// Captured octets before `settled`.
@@ -105,6 +107,9 @@ impl Half {
             if !self.seen {
                 self.base = Some(seq);
             }
+        }
+        if segment.fin {
+            self.fin.get_or_insert(seq.wrapping_add(segment.wire_len));
         }
         if segment.rst || segment.wire_len == 0 || self.finished {
             return None;
@@ -314,6 +319,12 @@ impl Half {
     pub(crate) fn end_seq(&self) -> Option<u32> {
         let octets = if self.seen { self.end.wrapping_sub(ORIGIN) as u32 } else { 0 };
         self.base.map(|base| base.wrapping_add(octets))
+    }
+
+    /// Does a FIN stand behind the highest octet known to exist?
+    #[must_use]
+    pub(crate) fn ends_with_fin(&self) -> bool {
+        self.fin.is_some() && self.fin == self.end_seq()
     }
 
     /// Is `position` behind the last octet of the direction?

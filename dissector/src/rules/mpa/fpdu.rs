@@ -130,6 +130,37 @@ mod tests {
         proves(requirement!("MPA-7.1.1-13"), &bad, &good);
     }
 
+    /// The capture ends before the CRC field, or has a hole there.
+    #[test]
+    fn a_crc_field_that_is_not_captured_may_be_there() {
+        let without_field =
+            |msn: u32| testing::hex(&format!("0014 4143 00000000 00000000 {msn:08x} 00000000 2a2b 0000"));
+        let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
+        wire.send(0, &without_field(1));
+        assert_eq!(wire.errors(), []);
+        wire.lose(0, &[0; 4]);
+        wire.send(0, &without_field(2));
+        assert_eq!(wire.errors(), []);
+        // Before a FIN nothing is missing.
+        wire.fin(0);
+        let ids: Vec<_> = wire.errors().iter().map(|finding| finding.requirement).collect();
+        assert!(ids.contains(&requirement!("MPA-4.4-13")), "{ids:?}");
+    }
+
+    /// A stack that pads (length + 2) mod 4 instead of what is missing up to a multiple of 4.
+    #[test]
+    fn a_wrong_pad_is_no_missing_crc_field() {
+        let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
+        for msn in 1..=3 {
+            wire.send(0, &testing::hex(&format!("0013 4143 00000000 00000000 {msn:08x} 00000000 2a 00 00000000")));
+        }
+        let ids: Vec<_> = wire.errors().iter().map(|finding| finding.requirement).collect();
+        assert!(ids.contains(&requirement!("MPA-4.1-5")), "{ids:?}");
+        for other in [requirement!("MPA-4.1-1"), requirement!("MPA-4.4-13"), requirement!("MPA-4.1-9")] {
+            assert!(!ids.contains(&other), "{ids:?}");
+        }
+    }
+
     #[test]
     fn an_fpdu_has_one_ulpdu() {
         let read =
