@@ -62,11 +62,12 @@ fn segment(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut F
     by_opcode(books, unit, seen, findings);
 }
 
-/// Only at the end is it known what the other direction sent.
+/// Only at the end is it known what the other direction sent, if all of it was captured.
 fn made_up(books: &Books, findings: &mut Findings<'_>) {
     for (direction, side) in books.traffic.sides.iter().enumerate() {
         let Some(seen) = &side.terminate else { continue };
-        if seen.is_made_up(&books.traffic.sides[1 - direction].log) {
+        let other = &books.traffic.sides[1 - direction];
+        if other.messages.is_whole() && seen.is_made_up(&other.log) {
             let expected = "the header of a segment that was sent";
             let found = "a header that no segment had".to_owned();
             findings.in_frame(requirement!("RDMAP-4.8-10"), direction, seen.frame, expected, found);
@@ -286,6 +287,19 @@ mod tests {
         lost.say(0, "4143 00000000 00000000 00000002 00000000 2a");
         lost.say(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
         assert_eq!(lost.findings(), []);
+    }
+
+    /// The capture has one direction alone, or begins behind the segment.
+    #[test]
+    fn a_header_that_was_not_captured() {
+        let mut wire = about(SEND, &format!("1205c000 0013 {SEND_HEADER}"));
+        wire.say(0, "4143 00000000 00000000 00000002 00000000 2a");
+        assert_eq!(wire.alone(1).errors(), []);
+        let mut wire = Wire::started();
+        (1..=6).for_each(|msn| wire.send(0, &crate::testing::fpdu(&crate::testing::send_of(msn, 30))));
+        wire.say(1, "4143 00000000 00000000 00000001 00000000 2a");
+        wire.say(1, &format!("4147 00000000 00000002 00000001 00000000 1205c000 0013 {SEND_HEADER}"));
+        assert_eq!(wire.changed(|frames| frames[5..].to_vec()).errors(), []);
     }
 
     /// More segments than are remembered: the Terminate may well be about one of the first.
