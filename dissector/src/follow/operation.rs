@@ -1,7 +1,8 @@
 //! Operations of two messages: Reads and atomics, each request with its response, and how many are without one.
 //!
-//! Responses come in the order of the requests, so a queue for each requester is enough. It is bounded by [`MOST`]; beyond it,
-//! and after octets that the capture does not hold, nothing is judged until a Response names the sink of a known request.
+//! Responses come in the order of the requests, so a queue for each requester is enough. It is bounded by [`MOST`]. Beyond it,
+//! and after octets that the capture does not hold, a Response is matched by its sink, and nothing is judged: many requests may
+//! have the same sink. [`Backlog`] tells when every request is known to be answered; from then on the queue is certain again.
 
 use std::collections::VecDeque;
 
@@ -79,14 +80,55 @@ pub(crate) struct Overrun {
     pub atomics: bool,
 }
 
+/// How many requests may be without response, where not all of them were captured. Requests count by their MSNs, the missing ones
+/// too; each response that was captured answers one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Backlog {
+    /// At most so many; `None` before the first request.
+    most: Option<u64>,
+    /// Responses before the first request.
+    responses: u64,
+    /// May requests be missing behind the last one that was captured?
+    open: bool,
+    last_msn: Option<u32>,
+}
+
+impl Backlog {
+    /// Octets are missing while `known` requests are without response; of the requester, if `requests` says so.
+    fn lose(&mut self, known: Option<usize>, requests: bool) {
+        if let Some(known) = known {
+            (self.most, self.responses) = (Some(known as u64), 0);
+        }
+        self.open |= requests;
+    }
+
+    fn requested(&mut self, msn: u32) {
+        let sent = match (self.most, self.last_msn) {
+            (Some(most), Some(last)) => most + u64::from(msn.wrapping_sub(last).max(1)),
+            _ => u64::from(msn).saturating_sub(self.responses).max(1),
+        };
+        *self = Backlog { most: Some(sent), open: false, last_msn: Some(msn), ..*self };
+    }
+
+    fn answered(&mut self) {
+        self.responses += 1;
+        self.most = self.most.map(|most| most.saturating_sub(1));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.most == Some(0) && !self.open
+    }
+}
+
 /// The operations of one requester.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
     requests: VecDeque<Request>,
     /// The position in `requests` of the one whose Response is on its way.
     current: Option<usize>,
-    /// Is every request, and every response, known?
+    /// Is every request without response known?
     certain: bool,
+    backlog: Backlog,
     /// Responses that came before any request, and the frame of the first of them.
     early: u64,
     early_frame: Option<(u64, Opcode)>,
@@ -102,9 +144,11 @@ impl Operations {
         self.certain = true;
     }
 
-    /// Octets of either direction are missing.
-    pub(crate) fn lose(&mut self) {
-        *self = Operations { limit: self.limit, ..Operations::default() };
+    /// Octets are missing, in which there may have been `requests`; else responses.
+    pub(crate) fn lose(&mut self, requests: bool) {
+        let mut backlog = self.backlog;
+        backlog.lose(self.outstanding(), requests);
+        *self = Operations { limit: self.limit, backlog, ..Operations::default() };
     }
 
     /// At most this many requests may be without response.
@@ -147,9 +191,9 @@ impl Operations {
         self.requests.iter().any(|request| request.asked.has_sink(stag, to))
     }
 
-    /// Is no request without response?
+    /// Is no request without response, for certain?
     pub(crate) fn is_idle(&self) -> bool {
-        self.requests.is_empty()
+        self.certain && self.requests.is_empty()
     }
 
     /// Where the next Read Response belongs.
@@ -183,17 +227,19 @@ impl Operations {
                     offset: raw.remote_tagged_offset.get(),
                 }),
         };
-        let (Some(asked), Segment::Untagged(header, _)) = (asked, view.segment) else { return self.lose() };
+        let Segment::Untagged(header, _) = view.segment else { return };
+        let msn = header.msn.get();
+        let Some(asked) = asked.filter(|_| self.requests.len() < MOST) else {
+            self.lose(false);
+            return self.backlog.requested(msn);
+        };
+        self.backlog.requested(msn);
         if self.early > 0 {
             // Its response was seen first: the capture has the directions out of step.
             self.early -= 1;
             return;
         }
-        if self.requests.len() >= MOST {
-            return self.lose();
-        }
         let outstanding = u32::try_from(self.requests.len() + 1).unwrap_or(u32::MAX);
-        let msn = header.msn.get();
         self.requests.push_back(Request {
             asked,
             msn,
@@ -219,6 +265,32 @@ impl Operations {
 
     /// A segment of a Read Response to this requester.
     pub(crate) fn read_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        place: Place,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        let done = self.match_response(at, view, place, remarks);
+        if view.last() {
+            self.answered();
+        }
+        done
+    }
+
+    /// A response is complete: are they all?
+    fn answered(&mut self) {
+        if self.certain {
+            return;
+        }
+        self.backlog.answered();
+        if self.backlog.is_empty() {
+            self.requests.clear();
+            self.certain = true;
+        }
+    }
+
+    fn match_response(
         &mut self,
         at: At,
         view: &SegmentView<'_>,
@@ -270,9 +342,10 @@ impl Operations {
     ) -> Option<usize> {
         let exact = self.requests.iter().position(|request| request.asked.has_sink(stag, to));
         if !self.certain {
-            // What came before the request that this one names was answered where the capture has a hole.
-            self.requests.drain(..exact?);
-            self.certain = true;
+            // What came before the request that this one names was answered where the capture has a hole. Octets that waited for
+            // missing ones come late: their request is not a later frame.
+            let index = exact.filter(|index| self.requests[*index].frame < at.frame)?;
+            self.requests.drain(..index);
             return Some(0);
         }
         let Some(oldest) = self.requests.front() else {
@@ -321,6 +394,17 @@ impl Operations {
         view: &SegmentView<'_>,
         remarks: &mut Vec<Remark>,
     ) -> Option<Operation> {
+        let done = self.match_atomic_response(at, view, remarks);
+        self.answered();
+        done
+    }
+
+    fn match_atomic_response(
+        &mut self,
+        at: At,
+        view: &SegmentView<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
         let octets = view.payload.get(0..RawAtomicResponse::LEN)?;
         let found = RawAtomicResponse::ref_from_bytes(octets).ok()?.original_request_identifier.get();
         let of = |request: &Request| match request.asked {
@@ -350,11 +434,11 @@ impl Operations {
             index
         } else {
             self.requests.drain(..exact?);
-            self.certain = true;
             0
         };
         if let Asked::Atomic { fetch_add, offset, .. } = self.requests[index].asked
             && offset % 8 != 0
+            && self.certain
         {
             remarks.push(at.remark(What::MisalignedAnswered { fetch_add, offset }, 0..0));
         }

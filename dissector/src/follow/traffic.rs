@@ -175,7 +175,8 @@ impl Traffic {
         side.lost = true;
         side.messages.lose();
         side.log.lose();
-        self.sides.iter_mut().for_each(|side| side.operations.lose());
+        self.sides[direction].operations.lose(true);
+        self.sides[1 - direction].operations.lose(false);
     }
 
     fn fpdu(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, view: Option<&SegmentView<'_>>, remarks: &mut Vec<Remark>) {

@@ -99,7 +99,7 @@ fn source(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fin
 mod tests {
     use weft_core::requirement;
 
-    use crate::testing::{self, exchange, proves};
+    use crate::testing::{self, Wire, exchange, proves};
 
     /// Reads for 8 octets, one into STag 100, one into STag 101, and one for nothing.
     const FIRST: &str = "4141 00000000 00000001 00000001 00000000
@@ -189,6 +189,53 @@ mod tests {
         wire.lose(0, &testing::fpdu(&testing::hex(FIRST)));
         wire.say(0, SECOND);
         assert_eq!(wire.findings(), []);
+    }
+
+    /// A Read of `len` octets into the one sink of all, and its Response.
+    fn into_one_sink(msn: u32, len: usize) -> [Vec<u8>; 2] {
+        let request = format!(
+            "4141 00000000 00000001 {msn:08x} 00000000
+            00000100 0000000000001000 {len:08x} 00000200 0000000000002000"
+        );
+        let response = format!("c142 00000100 0000000000001000 {}", "2a".repeat(len));
+        [request, response].map(|ulpdu| testing::fpdu(&testing::hex(&ulpdu)))
+    }
+
+    #[test]
+    fn after_a_loss_one_sink_does_not_tell_which_read_is_answered() {
+        // Two Reads are under way at a time; the first Response, or the second Request, is not in the capture.
+        for lost in [(1, 1), (0, 2)] {
+            let mut wire = exchange(&[]);
+            let send = |wire: &mut Wire, direction: usize, msn: u32| {
+                let octets = &into_one_sink(msn, 4 * msn as usize)[direction];
+                if lost == (direction, msn) { wire.lose(direction, octets) } else { wire.send(direction, octets) }
+            };
+            send(&mut wire, 0, 1);
+            for msn in 1..=8 {
+                send(&mut wire, 0, msn + 1);
+                send(&mut wire, 1, msn);
+            }
+            assert_eq!(wire.errors(), [], "{lost:?} lost");
+            assert_eq!(wire.cut_to(128).errors(), [], "{lost:?} lost, and frames cut");
+            assert_eq!(wire.changed(|frames| frames[9..].to_vec()).errors(), [], "begun late");
+        }
+    }
+
+    #[test]
+    fn reads_are_judged_again_once_all_are_answered() {
+        let wrong_behind = |open: u32| {
+            let mut wire = exchange(&[]);
+            wire.send(0, &into_one_sink(1, 8)[0]);
+            // What the responder says here cannot be believed; it is no Response, if that comes now.
+            let mut damaged = testing::fpdu(&testing::send_of(1, 30));
+            damaged[20] ^= 1;
+            wire.send(1, &damaged);
+            (open..2).for_each(|msn| wire.send(1, &into_one_sink(msn, 8)[1]));
+            wire.send(0, &into_one_sink(2, 8)[0]);
+            wire.send(1, &into_one_sink(2, 4)[1]);
+            wire
+        };
+        proves(requirement!("RDMAP-4.4-9"), &wrong_behind(1), &wrong_behind(2));
     }
 
     /// More Reads without Response than are remembered.
