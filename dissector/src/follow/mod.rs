@@ -72,7 +72,8 @@ impl Books {
         self.remarks.clear();
         self.connection.unit(unit);
         self.mpa.unit(&self.connection, unit, view);
-        self.traffic.unit(unit, view, &self.connection, &mut self.remarks);
+        let in_step = self.is_in_step();
+        self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
         let direction = usize::from(unit.direction);
         if let Some(books) = &mut self.context.sdp {
             match (&unit.kind, view) {
@@ -113,6 +114,12 @@ impl Books {
     /// Is it certain where markers of `direction` are due? Without both start-up frames that is a guess, until one stands there.
     pub(crate) fn markers_are_certain(&self, direction: usize) -> bool {
         self.mpa.streams[direction].marked_right || self.connection.startup.iter().all(Option::is_some)
+    }
+
+    /// Do the units of both directions come in the order in which they were sent? Not where octets were missed or cut off, nor where
+    /// a direction without SYN waits for its first octet.
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }
 
     /// What is known beyond the octets of the unit that was taken in last.

@@ -70,6 +70,7 @@ pub(crate) struct Traffic {
     replied: Option<u8>,
     /// IRD and ORD of each direction's start-up frame, where they were negotiated.
     depths: [Option<(u16, u16)>; 2],
+    in_step: bool,
     /// What became certain with the last unit; kept empty between units.
     pub facts: Vec<Fact>,
 }
@@ -107,15 +108,17 @@ impl Traffic {
         }
     }
 
-    /// Takes a unit in.
+    /// Takes a unit in. `in_step`: the units of both directions come in the order in which they were sent.
     pub(crate) fn unit(
         &mut self,
         unit: &Unit<'_>,
         view: Option<&SegmentView<'_>>,
         connection: &Connection,
+        in_step: bool,
         remarks: &mut Vec<Remark>,
     ) {
         self.facts.clear();
+        self.in_step = in_step;
         let direction = usize::from(unit.direction);
         match &unit.kind {
             Kind::Startup(kind, part) => {
@@ -257,7 +260,9 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                if place.first && peer.operations.is_idle() && own.operations.awaits(stag, to) {
+                // The Request of the other side, which has the same STag, may be what is missing or late.
+                let asked_itself = place.first && peer.operations.is_idle() && own.operations.awaits(stag, to);
+                if asked_itself && self.in_step {
                     remarks.push(at.remark(What::SameDirection, 3..4));
                     None
                 } else {

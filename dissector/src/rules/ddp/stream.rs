@@ -63,6 +63,7 @@ fn teardown(books: &Books, findings: &mut Findings<'_>) {
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &books.mpa.tcp;
         if traffic.is_whole()
+            && books.is_in_step()
             && !terminated
             && let Some(read) = peer.operations.unanswered().next()
             && read.frame < peer_fin

@@ -21,8 +21,8 @@ pub(super) static DEPTH: Rule =
 
 fn answered(books: &Books, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&books.connection, &books.traffic);
-    // Units of which octets were cut off are handed out late.
-    let is_late = books.mpa.tcp.iter().any(|tcp| tcp.cut);
+    // Units of which octets were cut off, or whose SYN was not captured, are handed out late.
+    let is_late = books.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
     if is_late || !traffic.is_whole() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
     }

@@ -51,7 +51,7 @@ fn choice(books: &Books, findings: &mut Findings<'_>) {
 fn invalidated(books: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let What::Invalidated { stag, by } = remark.what else { return };
     // What said that it is valid again may be missing.
-    if books.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut) {
+    if !books.is_in_step() {
         return;
     }
     let found = format!("STag {stag:#010x}, which frame {by} has invalidated; its owner has sent nothing since");
