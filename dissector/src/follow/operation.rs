@@ -88,7 +88,7 @@ struct Backlog {
     most: Option<u64>,
     /// Responses before the first request.
     responses: u64,
-    /// May requests be missing behind the last one that was captured?
+    /// May requests be missing behind the last one that was captured, or come late?
     open: bool,
     last_msn: Option<u32>,
 }
@@ -112,6 +112,8 @@ impl Backlog {
 
     fn answered(&mut self) {
         self.responses += 1;
+        // More responses than requests: the requests come late.
+        self.open |= self.most == Some(0);
         self.most = self.most.map(|most| most.saturating_sub(1));
     }
 
@@ -147,7 +149,7 @@ impl Operations {
     /// Octets are missing, in which there may have been `requests`; else responses.
     pub(crate) fn lose(&mut self, requests: bool) {
         let mut backlog = self.backlog;
-        backlog.lose(self.outstanding(), requests);
+        backlog.lose(self.outstanding(), requests || self.early > 0);
         *self = Operations { limit: self.limit, backlog, ..Operations::default() };
     }
 
