@@ -47,11 +47,25 @@ struct Direction {
     half: Half,
     reader: Reader,
     fin: bool,
+    /// The first acknowledgement number that the other end sent for it.
+    acked: Option<u32>,
 }
 
 impl Direction {
     fn new(src: SocketAddr, dst: SocketAddr) -> Self {
-        Direction { ends: Ends::new(src, dst), half: Half::default(), reader: Reader::default(), fin: false }
+        Direction {
+            ends: Ends::new(src, dst),
+            half: Half::default(),
+            reader: Reader::default(),
+            fin: false,
+            acked: None,
+        }
+    }
+
+    /// Does a SYN with this number stand before what is known of the direction, though it was captured later?
+    fn begins_with(&self, syn: u32) -> bool {
+        let first = self.half.first_seq().or(self.acked);
+        !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_BEHIND_CLOSE)
     }
 
     fn as_peer(&self) -> PeerView {
@@ -80,6 +94,8 @@ struct Connection {
     /// Does it hold octets back, as last counted?
     holds_back: bool,
     closed: bool,
+    /// Was it over, and goes on? Then its beginning was read.
+    goes_on: bool,
 }
 
 impl Connection {
@@ -94,6 +110,7 @@ impl Connection {
             introduced: false,
             holds_back: false,
             closed: false,
+            goes_on: false,
         }
     }
 
@@ -112,6 +129,7 @@ impl Connection {
         let (own, other) = (&self.directions[mine].half, &self.directions[1 - mine].half);
         match own.isn() {
             Some(isn) => isn != segment.seq,
+            None if !self.goes_on && self.directions[mine].begins_with(segment.seq) => false,
             None => own.has_octets() || (other.has_octets() && !segment.ack_flag),
         }
     }
@@ -122,6 +140,9 @@ impl Connection {
         self.heard = segment.frame;
         if let Some(watch) = &mut self.watch {
             watch.segment(index, segment);
+        }
+        if segment.ack_flag && !segment.rst {
+            self.directions[1 - index].acked.get_or_insert(segment.ack);
         }
         if let Some(arrived) = self.directions[index].half.arrive(segment) {
             if self.introduced {
@@ -280,7 +301,11 @@ impl Connections {
                 Afterwards::Another => self.open_new(*src, *dst, sink),
                 Afterwards::Continues => {
                     let other = if past.first == *src { dst } else { src };
-                    self.open(past.number, past.first, *other, sink)
+                    let slot = self.open(past.number, past.first, *other, sink);
+                    if let Some(Some(connection)) = self.slots.get_mut(slot) {
+                        connection.goes_on = true;
+                    }
+                    slot
                 }
             },
             None => self.open_new(*src, *dst, sink),

@@ -20,6 +20,8 @@ pub(crate) struct Beginning {
 pub(crate) struct Connection {
     /// Was the SYN of this direction captured?
     pub syn: [bool; 2],
+    /// The direction of the SYN without ACK.
+    pub opener: Option<usize>,
     /// The frame of the first FIN.
     pub fin: [Option<u64>; 2],
     /// The frame of the first RST.
@@ -41,6 +43,9 @@ impl Connection {
     /// Notes what a segment's flags tell.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.syn[direction] |= segment.syn;
+        if segment.syn && !segment.ack_flag {
+            self.opener = Some(direction);
+        }
         self.last_time = segment.time;
         if segment.fin {
             self.fin[direction].get_or_insert(segment.frame);

@@ -41,6 +41,8 @@ pub(crate) struct TcpFacts {
     /// has behind it.
     pub acked_unseen: Option<u64>,
     acked: Option<u32>,
+    /// What the peer acknowledged before anything of this end was captured, and in which frame.
+    acked_before: Option<(u32, u64)>,
     /// Does the first RST stand elsewhere than behind all that was captured?
     pub reset_elsewhere: bool,
     /// The first segments with payload, the first FIN and the first RST: frame, and what it acknowledged.
@@ -65,8 +67,14 @@ impl TcpFacts {
         }
         let start = segment.seq.wrapping_add(u32::from(segment.syn));
         let end = start.wrapping_add(segment.wire_len);
+        if let Some((_, frame)) = self.acked_before.take_if(|(ack, _)| before(segment.seq, *ack)) {
+            self.missed = true;
+            self.acked_unseen.get_or_insert(frame);
+        }
+        self.acked_before = None;
         if segment.syn {
-            self.next = Some(start);
+            self.missed |= self.next.is_some_and(|next| before(start, next));
+            self.next = Some(self.next.filter(|next| before(start, *next)).unwrap_or(start));
             self.isn = Some(segment.seq);
         }
         self.cut |= segment.octets.len() < segment.wire_len as usize;
@@ -98,6 +106,9 @@ impl TcpFacts {
 
     /// Notes that the peer acknowledges octets up to `ack` in `frame`.
     pub(crate) fn acknowledged(&mut self, ack: u32, frame: u64) {
+        if self.next.is_none() && self.fin.is_none() {
+            self.acked_before.get_or_insert((ack, frame));
+        }
         if self.sent_up_to().is_some_and(|sent| before(sent, ack)) {
             self.missed = true;
             self.acked_unseen.get_or_insert(frame);

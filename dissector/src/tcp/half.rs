@@ -106,6 +106,8 @@ impl Half {
             self.isn = Some(segment.seq);
             if !self.seen {
                 self.base = Some(seq);
+            } else if !self.begun {
+                self.begin_at(seq);
             }
         }
         if segment.fin {
@@ -167,6 +169,22 @@ impl Half {
             }
         }
         (self.consumed, self.settled) = (position, position);
+    }
+
+    /// The SYN comes behind octets: the first octet, `seq`, gets the first position.
+    fn begin_at(&mut self, seq: u32) {
+        let by = u64::from(self.base.map_or(0, |base| base.wrapping_sub(seq)));
+        if self.consumed + by < ORIGIN {
+            return;
+        }
+        self.reopen(self.consumed);
+        let moved = |(at, (octets, source)): (u64, (Vec<u8>, Source))| {
+            (at + by, (octets, Source { position: source.position + by, ..source }))
+        };
+        self.waiting = std::mem::take(&mut self.waiting).into_iter().map(moved).collect();
+        self.starts.iter_mut().chain(&mut self.ends).for_each(|at| *at += by);
+        (self.last, self.end, self.base) = (self.last + by, self.end + by, Some(seq));
+        (self.consumed, self.settled) = (ORIGIN, ORIGIN);
     }
 
     /// Keeps those of `octets` that are not waiting already.
@@ -282,6 +300,12 @@ impl Half {
     #[must_use]
     pub(crate) fn isn(&self) -> Option<u32> {
         self.isn
+    }
+
+    /// Sequence number of the first segment with octets.
+    #[must_use]
+    pub(crate) fn first_seq(&self) -> Option<u32> {
+        self.base.filter(|_| self.seen)
     }
 
     /// Was any payload octet seen?

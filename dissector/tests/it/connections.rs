@@ -115,3 +115,40 @@ fn octets_with_numbers_far_away_are_of_a_connection_without_captured_syn() {
     let lengths: Vec<u64> = units.iter().map(|unit| unit["len"].as_u64().unwrap()).collect();
     assert_eq!((streams(&units), lengths), (vec![0, 1], vec![106, 5]));
 }
+
+/// Two taps with skewed clocks, or two files that were appended: what one end sent is all behind what the other sent.
+#[test]
+fn a_syn_behind_the_octets_it_begins_is_of_the_same_connection() {
+    let request = startup(false, 0x40, 1, b"");
+    let fpdu = fpdus(&[send(1, b"hi")], false, true);
+    let from = [
+        vec![tcp(0, 999, SYN, &[]), tcp(0, 1000, ACK, &request), tcp(0, 1020, ACK, &fpdu)],
+        vec![tcp(1, 1999, SYN | ACK, &[]), tcp(1, 2000, ACK, &startup(true, 0x40, 1, b""))],
+    ];
+    // The SYN-ACK and the Reply acknowledge the SYN and the Request.
+    let mut from = from;
+    from[1][0][28..32].copy_from_slice(&1000_u32.to_be_bytes());
+    from[1][1][28..32].copy_from_slice(&1020_u32.to_be_bytes());
+    let [forth, back] = &from;
+    let orders: [Vec<&Vec<u8>>; 3] = [
+        back.iter().chain(forth).collect(),
+        // The SYN comes last, and the octets behind it out of order.
+        vec![&back[0], &forth[2], &forth[1], &back[1], &forth[0]],
+        vec![&forth[1], &back[0], &forth[0], &forth[2], &back[1]],
+    ];
+    for order in orders {
+        let mut watch = Watch::default();
+        order.into_iter().for_each(|packet| watch.packet(packet));
+        let units = watch.finish();
+        let mut kinds: Vec<&str> = units.iter().map(|unit| unit["kind"].as_str().unwrap()).collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, ["fpdu", "mpa_reply", "mpa_request"]);
+        assert_eq!(streams(&units), [0, 0, 0]);
+    }
+    // A SYN with a later number is of another connection.
+    let mut watch = Watch::default();
+    watch.packet(&tcp(0, 1000, ACK, b"GET /"));
+    watch.packet(&tcp(0, 5000, SYN, &[]));
+    watch.packet(&tcp(0, 5001, ACK, b"GET /"));
+    assert_eq!(streams(&watch.finish()), [0, 1]);
+}

@@ -90,7 +90,7 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
             let found = || "FPDUs without any start-up frame".to_owned();
             let expected = "no FPDU before both start-up frames";
             findings.in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found());
-            if direction == 0 {
+            if connection.opener == Some(direction) {
                 findings.in_frame(requirement!("MPA-7.1.2-1"), direction, first, "a valid Request first", found());
             }
         }

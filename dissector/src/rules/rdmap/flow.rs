@@ -180,6 +180,24 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
+    /// Each direction is in a file of its own, and the files were appended.
+    #[test]
+    fn requests_that_acknowledge_responses_were_sent_behind_them() {
+        let mut wire = agreed(1);
+        for msn in 1..=3 {
+            wire.say(0, &read(msn));
+            wire.say(1, READ_RESPONSE);
+        }
+        for first in [1, 2] {
+            let appended = wire.changed(|mut frames| {
+                frames.sort_by_key(|(_, frame)| frame[29] != first);
+                frames
+            });
+            let found = appended.findings();
+            assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")), "{found:#?}");
+        }
+    }
+
     #[test]
     fn a_response_that_was_acknowledged_came_before() {
         // The capture has the Response behind the next Request, which acknowledges it.
