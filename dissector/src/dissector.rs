@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow;
+use crate::follow::PortMappers;
 use crate::follow::exchange::{Exchange, Exchanges};
 use crate::follow::portmap::{PmSeen, Transactions};
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
@@ -134,16 +135,13 @@ fn of_datagram(datagram: &Datagram<'_>) -> Packet {
     Packet { frame, src, dst, payload_len, transport: TransportKind::Udp }
 }
 
-/// A datagram from or to the port mapper's port is a unit of its own.
+/// A datagram from or to a port mapper is a unit of its own.
 fn port_mapper(
     datagram: &Datagram<'_>,
     exchanges: &mut Exchanges,
     transactions: Option<&mut Transactions>,
     sink: &mut dyn Sink,
 ) {
-    if datagram.src.port() != PORT && datagram.dst.port() != PORT {
-        return;
-    }
     let wire_len = datagram.wire_len as usize;
     let cut = datagram.octets.len() < wire_len;
     let (mut octets, mut known) = (Vec::new(), Vec::new());
@@ -223,6 +221,7 @@ fn follow_exchange(
 pub struct Dissector {
     ip: IpReader,
     connections: Connections,
+    port_mappers: PortMappers,
     exchanges: Exchanges,
     /// What rules remember of the port mapper.
     transactions: Option<Transactions>,
@@ -233,6 +232,7 @@ impl Default for Dissector {
         Dissector {
             ip: IpReader::default(),
             connections: Connections::default(),
+            port_mappers: PortMappers::default(),
             exchanges: Exchanges::default(),
             transactions: Some(Transactions::default()),
         }
@@ -265,7 +265,9 @@ impl Dissector {
             }
             Some(Transport::Udp(datagram)) => {
                 sink.packet(&of_datagram(datagram));
-                port_mapper(datagram, &mut self.exchanges, self.transactions.as_mut(), sink);
+                if self.port_mappers.has(datagram) {
+                    port_mapper(datagram, &mut self.exchanges, self.transactions.as_mut(), sink);
+                }
             }
             None => {}
         }

@@ -85,7 +85,7 @@ pub enum Kind<'a> {
     Fpdu(Fpdu<'a>),
     /// An SDP message, behind the unit that completed it (a Hello in streaming mode stands for itself).
     Sdp(Carrier, FieldOrder, Part<'a>),
-    /// A datagram from or to the port mapper's port.
+    /// A datagram from or to a port mapper.
     PortMapper(Part<'a>),
     /// TCP octets outside MPA: the CRC-32 (of zlib) of all of them unless some are missing, and the first few of them.
     Streaming {

@@ -261,7 +261,7 @@ mod tests {
     fn unit(frames: &mut Frames, number: u64) {
         let mut octets = Vec::new();
         let header = etherparse::PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(3935, 1);
-        header.write(&mut octets, &[0x40; 48]).unwrap();
+        header.write(&mut octets, &[0x04; 48]).unwrap();
         let wire_len = u32::try_from(octets.len()).unwrap();
         let frame = Frame { number, time: number, link_type: 101, octets: &octets, wire_len };
         Dissector::default().frame(&frame, &mut Units(frames));

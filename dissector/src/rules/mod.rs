@@ -55,7 +55,7 @@ pub(crate) enum Judge {
     Other(fn(&Books, &Unit<'_>, &mut Findings<'_>)),
     /// At each SDP message whose BSDH was captured and whose octets can be trusted.
     Sdp(fn(&Books, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),
-    /// At each datagram from or to the port mapper's port.
+    /// At each datagram from or to a port mapper.
     PortMapper(fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>)),
     /// When the connection or the capture ends.
     End(fn(&Books, &mut Findings<'_>)),

@@ -26,17 +26,8 @@ use crate::habits::{CapturedFrame, Dice, Frames, HABITS, Habit};
 
 /// Compositions of two or three habits, in the ordinary test and in the long one.
 const COMPOSITIONS: [usize; 2] = [300, 1500];
-/// Habits that still accuse somebody: the ordinary test leaves them out until that is fixed.
-const OPEN: &[&str] = &[
-    "30 frames in a row lost",
-    "one frame with payload lost in each direction",
-    "the second direction ends early",
-    "the SYN-ACK before the SYN",
-    "two taps, the other late by 5 ms",
-    "blocks of 4 frames reversed",
-    "many neighbours swapped",
-    "a frame comes 8 frames early",
-];
+/// An answer that was captured before its request, by the time of another one of the same client, is held against that one.
+const OPEN: (&str, &str) = ("iwpmd-two-daemons", "blocks of 4 frames reversed");
 /// Seeds that each single habit is tried with.
 const SEEDS: [u64; 2] = [2, 8];
 /// Captures with more frames are left to the long test.
@@ -144,6 +135,9 @@ impl Trial<'_> {
     }
 
     fn accused(&self) -> Option<String> {
+        if self.whole.name == OPEN.0 && self.habits.iter().any(|habit| habit.name == OPEN.1) {
+            return None;
+        }
         self.whole.accused(&self.frames(), &self.how())
     }
 }
@@ -187,9 +181,7 @@ fn short_captures() -> Vec<Whole> {
 #[test]
 fn habits_of_capturing_accuse_nobody() {
     let captures = short_captures();
-    let mut trials = trials(&captures, SEEDS[0], COMPOSITIONS[0]);
-    trials.retain(|trial| trial.habits.iter().all(|habit| !OPEN.contains(&habit.name)));
-    quiet(trials.iter().filter_map(Trial::accused));
+    quiet(trials(&captures, SEEDS[0], COMPOSITIONS[0]).iter().filter_map(Trial::accused));
 }
 
 #[test]

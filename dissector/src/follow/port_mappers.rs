@@ -1,0 +1,96 @@
+//! Which ends are port mappers. Any program may use UDP port 3935: a DNS client, for one, that was given it at random.
+//!
+//! An end with that port is a port mapper once it has sent or received a message as one sends it. At most [`MOST`] are known.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+
+use weft_core::wire::portmap::{RawMessage, UDP_PORT};
+
+use crate::ip::Datagram;
+
+/// Port mappers that are known.
+const MOST: usize = 4096;
+/// Octets of a Request of Linux's daemon, which appends a port and an address.
+const LINUX_REQUEST: usize = 64;
+/// Where a message has the addresses of its connecting and accepting peers (Figure 17 of the draft).
+const CP_IP_ADDR: usize = 16;
+const AP_IP_ADDR: usize = 32;
+
+/// The port mappers of a capture.
+#[derive(Debug, Default)]
+pub(crate) struct PortMappers(HashSet<SocketAddr>);
+
+impl PortMappers {
+    /// Is a datagram from or to a port mapper, by itself or by what came before it?
+    pub(crate) fn has(&mut self, datagram: &Datagram<'_>) -> bool {
+        let ends = [datagram.src, datagram.dst].into_iter().filter(|end| end.port() == UDP_PORT);
+        if !is_message(datagram) {
+            return ends.into_iter().any(|end| self.0.contains(&end));
+        }
+        let mut is_port_mapper = false;
+        for end in ends {
+            is_port_mapper = true;
+            if self.0.len() < MOST {
+                self.0.insert(end);
+            }
+        }
+        is_port_mapper
+    }
+}
+
+/// Is it a message as port mappers send it, or a wrong one that names an address of its own two ends?
+fn is_message(datagram: &Datagram<'_>) -> bool {
+    let length = datagram.wire_len as usize;
+    let head = datagram.octets.first().map(|first| (first >> 6, first & 0xf));
+    let right = (length == RawMessage::LEN || length == LINUX_REQUEST) && matches!(head, Some((0, 4 | 6)));
+    right || [CP_IP_ADDR, AP_IP_ADDR].into_iter().any(|at| names_an_end(datagram, at))
+}
+
+/// Is there an address of sender or receiver at `at`?
+fn names_an_end(datagram: &Datagram<'_>, at: usize) -> bool {
+    let Some(field) = datagram.octets.get(at..) else { return false };
+    [datagram.src.ip(), datagram.dst.ip()].into_iter().any(|address| match address {
+        IpAddr::V4(address) => field.starts_with(&address.octets()),
+        IpAddr::V6(address) => field.starts_with(&address.octets()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    fn from(port: u16, octets: &[u8]) -> Datagram<'_> {
+        let (src, dst) = (SocketAddr::from(([10, 0, 0, 2], port)), SocketAddr::from(([10, 0, 0, 1], 53)));
+        Datagram { frame: 1, time: 1, src, dst, octets, wire_len: u32::try_from(octets.len()).unwrap(), offset: None }
+    }
+
+    /// CpIPAddr 10.0.0.2, ApIPAddr 10.0.0.9.
+    fn message(first: u8) -> Vec<u8> {
+        let zeros = "00".repeat(12);
+        hex(&format!("{first:02x}00 0000 1389 9c41 1122334455667788 0a000002 {zeros} 0a000009 {zeros}"))
+    }
+
+    #[test]
+    fn a_port_mapper_is_known_by_its_messages() {
+        // A query for the address of example.com (RFC 1035 section 4.1).
+        let query = hex("2a2a 0100 0001 0000 0000 0000 07 6578616d706c65 03 636f6d 00 0001 0001");
+        let mut port_mappers = PortMappers::default();
+        assert!(!port_mappers.has(&from(3935, &query)));
+        assert!(port_mappers.has(&from(3935, &message(0x04))));
+        assert!(port_mappers.has(&from(3935, &query)), "what it sends from now on is wrong");
+        assert!(!port_mappers.has(&from(3936, &message(0x04))));
+    }
+
+    #[test]
+    fn a_wrong_message_that_names_its_sender_is_one() {
+        // Ver 1, IPV 5, and cut short.
+        for octets in [&message(0x44)[..], &message(0x05), &message(0x04)[..47]] {
+            assert!(PortMappers::default().has(&from(3935, octets)));
+        }
+        let mut other = message(0x44);
+        other[16] = 11;
+        assert!(!PortMappers::default().has(&from(3935, &other)));
+    }
+}
