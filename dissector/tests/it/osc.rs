@@ -46,7 +46,7 @@ const DEPARTURES: &[Departure] = &[
         name: "D6",
         shown: &[requirement!("RDMAP-4.4-1"), requirement!("RDMAP-4.2-3")],
         // The peer closes behind it, without a Terminate.
-        follows: &[requirement!("DDP-6.2.2-3"), requirement!("RDMAP-6.2.1-1")],
+        follows: &[requirement!("RDMAP-6.2.1-1")],
     },
     Departure { name: "D7", shown: &[requirement!("DDP-4.3-7")], follows: &[requirement!("DDP-4.3-6")] },
     Departure {
