@@ -5,6 +5,7 @@ use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
 use crate::follow::{Books, Remark, What};
+use crate::rules::rdmap::is_turned;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
 use crate::unit::Unit;
 
@@ -26,7 +27,7 @@ pub(super) static STAG: Rule =
 
 pub(super) static ONE_MORE: Rule = Rule { requirements: &[requirement!("DDP-7.1-19")], judge: Judge::Remark(one_more) };
 
-fn report(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn report(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = books.traffic.terminate_at(unit).filter(|seen| seen.error.layer == ErrorLayer::DDP) else {
         return;
     };
@@ -42,6 +43,10 @@ fn report(books: &Books, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Fi
         let found = format!("{:?}", seen.error);
         findings.at(requirement!("DDP-7.2-14"), unit, at..at + 2, "type 3 left to the LLP", found);
     } else if !seen.error.is_assigned() {
+        // Where the bits are in another order, that is the finding (RDMAP-4.8-37).
+        if is_turned(unit, view) {
+            return;
+        }
         let found = format!("{:?}", seen.error);
         findings.at(requirement!("DDP-7.2-1"), unit, at..at + 2, "a type and code of RFC 5041 section 7.2", found);
     } else if let Some(target) = seen.target() {

@@ -12,6 +12,8 @@ mod stag;
 mod stream;
 mod terminate;
 
+pub(super) use terminate::is_turned;
+
 use super::Rule;
 
 /// Every rule of RFC 5040 and RFC 7306.

@@ -70,6 +70,15 @@ fn numbers(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Fi
     }
 }
 
+/// Are the bits of its first octets in another order than that of Figure 8? Layer and type are exchanged, or HdrCt is read from
+/// the wrong end, so that it lies in the reserved bits. What the octets seem to say is then not what was meant.
+pub(in crate::rules) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
+    let Some(fixed) = fixed(view) else { return false };
+    let behind = view.payload_len as usize > RawTerminate::LEN;
+    let no_parts = fixed.header_control.0 & 0xe0 == 0 && fixed.reserved_bits() != 0 && behind;
+    no_parts || Ending::of(unit, view).is_some_and(|ending| ending.is_exchanged())
+}
+
 fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, reserved) = (fixed.error(), fixed.reserved_bits());
@@ -77,11 +86,8 @@ fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
         let found = format!("{reserved:#06x}");
         findings.at(requirement!("RDMAP-4.8-6"), unit, AT + 2..AT + 4, "13 reserved bits of zero", found);
     }
-    // HdrCt read from the wrong end lies in the reserved bits.
-    let behind = view.payload_len as usize > RawTerminate::LEN;
-    let mut turned = fixed.header_control.0 & 0xe0 == 0 && reserved != 0 && behind;
+    let turned = is_turned(unit, view);
     if !error.is_assigned() {
-        turned |= Ending::of(unit, view).is_some_and(|ending| ending.is_exchanged());
         let found = format!("{error:?}");
         let (id, range) = match (error.layer.0, error.error_type) {
             (3.., _) => (requirement!("RDMAP-4.8-2"), AT..AT + 1),
@@ -91,7 +97,7 @@ fn codes(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Find
         findings.at(id, unit, range, "a value that is assigned", found.clone());
         let expected = "layer, type and code of Figure 9";
         findings.at(requirement!("RDMAP-4.8-38"), unit, AT..AT + 2, expected, found.clone());
-        if error.layer == ErrorLayer::DDP {
+        if error.layer == ErrorLayer::DDP && !turned {
             let expected = "a type and code of RFC 5041 section 7.2";
             findings.at(requirement!("RDMAP-4.8-31"), unit, AT..AT + 2, expected, found);
         }
@@ -242,6 +248,18 @@ mod tests {
         // Layer 1, type 2 with its nibbles exchanged is a type that layer 2 does not have.
         proves(requirement!("RDMAP-4.8-37"), &about_send(&format!("2105c000 0013 {HEADER}")), &right());
         proves(requirement!("RDMAP-4.8-6"), &about_send(&format!("1205c001 0013 {HEADER}")), &right());
+    }
+
+    #[test]
+    fn a_turned_layout_is_no_error_that_ddp_lacks() {
+        // A code that DDP lacks; the same with HdrCt in the reserved bits, so that no octet is where it belongs.
+        for report in [format!("1207c000 0013 {HEADER}"), format!("12070003 0013 {HEADER}")] {
+            let ids: Vec<_> = about_send(&report).findings().iter().map(|finding| finding.requirement).collect();
+            let turned = ids.contains(&requirement!("RDMAP-4.8-37"));
+            assert_eq!(turned, report.starts_with("12070003"), "{ids:?}");
+            assert_eq!(ids.contains(&requirement!("RDMAP-4.8-31")), !turned, "{ids:?}");
+            assert_eq!(ids.contains(&requirement!("DDP-7.2-1")), !turned, "{ids:?}");
+        }
     }
 
     #[test]
