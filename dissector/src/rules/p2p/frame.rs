@@ -105,8 +105,10 @@ fn words(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         at(requirement!("P2P-9.2-24"), "A = 0 where no ready-to-receive message is meant", found);
     }
     if is_request && !words.peer_to_peer && words.ird == NOT_NEGOTIATED && words.ord == NOT_NEGOTIATED {
-        let found = "S = 1, though nothing is to be negotiated";
-        at(requirement!("P2P-10-1"), "an enhanced frame only where something enhanced is wanted", found);
+        // 0x3FFF negotiates "not here" (section 9.1): whether its sender wanted nothing enhanced is not on the wire.
+        let (expected, found) =
+            ("an enhanced frame only where something enhanced is wanted", "S = 1, A = 0, no depths");
+        findings.note().at(requirement!("P2P-10-1"), unit, WORDS_AT, expected, found.to_owned());
     }
 }
 
@@ -162,6 +164,9 @@ mod tests {
         proves(requirement!("P2P-9.2-1"), &request(0x50, 2, "4001 0001"), &good);
         proves(requirement!("P2P-9.2-2"), &request(0x50, 2, "8001 0001"), &good);
         proves(requirement!("P2P-9.2-24"), &request(0x50, 2, "8001 0001"), &request(0x50, 2, "0001 0001"));
-        proves(requirement!("P2P-10-1"), &request(0x50, 2, "3fff 3fff"), &request(0x50, 2, "3fff 0001"));
+        let no_depths = request(0x50, 2, "3fff 3fff");
+        proves(requirement!("P2P-10-1"), &no_depths, &request(0x50, 2, "3fff 0001"));
+        let of_it = |found: Vec<crate::Finding>| found.iter().any(|it| it.requirement == requirement!("P2P-10-1"));
+        assert!(!of_it(no_depths.errors()), "a note");
     }
 }
