@@ -74,7 +74,8 @@ impl Books {
         self.remarks.clear();
         self.connection.unit(unit);
         self.mpa.unit(&self.connection, unit, view);
-        let in_step = self.is_in_step();
+        // Without CRC an FPDU is read once the next one is there, which may be behind its answer.
+        let in_step = self.is_in_step() && !self.traffic.crc_is_off();
         self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
         let direction = usize::from(unit.direction);
         if let Some(books) = &mut self.context.sdp {

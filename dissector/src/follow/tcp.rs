@@ -31,6 +31,8 @@ pub(crate) struct TcpFacts {
     pub may_fragment: Option<u64>,
     /// The first frame that carries octets behind its FIN.
     pub behind_fin: Option<u64>,
+    /// The latest frame with octets.
+    pub latest_octets: Option<u64>,
     /// The first retransmission that begins or ends where no segment did.
     pub resegmented: Option<u64>,
     /// Were octets of a segment cut off by the capture?
@@ -80,6 +82,7 @@ impl TcpFacts {
         self.cut |= segment.octets.len() < segment.wire_len as usize;
         self.missed |= self.sent_up_to().is_some_and(|sent| before(sent, start)) && !segment.rst;
         if segment.wire_len > 0 && !segment.rst {
+            self.latest_octets = Some(segment.frame);
             if segment.may_fragment {
                 self.may_fragment.get_or_insert(segment.frame);
             }
