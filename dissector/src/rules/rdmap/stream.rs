@@ -19,6 +19,11 @@ fn after_terminate(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut F
     }
 }
 
+/// Did this side send an AbortConn? Then its reset was announced (section 8.2.2 of the SDP draft).
+fn aborts_sdp(books: &Books, side: usize) -> bool {
+    books.context().sdp.as_deref().is_some_and(|sdp| sdp.closing.abort_conn[side].is_some())
+}
+
 fn errors(books: &Books, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&books.connection, &books.traffic);
     for side in 0..2 {
@@ -49,6 +54,7 @@ fn errors(books: &Books, findings: &mut Findings<'_>) {
         } else if let Some(rst) =
             rst.filter(|rst| connection.fin.iter().chain(&connection.rst).flatten().all(|end| end >= rst))
             && peer.terminate.is_none()
+            && !aborts_sdp(books, side)
             && peer.fpdus.is_some_and(|(first, _)| first < rst)
         {
             // What made it reset is not on the wire; its ULP may have asked for it.
@@ -64,6 +70,9 @@ mod tests {
     use weft_core::requirement;
     use weft_core::requirement::Severity;
 
+    use weft_core::wire::sdp::{FieldOrder, Mid};
+
+    use crate::testing::sdp::Talk;
     use crate::testing::{Wire, exchange, proves};
 
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
@@ -91,6 +100,16 @@ mod tests {
         proves(requirement!("RDMAP-6.2.1-1"), &silent, &crossing);
         let reset = then(&[(0, SEND), (0, BAD), (1, TERMINATE)], |wire| wire.rst(1));
         proves(requirement!("RDMAP-6.2.1-8"), &reset, &told);
+    }
+
+    #[test]
+    fn an_abort_of_sdp_is_no_reset_out_of_the_blue() {
+        let mut talk = Talk::begun(FieldOrder::Figure);
+        talk.say(0, Mid::DIS_CONN, "", 0);
+        talk.say(0, Mid::ABORT_CONN, "", 0);
+        talk.wire.rst(0);
+        let found = talk.wire.findings();
+        assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.2.1-1")), "{found:#?}");
     }
 
     #[test]
