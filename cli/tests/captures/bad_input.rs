@@ -48,14 +48,14 @@ fn refused(file: &str, ending: &str) {
 #[test]
 fn an_empty_file() {
     let folder = Folder::new();
-    refused(&folder.file("empty.pcap", b""), "is empty; a capture file begins with a pcap or pcapng header");
+    refused(&folder.file("empty.pcap", b""), "is empty; a capture file begins with a header such as pcap's");
 }
 
 #[test]
 fn a_text_file() {
     let folder = Folder::new();
-    let ending = "is neither pcap nor pcapng (first octets: 48 65 6c 6c 6f 2c 20 77); gzip and zstd compression are \
-                  recognised";
+    let ending = "is no capture that weft reads (first bytes: 48 65 6c 6c 6f 2c 20 77); it reads pcap, pcapng, snoop, \
+                  netmon and ERF, compressed with gzip, zstd, xz, bzip2 or lz4";
     refused(&folder.file("notes.txt", b"Hello, world, this is no capture.\n"), ending);
 }
 
@@ -75,7 +75,7 @@ fn a_link_type_that_is_not_known() {
     let folder = Folder::new();
     let mut octets = fs::read(capture()).unwrap();
     octets[20] = 147;
-    let ending = "no frame can be looked into: link type 147 is none of Ethernet, Linux cooked, BSD loopback, raw IP";
+    let ending = "no frame can be read: link type 147 is not supported; docs/captures.md lists those that are";
     let file = folder.file("user0.pcap", &octets);
     assert_eq!(outcome(&["dissect", &file]), (2, vec![format!("weft: {file}: {ending}")]));
 }

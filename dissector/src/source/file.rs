@@ -5,7 +5,15 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::buffer::{Buffer, LONGEST_RECORD};
-use super::{Frame, Next, pcap::Pcap, pcapng::PcapNg};
+use super::erf::Erf;
+use super::netmon::{self, NetMon};
+use super::pcap::{self, Pcap};
+use super::pcapng::PcapNg;
+use super::snoop::{self, Snoop};
+use super::{Format, Frame, Next, compressed};
+
+/// The first bytes of a file by which its format is recognised.
+const HEAD: usize = 4096;
 
 /// Why a capture cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -17,28 +25,33 @@ pub enum OpenError {
     #[error("is a directory; name a capture file")]
     Directory,
     /// There is nothing in it.
-    #[error("is empty; a capture file begins with a pcap or pcapng header")]
+    #[error("is empty; a capture file begins with a header such as pcap's")]
     Empty,
     /// The first octets are no format that is known.
-    #[error("is neither pcap nor pcapng (first octets: {0}); gzip and zstd compression are recognised")]
+    #[error(
+        "is no capture that weft reads (first bytes: {0}); it reads pcap, pcapng, snoop, netmon and ERF, \
+         compressed with gzip, zstd, xz, bzip2 or lz4"
+    )]
     UnknownFormat(String),
-}
-
-enum Format {
-    Pcap(Pcap),
-    PcapNg(PcapNg),
 }
 
 /// A capture that is being read. Memory is bounded by the longest record, not by the length of the file.
 pub struct Capture {
     buffer: Buffer,
-    format: Format,
+    format: Box<dyn Format>,
     frames: u64,
     used: usize,
     note: Option<String>,
     /// The first frame of an interface that the capture does not describe, and how many there are.
     unreadable: Option<(u64, u64)>,
+    /// The latest time so far.
+    latest: u64,
+    /// The first frame that is much older than one before it, and by how many nanoseconds.
+    backwards: Option<(u64, u64)>,
 }
+
+/// Frames of one capture may be some microseconds out of order, for example if a NIC has several queues.
+const OUT_OF_ORDER: u64 = 10_000_000;
 
 impl Capture {
     /// Opens the file at `path`; `-` is standard input.
@@ -63,35 +76,33 @@ impl Capture {
     pub fn from_reader(reader: Box<dyn Read + Send>) -> Result<Self, OpenError> {
         let mut buffer = Buffer::new(reader);
         while buffer.octets().len() < 4 && buffer.fill()? {}
-        let decompressed: Option<Box<dyn Read + Send>> = match buffer.octets() {
-            [0x1f, 0x8b, ..] => Some(Box::new(flate2::read::MultiGzDecoder::new(BufferReader(buffer)))),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                Some(Box::new(zstd::stream::read::Decoder::new(BufferReader(buffer)).map_err(OpenError::Io)?))
+        match compressed::recognise(buffer.octets()) {
+            None => Self::from_buffer(buffer),
+            Some(compression) => {
+                let mut buffer = Buffer::new(compression.decompress(Box::new(BufferReader(buffer)))?);
+                buffer.fill()?;
+                Self::from_buffer(buffer)
             }
-            _ => return Self::from_buffer(buffer),
-        };
-        let Some(reader) = decompressed else { return Err(OpenError::Empty) };
-        let mut buffer = Buffer::new(reader);
-        buffer.fill()?;
-        Self::from_buffer(buffer)
+        }
     }
 
     fn from_buffer(mut buffer: Buffer) -> Result<Self, OpenError> {
         while buffer.octets().len() < pcap::HEADER_LEN && buffer.fill()? {}
-        let octets = buffer.octets();
-        if octets.is_empty() {
+        if buffer.octets().is_empty() {
             return Err(OpenError::Empty);
         }
-        let format = if octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
-            Format::PcapNg(PcapNg::default())
-        } else if let Some(format) = Pcap::recognise(octets) {
-            buffer.consume(pcap::HEADER_LEN);
-            Format::Pcap(format)
+        let (format, header_len): (Box<dyn Format>, usize) = if buffer.octets().starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
+            (Box::new(PcapNg::default()), 0)
+        } else if let Some(format) = Pcap::recognise(buffer.octets()) {
+            (Box::new(format), pcap::HEADER_LEN)
         } else {
-            let first: Vec<String> = octets.iter().take(8).map(|o| format!("{o:02x}")).collect();
-            return Err(OpenError::UnknownFormat(first.join(" ")));
+            // A live source may not have more yet, so the others wait only if they can be meant.
+            let head = if NetMon::may_begin(buffer.octets()) || Erf::may_begin(buffer.octets()) { HEAD } else { 0 };
+            while buffer.octets().len() < head && buffer.fill()? {}
+            other_format(buffer.octets())?
         };
-        Ok(Capture { buffer, format, frames: 0, used: 0, note: None, unreadable: None })
+        buffer.consume(header_len);
+        Ok(Capture { buffer, format, frames: 0, used: 0, note: None, unreadable: None, latest: 0, backwards: None })
     }
 
     /// The next frame; `None` at the end, or where damage makes reading on impossible ([`Capture::note`] tells which).
@@ -101,14 +112,14 @@ impl Capture {
             return None;
         }
         loop {
-            let next = match &mut self.format {
-                Format::Pcap(format) => format.next(self.buffer.octets()),
-                Format::PcapNg(format) => format.next(self.buffer.octets()),
-            };
-            match next {
+            match self.format.next(self.buffer.octets()) {
                 Next::Frame { start, len, used, time, link_type, wire_len } => {
                     self.frames += 1;
                     self.used = used;
+                    if time.saturating_add(OUT_OF_ORDER) < self.latest {
+                        self.backwards.get_or_insert((self.frames, self.latest - time));
+                    }
+                    self.latest = self.latest.max(time);
                     let octets = &self.buffer.octets()[start..start + len];
                     return Some(Frame { number: self.frames, time, link_type, octets, wire_len });
                 }
@@ -160,17 +171,33 @@ impl Capture {
         self.buffer.position()
     }
 
+    fn note_of_unreadable(&self) -> Option<String> {
+        self.unreadable.map(|(first, count)| match count {
+            1 => format!("frame {first} names an interface that the capture does not describe, and is left out"),
+            _ => format!(
+                "{count} frames, of which {first} is the first, name interfaces that the capture does not describe, and \
+                 are left out"
+            ),
+        })
+    }
+
+    fn note_of_order(&self) -> Option<String> {
+        let (frame, by) = self.backwards?;
+        Some(format!(
+            "time runs backwards by {:.3} s at frame {frame}: if files were joined in the wrong order, everything \
+             before that looks lost; sort with 'reordercap FILE SORTED'",
+            by as f64 / 1e9
+        ))
+    }
+
     /// Nothing more is read. Where the file ends within a record, what of its octets is there still counts.
     fn last_frame(&mut self) -> Option<Frame<'_>> {
         let left = self.buffer.octets().len();
         if left == 0 {
-            self.note = self.unreadable.map(|(first, count)| match count {
-                1 => format!("frame {first} names an interface that the capture does not describe, and is left out"),
-                _ => format!(
-                    "{count} frames, of which {first} is the first, name interfaces that the capture does not describe, and \
-                     are left out"
-                ),
-            });
+            self.note = match (self.note_of_unreadable(), self.note_of_order()) {
+                (Some(unreadable), Some(order)) => Some(format!("{unreadable}; {order}")),
+                (unreadable, order) => unreadable.or(order),
+            };
             return None;
         }
         if left >= LONGEST_RECORD {
@@ -187,16 +214,29 @@ impl Capture {
             self.buffer.position(),
             self.frames
         ));
-        let cut = match &mut self.format {
-            Format::Pcap(format) => format.cut(self.buffer.octets()),
-            Format::PcapNg(format) => format.cut(self.buffer.octets()),
-        };
+        let cut = self.format.cut(self.buffer.octets());
         let Next::Frame { start, len, time, link_type, wire_len, .. } = cut else { return None };
         self.frames += 1;
         self.used = left;
         let octets = &self.buffer.octets()[start..start + len];
         Some(Frame { number: self.frames, time, link_type, octets, wire_len })
     }
+}
+
+/// The formats other than pcap and pcapng, and the length of their file headers.
+fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
+    if let Some(format) = Snoop::recognise(octets) {
+        return Ok((Box::new(format), snoop::HEADER_LEN));
+    }
+    if let Some(format) = NetMon::recognise(octets) {
+        return Ok((Box::new(format), netmon::HEADER_LEN));
+    }
+    // It has no magic number, so it comes last.
+    if let Some(format) = Erf::recognise(octets) {
+        return Ok((Box::new(format), 0));
+    }
+    let first: Vec<String> = octets.iter().take(8).map(|o| format!("{o:02x}")).collect();
+    Err(OpenError::UnknownFormat(first.join(" ")))
 }
 
 /// A buffer read on as a stream: the octets that were looked at, then the rest.
@@ -214,5 +254,3 @@ impl Read for BufferReader {
         Ok(count)
     }
 }
-
-use super::pcap;

@@ -1,13 +1,17 @@
-//! Where frames come from: capture files (pcap, pcapng; plain, gzip or zstd) and standard input.
+//! Where frames come from: capture files (pcap, pcapng, snoop, Network Monitor, ERF; plain or compressed) and standard input.
 //!
 //! A source hands out [`Frame`]s in file order, borrowing their octets, and never looks inside them. A damaged or truncated
 //! file yields every frame that was readable; [`Capture::note`] then says where and why reading stopped. Live capture is not
 //! here.
 
 mod buffer;
+mod compressed;
+pub(crate) mod erf;
 mod file;
+mod netmon;
 mod pcap;
 mod pcapng;
+mod snoop;
 
 pub use file::{Capture, OpenError};
 
@@ -38,4 +42,16 @@ enum Next {
     Incomplete,
     /// The octets make no sense from here on.
     Damaged(String),
+}
+
+/// A file format behind its file header.
+trait Format: Send {
+    /// What begins `octets`.
+    fn next(&mut self, octets: &[u8]) -> Next;
+
+    /// The last record, of which only `octets` are in the file.
+    fn cut(&mut self, octets: &[u8]) -> Next {
+        let _ = octets;
+        Next::Incomplete
+    }
 }

@@ -1,58 +1,81 @@
-//! The classic pcap format: both byte orders, microseconds and nanoseconds.
+//! The classic pcap format: both byte orders, microseconds and nanoseconds; the modified format, whose records say more.
 
-use pcap_parser::pcap::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use super::{Format, Next};
 
-use super::Next;
+/// Magic numbers.
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+const MODIFIED: u32 = 0xa1b2_cd34;
 
 /// Octets of the file header.
 pub(super) const HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
+/// The modified format (Linux patches of about 2000) appends interface, protocol, packet type and a byte of padding.
+const MODIFIED_LEN: usize = 24;
 
 pub(super) struct Pcap {
     big_endian: bool,
     nanoseconds: bool,
+    record_header_len: usize,
     link_type: u16,
 }
 
 impl Pcap {
     pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
-        let (_, header) = parse_pcap_header(octets).ok()?;
-        if header.is_modified_format() {
+        let header = octets.first_chunk::<HEADER_LEN>()?;
+        let magic = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
+        let (magic, big_endian) = match magic {
+            MICROSECONDS | NANOSECONDS | MODIFIED => (magic, true),
+            other => (other.swap_bytes(), false),
+        };
+        if !matches!(magic, MICROSECONDS | NANOSECONDS | MODIFIED) {
             return None;
         }
-        // The upper half of the field tells about checksums at the end of frames, not the link type.
-        let link_type = (header.network.0 & 0xffff) as u16;
-        Some(Pcap { big_endian: header.is_bigendian(), nanoseconds: header.is_nanosecond_precision(), link_type })
-    }
-
-    pub(super) fn next(&mut self, octets: &[u8]) -> Next {
-        let parsed = if self.big_endian { parse_pcap_frame_be(octets) } else { parse_pcap_frame(octets) };
-        match parsed {
-            Ok((_, block)) => self.frame(block.data.len(), block.ts_sec, block.ts_usec, block.origlen),
-            Err(nom::Err::Incomplete(_)) => Next::Incomplete,
-            Err(_) => Next::Damaged("no pcap record stands there".to_owned()),
-        }
-    }
-
-    /// The last record, of which only a part is in the file.
-    pub(super) fn cut(&mut self, octets: &[u8]) -> Next {
-        let Some((header, data)) = octets.split_first_chunk::<RECORD_HEADER_LEN>() else { return Next::Incomplete };
-        let field = |at: usize| {
-            let field = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-            if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
+        let mut format = Pcap {
+            big_endian,
+            nanoseconds: magic == NANOSECONDS,
+            record_header_len: if magic == MODIFIED { MODIFIED_LEN } else { RECORD_HEADER_LEN },
+            link_type: 0,
         };
-        self.frame(data.len(), field(0), field(4), field(12))
+        // The upper half of the field describes checksums at the end of frames, not the link type.
+        format.link_type = (format.field(octets, 20)? & 0xffff) as u16;
+        Some(format)
+    }
+
+    fn field(&self, octets: &[u8], at: usize) -> Option<u32> {
+        let field = octets.get(at..at + 4)?.first_chunk::<4>()?;
+        Some(if self.big_endian { u32::from_be_bytes(*field) } else { u32::from_le_bytes(*field) })
     }
 
     fn frame(&self, len: usize, seconds: u32, fraction: u32, wire_len: u32) -> Next {
         let fraction = u64::from(fraction) * if self.nanoseconds { 1 } else { 1_000 };
         Next::Frame {
-            start: RECORD_HEADER_LEN,
+            start: self.record_header_len,
             len,
-            used: RECORD_HEADER_LEN + len,
+            used: self.record_header_len + len,
             time: u64::from(seconds) * 1_000_000_000 + fraction,
             link_type: self.link_type,
             wire_len: wire_len.max(u32::try_from(len).unwrap_or(u32::MAX)),
         }
+    }
+}
+
+impl Format for Pcap {
+    fn next(&mut self, octets: &[u8]) -> Next {
+        let [Some(seconds), Some(fraction), Some(len), Some(wire_len)] = [0, 4, 8, 12].map(|at| self.field(octets, at))
+        else {
+            return Next::Incomplete;
+        };
+        let len = len as usize;
+        if octets.len() - RECORD_HEADER_LEN < len.saturating_add(self.record_header_len - RECORD_HEADER_LEN) {
+            return Next::Incomplete;
+        }
+        self.frame(len, seconds, fraction, wire_len)
+    }
+
+    fn cut(&mut self, octets: &[u8]) -> Next {
+        let Some(data) = octets.get(self.record_header_len..) else { return Next::Incomplete };
+        let [seconds, fraction, wire_len] = [0, 4, 12].map(|at| self.field(octets, at).unwrap_or(0));
+        self.frame(data.len(), seconds, fraction, wire_len)
     }
 }

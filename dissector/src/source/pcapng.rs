@@ -4,7 +4,7 @@
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 
-use super::Next;
+use super::{Format, Next};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const OBSOLETE_PACKET: u32 = 2;
@@ -40,8 +40,8 @@ pub(super) struct PcapNg {
     interfaces: Vec<Interface>,
 }
 
-impl PcapNg {
-    pub(super) fn next(&mut self, octets: &[u8]) -> Next {
+impl Format for PcapNg {
+    fn next(&mut self, octets: &[u8]) -> Next {
         let Some((kind, total)) = self.block_header(octets) else { return Next::Incomplete };
         if total < 12 {
             return Next::Damaged(format!("a block says that it has {total} octets, and none has less than 12"));
@@ -88,7 +88,7 @@ impl PcapNg {
     }
 
     /// The last block, of which only a part is in the file.
-    pub(super) fn cut(&mut self, octets: &[u8]) -> Next {
+    fn cut(&mut self, octets: &[u8]) -> Next {
         let Some((ENHANCED_PACKET, _)) = self.block_header(octets) else { return Next::Incomplete };
         let body = &octets[BLOCK_HEADER_LEN..];
         if body.len() < ENHANCED_LEN {
@@ -99,7 +99,9 @@ impl PcapNg {
         let len = (word(12) as usize).min(body.len() - ENHANCED_LEN);
         self.frame(word(0), BLOCK_HEADER_LEN + ENHANCED_LEN, len, octets.len(), ticks, word(16))
     }
+}
 
+impl PcapNg {
     /// The packet block of early pcapng: as the enhanced one, but the interface has 16 bits and a drop count follows it.
     fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
         let body = &block[BLOCK_HEADER_LEN..];

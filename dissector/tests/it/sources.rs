@@ -7,6 +7,8 @@ use std::io::{Cursor, Write};
 
 use weft_dissector::source::{Capture, OpenError};
 
+use crate::common::hex;
+
 /// Number, time, link type, octets, length on the wire.
 type Told = (u64, u64, u16, Vec<u8>, u32);
 
@@ -304,4 +306,156 @@ proptest::proptest! {
             while capture.next_frame().is_some() {}
         }
     }
+}
+
+/// Raw IP with the records "abcd" and "efgh", as `xz -9`, `bzip2` and `lz4` compress it.
+#[test]
+fn xz_bzip2_and_lz4_are_recognised() {
+    for (name, file) in [
+        (
+            "xz",
+            "fd377a585a000004e6d6b446020021011c00000010cf58cce0003f00245d006a30d1c87d8bf8099bad944b8b19c6f948272cc2afd403
+             863a720c7d864df26109c20b50004cc8b084d08067ac00014040bebb23a61fb6f37d010000000004595a",
+        ),
+        (
+            "bzip2",
+            "425a6839314159265359a1d6072600001cc11ef6003fc020001000080004000000a000314d3231313104a6a9fa886d4647a3c32c32c8
+             501481a80946944627c64fb9fbfaad56c5dc914e1424287581c980",
+        ),
+        (
+            "lz4",
+            "04224d186440a72e00000084d4c3b2a1020004000100f100ffff000065000000010000000200001a00001e004b616263641400500065
+             66676800000000fceef062",
+        ),
+    ] {
+        let file = hex(file);
+        let expected = vec![
+            (1, 1_000_002_000, 101, b"abcd".to_vec(), 4),
+            (2, 1_000_002_000, 101, b"efgh".to_vec(), 4),
+        ];
+        assert_eq!(frames(&file), (expected, None), "{name}");
+        // A file that was cut gives what was readable, and says that it was cut.
+        let mut capture = open(&file[..file.len() - 30]);
+        let note = match &mut capture {
+            Ok(capture) => {
+                while capture.next_frame().is_some() {}
+                capture.note().map(str::to_owned)
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        assert!(note.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn the_modified_pcap_has_longer_records() {
+    for order in BOTH {
+        let mut file = order.words(&[0xa1b2_cd34]);
+        file.extend([order.u16(2), order.u16(4)].concat());
+        file.extend(order.words(&[0, 0, 65_535, 1]));
+        for octets in [b"abcd", b"efgh"] {
+            file.extend(order.words(&[7, 8, 4, 60, 2]));
+            file.extend([&order.u16(0x0800)[..], &[0, 0], octets].concat());
+        }
+        let expected =
+            [(1, b"abcd"), (2, b"efgh")].map(|(number, octets)| (number, 7_000_008_000, 1, octets.to_vec(), 60));
+        assert_eq!(frames(&file), (expected.to_vec(), None), "big-endian {}", order.big);
+        let (all, note) = frames(&file[..file.len() - 1]);
+        assert_eq!(all[1].3, b"efg");
+        assert!(note.unwrap().contains("truncated"));
+    }
+}
+
+/// RFC 1761: two records, the first of them padded.
+#[test]
+fn snoop_is_read() {
+    let big = Order { big: true };
+    let mut file = b"snoop\0\0\0".to_vec();
+    file.extend(big.words(&[2, 4]));
+    file.extend(big.words(&[60, 3, 28, 0, 7, 8]));
+    file.extend(b"abc\0");
+    file.extend(big.words(&[4, 4, 28, 0, 9, 10]));
+    file.extend(b"efgh");
+    let expected = vec![(1, 7_000_008_000, 1, b"abc".to_vec(), 60), (2, 9_000_010_000, 1, b"efgh".to_vec(), 4)];
+    assert_eq!(frames(&file), (expected, None));
+    let (all, note) = frames(&file[..file.len() - 2]);
+    assert_eq!(all[1].3, b"ef");
+    assert!(note.unwrap().contains("truncated"));
+}
+
+/// Version 1 counts milliseconds, version 2 microseconds; from 2.1 on each frame has its own media type.
+#[test]
+fn network_monitor_is_read() {
+    let header = |magic: &[u8], version: [u8; 2], frames: u32| {
+        let mut file = [magic, &version, &LITTLE.u16(1)].concat();
+        // 2020-09-13 12:26:40.500, a Sunday.
+        file.extend([2020u16, 9, 0, 13, 12, 26, 40, 500].iter().flat_map(|half| LITTLE.u16(*half)));
+        file.extend(LITTLE.words(&[0, frames * 4]));
+        file.resize(128, 0);
+        file
+    };
+    let begin = 1_600_000_000_500_000_000;
+    let table = [0xff; 8];
+
+    let mut one = header(b"RTSS", [1, 1], 2);
+    one.extend([&LITTLE.u32(3)[..], &LITTLE.u16(60), &LITTLE.u16(4), b"abcd"].concat());
+    one.extend([&LITTLE.u32(5)[..], &LITTLE.u16(4), &LITTLE.u16(4), b"efgh", &table].concat());
+    let expected =
+        vec![(1, begin + 3_000_000, 1, b"abcd".to_vec(), 60), (2, begin + 5_000_000, 1, b"efgh".to_vec(), 4)];
+    assert_eq!(frames(&one), (expected, None));
+
+    for (minor, trailer) in [(0, 0), (1, 2), (2, 6), (3, 15)] {
+        let mut two = header(b"GMBU", [minor, 2], 2);
+        for (microseconds, octets) in [(3, b"abcd"), (5, b"efgh")] {
+            two.extend(LITTLE.words(&[microseconds, 0, 60, 4]));
+            two.extend(octets);
+            // Raw IP by its link type.
+            let mut rest = LITTLE.u16(0xe065).to_vec();
+            rest.resize(15, 0);
+            two.extend(&rest[..trailer]);
+        }
+        two.extend(table);
+        let link_type = if minor == 0 { 1 } else { 101 };
+        let expected = [(1, 3_000, b"abcd"), (2, 5_000, b"efgh")]
+            .map(|(number, time, octets)| (number, begin + time, link_type, octets.to_vec(), 60));
+        assert_eq!(frames(&two), (expected.to_vec(), None), "version 2.{minor}");
+    }
+}
+
+/// Ethernet with an extension header and padding, raw IP, and a description of the capture, which is no frame.
+#[test]
+fn erf_is_read() {
+    let record = |kind: u8, wire_len: u16, body: &[u8]| {
+        let total = u16::try_from(16 + body.len()).unwrap();
+        let mut out = LITTLE.words(&[0x8000_0000, 1_600_000_000]);
+        out.extend([kind, 4]);
+        out.extend([total.to_be_bytes(), [0, 0], wire_len.to_be_bytes()].concat());
+        out.extend_from_slice(body);
+        out
+    };
+    let time = 1_600_000_000_500_000_000;
+    let extension = [1u8, 0, 0, 0, 0, 0, 0, 0];
+    let file = [
+        record(0x82, 4, &[&extension[..], &[0, 0], b"abcd", &[0; 2]].concat()),
+        record(27, 0, &[0; 16]),
+        record(22, 60, b"efgh"),
+    ]
+    .concat();
+    let expected = vec![(1, time, 1, b"abcd".to_vec(), 4), (2, time, 101, b"efgh".to_vec(), 60)];
+    assert_eq!(frames(&file), (expected, None));
+    assert!(open(&file[..40]).is_err(), "one record is no proof of a format");
+}
+
+/// As when the files of a ring are joined in the order of their names after the ring has wrapped.
+#[test]
+fn time_that_runs_backwards_is_reported_once() {
+    let file = LITTLE.pcap(0xa1b2_c3d4, &[(9, 0, b"c", 1), (9, 500_000, b"d", 1), (1, 0, b"a", 1), (2, 0, b"b", 1)]);
+    let (all, note) = frames(&file);
+    assert_eq!(all.len(), 4);
+    let note = note.unwrap();
+    assert!(note.starts_with("time runs backwards by 8.500 s at frame 3"), "{note}");
+    assert!(note.contains("reordercap"), "{note}");
+    // Frames of several queues of a NIC are out of order by less.
+    let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 900, b"a", 1), (1, 0, b"b", 1)]);
+    assert_eq!(frames(&file).1, None);
 }

@@ -307,6 +307,6 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         std::thread::spawn(move || follow(&path, sender, &stopped));
         let batch = batches.blocking_recv().unwrap();
-        assert!(batch.end.is_some_and(|end| end.contains("neither pcap nor pcapng")));
+        assert!(batch.end.is_some_and(|end| end.contains("no capture that weft reads")));
     }
 }

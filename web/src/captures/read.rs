@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_is_no_capture_is_told() {
-        assert!(recognise(&path("README.md")).unwrap_err().contains("neither pcap nor pcapng"));
+        assert!(recognise(&path("README.md")).unwrap_err().contains("no capture that weft reads"));
         assert!(recognise(&path("siw/rping-crc.pcap")).is_ok());
         assert!(recognise(&path("none")).is_err());
     }

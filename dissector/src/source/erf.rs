@@ -1,0 +1,127 @@
+//! Endace's extensible record format: records without a file header. Lengths are big-endian, times little-endian.
+
+use super::{Format, Next};
+
+pub(super) const HEADER_LEN: usize = 16;
+const EXTENSION_LEN: usize = 8;
+/// Extension headers that are believed.
+const MOST_EXTENSIONS: usize = 16;
+
+/// Types of record: Ethernet in its variants, InfiniBand, IP.
+const ETHERNET: [u8; 4] = [2, 11, 16, 20];
+const INFINIBAND: u8 = 21;
+const IP: [u8; 2] = [22, 23];
+/// Descriptions of the capture, and padding.
+const NO_PACKET: [u8; 2] = [27, 48];
+
+/// Records of a file that have to make sense, as far as they are in the first bytes.
+const RECORDS_TO_RECOGNISE: usize = 8;
+
+pub(super) struct Erf;
+
+impl Erf {
+    /// Can a record begin here?
+    pub(super) fn may_begin(octets: &[u8]) -> bool {
+        Record::read(octets).is_some_and(|record| record.is_plausible())
+    }
+
+    /// There is no magic number: the first records have to make sense, one after the other, and two at least.
+    pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
+        let mut rest = octets;
+        let mut last = 0;
+        for index in 0..RECORDS_TO_RECOGNISE {
+            if rest.len() < HEADER_LEN {
+                return (index > 1 || index == 1 && rest.is_empty()).then_some(Erf);
+            }
+            let record = Record::read(rest)?;
+            let seconds = record.time / 1_000_000_000;
+            // In order, up to a second.
+            let plausible = record.is_plausible() && seconds + 1 >= last;
+            if !plausible {
+                return None;
+            }
+            last = seconds;
+            match rest.get(record.total..) {
+                Some(next) => rest = next,
+                None => return (index > 0).then_some(Erf),
+            }
+        }
+        Some(Erf)
+    }
+}
+
+/// A record's header.
+struct Record {
+    kind: u8,
+    /// Bytes of the record.
+    total: usize,
+    wire_len: u32,
+    /// Nanoseconds since 1970.
+    time: u64,
+    has_extensions: bool,
+}
+
+impl Record {
+    /// A type that is read, a year from 1995 to 2100, and lengths that a packet can have.
+    fn is_plausible(&self) -> bool {
+        let packet = ETHERNET.contains(&self.kind) || IP.contains(&self.kind) || self.kind == INFINIBAND;
+        (packet && self.wire_len > 0 || NO_PACKET.contains(&self.kind))
+            && (788_918_400..4_102_444_800).contains(&(self.time / 1_000_000_000))
+            && self.total >= HEADER_LEN
+    }
+
+    fn read(octets: &[u8]) -> Option<Self> {
+        let head = octets.first_chunk::<HEADER_LEN>()?;
+        let fraction = u64::from(u32::from_le_bytes([head[0], head[1], head[2], head[3]]));
+        let seconds = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
+        Some(Record {
+            kind: head[8] & 0x7f,
+            total: usize::from(u16::from_be_bytes([head[10], head[11]])),
+            wire_len: u32::from(u16::from_be_bytes([head[14], head[15]])),
+            time: seconds * 1_000_000_000 + ((fraction * 1_000_000_000) >> 32),
+            has_extensions: head[8] & 0x80 != 0,
+        })
+    }
+}
+
+/// The link type of the packet in the record at the beginning of `octets`, and where it begins; `None` for a record without a
+/// packet, or one whose headers were cut.
+pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
+    let record = Record::read(octets)?;
+    let mut at = HEADER_LEN;
+    let mut more = record.has_extensions;
+    for _ in 0..MOST_EXTENSIONS {
+        if !more {
+            break;
+        }
+        more = octets.get(at)? & 0x80 != 0;
+        at += EXTENSION_LEN;
+    }
+    match record.kind {
+        // Two bytes of offset and padding precede Ethernet.
+        kind if ETHERNET.contains(&kind) => Some((1, at + 2)),
+        kind if IP.contains(&kind) => Some((101, at)),
+        INFINIBAND => Some((247, at)),
+        kind if NO_PACKET.contains(&kind) => None,
+        other => Some((0x8000 + u16::from(other), at)),
+    }
+}
+
+impl Format for Erf {
+    fn next(&mut self, octets: &[u8]) -> Next {
+        let Some(record) = Record::read(octets) else { return Next::Incomplete };
+        let used = record.total;
+        if used < HEADER_LEN {
+            return Next::Damaged("an ERF record is shorter than its header".to_owned());
+        }
+        if octets.len() < used {
+            return Next::Incomplete;
+        }
+        let Some((link_type, start)) = packet(&octets[..used]).filter(|(_, start)| *start <= used) else {
+            return Next::Other { used };
+        };
+        // Records are padded; the packet is not longer than it was on the wire.
+        let len = (used - start).min(record.wire_len as usize);
+        Next::Frame { start, len, used, time: record.time, link_type, wire_len: record.wire_len }
+    }
+}

@@ -1,0 +1,135 @@
+//! The formats of Microsoft Network Monitor, version 1 and 2. All fields are little-endian.
+//!
+//! A table at the end of the file lists the offset of each frame. The file is read as a stream, so the table is not used:
+//! the frames follow the header one after the other, as Network Monitor and Wireshark write them. Times are in the zone of the
+//! capturing host, which version 1 does not name; they are taken as UTC.
+
+use super::{Format, Next};
+
+pub(super) const HEADER_LEN: usize = 128;
+
+pub(super) struct NetMon {
+    major: u8,
+    minor: u8,
+    /// The media type of all frames; from version 2.1 on each frame has its own.
+    media: u16,
+    /// When the capture began: nanoseconds since 1970.
+    begin: u64,
+    /// Frames that are still to come: after them there are tables.
+    left: u32,
+}
+
+impl NetMon {
+    /// Is its magic number there?
+    pub(super) fn may_begin(octets: &[u8]) -> bool {
+        octets.starts_with(b"RTSS") || octets.starts_with(b"GMBU")
+    }
+
+    pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
+        if !Self::may_begin(octets) || octets.len() < HEADER_LEN {
+            return None;
+        }
+        let half = |at: usize| u16::from_le_bytes([octets[at], octets[at + 1]]);
+        // Year, month, day of the week, day, hour, minute, second, millisecond.
+        let [year, month, _, day, hour, minute, second, millisecond] = [8, 10, 12, 14, 16, 18, 20, 22].map(half);
+        let days = days_since_1970(i64::from(year), i64::from(month), i64::from(day));
+        let seconds = days * 86_400 + i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second);
+        let nanoseconds = i128::from(seconds) * 1_000_000_000 + i128::from(millisecond) * 1_000_000;
+        Some(NetMon {
+            major: octets[5],
+            minor: octets[4],
+            media: half(6),
+            begin: u64::try_from(nanoseconds).unwrap_or(0),
+            left: u32_at(octets, 28)? / 4,
+        })
+    }
+
+    fn record_header_len(&self) -> usize {
+        if self.major < 2 { 8 } else { 16 }
+    }
+
+    /// Bytes behind a frame: media type; from 2.2 on also the process; from 2.3 on also time and zone.
+    fn trailer_len(&self) -> usize {
+        match (self.major, self.minor) {
+            (0 | 1, _) | (2, 0) => 0,
+            (2, 1) => 2,
+            (2, 2) => 6,
+            _ => 15,
+        }
+    }
+
+    /// Lengths in the file and on the wire, and the time.
+    fn record(&self, octets: &[u8]) -> Option<(usize, u32, u64)> {
+        if self.major < 2 {
+            let time = u64::from(u32_at(octets, 0)?) * 1_000_000;
+            let lengths = octets.get(4..8)?;
+            let half = |at: usize| u16::from_le_bytes([lengths[at], lengths[at + 1]]);
+            return Some((usize::from(half(2)), u32::from(half(0)), self.begin.saturating_add(time)));
+        }
+        let microseconds = u64::from(u32_at(octets, 4)?) << 32 | u64::from(u32_at(octets, 0)?);
+        let time = self.begin.saturating_add(microseconds.saturating_mul(1_000));
+        Some((u32_at(octets, 12)? as usize, u32_at(octets, 8)?, time))
+    }
+}
+
+/// The link type of a media type, as <https://www.tcpdump.org/linktypes.html> numbers it.
+fn link_type(media: u16) -> Option<u16> {
+    match media {
+        1 => Some(1),
+        // The rest of the number is a link type.
+        0xe000..=0xefff => Some(media & 0xfff),
+        // Notes of the program itself.
+        0xfff0..=0xffff => None,
+        other => Some(other.saturating_add(0x8000)),
+    }
+}
+
+impl Format for NetMon {
+    fn next(&mut self, octets: &[u8]) -> Next {
+        if self.left == 0 {
+            // The tables end the file.
+            return if octets.is_empty() { Next::Incomplete } else { Next::Other { used: octets.len() } };
+        }
+        let Some((len, wire_len, time)) = self.record(octets) else { return Next::Incomplete };
+        let head = self.record_header_len();
+        let used = head.saturating_add(len).saturating_add(self.trailer_len());
+        if octets.len() < used {
+            return Next::Incomplete;
+        }
+        self.left -= 1;
+        let trailer = &octets[head + len..used];
+        let media = if trailer.len() < 2 { self.media } else { u16::from_le_bytes([trailer[0], trailer[1]]) };
+        match link_type(media) {
+            Some(link_type) => {
+                let wire_len = wire_len.max(u32::try_from(len).unwrap_or(u32::MAX));
+                Next::Frame { start: head, len, used, time, link_type, wire_len }
+            }
+            None => Next::Other { used },
+        }
+    }
+}
+
+fn u32_at(octets: &[u8], at: usize) -> Option<u32> {
+    octets.get(at..at + 4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that a leap day is the last one.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = (month + 9) % 12;
+    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day
+        - 719_469
+}
+
+#[cfg(test)]
+mod tests {
+    use super::days_since_1970;
+
+    #[test]
+    fn counts_days_of_the_calendar() {
+        for (date, days) in [((1970, 1, 1), 0), ((1969, 12, 31), -1), ((2000, 2, 29), 11_016), ((2026, 11, 24), 20_781)]
+        {
+            assert_eq!(days_since_1970(date.0, date.1, date.2), days, "{date:?}");
+        }
+    }
+}
