@@ -49,7 +49,7 @@ fn option(word: &str) -> Option<&'static str> {
         "-d" | "-o" => "iWARP is found by what it looks like, on any port: nothing has to be set",
         "-2" | "-R" => "there is one pass; -Y filters in it",
         "-L" | "-y" | "-I" => {
-            "an interface is captured on with the link type that it has; Ethernet, Linux cooked, BSD loopback and raw IP are read"
+            "an interface is captured on with the link type that it has; docs/captures.md lists those that are read"
         }
         "-F" => "-w writes pcapng; for older readers: editcap -F pcap OUT OUT.pcap",
         "-N" | "-H" => "names are never resolved: addresses and ports are numbers",

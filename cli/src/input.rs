@@ -218,7 +218,7 @@ impl Input {
         self.progress.finish_and_clear();
         if let Some(link_type) = self.strange.filter(|_| !self.readable) {
             return Err(BadInput(format!(
-                "{}: no frame can be looked into: link type {link_type} is none of Ethernet, Linux cooked, BSD loopback, raw IP",
+                "{}: no frame can be read: link type {link_type} is not supported; docs/captures.md lists those that are",
                 self.name
             ))
             .into());

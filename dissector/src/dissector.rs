@@ -13,6 +13,7 @@ use crate::follow::exchange::{Exchange, Exchanges};
 use crate::follow::portmap::{PmSeen, Transactions};
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
+use crate::link::{Unread, UnreadCounts};
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
 use crate::rules::{Findings, PmView, SegmentView, judge_datagram, judge_end, judge_unit};
@@ -220,6 +221,7 @@ fn follow_exchange(
 /// Reads frames, one after the other, and hands out units as soon as they are certain.
 pub struct Dissector {
     ip: IpReader,
+    unread: UnreadCounts,
     connections: Connections,
     port_mappers: PortMappers,
     exchanges: Exchanges,
@@ -231,6 +233,7 @@ impl Default for Dissector {
     fn default() -> Self {
         Dissector {
             ip: IpReader::default(),
+            unread: UnreadCounts::default(),
             connections: Connections::default(),
             port_mappers: PortMappers::default(),
             exchanges: Exchanges::default(),
@@ -257,20 +260,29 @@ impl Dissector {
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         // By reference, because they are long.
         match &self.ip.read(frame) {
-            Some(Transport::Tcp(segment)) => {
+            Ok(Some(Transport::Tcp(segment))) => {
                 self.connections.segment(segment, sink);
                 if segment.syn {
                     follow_exchange(segment, &mut self.exchanges, &mut self.connections, sink);
                 }
             }
-            Some(Transport::Udp(datagram)) => {
+            Ok(Some(Transport::Udp(datagram))) => {
                 sink.packet(&of_datagram(datagram));
                 if self.port_mappers.has(datagram) {
                     port_mapper(datagram, &mut self.exchanges, self.transactions.as_mut(), sink);
                 }
             }
-            None => {}
+            // It waits for the other fragments of its packet.
+            Ok(None) => {}
+            Err(why) => self.unread.add(*why),
         }
+    }
+
+    /// How many frames were not read up to a TCP segment or UDP datagram, by the reason. Fragments count while
+    /// the other fragments of their packet are missing.
+    #[must_use]
+    pub fn unread(&self) -> Vec<(Unread, u64)> {
+        self.unread.with(Unread::Fragment, self.ip.lost_fragments())
     }
 
     /// The capture ends: what was held back is handed out.

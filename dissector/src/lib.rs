@@ -20,6 +20,7 @@
 //! | [`rules`] | the requirements that the monitor checks |
 //! | [`filter`] | display filters |
 //! | [`stats`] | numbers of each connection |
+//! | [`contents`] | names of what is not iWARP |
 //! | [`tree`], [`output`] | text and machine-readable output |
 //! | [`browse`] | random access to a capture, for interactive readers |
 //!
@@ -29,6 +30,7 @@
 
 pub mod browse;
 mod connections;
+pub mod contents;
 pub mod context;
 mod digits;
 mod dissector;
@@ -55,6 +57,6 @@ pub mod unit;
 pub use dissector::{Dissector, Sink};
 pub use finding::Finding;
 pub use follow::{exchange, sdp, ulp};
-pub use link::reads_link_type;
+pub use link::{Unread, reads_link_type};
 pub use packet::{Packet, TransportKind};
 pub use unit::Located;

@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
+use weft_dissector::contents::Contents;
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::output::text::counted;
 use weft_dissector::unit::{Kind, Unit};
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, note};
@@ -21,7 +22,8 @@ const SHOWN: usize = 5;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 no findings at or above the level; 1 some; 2 a capture cannot be read.\n\
+#[command(after_help = "Exit codes: 0 no findings at or above the level; 1 some; 2 a capture\n\
+    cannot be read, or has nothing to judge.\n\
     Of several captures the worst counts.\n\
     Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint *.pcap\n  weft lint -i eth0 -a duration:60")]
 pub(crate) struct Arguments {
@@ -115,6 +117,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
         by_requirement: BTreeMap::new(),
         groups: BTreeMap::new(),
         judged: false,
+        contents: Contents::default(),
     };
     let mut dissector = Dissector::default();
     loop {
@@ -130,19 +133,23 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
         }
     }
     dissector.finish(&mut lint);
-    let frames = input.frames();
     input.close()?;
-    let Lint { failed, counts, by_requirement, groups, judged, out, .. } = lint;
+    let Lint { failed, counts, by_requirement, groups, judged, mut contents, out, .. } = lint;
     failed?;
-    if !judged && frames > 0 {
-        note(&format!("{name}: neither iWARP nor SDP was found in it; nothing could be judged"));
+    contents.unread = dissector.unread();
+    if !judged {
+        out.flush()?;
+        note(&format!("{name}: nothing to judge: no iWARP, SDP or port mapper; the capture has {contents}"));
+    } else if let Some(hidden) = contents.hidden() {
+        out.flush()?;
+        note(&format!("{name}: not read: {hidden}"));
     }
     let count = |severity| counts.get(&severity).copied().unwrap_or(0);
     let (errors, warnings, notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
     if arguments.json {
         let by: BTreeMap<&str, u64> = by_requirement.iter().map(|(id, count)| (id.as_str(), *count)).collect();
         let summary = serde_json::json!({
-            "kind": "summary", "file": name, "error": errors, "warning": warnings, "note": notes, "requirements": by,
+            "kind": "summary", "file": name, "error": errors, "warning": warnings, "note": notes, "requirements": by, "judged": judged,
         });
         writeln!(out, "{summary}")?;
     } else {
@@ -166,7 +173,11 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
         writeln!(out, "{name}: {errors}, {warnings}, {}", counted(notes, "note"))?;
     }
     let found = counts.iter().any(|(severity, count)| *severity >= least && *count > 0);
-    Ok(if found { UNEXPECTED } else { 0 })
+    Ok(match (judged, found) {
+        (false, _) => USAGE,
+        (true, true) => UNEXPECTED,
+        (true, false) => 0,
+    })
 }
 
 /// Findings of one requirement.
@@ -191,11 +202,17 @@ struct Lint<'o, W: Write> {
     groups: BTreeMap<(std::cmp::Reverse<Severity>, RequirementId), Group>,
     /// Was there anything that rules look at?
     judged: bool,
+    contents: Contents,
 }
 
 impl<W: Write> Sink for Lint<'_, W> {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.judged |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
+        self.contents.unit(unit);
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.contents.packet(packet);
     }
 
     fn finding(&mut self, finding: &Finding) {

@@ -165,11 +165,17 @@ fn a_capture_that_would_be_written_over_itself() {
 }
 
 #[test]
-fn a_capture_without_iwarp_is_not_called_clean_silently() {
+fn a_capture_with_nothing_to_judge_is_not_called_clean() {
     let file = capture().with_file_name("refused-no-listener.pcap");
     let file = file.to_str().unwrap();
-    let line = format!("weft: {file}: neither iWARP nor SDP was found in it; nothing could be judged");
-    assert_eq!(outcome(&["lint", file]), (0, vec![line]));
+    let line = format!(
+        "weft: {file}: nothing to judge: no iWARP, SDP or port mapper; the capture has 1 TCP connection, \
+         2 other frames (2 ARP)"
+    );
+    assert_eq!(outcome(&["lint", file]), (2, vec![line]));
+    let json = weft(&["lint", "--json", file]).output().unwrap();
+    assert_eq!(json.status.code(), Some(2));
+    assert!(String::from_utf8(json.stdout).unwrap().contains("\"judged\":false"));
 }
 
 #[test]

@@ -38,6 +38,8 @@ struct Packet {
     /// Octets that are not absent.
     there: usize,
     total: Option<usize>,
+    /// Frames that carried a part of it.
+    frames: u64,
 }
 
 impl Packet {
@@ -47,6 +49,7 @@ impl Packet {
 
     fn add(&mut self, offset: usize, octets: &[u8], wire_len: usize, more: bool) {
         let end = offset + wire_len;
+        self.frames += 1;
         if !more {
             self.total = Some(end);
         }
@@ -80,12 +83,20 @@ impl Packet {
 pub(super) struct Fragments {
     waiting: HashMap<Key, Packet>,
     order: VecDeque<Key>,
-    whole: Vec<u8>,
+    /// Frames of packets that were given up.
+    lost: u64,
+}
+
+/// A packet's payload, put together.
+pub(super) struct Reassembled {
+    pub(super) octets: Vec<u8>,
+    /// How many of them, from the first on, were captured without a gap.
+    pub(super) captured: usize,
+    pub(super) wire_len: usize,
 }
 
 impl Fragments {
-    /// Adds a fragment, captured at `time`; gives the whole payload (captured octets, length on the wire) when it was the last
-    /// one missing.
+    /// Adds a fragment, captured at `time`; returns the payload when it was the last one missing.
     pub(super) fn add(
         &mut self,
         time: u64,
@@ -94,7 +105,7 @@ impl Fragments {
         octets: &[u8],
         wire_len: usize,
         more: bool,
-    ) -> Option<(&[u8], usize)> {
+    ) -> Option<Reassembled> {
         if offset + wire_len > LONGEST {
             return None;
         }
@@ -102,12 +113,13 @@ impl Fragments {
             if self.waiting.len() >= MOST_WAITING
                 && let Some(oldest) = self.order.pop_front()
             {
-                self.waiting.remove(&oldest);
+                self.lost += self.waiting.remove(&oldest).map_or(0, |packet| packet.frames);
             }
             self.order.push_back(key);
         }
         let packet = self.waiting.entry(key).or_insert_with(|| Packet::new(time));
         if time.abs_diff(packet.begun) > MOST_TIME {
+            self.lost += packet.frames;
             *packet = Packet::new(time);
         }
         packet.add(offset, octets, wire_len, more);
@@ -115,8 +127,12 @@ impl Fragments {
         let captured = packet.state[..total].iter().position(|s| *s == Octet::Cut).unwrap_or(total);
         let packet = self.waiting.remove(&key)?;
         self.order.retain(|k| *k != key);
-        self.whole = packet.octets;
-        Some((&self.whole[..captured], total))
+        Some(Reassembled { octets: packet.octets, captured, wire_len: total })
+    }
+
+    /// Frames that carried a part of a packet that was given up, or that waits now.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost + self.waiting.values().map(|packet| packet.frames).sum::<u64>()
     }
 }
 
@@ -136,7 +152,7 @@ mod tests {
             // Its second fragment is lost; the next packet has the same identification.
             fragments.add(5, key(), 0, &[1; 8], 8, true);
             fragments.add(5 + wait, key(), 0, &[2; 8], 8, true);
-            fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|(octets, _)| octets.to_vec())
+            fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|whole| whole.octets)
         };
         assert_eq!(payload(MOST_TIME + 1), Some(vec![2; 16]));
         assert_eq!(payload(MOST_TIME), Some([[1; 8], [2; 8]].concat()));

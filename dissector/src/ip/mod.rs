@@ -1,22 +1,37 @@
-//! From an IP packet to a TCP segment or UDP datagram: IPv4 and IPv6, with fragments put together and extension headers passed.
+//! From a frame to its TCP segment or UDP datagram: link headers, tunnels, IPv4 and IPv6 with fragments reassembled.
 //!
-//! Checksums, tunnels and options are not looked at. What the snap length cut off stays known by its length.
+//! A tunnel's packet is read as if it were alone: the innermost addresses and ports count. Checksums are not checked. The
+//! length of what the snap length cut off stays known.
 
 mod fragments;
+mod header;
 
 use std::net::{IpAddr, SocketAddr};
 
-use etherparse::{Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
+use etherparse::{TcpHeaderSlice, UdpHeaderSlice};
 
-use crate::link;
+use crate::link::{self, Header, Unread};
 use crate::source::Frame;
 use fragments::{Fragments, Key};
 
 /// With segmentation offload a captured packet can be longer than any on the wire; a longer one is a damaged length.
 const LONGEST_PACKET: usize = 1 << 20;
+/// Headers up to the transport header; real frames have less than twelve.
+const MOST_HEADERS: usize = 32;
 
+/// IP protocol numbers.
+const IP_IN_IP: u8 = 4;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const IPV6_IN_IP: u8 = 41;
+const GRE: u8 = 47;
+const ESP: u8 = 50;
+const ETHER_IP: u8 = 97;
+const MPLS: u8 = 137;
+
+const UDP_LEN: usize = 8;
+/// ESP in UDP (RFC 3948); four zero bytes are key exchange.
+const ESP_PORT: u16 = 4500;
 
 /// What a frame carried.
 #[derive(Debug, Clone, Copy)]
@@ -85,126 +100,148 @@ pub(crate) struct Datagram<'a> {
     pub offset: Option<u32>,
 }
 
-/// An IP payload of a known protocol.
-struct Packet<'a> {
-    protocol: u8,
+/// Bytes that are still to be read: of the frame, or of the packet that its last fragment completed.
+#[derive(Clone, Copy)]
+struct Rest {
+    reassembled: bool,
+    /// Captured bytes.
+    at: usize,
+    end: usize,
+    /// Bytes on the wire, from `at` on.
+    wire_len: usize,
+}
+
+impl Rest {
+    /// The part that begins `offset` further on and is `wire_len` bytes long on the wire.
+    fn part(self, offset: usize, wire_len: usize) -> Result<Self, Unread> {
+        let at = self.at + offset;
+        if at > self.end {
+            return Err(Unread::Truncated);
+        }
+        Ok(Rest { at, end: self.end.min(at.saturating_add(wire_len)), wire_len, ..self })
+    }
+
+    /// All behind a header of `length` bytes.
+    fn behind(self, length: usize) -> Result<Self, Unread> {
+        let wire_len = self.wire_len.checked_sub(length).ok_or(Unread::Malformed)?;
+        self.part(length, wire_len)
+    }
+
+    fn of<'a>(&self, frame: &'a [u8], reassembled: &'a [u8]) -> &'a [u8] {
+        &(if self.reassembled { reassembled } else { frame })[self.at..self.end]
+    }
+}
+
+/// A transport header, as the IP header describes it.
+#[derive(Clone, Copy)]
+struct Packet {
     src: IpAddr,
     dst: IpAddr,
-    octets: &'a [u8],
-    wire_len: usize,
-    /// Offset of `octets` in the frame.
-    offset: Option<usize>,
-    /// IPv4 with Don't Fragment clear.
+    rest: Rest,
     may_fragment: bool,
+}
+
+impl Packet {
+    /// Offset in the frame of what begins `head` bytes behind the start of the transport header.
+    fn offset(&self, head: usize) -> Option<u32> {
+        u32::try_from(self.rest.at + head).ok().filter(|_| !self.rest.reassembled)
+    }
 }
 
 /// Reads IP packets out of frames; keeps the fragments that wait for others.
 #[derive(Default)]
 pub(crate) struct IpReader {
     fragments: Fragments,
+    /// The packet that the last fragment completed.
+    reassembled: Vec<u8>,
 }
 
 impl IpReader {
-    /// The TCP segment or UDP datagram that `frame` carries or completes.
-    pub(crate) fn read<'a>(&'a mut self, frame: &Frame<'a>) -> Option<Transport<'a>> {
-        let at = link::ip_offset(frame.link_type, frame.octets)?;
-        let ip = frame.octets.get(at..).filter(|ip| ip.len() >= 20)?;
-        let wire = (frame.wire_len as usize).saturating_sub(at).max(ip.len()).min(LONGEST_PACKET);
-        let packet = match ip[0] >> 4 {
-            4 => self.ipv4(frame.time, ip, wire, at),
-            6 => self.ipv6(frame.time, ip, wire, at),
-            _ => None,
-        }?;
-        match packet.protocol {
-            TCP => segment(frame, &packet),
-            UDP => datagram(frame, &packet),
-            _ => None,
-        }
-    }
-
-    fn ipv4<'a>(&'a mut self, time: u64, ip: &'a [u8], wire: usize, at: usize) -> Option<Packet<'a>> {
-        let header = Ipv4HeaderSlice::from_slice(ip).ok()?;
-        let head = header.slice().len();
-        // A total length of 0 is what segmentation offload leaves behind.
-        let total = match usize::from(header.total_len()) {
-            0 => wire,
-            total => total.min(wire),
-        };
-        let wire_len = total.checked_sub(head)?;
-        let octets = &ip[head..total.min(ip.len()).max(head)];
-        let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-        let protocol = header.protocol().0;
-        if header.is_fragmenting_payload() {
-            let key = Key { src, dst, identification: u32::from(header.identification()), protocol };
-            let offset = usize::from(header.fragments_offset().value()) * 8;
-            let (octets, wire_len) =
-                self.fragments.add(time, key, offset, octets, wire_len, header.more_fragments())?;
-            return Some(Packet { protocol, src, dst, octets, wire_len, offset: None, may_fragment: true });
-        }
-        let may_fragment = !header.dont_fragment();
-        Some(Packet { protocol, src, dst, octets, wire_len, offset: Some(at + head), may_fragment })
-    }
-
-    fn ipv6<'a>(&'a mut self, time: u64, ip: &'a [u8], wire: usize, base: usize) -> Option<Packet<'a>> {
-        let header = Ipv6HeaderSlice::from_slice(ip).ok()?;
-        let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-        // A payload length of 0 is a jumbogram or what segmentation offload leaves behind.
-        let end = match usize::from(header.payload_length()) {
-            0 => wire,
-            length => (40 + length).min(wire),
-        };
-        let mut protocol = header.next_header().0;
-        let mut at = 40;
-        loop {
-            let rest = ip.get(at..).unwrap_or(&[]);
-            match protocol {
-                44 => {
-                    let fragment = Ipv6FragmentHeaderSlice::from_slice(rest).ok()?;
-                    protocol = fragment.next_header().0;
-                    at += 8;
-                    if fragment.is_fragmenting_payload() {
-                        let key = Key { src, dst, identification: fragment.identification(), protocol };
-                        let offset = usize::from(fragment.fragment_offset().value()) * 8;
-                        let octets = &ip[at..end.min(ip.len()).max(at)];
-                        let wire_len = end.checked_sub(at)?;
-                        let more = fragment.more_fragments();
-                        let (octets, wire_len) = self.fragments.add(time, key, offset, octets, wire_len, more)?;
-                        return Some(Packet {
-                            protocol,
-                            src,
-                            dst,
-                            octets,
-                            wire_len,
-                            offset: None,
-                            may_fragment: false,
-                        });
-                    }
-                }
-                // Hop-by-hop, routing, destination options; authentication counts its length otherwise.
-                0 | 43 | 60 | 51 => {
-                    let &[next, length, ..] = rest else { return None };
-                    if rest.len() < 8 {
-                        return None;
-                    }
-                    at += if protocol == 51 { (usize::from(length) + 2) * 4 } else { (usize::from(length) + 1) * 8 };
-                    protocol = next;
-                }
-                _ => break,
+    /// The TCP segment or UDP datagram that `frame` carries or completes; `None` for a fragment that waits for others.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn read<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Option<Transport<'a>>, Unread> {
+        let whole = frame.octets.len();
+        let wire_len = (frame.wire_len as usize).max(whole).min(LONGEST_PACKET.max(whole));
+        let mut rest = Rest { reassembled: false, at: 0, end: whole, wire_len };
+        let mut header = Header::Link(frame.link_type);
+        // The result is built behind the loop: it borrows what the next round of the loop would change.
+        let mut found = None;
+        for _ in 0..MOST_HEADERS {
+            let octets = rest.of(frame.octets, &self.reassembled);
+            if header != Header::Ip {
+                let (next, length) = link::step(header, octets)?;
+                (header, rest) = (next, rest.behind(length)?);
+                continue;
             }
+            let ip = header::read(octets, rest.wire_len)?;
+            let mut inner = rest.part(ip.head, ip.payload_len)?;
+            if let Some(piece) = ip.fragment {
+                let key = Key { src: ip.src, dst: ip.dst, identification: piece.identification, protocol: ip.protocol };
+                let payload = inner.of(frame.octets, &self.reassembled);
+                let Some(packet) =
+                    self.fragments.add(frame.time, key, piece.offset, payload, inner.wire_len, piece.more)
+                else {
+                    return Ok(None);
+                };
+                inner = Rest { reassembled: true, at: 0, end: packet.captured, wire_len: packet.wire_len };
+                self.reassembled = packet.octets;
+            }
+            let packet = Packet { src: ip.src, dst: ip.dst, rest: inner, may_fragment: ip.may_fragment };
+            header = match ip.protocol {
+                TCP => {
+                    found = Some((TCP, packet));
+                    break;
+                }
+                UDP => match udp_tunnel(inner.of(frame.octets, &self.reassembled))? {
+                    Some(tunnel) => {
+                        inner = inner.behind(UDP_LEN)?;
+                        tunnel
+                    }
+                    None => {
+                        found = Some((UDP, packet));
+                        break;
+                    }
+                },
+                IP_IN_IP | IPV6_IN_IP => Header::Ip,
+                GRE => Header::Gre,
+                ETHER_IP => Header::EtherIp,
+                MPLS => Header::Mpls,
+                ESP => return Err(Unread::Esp),
+                other => return Err(Unread::IpProtocol(other)),
+            };
+            rest = inner;
         }
-        let wire_len = end.checked_sub(at)?;
-        let octets = ip.get(at..end.min(ip.len()).max(at)).unwrap_or(&[]);
-        Some(Packet { protocol, src, dst, octets, wire_len, offset: Some(base + at), may_fragment: false })
+        let (protocol, packet) = found.ok_or(Unread::TooDeep)?;
+        let octets = packet.rest.of(frame.octets, &self.reassembled);
+        let transport =
+            if protocol == TCP { segment(frame, &packet, octets) } else { datagram(frame, &packet, octets) };
+        transport.map(Some)
+    }
+
+    /// Frames that carried fragments of packets whose other fragments never came. Counts those that wait now.
+    pub(crate) fn lost_fragments(&self) -> u64 {
+        self.fragments.lost()
     }
 }
 
-fn segment<'a>(frame: &Frame<'_>, packet: &Packet<'a>) -> Option<Transport<'a>> {
-    let octets = packet.octets;
-    let fixed = octets.first_chunk::<20>()?;
-    let head = usize::from(fixed[12] >> 4) * 4;
-    if head < 20 || head > packet.wire_len {
-        return None;
+/// The header behind a UDP header that leads to another packet. A datagram that only has the port of a tunnel is a datagram.
+fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, Unread> {
+    let Some(&[s0, s1, d0, d1]) = octets.first_chunk::<4>() else { return Ok(None) };
+    let (from, to) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
+    let payload = octets.get(UDP_LEN..).unwrap_or(&[]);
+    if (from == ESP_PORT || to == ESP_PORT) && payload.len() > 8 && payload[..4] != [0; 4] {
+        return Err(Unread::Esp);
     }
+    Ok(link::udp_tunnel(to).filter(|header| link::step(*header, payload).is_ok()))
+}
+
+fn segment<'a>(frame: &Frame<'_>, packet: &Packet, octets: &'a [u8]) -> Result<Transport<'a>, Unread> {
+    let fixed = octets.first_chunk::<20>().ok_or(Unread::Truncated)?;
+    let head = usize::from(fixed[12] >> 4) * 4;
+    let wire_len = packet.rest.wire_len.checked_sub(head).and_then(|len| u32::try_from(len).ok());
+    let (20.., Some(wire_len)) = (head, wire_len) else { return Err(Unread::Malformed) };
     let mut without_options;
     let header = if let Some(header) = octets.get(..head) {
         header
@@ -214,8 +251,8 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet<'a>) -> Option<Transport<'a>> 
         without_options[12] = 5 << 4 | fixed[12] & 0xf;
         &without_options[..]
     };
-    let header = TcpHeaderSlice::from_slice(header).ok()?;
-    Some(Transport::Tcp(Segment {
+    let header = TcpHeaderSlice::from_slice(header).map_err(|_| Unread::Malformed)?;
+    Ok(Transport::Tcp(Segment {
         frame: frame.number,
         time: frame.time,
         src: SocketAddr::new(packet.src, header.source_port()),
@@ -231,25 +268,26 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet<'a>) -> Option<Transport<'a>> 
         options_cut: octets.len() < head,
         may_fragment: packet.may_fragment,
         octets: octets.get(head..).unwrap_or(&[]),
-        wire_len: u32::try_from(packet.wire_len - head).ok()?,
-        offset: packet.offset.and_then(|at| u32::try_from(at + head).ok()),
+        wire_len,
+        offset: packet.offset(head),
     }))
 }
 
-fn datagram<'a>(frame: &Frame<'_>, packet: &Packet<'a>) -> Option<Transport<'a>> {
-    let octets = packet.octets;
-    let header = UdpHeaderSlice::from_slice(octets.get(..8)?).ok()?;
+fn datagram<'a>(frame: &Frame<'_>, packet: &Packet, octets: &'a [u8]) -> Result<Transport<'a>, Unread> {
+    let header = UdpHeaderSlice::from_slice(octets.get(..UDP_LEN).ok_or(Unread::Truncated)?);
+    let header = header.map_err(|_| Unread::Malformed)?;
     let length = match usize::from(header.length()) {
-        length @ 8.. => packet.wire_len.min(length),
-        _ => packet.wire_len,
+        length @ UDP_LEN.. => packet.rest.wire_len.min(length),
+        _ => packet.rest.wire_len,
     };
-    Some(Transport::Udp(Datagram {
+    let wire_len = length.checked_sub(UDP_LEN).and_then(|len| u32::try_from(len).ok());
+    Ok(Transport::Udp(Datagram {
         frame: frame.number,
         time: frame.time,
         src: SocketAddr::new(packet.src, header.source_port()),
         dst: SocketAddr::new(packet.dst, header.destination_port()),
-        octets: &octets[8..length.min(octets.len()).max(8)],
-        wire_len: u32::try_from(length.checked_sub(8)?).ok()?,
-        offset: packet.offset.and_then(|at| u32::try_from(at + 8).ok()),
+        octets: &octets[UDP_LEN..length.min(octets.len()).max(UDP_LEN)],
+        wire_len: wire_len.ok_or(Unread::Malformed)?,
+        offset: packet.offset(UDP_LEN),
     }))
 }

@@ -11,3 +11,4 @@ mod metamorphic;
 mod osc;
 mod portmap;
 mod sources;
+mod tunnels;

@@ -1,0 +1,22 @@
+//! Linux "cooked" captures, version 1 and 2 (capture on the device `any`).
+
+use super::{Step, ethernet, u16_at};
+
+/// Protocol numbers below the EtherTypes: Ethernet frames of raw 802.3, and 802.2.
+const LLC: u16 = 4;
+
+pub(super) fn read(bytes: &[u8]) -> Step {
+    protocol(u16_at(bytes, 14)?, 16)
+}
+
+pub(super) fn read_v2(bytes: &[u8]) -> Step {
+    protocol(u16_at(bytes, 0)?, 20)
+}
+
+fn protocol(number: u16, at: usize) -> Step {
+    match number {
+        LLC => Ok((super::Header::Llc, at)),
+        small if small < 0x0600 => Err(super::Unread::EtherType(small)),
+        ether_type => ethernet::named(ether_type, at),
+    }
+}

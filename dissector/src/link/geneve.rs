@@ -1,0 +1,25 @@
+//! GENEVE (RFC 8926).
+
+use super::{Step, Unread, ethernet, u8_at, u16_at};
+
+/// Its UDP port.
+pub(crate) const PORT: u16 = 6081;
+
+const FIXED_LEN: usize = 8;
+/// A packet for the tunnel's ends (O bit).
+const CONTROL: u8 = 0x80;
+
+pub(super) fn read(bytes: &[u8]) -> Step {
+    let first = u8_at(bytes, 0)?;
+    if first >> 6 != 0 {
+        return Err(Unread::Malformed);
+    }
+    if u8_at(bytes, 1)? & CONTROL != 0 {
+        return Err(Unread::TunnelControl);
+    }
+    let at = FIXED_LEN + usize::from(first & 0x3f) * 4;
+    match u16_at(bytes, 2)? {
+        small if small < 0x0600 => Err(Unread::EtherType(small)),
+        ether_type => ethernet::named(ether_type, at),
+    }
+}

@@ -1,0 +1,50 @@
+//! GRE (RFC 2784, 2890), NVGRE (RFC 7637), the GRE of PPTP (RFC 2637), and ERSPAN I to III (draft-foschiano-erspan).
+
+use super::{Header, Step, Unread, ethernet, u8_at, u16_at};
+
+const CHECKSUM: u16 = 0x8000;
+const ROUTING: u16 = 0x4000;
+const KEY: u16 = 0x2000;
+const SEQUENCE: u16 = 0x1000;
+/// Version 1 alone.
+const ACKNOWLEDGEMENT: u16 = 0x0080;
+const VERSION: u16 = 0x0007;
+
+const ERSPAN: u16 = 0x88be;
+const ERSPAN_3: u16 = 0x22eb;
+const ERSPAN_2_LEN: usize = 8;
+const ERSPAN_3_LEN: usize = 12;
+
+pub(super) fn read(bytes: &[u8]) -> Step {
+    let flags = u16_at(bytes, 0)?;
+    let version = flags & VERSION;
+    if flags & ROUTING != 0 || version > 1 {
+        return Err(Unread::Malformed);
+    }
+    let words = [CHECKSUM, KEY, SEQUENCE].iter().filter(|flag| flags & **flag != 0).count()
+        + usize::from(version == 1 && flags & ACKNOWLEDGEMENT != 0);
+    let at = 4 + words * 4;
+    match u16_at(bytes, 2)? {
+        // ERSPAN I has no header of its own, and its GRE has no sequence number.
+        ERSPAN if flags & SEQUENCE == 0 => Ok((Header::Ethernet, at)),
+        ERSPAN => Ok((Header::Ethernet, at + ERSPAN_2_LEN)),
+        ERSPAN_3 => erspan_3(bytes, at),
+        small if small < 0x0600 => Err(Unread::TunnelControl),
+        ether_type => ethernet::named(ether_type, at),
+    }
+}
+
+/// The last bits of the header tell whether the frame is Ethernet or IP, and whether eight more bytes follow.
+fn erspan_3(bytes: &[u8], at: usize) -> Step {
+    let last = u16_at(bytes, at + 10)?;
+    let frame_type = last >> 10 & 0x1f;
+    let more = if last & 1 == 0 { 0 } else { 8 };
+    // The bytes have to be there, even if nothing of them is used.
+    u8_at(bytes, at + ERSPAN_3_LEN + more)?;
+    let at = at + ERSPAN_3_LEN + more;
+    match frame_type {
+        0 => Ok((Header::Ethernet, at)),
+        2 => Ok((Header::Ip, at)),
+        _ => Err(Unread::TunnelControl),
+    }
+}

@@ -1,0 +1,46 @@
+//! GTP-U (3GPP TS 29.281): user data of mobile networks.
+
+use super::{Header, Step, Unread, u8_at};
+
+/// Its UDP port.
+pub(crate) const PORT: u16 = 2152;
+
+const FIXED_LEN: usize = 8;
+/// Sequence number, N-PDU number, type of the next extension header: all three if one of their flags is set.
+const OPTIONAL_LEN: usize = 4;
+const OPTIONAL: u8 = 0x07;
+const EXTENDED: u8 = 0x04;
+const USER_DATA: u8 = 255;
+/// Extension headers that one packet has at most.
+const MOST_EXTENSIONS: usize = 16;
+
+pub(super) fn read(bytes: &[u8]) -> Step {
+    let flags = u8_at(bytes, 0)?;
+    // Version 1, and the protocol type of GTP.
+    if flags >> 4 != 3 {
+        return Err(Unread::Malformed);
+    }
+    if u8_at(bytes, 1)? != USER_DATA {
+        return Err(Unread::TunnelControl);
+    }
+    let mut at = FIXED_LEN;
+    if flags & OPTIONAL != 0 {
+        at += OPTIONAL_LEN;
+        let mut next = if flags & EXTENDED == 0 { 0 } else { u8_at(bytes, at - 1)? };
+        for _ in 0..MOST_EXTENSIONS {
+            if next == 0 {
+                break;
+            }
+            let words = usize::from(u8_at(bytes, at)?);
+            if words == 0 {
+                return Err(Unread::Malformed);
+            }
+            at += words * 4;
+            next = u8_at(bytes, at - 1)?;
+        }
+        if next != 0 {
+            return Err(Unread::Malformed);
+        }
+    }
+    Ok((Header::Ip, at))
+}

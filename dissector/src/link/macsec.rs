@@ -1,0 +1,20 @@
+//! MACsec (IEEE 802.1AE): frames that are authenticated only are read, encrypted ones are counted.
+
+use super::{Step, Unread, ethernet, u8_at, u16_at};
+
+/// TAG control information: an explicit identifier of the channel (SCI), encryption, changed text.
+const HAS_CHANNEL: u8 = 0x20;
+const ENCRYPTED: u8 = 0x08;
+const CHANGED: u8 = 0x04;
+/// After the EtherType: control, short length, packet number.
+const TAG_LEN: usize = 6;
+const CHANNEL_LEN: usize = 8;
+
+pub(super) fn read(bytes: &[u8]) -> Step {
+    let control = u8_at(bytes, 0)?;
+    if control & (ENCRYPTED | CHANGED) != 0 {
+        return Err(Unread::MacsecEncrypted);
+    }
+    let at = TAG_LEN + if control & HAS_CHANNEL == 0 { 0 } else { CHANNEL_LEN };
+    ethernet::named(u16_at(bytes, at)?, at + 2)
+}

@@ -1,0 +1,191 @@
+//! The headers of a frame up to its IP packets: link types, tags and tunnels. One file for each format.
+//!
+//! A header is read by a function that gets the bytes from the header on. It returns the kind of the next header and where that
+//! begins, or why nothing behind it is read. [`crate::ip`] follows these steps, since a tunnel is inside an IP packet and
+//! an IP packet is inside a tunnel.
+//!
+//! Link addresses and checksums are not checked: nothing above depends on them.
+
+mod capture_headers;
+mod cooked;
+mod ethernet;
+mod geneve;
+mod gre;
+mod gtp;
+mod ipoib;
+mod macsec;
+mod mpls;
+mod nsh;
+mod ppp;
+mod unread;
+mod vxlan;
+mod wifi;
+
+pub use unread::Unread;
+pub(crate) use unread::UnreadCounts;
+
+/// Link types as <https://www.tcpdump.org/linktypes.html> numbers them.
+mod types {
+    pub(super) const NULL: u16 = 0;
+    pub(super) const ETHERNET: u16 = 1;
+    pub(super) const PPP: u16 = 9;
+    pub(super) const PPP_HDLC: u16 = 50;
+    pub(super) const PPP_ETHER: u16 = 51;
+    pub(super) const C_HDLC: u16 = 104;
+    pub(super) const IEEE802_11: u16 = 105;
+    pub(super) const LOOP: u16 = 108;
+    pub(super) const LINUX_SLL: u16 = 113;
+    pub(super) const PRISM: u16 = 119;
+    pub(super) const RADIOTAP: u16 = 127;
+    pub(super) const AVS: u16 = 163;
+    pub(super) const PPP_PPPD: u16 = 166;
+    pub(super) const PPI: u16 = 192;
+    pub(super) const ERF: u16 = 197;
+    pub(super) const PPP_WITH_DIR: u16 = 204;
+    pub(super) const MPLS: u16 = 219;
+    pub(super) const NFLOG: u16 = 239;
+    pub(super) const IPOIB: u16 = 242;
+    pub(super) const PKTAP: u16 = 258;
+    pub(super) const LINUX_SLL2: u16 = 276;
+    /// Raw IP has several numbers.
+    pub(super) const RAW: [u16; 5] = [12, 14, 101, 228, 229];
+}
+
+/// The kind of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// The first header of a frame of this link type.
+    Link(u16),
+    /// Ethernet II or IEEE 802.3.
+    Ethernet,
+    /// The header that an EtherType names.
+    EtherType(u16),
+    /// IEEE 802.2.
+    Llc,
+    /// PPP, with or without address and control fields.
+    Ppp,
+    /// IEEE 802.11, and whether its header is padded to a multiple of four bytes.
+    Wifi { padded: bool },
+    /// MPLS labels.
+    Mpls,
+    /// GRE.
+    Gre,
+    /// VXLAN.
+    Vxlan,
+    /// VXLAN with a next protocol (VXLAN-GPE).
+    VxlanGpe,
+    /// GENEVE.
+    Geneve,
+    /// GTP-U.
+    Gtp,
+    /// EtherIP (RFC 3378).
+    EtherIp,
+    /// IPv4 or IPv6.
+    Ip,
+}
+
+/// MPLS in UDP (RFC 7510).
+const MPLS_PORT: u16 = 6635;
+
+/// The next header and its offset from the start of the one that was read, or why nothing behind that is read.
+pub(crate) type Step = Result<(Header, usize), Unread>;
+
+/// Can frames of this link type be read?
+#[must_use]
+pub fn reads_link_type(link_type: u16) -> bool {
+    use types::{
+        AVS, C_HDLC, ERF, ETHERNET, IEEE802_11, IPOIB, LINUX_SLL, LINUX_SLL2, LOOP, MPLS, NFLOG, NULL, PKTAP, PPI, PPP,
+        PPP_ETHER, PPP_HDLC, PPP_PPPD, PPP_WITH_DIR, PRISM, RADIOTAP, RAW,
+    };
+    matches!(
+        link_type,
+        NULL | ETHERNET
+            | PPP
+            | PPP_HDLC
+            | PPP_ETHER
+            | C_HDLC
+            | IEEE802_11
+            | LOOP
+            | LINUX_SLL
+            | PRISM
+            | RADIOTAP
+            | AVS
+            | PPP_PPPD
+            | PPI
+            | ERF
+            | PPP_WITH_DIR
+            | MPLS
+            | NFLOG
+            | IPOIB
+            | PKTAP
+            | LINUX_SLL2
+    ) || RAW.contains(&link_type)
+}
+
+/// Reads the header at the beginning of `bytes`. [`Header::Ip`] is the caller's to read.
+pub(crate) fn step(header: Header, bytes: &[u8]) -> Step {
+    match header {
+        Header::Link(types::ETHERNET) | Header::Ethernet => ethernet::read(bytes),
+        Header::Link(link_type) => first(link_type, bytes),
+        Header::EtherType(ether_type) => ethernet::payload(ether_type, bytes),
+        Header::Llc => ethernet::llc(bytes),
+        Header::Ppp => ppp::read(bytes),
+        Header::Wifi { padded } => wifi::read(bytes, padded),
+        Header::Mpls => mpls::read(bytes),
+        Header::Gre => gre::read(bytes),
+        Header::Vxlan => vxlan::read(bytes),
+        Header::VxlanGpe => vxlan::read_gpe(bytes),
+        Header::Geneve => geneve::read(bytes),
+        Header::Gtp => gtp::read(bytes),
+        Header::EtherIp => Ok((Header::Ethernet, 2)),
+        Header::Ip => Ok((Header::Ip, 0)),
+    }
+}
+
+/// The header behind a UDP header to this port, if the port is a tunnel's.
+pub(crate) fn udp_tunnel(port: u16) -> Option<Header> {
+    match port {
+        gtp::PORT => Some(Header::Gtp),
+        geneve::PORT => Some(Header::Geneve),
+        vxlan::GPE_PORT => Some(Header::VxlanGpe),
+        MPLS_PORT => Some(Header::Mpls),
+        port if vxlan::PORTS.contains(&port) => Some(Header::Vxlan),
+        _ => None,
+    }
+}
+
+/// The first header of a frame that is not Ethernet.
+fn first(link_type: u16, bytes: &[u8]) -> Step {
+    match link_type {
+        types::NULL | types::LOOP => Ok((Header::Ip, 4)),
+        raw if types::RAW.contains(&raw) => Ok((Header::Ip, 0)),
+        types::LINUX_SLL => cooked::read(bytes),
+        types::LINUX_SLL2 => cooked::read_v2(bytes),
+        types::PPP | types::PPP_HDLC => Ok((Header::Ppp, 0)),
+        types::PPP_PPPD | types::PPP_WITH_DIR => ppp::read_with_direction(bytes),
+        types::PPP_ETHER => ppp::session(bytes),
+        types::C_HDLC => ppp::read_cisco(bytes),
+        types::IEEE802_11 => Ok((Header::Wifi { padded: false }, 0)),
+        types::PRISM => wifi::prism(bytes),
+        types::RADIOTAP => wifi::radiotap(bytes),
+        types::AVS => wifi::avs(bytes),
+        types::PPI => capture_headers::ppi(bytes),
+        types::PKTAP => capture_headers::pktap(bytes),
+        types::ERF => capture_headers::erf(bytes),
+        types::NFLOG => capture_headers::nflog(bytes),
+        types::MPLS => Ok((Header::Mpls, 0)),
+        types::IPOIB => ipoib::read(bytes),
+        unknown => Err(Unread::LinkType(unknown)),
+    }
+}
+
+/// Two bytes at `at`, big-endian.
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Unread> {
+    let field = bytes.get(at..at + 2).ok_or(Unread::Truncated)?;
+    Ok(u16::from_be_bytes([field[0], field[1]]))
+}
+
+/// The byte at `at`.
+fn u8_at(bytes: &[u8], at: usize) -> Result<u8, Unread> {
+    bytes.get(at).copied().ok_or(Unread::Truncated)
+}

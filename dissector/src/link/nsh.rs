@@ -1,0 +1,23 @@
+//! The Network Service Header (RFC 8300).
+
+use super::{Header, Step, Unread, u8_at};
+
+pub(super) fn read(bytes: &[u8]) -> Step {
+    let words = u8_at(bytes, 1)? & 0x3f;
+    if words < 2 {
+        return Err(Unread::Malformed);
+    }
+    let at = usize::from(words) * 4;
+    next(u8_at(bytes, 3)?, at)
+}
+
+/// What a next-protocol number of NSH or VXLAN-GPE names; it begins at `at`.
+pub(super) fn next(protocol: u8, at: usize) -> Step {
+    match protocol {
+        1 | 2 => Ok((Header::Ip, at)),
+        3 => Ok((Header::Ethernet, at)),
+        4 => Ok((Header::EtherType(0x894f), at)),
+        5 => Ok((Header::Mpls, at)),
+        _ => Err(Unread::TunnelControl),
+    }
+}

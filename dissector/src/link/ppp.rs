@@ -1,0 +1,42 @@
+//! PPP (RFC 1661, 1662), PPP over Ethernet (RFC 2516), Cisco HDLC.
+
+use super::{Header, Step, Unread, ethernet, u8_at, u16_at};
+
+const IPV4: u16 = 0x0021;
+const IPV6: u16 = 0x0057;
+const MPLS: u16 = 0x0281;
+
+/// Address and control are optional; so is the first byte of a protocol number below 256 (RFC 1661, 6.5 and 6.6).
+pub(super) fn read(bytes: &[u8]) -> Step {
+    let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
+    let first = u8_at(bytes, at)?;
+    // The last byte of a protocol number is odd, the first one even.
+    let (protocol, at) = if first & 1 == 1 { (u16::from(first), at + 1) } else { (u16_at(bytes, at)?, at + 2) };
+    match protocol {
+        IPV4 | IPV6 => Ok((Header::Ip, at)),
+        MPLS => Ok((Header::Mpls, at)),
+        other => Err(Unread::PppProtocol(other)),
+    }
+}
+
+/// A byte for the direction, which takes the place of the address or precedes it.
+pub(super) fn read_with_direction(bytes: &[u8]) -> Step {
+    let address_replaced = u8_at(bytes, 1)? == 0x03;
+    Ok((Header::Ppp, if address_replaced { 2 } else { 1 }))
+}
+
+/// A session packet of PPPoE: version and type, code, session, length, then PPP without address and control.
+pub(super) fn session(bytes: &[u8]) -> Step {
+    if u8_at(bytes, 0)? != 0x11 || u8_at(bytes, 1)? != 0 {
+        return Err(Unread::Malformed);
+    }
+    Ok((Header::Ppp, 6))
+}
+
+/// Cisco HDLC: address, control, EtherType.
+pub(super) fn read_cisco(bytes: &[u8]) -> Step {
+    match u16_at(bytes, 2)? {
+        small if small < 0x0600 => Err(Unread::EtherType(small)),
+        ether_type => ethernet::named(ether_type, 4),
+    }
+}

@@ -1,0 +1,238 @@
+//! A real connection in every encapsulation that is read: its units are the same as without.
+#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+
+mod wrap;
+
+use std::path::Path;
+
+use serde_json::Value;
+use weft_dissector::source::{Capture, Frame};
+use weft_dissector::{Dissector, Unread};
+
+use crate::common::{RAW, Units, hex};
+use wrap::{LINKS, TUNNELS, ethernet, ipv4, udp};
+
+/// The IP packets of a real capture over Ethernet.
+fn packets(name: &str) -> Vec<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
+    let mut capture = Capture::open(&path).unwrap();
+    let mut packets = Vec::new();
+    while let Some(frame) = capture.next_frame() {
+        if frame.octets[12..14] == [8, 0] {
+            packets.push(frame.octets[14..].to_vec());
+        }
+    }
+    packets
+}
+
+/// The same TCP segments in IPv6.
+fn in_ipv6(packet: &[u8]) -> Vec<u8> {
+    let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+    let mut out = hex("60000000 0000 06 40");
+    out[4..6].copy_from_slice(&u16::try_from(total - 20).unwrap().to_be_bytes());
+    for address in [&packet[12..16], &packet[16..20]] {
+        out.extend(hex("fd00 0000 0000 0000 0000 0000"));
+        out.extend_from_slice(address);
+    }
+    out.extend_from_slice(&packet[20..total]);
+    out
+}
+
+/// A frame's bytes and how many it had on the wire.
+type Framed = (Vec<u8>, usize);
+
+/// The units of frames, without what an encapsulation changes: places in the frame.
+fn units(link_type: u16, frames: &[Framed]) -> (Vec<Value>, Vec<(Unread, u64)>) {
+    let mut dissector = Dissector::default();
+    let mut units = Units::default();
+    for (number, (octets, wire_len)) in (1..).zip(frames) {
+        let wire_len = u32::try_from(*wire_len).unwrap();
+        dissector.frame(&Frame { number, time: number * 1000, link_type, octets, wire_len }, &mut units);
+    }
+    dissector.finish(&mut units);
+    units.all.iter_mut().for_each(without_offsets);
+    let unread = dissector.unread();
+    (units.all, unread)
+}
+
+fn without_offsets(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.remove("offset");
+            object.values_mut().for_each(without_offsets);
+        }
+        Value::Array(array) => array.iter_mut().for_each(without_offsets),
+        _ => {}
+    }
+}
+
+fn complete(frames: impl Iterator<Item = Vec<u8>>) -> Vec<Framed> {
+    frames
+        .map(|frame| {
+            let len = frame.len();
+            (frame, len)
+        })
+        .collect()
+}
+
+/// The connection of a capture with that many FPDUs over IPv4 and over IPv6, and the units of each.
+fn connections(name: &str, fpdus: usize) -> [(Vec<Vec<u8>>, Vec<Value>); 2] {
+    let v4 = packets(name);
+    let v6 = v4.iter().map(|packet| in_ipv6(packet)).collect::<Vec<_>>();
+    [v4, v6].map(|packets| {
+        let (units, _) = units(RAW, &complete(packets.iter().cloned()));
+        assert!(units.iter().filter(|unit| unit["kind"] == "fpdu").count() >= fpdus, "{name} is not what it was");
+        (packets, units)
+    })
+}
+
+#[test]
+fn every_link_layer_leads_to_the_same_units() {
+    for (packets, expected) in connections("probe-ops-mpa1-crc.pcap", 20) {
+        for (name, link_type, wrap) in LINKS {
+            let (found, unread) = units(*link_type, &complete(packets.iter().map(|packet| wrap(packet))));
+            assert_eq!(unread, [], "{name}");
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_tunnel_leads_to_the_same_units() {
+    for (packets, expected) in connections("probe-ops-mpa1-crc.pcap", 20) {
+        for (name, wrap) in TUNNELS {
+            let (found, unread) = units(1, &complete(packets.iter().map(|packet| ethernet(&wrap(packet)))));
+            assert_eq!(unread, [], "{name}");
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn tunnels_within_tunnels_lead_to_the_same_units() {
+    for (packets, expected) in connections("rdma-client-server-mpa1.pcap", 2) {
+        for (outer_name, outer) in TUNNELS {
+            for (inner_name, inner) in TUNNELS {
+                let frames = complete(packets.iter().map(|packet| ethernet(&outer(&inner(packet)))));
+                let (found, unread) = units(1, &frames);
+                assert_eq!(unread, [], "{inner_name} in {outer_name}");
+                assert!(found == expected, "{inner_name} in {outer_name}");
+            }
+        }
+    }
+}
+
+/// A snap length cuts the same bytes of the payload, wherever they are.
+#[test]
+fn truncated_tunnels_lead_to_the_units_of_truncated_packets() {
+    let [(packets, _), _] = connections("probe-ops-mpa1-crc.pcap", 20);
+    for snapped in [1, 40, 300] {
+        let cut = |frame: Vec<u8>, extra: usize| {
+            let len = frame.len();
+            (frame[..len.saturating_sub(snapped + extra)].to_vec(), len)
+        };
+        let long = |packet: &&Vec<u8>| packet.len() > 400;
+        let (expected, _) =
+            units(RAW, &packets.iter().filter(long).map(|packet| cut(packet.clone(), 0)).collect::<Vec<_>>());
+        assert!(expected.iter().any(|unit| unit["incomplete"] == 1 || unit["incomplete"] == true), "nothing was cut");
+        for (name, wrap) in TUNNELS {
+            let frames: Vec<_> = packets.iter().filter(long).map(|packet| cut(ethernet(&wrap(packet)), 0)).collect();
+            assert_eq!(units(1, &frames).0, expected, "{name}, {snapped} bytes cut");
+        }
+    }
+}
+
+/// The outer packet, not the inner one, is fragmented.
+#[test]
+fn fragments_of_a_tunnels_packets_are_reassembled() {
+    let [(packets, expected), _] = connections("probe-ops-mpa1-crc.pcap", 20);
+    let mut frames = Vec::new();
+    let mut last = Vec::new();
+    for (identification, packet) in (1u16..).zip(&packets) {
+        let payload = udp(4789, &[&hex("08000000 00006400")[..], &ethernet(packet)].concat());
+        let (first, second) = payload.split_at(40);
+        for (part, offset) in [(first, 0x2000u16), (second, 5)] {
+            let mut fragment = ipv4(17, part);
+            fragment[4..6].copy_from_slice(&identification.to_be_bytes());
+            fragment[6..8].copy_from_slice(&offset.to_be_bytes());
+            frames.push(ethernet(&fragment));
+        }
+        last.push(frames.len());
+    }
+    let (mut found, unread) = units(1, &complete(frames.into_iter()));
+    assert_eq!(unread, []);
+    // Each packet is complete in the second of two frames.
+    let renumber = |value: &mut Value| *value = Value::from(value.as_u64().unwrap() / 2);
+    for unit in &mut found {
+        renumber(&mut unit["frame"]);
+    }
+    let frames_of =
+        |units: &[Value]| units.iter().map(|unit| (unit["frame"].clone(), unit["len"].clone())).collect::<Vec<_>>();
+    assert_eq!(frames_of(&found), frames_of(&expected));
+    assert_eq!(last.len(), packets.len());
+}
+
+#[test]
+fn frames_that_are_not_read_are_counted_by_kind() {
+    let packet = &packets("rping-crc.pcap")[0];
+    for (link_type, frame, why) in [
+        (1, [&hex("02aa00000001 02aa00000002 88e5 0c 00 00000001")[..], packet].concat(), "MACsec (encrypted)"),
+        (1, ethernet(&ipv4(50, packet)), "IPsec ESP (encrypted)"),
+        (
+            1,
+            ethernet(&ipv4(17, &udp(4500, &[&hex("00000007 00000001")[..], packet].concat()))),
+            "IPsec ESP (encrypted)",
+        ),
+        (1, hex("02aa00000001 02aa00000002 0806 0001 0800 06 04 0001"), "ARP"),
+        (1, ethernet(&ipv4(1, &hex("0800 0000"))), "ICMP"),
+        (1, hex("02aa00000001 02aa00000002 0026 42 42 03 0000"), "IEEE 802.2 (spanning tree and others)"),
+        (1, hex("02aa00000001 02aa00000002 8915 00"), "RoCE v1"),
+        (105, hex("0842 0000 02aa00000001 02aa00000002 02aa00000003 1000 00"), "802.11 (encrypted)"),
+        (105, hex("8000 0000 02aa00000001 02aa00000002 02aa00000003 1000 00"), "802.11 management and control"),
+        (247, hex("00"), "InfiniBand"),
+        (9999, hex("00"), "link type 9999"),
+        (1, ethernet(&hex("4500 0020 0001 2000 40 06 0000 0a000001 0a000002 0000000000000000")), "IP fragments"),
+        (1, ethernet(&packet[..12]), "cut within a header"),
+    ] {
+        let len = frame.len();
+        let (_, unread) = units(link_type, &[(frame, len)]);
+        let told: Vec<_> = unread.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+        assert_eq!(told, [(why.to_owned(), 1)]);
+    }
+}
+
+/// UDP ports of tunnels are also ports: what is not the tunnel's header stays a datagram.
+#[test]
+fn a_datagram_to_a_tunnels_port_that_is_no_tunnel_is_a_datagram() {
+    for port in [2152, 4789, 4790, 6081, 6635, 8472] {
+        let frame = ethernet(&ipv4(17, &udp(port, b"")));
+        let len = frame.len();
+        assert_eq!(units(1, &[(frame, len)]).1, [], "port {port}");
+    }
+}
+
+/// Tunnels in tunnels without end stop somewhere, and say so.
+#[test]
+fn endless_tunnels_end() {
+    let mut packet = packets("rping-crc.pcap").swap_remove(0);
+    for _ in 0..100 {
+        packet = ipv4(4, &packet);
+    }
+    let len = packet.len();
+    assert_eq!(units(RAW, &[(packet, len)]).1, [(Unread::TooDeep, 1)]);
+}
+
+proptest::proptest! {
+    #[test]
+    fn changed_bytes_do_not_panic(tunnel in 0..TUNNELS.len(), link in 0..LINKS.len(), at in 0usize..120, to: u8, keep in 0usize..400) {
+        let packet = &packets("rping-stock.pcap")[5];
+        let (_, link_type, wrap) = LINKS[link];
+        let mut frame = wrap(&TUNNELS[tunnel].1(packet));
+        let len = frame.len();
+        if let Some(octet) = frame.get_mut(at) {
+            *octet = to;
+        }
+        frame.truncate(keep);
+        units(link_type, &[(frame, len)]);
+    }
+}
