@@ -1,19 +1,28 @@
 //! Control connections over TCP, each on a thread of its own. Nothing that a tester does but
 //! `exit`, and nothing that the host runs out of, ends the listening.
+//!
+//! `waiting` has the connections whose token is not verified yet; `back_off` slows down an origin
+//! that sends wrong tokens.
+
+mod back_off;
+mod waiting;
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
+use weft_core::origin::Origin;
 
+use self::back_off::BackOff;
+use self::waiting::{Waiting, WaitingPlace};
 use crate::protocol::Failure;
-use crate::serve::{Carrier, Ended, serve, turn_away};
+use crate::serve::{Carrier, Control, Ended, WRONG_TOKEN, turn_away};
 
-/// Control connections at once.
+/// Testers at once: control connections with a right hello.
 pub const MOST_TESTERS: usize = 8;
 /// A tester that takes nothing for so long has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
@@ -31,40 +40,41 @@ pub fn listen<C: Carrier>(
     carrier: impl Fn() -> Result<C, Failure> + Send + Sync + 'static,
     told: impl Fn(&str, Option<Result<(), Ended>>) + Send + Sync + 'static,
 ) -> io::Error {
-    let begin = Instant::now();
-    let testers = Arc::new(AtomicUsize::new(0));
-    let shared = Arc::new((carrier, told, token.map(str::to_owned)));
+    let agent = Arc::new(Agent {
+        begin: Instant::now(),
+        token: token.map(str::to_owned),
+        testers: Arc::default(),
+        back_off: Mutex::default(),
+        carrier,
+    });
+    let (waiting, told) = (Arc::new(Waiting::default()), Arc::new(told));
     loop {
         let (stream, peer) = match listener.accept() {
-            Ok((stream, peer)) => (Arc::new(stream), peer.to_string()),
+            Ok((stream, peer)) => (Arc::new(stream), peer),
             Err(why) if is_for_good(&why) => return why,
             Err(why) => {
                 // One that has gone already is no reason to wait.
                 if why.kind() != io::ErrorKind::ConnectionAborted {
-                    (shared.1)("a tester", Some(Err(why.into())));
+                    told("a tester", Some(Err(why.into())));
                     thread::sleep(MOMENT);
                 }
                 continue;
             }
         };
-        // A line fits into the buffers of a connection that is new.
-        let turn_away = |why: &str| (shared.1)(&peer, Some(Err(turn_away(&*stream, begin, why))));
-        let Some(place) = Place::take(&testers) else {
-            turn_away(&format!("{MOST_TESTERS} testers are there already"));
-            continue;
-        };
+        let (origin, peer) = (Origin::of(peer.ip()), peer.to_string());
+        let place = waiting.admit(origin, &stream);
         let served = {
-            let (shared, stream, peer) = (Arc::clone(&shared), Arc::clone(&stream), peer.clone());
+            let (agent, told, stream, peer) =
+                (Arc::clone(&agent), Arc::clone(&told), Arc::clone(&stream), peer.clone());
             move || {
-                // Given back whatever becomes of this thread.
-                let _place = place;
-                let (carrier, told, token) = &*shared;
                 told(&peer, None);
-                told(&peer, Some(one(&stream, token.as_deref(), begin, carrier)));
+                told(&peer, Some(agent.serve(&stream, origin, place)));
             }
         };
         if let Err(why) = thread::Builder::new().name("tester".to_owned()).spawn(served) {
-            turn_away(&format!("no thread for one more tester: {why}"));
+            // A line fits into the buffers of a connection that is new.
+            let why = format!("no thread for one more tester: {why}");
+            told(&peer, Some(Err(turn_away(&*stream, agent.begin, &why))));
         }
     }
 }
@@ -90,14 +100,51 @@ impl Drop for Place {
     }
 }
 
-fn one<C: Carrier>(
-    stream: &TcpStream,
-    token: Option<&str>,
+/// What all control connections share.
+struct Agent<F> {
     begin: Instant,
-    carrier: impl FnOnce() -> Result<C, Failure>,
-) -> Result<(), Ended> {
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(WRITTEN_WITHIN))?;
-    SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_EVERY))?;
-    serve(stream, stream, token, begin, carrier)
+    token: Option<String>,
+    testers: Arc<AtomicUsize>,
+    back_off: Mutex<BackOff>,
+    carrier: F,
+}
+
+impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
+    /// Serves one connection to its end.
+    fn serve(&self, stream: &TcpStream, origin: Origin, waiting: WaitingPlace) -> Result<(), Ended> {
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(WRITTEN_WITHIN))?;
+        let keepalive = TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_EVERY);
+        SockRef::from(stream).set_tcp_keepalive(&keepalive)?;
+        let mut control = Control::new(stream, stream, self.begin);
+        let hello = match control.read_hello()? {
+            Some(hello) if control.hold(self.delay(origin))? => hello,
+            _ if waiting.is_lost() => {
+                return Err(control.refuse(None, "no right hello so far, and another connection needs the place"));
+            }
+            _ => return Ok(()),
+        };
+        if let Some(token) = &self.token {
+            let is_right = hello.has_token(token);
+            self.lock().record(origin, is_right, Instant::now());
+            if !is_right {
+                return Err(control.refuse(Some(hello.id), WRONG_TOKEN));
+            }
+        }
+        // Given back whatever becomes of this thread.
+        let Some(_place) = Place::take(&self.testers) else {
+            return Err(control.refuse(Some(hello.id), &format!("{MOST_TESTERS} testers are there already")));
+        };
+        drop(waiting);
+        control.serve(&hello, &self.carrier)
+    }
+
+    fn delay(&self, origin: Origin) -> Duration {
+        self.lock().delay(origin, Instant::now())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BackOff> {
+        // No change panics halfway.
+        self.back_off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Outcome, Request, Told, VERSION, What};
 
-/// The time in which the first line has to be there.
-const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// The time in which the first line has to be there. A tester sends it at once.
+const HELLO_WITHIN: Duration = Duration::from_secs(2);
 /// Octets of the first line.
 const LONGEST_HELLO: usize = 4096;
 /// Octets that are read at once.
@@ -67,76 +67,142 @@ pub enum Ended {
 /// Serves a tester until it goes away. `begin` is when the agent began: times are counted from there. The carrier is made once the
 /// hello is right, so nobody takes anything of the device without the token.
 pub fn serve<C: Carrier>(
-    mut input: impl Read + AsFd,
+    input: impl Read + AsFd,
     output: impl Write,
     token: Option<&str>,
     begin: Instant,
     carrier: impl FnOnce() -> Result<C, Failure>,
 ) -> Result<(), Ended> {
-    let mut lines = Lines { octets: Vec::new(), looked: 0, arrived: vec![0; AT_ONCE] };
-    let mut out = Out { output, begin };
-    let until = Instant::now() + HELLO_WITHIN;
-    let first = loop {
-        let line = lines.next();
-        // However they came.
-        if line.as_ref().map_or(lines.octets.len(), Vec::len) > LONGEST_HELLO {
-            return Err(out.refuse(None, &format!("more than {LONGEST_HELLO} octets without a line feed")));
-        }
-        if let Some(line) = line {
-            break line;
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(out.refuse(None, &format!("nothing within {} s", HELLO_WITHIN.as_secs())));
-        }
-        // A signal ends a wait, too.
-        if !wait(&[input.as_fd()], &[], Some(left))? {
-            continue;
-        }
-        if lines.read(&mut input)? == 0 {
-            return Ok(());
-        }
-    };
-    let (id, hello) = match read(&first) {
-        Ok(Request { id, action: Action::Hello { version, token } }) => (id, (version, token)),
-        Ok(Request { id, .. }) => return Err(out.refuse(Some(id), "the first request is hello")),
-        Err(why) => return Err(out.refuse(None, &why)),
-    };
-    if hello.0 != VERSION {
-        return Err(out.refuse(Some(id), &format!("version {}: this agent speaks {VERSION}", hello.0)));
+    let mut control = Control::new(input, output, begin);
+    let Some(hello) = control.read_hello()? else { return Ok(()) };
+    if token.is_some_and(|token| !hello.has_token(token)) {
+        return Err(control.refuse(Some(hello.id), WRONG_TOKEN));
     }
-    if let Some(token) = token
-        && !is_same(token.as_bytes(), hello.1.as_deref().unwrap_or("").as_bytes())
-    {
-        return Err(out.refuse(Some(id), "the token is not the agent's"));
+    control.serve(&hello, carrier)
+}
+
+/// The answer to a wrong token.
+pub(crate) const WRONG_TOKEN: &str = "the token is not the agent's";
+
+/// One control connection.
+pub(crate) struct Control<I, W> {
+    input: I,
+    lines: Lines,
+    out: Out<W>,
+}
+
+/// The first request. Its version is this agent's; its token is not verified yet.
+pub(crate) struct Hello {
+    pub(crate) id: u64,
+    token: Option<String>,
+}
+
+impl Hello {
+    /// Whether the tester sent this token.
+    pub(crate) fn has_token(&self, token: &str) -> bool {
+        is_same(token.as_bytes(), self.token.as_deref().unwrap_or("").as_bytes())
     }
-    let mut carrier = match carrier() {
-        Ok(carrier) => carrier,
-        Err(failure) => return Err(out.refuse(Some(id), &failure.to_string())),
-    };
-    out.answer(Some(id), Ok(Done::Hello { version: VERSION, agent: env!("CARGO_PKG_VERSION").to_owned() }))?;
-    loop {
-        while let Some(line) = lines.next() {
-            match read(&line) {
-                Ok(Request { id, action }) => out.answer(Some(id), carrier.perform(action))?,
-                Err(why) => out.answer(None, Err(Failure::of(why)))?,
+}
+
+impl<I: Read + AsFd, W: Write> Control<I, W> {
+    pub(crate) fn new(input: I, output: W, begin: Instant) -> Self {
+        let lines = Lines { octets: Vec::new(), looked: 0, arrived: vec![0; AT_ONCE] };
+        Control { input, lines, out: Out { output, begin } }
+    }
+
+    /// Reads the first request; `None` if the tester goes away before.
+    pub(crate) fn read_hello(&mut self) -> Result<Option<Hello>, Ended> {
+        let until = Instant::now() + HELLO_WITHIN;
+        let first = loop {
+            let line = self.lines.next();
+            // However they came.
+            if line.as_ref().map_or(self.lines.octets.len(), Vec::len) > LONGEST_HELLO {
+                let why = format!("more than {LONGEST_HELLO} octets without a line feed");
+                return Err(self.refuse(None, &why));
             }
-            out.events(carrier.events())?;
-        }
-        if lines.octets.len() >= LONGEST_LINE {
-            out.answer(None, Err(Failure::of(format!("a line of more than {LONGEST_LINE} octets"))))?;
-            return Err(Ended::TooLong(LONGEST_LINE));
-        }
-        let readable = {
-            let mut all = vec![input.as_fd()];
-            all.extend(carrier.descriptors());
-            let left = carrier.until().map(|until| until.saturating_duration_since(Instant::now()));
-            wait(&all, &carrier.full(), left)?
+            if let Some(line) = line {
+                break line;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.refuse(None, &format!("no hello within {} s", HELLO_WITHIN.as_secs())));
+            }
+            // A signal ends a wait, too.
+            if !wait(&[self.input.as_fd()], &[], Some(left))? {
+                continue;
+            }
+            if self.lines.read(&mut self.input)? == 0 {
+                return Ok(None);
+            }
         };
-        out.events(carrier.events())?;
-        if readable && lines.read(&mut input)? == 0 {
-            return Ok(());
+        let (id, version, token) = match read(&first) {
+            Ok(Request { id, action: Action::Hello { version, token } }) => (id, version, token),
+            Ok(Request { id, .. }) => return Err(self.refuse(Some(id), "the first request is hello")),
+            Err(why) => return Err(self.refuse(None, &why)),
+        };
+        if version != VERSION {
+            return Err(self.refuse(Some(id), &format!("version {version}: this agent speaks {VERSION}")));
         }
+        Ok(Some(Hello { id, token }))
+    }
+
+    /// Waits; returns whether the tester is still there afterwards.
+    pub(crate) fn hold(&self, time: Duration) -> io::Result<bool> {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(true);
+            }
+            let mut polled = [PollFd::from_borrowed_fd(self.input.as_fd(), PollFlags::RDHUP)];
+            match poll(&mut polled, Some(&left.try_into().map_err(io::Error::other)?)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(false),
+                Err(why) => return Err(why.into()),
+            }
+        }
+    }
+
+    /// Answers the hello, and then each request, until the tester goes away.
+    pub(crate) fn serve<C: Carrier>(
+        mut self,
+        hello: &Hello,
+        carrier: impl FnOnce() -> Result<C, Failure>,
+    ) -> Result<(), Ended> {
+        let mut carrier = match carrier() {
+            Ok(carrier) => carrier,
+            Err(failure) => return Err(self.refuse(Some(hello.id), &failure.to_string())),
+        };
+        let Control { input, lines, out } = &mut self;
+        out.answer(Some(hello.id), Ok(Done::Hello { version: VERSION, agent: env!("CARGO_PKG_VERSION").to_owned() }))?;
+        loop {
+            while let Some(line) = lines.next() {
+                match read(&line) {
+                    Ok(Request { id, action }) => out.answer(Some(id), carrier.perform(action))?,
+                    Err(why) => out.answer(None, Err(Failure::of(why)))?,
+                }
+                out.events(carrier.events())?;
+            }
+            if lines.octets.len() >= LONGEST_LINE {
+                out.answer(None, Err(Failure::of(format!("a line of more than {LONGEST_LINE} octets"))))?;
+                return Err(Ended::TooLong(LONGEST_LINE));
+            }
+            let readable = {
+                let mut all = vec![input.as_fd()];
+                all.extend(carrier.descriptors());
+                let left = carrier.until().map(|until| until.saturating_duration_since(Instant::now()));
+                wait(&all, &carrier.full(), left)?
+            };
+            out.events(carrier.events())?;
+            if readable && lines.read(input)? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Answers that the connection ends here, and why.
+    pub(crate) fn refuse(&mut self, id: Option<u64>, why: &str) -> Ended {
+        self.out.refuse(id, why)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod coverage;
 pub mod crc;
 pub mod error;
 pub mod marker;
+pub mod origin;
 pub mod requirement;
 pub mod spelling;
 pub mod wire;

@@ -230,8 +230,43 @@ fn one_tester_too_many_is_told_so() {
     };
     let there: Vec<_> = (0..MOST_TESTERS).map(|_| tester()).collect();
     assert!(there.iter().all(|(_, told)| told["answer"]["done"]["hello"].is_object()), "{there:?}");
-    let listener = TcpStream::connect(address).unwrap();
-    let mut line = String::new();
-    BufReader::new(listener).read_line(&mut line).unwrap();
-    assert!(line.contains("8 testers are there already"), "{line}");
+    let (_, told) = tester();
+    let why = told["answer"]["failed"]["what"].as_str().unwrap();
+    assert!(why.contains("8 testers are there already"), "{why}");
+}
+
+/// Connections that never say hello, more than there are places for testers, and right clients.
+#[test]
+fn silent_connections_keep_no_tester_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let alive = Arc::new(AtomicUsize::new(0));
+    // It listens as long as this process lives.
+    thread::spawn(move || listen(&listener, Some("secret"), move || Ok(Fake::new(&alive)), |_, _| ()));
+    let connect = || {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        BufReader::new(stream)
+    };
+    let line = |stream: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        line
+    };
+    let mut silent: Vec<_> = (0..3 * MOST_TESTERS).map(|_| connect()).collect();
+    for _ in 0..20 {
+        let mut wrong = connect();
+        wrong.get_mut().write_all(b"{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"wrong\"}}}\n").unwrap();
+        silent.push(wrong);
+        let mut right = connect();
+        right.get_mut().write_all(b"{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret\"}}}\n").unwrap();
+        let told = line(&mut right);
+        assert!(told.contains("\"done\""), "{told}");
+    }
+    // Each of them is told why it is ended.
+    for mut silent in silent {
+        let told = line(&mut silent);
+        let reasons = ["another connection needs the place", "no hello within 2 s", "the token is not the agent's"];
+        assert!(reasons.iter().any(|reason| told.contains(reason)), "{told}");
+    }
 }

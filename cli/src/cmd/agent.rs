@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "device")]
     soft: bool,
 
-    /// What testers have to know
+    /// What testers have to know, at least 16 bytes (openssl rand -hex 16 makes one)
     #[arg(long, value_name = "TOKEN", env = "WEFT_AGENT_TOKEN", hide_env_values = true)]
     token: Option<String>,
 
@@ -62,11 +62,23 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Bytes of a token. Sixteen random letters and digits cannot be guessed over a network.
+const SHORTEST_TOKEN: usize = 16;
+
 /// Serves testers.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = arguments.token.clone().filter(|token| !token.is_empty());
     if !arguments.stdio && !arguments.report && !arguments.listen.ip().is_loopback() && token.is_none() {
         let why = format!("{} is not of this host alone: say --token, or set WEFT_AGENT_TOKEN", arguments.listen);
+        return Err(BadInput(why).into());
+    }
+    if let Some(token) = &token
+        && token.len() < SHORTEST_TOKEN
+    {
+        let why = format!(
+            "the token has {} bytes, at least {SHORTEST_TOKEN} are needed; make one: openssl rand -hex 16",
+            token.len()
+        );
         return Err(BadInput(why).into());
     }
     let limits = Limits { memory: u64::from(arguments.memory) << 20, ..Limits::default() };

@@ -36,6 +36,14 @@ fn beyond_loopback_a_token_is_asked_for() {
     }
 }
 
+#[test]
+fn a_short_token_is_refused() {
+    let (code, out, told) = weft(&["agent", "--soft", "--token", "fifteen-letters"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{told}");
+    let expected = "weft: the token has 15 bytes, at least 16 are needed; make one: openssl rand -hex 16\n";
+    assert_eq!(told, expected);
+}
+
 /// What listens in the background; ends with the test.
 struct Listening {
     process: Child,

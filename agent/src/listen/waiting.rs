@@ -1,0 +1,112 @@
+//! Connections whose token is not verified yet. They have places of their own, so a client without
+//! the token cannot take a tester's place.
+//!
+//! A newcomer always gets in: if there is no place left, the oldest connection loses its own. A
+//! tester sends its hello at once and needs its place for one round trip; a client that stays silent
+//! keeps it only for as long as nobody else needs it.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weft_core::origin::Origin;
+
+/// Connections that wait at a time.
+const MOST: usize = 64;
+/// Those of one origin.
+const MOST_OF_ONE: usize = 8;
+
+/// All connections that wait, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Waiting(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    list: Vec<Entry>,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    origin: Origin,
+    stream: Arc<TcpStream>,
+}
+
+/// The place of one connection.
+#[derive(Debug)]
+pub(super) struct WaitingPlace {
+    all: Arc<Waiting>,
+    number: u64,
+}
+
+impl Waiting {
+    /// Gives a place to a connection. If its origin, or all origins together, have no place left,
+    /// the oldest connection of that origin, or of the origin with the most, is cut off.
+    pub(super) fn admit(self: &Arc<Self>, origin: Origin, stream: &Arc<TcpStream>) -> WaitingPlace {
+        let mut entries = self.lock();
+        let count = |origin: Origin| entries.list.iter().filter(|entry| entry.origin == origin).count();
+        let crowded = if count(origin) >= MOST_OF_ONE {
+            Some(origin)
+        } else if entries.list.len() >= MOST {
+            entries.list.iter().map(|entry| entry.origin).max_by_key(|origin| count(*origin))
+        } else {
+            None
+        };
+        if let Some(oldest) = entries.list.iter().position(|entry| Some(entry.origin) == crowded) {
+            // Its thread reads an end. If the peer has gone already, it does so anyway.
+            let _ = entries.list.remove(oldest).stream.shutdown(Shutdown::Read);
+        }
+        entries.last += 1;
+        let number = entries.last;
+        entries.list.push(Entry { number, origin, stream: Arc::clone(stream) });
+        WaitingPlace { all: Arc::clone(self), number }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        // No change panics halfway.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WaitingPlace {
+    /// Another connection needed the place.
+    pub(super) fn is_lost(&self) -> bool {
+        !self.all.lock().list.iter().any(|entry| entry.number == self.number)
+    }
+}
+
+impl Drop for WaitingPlace {
+    fn drop(&mut self) {
+        self.all.lock().list.retain(|entry| entry.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn origin(last: u8) -> Origin {
+        Origin::of([192, 0, 2, last].into())
+    }
+
+    #[test]
+    fn the_oldest_of_the_crowded_origin_loses_its_place() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = Arc::new(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let waiting = Arc::new(Waiting::default());
+        let admit = |last| waiting.admit(origin(last), &stream);
+        let other = admit(1);
+        let of_one: Vec<_> = (0..=MOST_OF_ONE).map(|_| admit(2)).collect();
+        assert!(of_one[0].is_lost() && !of_one[1].is_lost() && !other.is_lost());
+        // All places are taken; the origins 3 to 57 have one each.
+        let rest: Vec<_> = (3..=57).map(admit).collect();
+        assert_eq!(waiting.lock().list.len(), MOST);
+        let newcomer = admit(58);
+        assert!(of_one[1].is_lost() && !other.is_lost() && !newcomer.is_lost());
+        assert!(rest.iter().all(|place| !place.is_lost()));
+        drop((of_one, rest, other, newcomer));
+        assert!(waiting.lock().list.is_empty());
+    }
+}
