@@ -1,5 +1,6 @@
 //! `weft serve`: the builtin responder, for others to test against.
 
+mod shares;
 mod workloads;
 
 use std::io::{self, Write};
@@ -26,6 +27,7 @@ use crate::watch::WatchArguments;
     weft serve --mangle truncate,reset=50,cut=2       one that loses ends, resets and cuts its writes\n\n\
     It accepts every MPA Request and sends each Send back. On a second port it does its part of `weft ping`, `weft probe`,\n\
     `weft bench` and `weft cat`: the private data of the Request says which; without any, it is rping's other side.\n\
+    Each peer address gets at most 1 GiB of memory there.\n\
     --trace and --write watch both. What happens on the connections of both is told on standard error. Ctrl-C stops it."
 )]
 pub(crate) struct Arguments {

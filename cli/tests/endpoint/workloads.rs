@@ -125,7 +125,8 @@ fn a_ping_that_cannot_be_says_why() {
     assert!(told.starts_with("weft: IRD is 0: the server may not Read, with which each round begins"), "{told}");
 }
 
-/// Two regions of 64 MiB for each plan: 32 of them have the 4 GiB of the device. Who comes then is told, whatever it came for.
+/// A plan of a few bytes books two regions of 64 MiB, and 32 of them were all memory of the device. A peer that has taken its share is
+/// rejected, and what needs less is still served.
 #[test]
 fn who_finds_no_room_is_rejected() {
     let (_server, port) = server();
@@ -138,15 +139,20 @@ fn who_finds_no_room_is_rejected() {
         (peer, reply)
     };
     let plan = b"weft-bench/1 write 67108864 1 bandwidth to 0@1";
-    let filled: Vec<_> = (0..32).map(|_| ask(plan)).collect();
-    assert!(filled.iter().all(|(_, reply)| reply[16] & 0x20 == 0), "a plan that there is room for is rejected");
-    for private_data in [&plan[..], b"weft-cat/1 write push 0@1", b"probe", b""] {
-        let (mut peer, reply) = ask(private_data);
-        assert_eq!(reply, *b"MPA ID Rep Frame\x60\x01\0\x07", "{private_data:?}");
+    let asked: Vec<_> = (0..32).map(|_| ask(plan)).collect();
+    let (served, rejected) = asked.split_at(7);
+    assert!(served.iter().all(|(_, reply)| reply[16] & 0x20 == 0), "a plan that there is room for is rejected");
+    for (peer, reply) in rejected {
+        assert_eq!(*reply, *b"MPA ID Rep Frame\x60\x01\0\x07");
         let mut reason = String::new();
-        peer.read_to_string(&mut reason).unwrap();
+        (&mut &*peer).read_to_string(&mut reason).unwrap();
         assert_eq!(reason, "no room");
     }
+    let at = ["-a", "127.0.0.1", "-p", &port];
+    let ping = weft(&[&["ping", "-c", "-V", "-C", "1"], &at[..]].concat());
+    assert!(ping.status.success(), "{ping:?}");
+    let cat = weft(&[&["cat", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], &at[..]].concat());
+    assert!(cat.status.success(), "{cat:?}");
 }
 
 /// More connections than start-ups that a listener has at the same time.

@@ -94,6 +94,17 @@ impl Plan {
         Some((Plan { carrier, size, depth, latency, reverse }, memory))
     }
 
+    /// Bytes of registered memory that a side needs for it.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        u64::from(self.size.max(1)) + u64::from(self.room())
+    }
+
+    /// Bytes of each receive.
+    fn room(&self) -> u32 {
+        self.size.max(CONTROL)
+    }
+
     /// Every so many Sends are answered.
     #[must_use]
     pub fn answered(&self) -> u32 {
@@ -140,7 +151,7 @@ impl Side {
             EndpointSettings { sends: plan.depth + 8, receives: plan.depth + 8, ord: plan.depth.min(128), ird: 128 };
         let mut endpoint = Endpoint::new(device, settings)?;
         let data = endpoint.register(plan.size as usize, Access { bind: false, ..Access::ALL })?;
-        let room = plan.size.max(CONTROL);
+        let room = plan.room();
         let messages = endpoint.register(room as usize, Access::LOCAL)?;
         let side = Side { endpoint, plan, data, messages, peer: RemoteAddress { stag: 0, tagged_offset: 0 }, room };
         (0..settings.receives).try_for_each(|_| side.post_receive())?;

@@ -116,6 +116,9 @@ pub struct Cat {
 }
 
 impl Cat {
+    /// Bytes of registered memory that a side needs.
+    pub const MEMORY: u64 = PART as u64 * (SLOTS + RECEIVES);
+
     fn new(device: &Device, carrier: Carrier) -> Result<Self, WorkloadError> {
         let mut endpoint = Endpoint::new(device, EndpointSettings::default())?;
         let access = Access { bind: false, ..Access::ALL };

@@ -207,6 +207,12 @@ pub struct Server {
 }
 
 impl Server {
+    /// Bytes of registered memory that a server for rounds of at most `size` bytes needs.
+    #[must_use]
+    pub const fn memory(size: u32) -> u64 {
+        size as u64 + (MESSAGE * RECEIVES) as u64
+    }
+
     /// A server for rounds of at most `size` octets.
     ///
     /// # Errors

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use weft_peer::Deviations;
-use weft_peer::driver::cm::{CmSettings, ConnectRequest};
+use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::hostile::mangle::Mangling;
+use weft_peer::memory::MemorySettings;
 use weft_peer::mpa::PrivateData;
 use weft_peer::workload::bench::{self, Plan};
 use weft_peer::workload::cat::{Ask, Cat, Totals};
@@ -16,6 +17,7 @@ use weft_peer::workload::ping::{SIZES, Server};
 use weft_peer::workload::probe::{self, Probe, ProbeSettings};
 use weft_peer::workload::{WorkloadError, or_reject};
 
+use super::shares::Shares;
 use crate::rnic;
 
 /// Connections that are served at a time, as many as on the other port.
@@ -35,15 +37,16 @@ pub(super) fn start(
     let address = listener.local_addr();
     tokio::spawn(async move {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let shares = Shares::of(MemorySettings::default().max_octets);
         loop {
             // Never closed. Who finds no place waits with its start-up done but for the Reply.
             let place = Arc::clone(&places).acquire_owned().await.ok();
             let request = listener.next().await;
-            let device = device.clone();
+            let (device, shares) = (device.clone(), Arc::clone(&shares));
             tokio::spawn(async move {
                 let _place = place;
                 let (peer, served) = match request {
-                    Ok(request) => (request.peer_addr().ok(), serve(&device, request).await),
+                    Ok(request) => (request.peer_addr().ok(), serve_within(&shares, &device, request).await),
                     Err(error) => (None, Err(error.into())),
                 };
                 if !quiet {
@@ -55,6 +58,35 @@ pub(super) fn start(
         }
     });
     Ok(address)
+}
+
+/// Serves one peer to its end if its share of the memory suffices, and rejects it otherwise.
+async fn serve_within(shares: &Arc<Shares>, device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
+    let peer = request.peer_addr().map_err(CmError::from)?;
+    let bytes = memory(request.peer().private_data.as_octets());
+    let Some(_booking) = shares.book(peer.ip(), bytes) else {
+        let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
+        request.reject(&reason).await?;
+        return Ok(format!("rejected: it needs {bytes} bytes of memory, more than is left for its address"));
+    };
+    serve(device, request).await
+}
+
+/// Bytes of registered memory that this side of a workload needs.
+fn memory(asked: &[u8]) -> u64 {
+    if let Some((plan, _)) = Plan::parse(asked) {
+        plan.memory()
+    } else if Ask::parse(asked).is_some() {
+        Cat::MEMORY
+    } else if probe::is_asked_for(asked) {
+        probe_settings().memory()
+    } else {
+        Server::memory(*SIZES.end())
+    }
+}
+
+fn probe_settings() -> ProbeSettings {
+    ProbeSettings { echo: true, ..ProbeSettings::default() }
 }
 
 /// Serves one peer to its end; gives what it was.
@@ -90,8 +122,7 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
 
 /// Takes a probe's operations, and echoes its Sends.
 async fn probed(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
-    let settings = ProbeSettings { echo: true, ..ProbeSettings::default() };
-    let (mut probe, request) = or_reject(request, Probe::new(device, settings)).await?;
+    let (mut probe, request) = or_reject(request, Probe::new(device, probe_settings())).await?;
     probe.accept(request)?;
     let mut messages = 0;
     while probe.next().await?.is_some() {

@@ -71,6 +71,14 @@ impl Default for ProbeSettings {
     }
 }
 
+impl ProbeSettings {
+    /// Bytes of registered memory that a side needs.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        3 * u64::from(self.region) + u64::from(self.receives) * u64::from(self.room)
+    }
+}
+
 /// A message that filled a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
