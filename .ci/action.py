@@ -38,6 +38,8 @@ def evaluate(text, inputs, outputs):
         parts = match[1].strip().split(".")
         if len(parts) == 2 and parts[0] == "inputs":
             return inputs[parts[1]]
+        if parts[0] == "github" and parts[1] == "event":
+            return ""  # the event is a push, which has no pull request
         if len(parts) == 4 and parts[0] == "steps" and parts[2] == "outputs":
             return outputs[parts[1]][parts[3]]
         sys.exit(f"action.yml: this script does not know the expression {match[0]}")

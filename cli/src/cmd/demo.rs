@@ -94,7 +94,7 @@ fn dissect() -> anyhow::Result<()> {
 fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunReport> {
     let deviate: Vec<String> = deviate.iter().map(|name| (*name).to_owned()).collect();
     let options = RunOptions {
-        target: test::resolve("builtin", &deviate)?,
+        target: test::resolve("builtin", &deviate, false)?,
         suites: test::load(None)?,
         filter: Filter::of(suites.iter().map(|suite| (*suite).to_owned())).tier(Tier::Smoke),
         out: out.to_owned(),

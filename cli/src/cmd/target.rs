@@ -5,13 +5,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use weft_suites::model::Event;
-use weft_suites::target::{PRESETS, check};
+use weft_suites::target::{PRESETS, Target, check};
 
 use crate::exit::{self, say};
 use crate::{cmd, runtime};
 
 /// The command line.
 #[derive(clap::Args)]
+#[command(
+    after_help = "A target file can run commands on this machine, with your rights: start, restart, and agent as a list. `check` runs\n\
+    start and agent. Treat such a file like a shell script. --no-commands refuses a file that has any of them.\n\n\
+    WEFT_AGENT_TOKEN goes to agents of this machine, or to the host that WEFT_AGENT_TOKEN_FOR names, and to no other."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -24,6 +29,9 @@ enum What {
         /// builtin, builtin-tcp, builtin-initiator, builtin-initiator-tcp, or a TOML file that describes a target
         #[arg(value_name = "TARGET")]
         target: String,
+        /// Refuse a target file that runs commands on this machine
+        #[arg(long)]
+        no_commands: bool,
     },
     /// What a target file's preset stands for
     Presets,
@@ -32,7 +40,7 @@ enum What {
 /// Looks, and prints what there is.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
-        What::Check { target } => look(target),
+        What::Check { target, no_commands } => look(&cmd::test::resolve(target, &[], *no_commands)?),
         What::Presets => {
             let mut out = io::stdout().lock();
             for preset in &PRESETS {
@@ -57,12 +65,11 @@ fn waiting(event: &Event) {
     }
 }
 
-fn look(name: &str) -> anyhow::Result<ExitCode> {
-    let target = cmd::test::resolve(name, &[])?;
+fn look(target: &Target) -> anyhow::Result<ExitCode> {
     let info = target.info();
     say!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);
     runtime::block_on(async {
-        let probes = check(&target, Arc::new(waiting)).await.map_err(|error| exit::unreachable(&error))?;
+        let probes = check(target, Arc::new(waiting)).await.map_err(|error| exit::unreachable(&error))?;
         for probe in &probes {
             let mark = match probe.works {
                 Some(true) => "ok ",

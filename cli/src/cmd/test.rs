@@ -70,6 +70,9 @@ pub(crate) struct Arguments {
     /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included; `capture` in the target's file says the same
     #[arg(long, value_name = "IF")]
     capture: Option<String>,
+    /// Refuse a target file that runs commands on this machine (start, restart, agent)
+    #[arg(long)]
+    no_commands: bool,
     /// Run it all so many times; verdicts that differ are told
     #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"], value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
@@ -177,7 +180,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
         // What is wrong with a target that is named is told, though cases are listed whatever it can do.
         if let Some(name) = arguments.target.as_deref().filter(|word| names_target(word)) {
-            resolve(name, &[])?;
+            resolve(name, &[], false)?;
         }
         return list(&suites, &arguments.words(), arguments.tier, arguments.shard);
     }
@@ -196,7 +199,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return runtime::block_on(prove::run(&suites, &filter, arguments.jobs, &arguments.out));
     }
     let Some(name) = &arguments.target else { return Err(BadInput("name a target".to_owned()).into()) };
-    let target = resolve(name, &arguments.deviate)?;
+    let target = resolve(name, &arguments.deviate, arguments.no_commands)?;
     let target = match &arguments.capture {
         None => target,
         Some(interface) => target.captured_on(interface.clone()).ok_or_else(|| {
@@ -331,11 +334,16 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
     loaded.map_err(|error| BadInput(error.to_string()).into())
 }
 
-/// The target that a command line names.
-pub(crate) fn resolve(name: &str, deviate: &[String]) -> anyhow::Result<Target> {
-    Target::resolve(name)
+/// The target that a command line names; with `no_commands` none that runs commands on this machine.
+pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyhow::Result<Target> {
+    let target = Target::resolve(name)
         .and_then(|target| target.with_deviations(deviate.iter().map(String::as_str)))
-        .map_err(|error| BadInput(error.to_string()).into())
+        .map_err(|error| BadInput(error.to_string()))?;
+    if no_commands && let Some((field, command)) = target.commands().first() {
+        let why = format!("{name}: {field} runs a command, and --no-commands forbids that: {command}");
+        return Err(BadInput(why).into());
+    }
+    Ok(target)
 }
 
 /// The live lines of a run, coloured on a terminal; `verbose`: with those of cases that are not tried.

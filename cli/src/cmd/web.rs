@@ -132,7 +132,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
     }
     let mut targets: Vec<Target> = Vec::new();
     for name in &names {
-        let target = resolve(name, &[])?;
+        let target = resolve(name, &[], false)?;
         if targets.iter().any(|other| other.name() == target.name()) {
             return Err(BadInput(format!("{name}: there are two targets of the name {}", target.name())).into());
         }

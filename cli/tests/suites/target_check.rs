@@ -114,6 +114,49 @@ fn what_is_seen_and_not_declared_is_named() {
     assert!(code == 0 && !text.contains("its capabilities"), "{text}");
 }
 
+/// A file that somebody else wrote may try to run something here.
+#[test]
+fn a_file_with_commands_is_refused_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, ran) = (folder.path().join("t.toml"), folder.path().join("ran"));
+    let touch = format!("[\"touch\", \"{}\"]", ran.display());
+    let initiator = "name = \"t\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"127.0.0.1:0\"\n";
+    let responder = "name = \"t\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\n";
+    for (field, head) in [("start", initiator), ("agent", responder), ("restart", responder)] {
+        std::fs::write(&file, format!("{head}{field} = {touch}\n")).unwrap();
+        for command in [&["target", "check", "--no-commands"][..], &["test", "--no-commands", "--out", "out"]] {
+            let mut weft = Command::new(WEFT);
+            let output = weft.args(command).arg(&file).current_dir(folder.path()).output().unwrap();
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{text}");
+            let why = format!("t.toml: {field} runs a command, and --no-commands forbids that: touch ");
+            assert!(text.contains(&why), "{text}");
+            assert!(!ran.exists());
+        }
+    }
+}
+
+/// The token of the environment is not for whoever a file names.
+#[test]
+fn a_token_goes_only_to_the_host_that_it_is_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.toml");
+    let text = "name = \"t\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = \"192.0.2.66:7471\"\n";
+    std::fs::write(&file, text).unwrap();
+    for bound_to in [None, Some("192.0.2.17")] {
+        let mut weft = Command::new(WEFT);
+        weft.args(["target", "check"])
+            .arg(&file)
+            .env("WEFT_AGENT_TOKEN", "sixteen-letters-")
+            .env_remove("WEFT_AGENT_TOKEN_FOR");
+        weft.envs(bound_to.map(|host| ("WEFT_AGENT_TOKEN_FOR", host)));
+        let output = weft.output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("is not sent there") && text.contains("WEFT_AGENT_TOKEN_FOR=192.0.2.66"), "{text}");
+    }
+}
+
 /// It takes connections, and that is all. A tenth of each wait is enough: nothing comes.
 #[test]
 fn who_says_nothing_is_not_asked_everything() {

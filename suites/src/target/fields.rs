@@ -94,7 +94,8 @@ pub struct TargetFile {
     /// cases connect to, or from, the IP address of `address`, or of `listen`. For kind `tcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentField>,
-    /// What the agent was started with as its token. Default: the environment's `WEFT_AGENT_TOKEN`.
+    /// What the agent was started with as its token. Default: the environment's `WEFT_AGENT_TOKEN`, for an agent of this machine or of the
+    /// host that `WEFT_AGENT_TOKEN_FOR` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
     /// Where the agent listens, or connects to, when its host knows the place of `address`, or of `listen`, by another name: behind address

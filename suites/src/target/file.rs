@@ -9,6 +9,7 @@ use weft_core::wire::mpa::startup::{ENHANCED_LEN, NOT_NEGOTIATED};
 use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
+use super::token::EnvironmentToken;
 use super::{
     AgentField, MapperTable, PRESETS, Preset, Restart, Service, Target, TargetError, TargetFile, TargetKind, start,
 };
@@ -140,9 +141,17 @@ impl Target {
             }
             Some(_) => return Err(wrong("agent: expected host:port, or a command as a list of words".into())),
         };
-        let token = fields.agent_token.or_else(|| std::env::var("WEFT_AGENT_TOKEN").ok());
         let place = fields.agent_at;
-        let agent = agent.map(|way| AgentAt { way, place, token: token.filter(|token| !token.is_empty()) });
+        let agent = match (agent, fields.agent_token) {
+            (None, _) => None,
+            (Some(way), Some(token)) => {
+                Some(AgentAt { way, place, token: Some(token).filter(|token| !token.is_empty()) })
+            }
+            (Some(way), None) => {
+                let token = EnvironmentToken::read().for_agent(&way).map_err(wrong)?;
+                Some(AgentAt { way, place, token })
+            }
+        };
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
                 let words = table.words().ok_or_else(|| {
@@ -260,6 +269,15 @@ mod tests {
         let text = format!("{INITIATOR}start = [\"rping\", \"-c\", \"-a\", \"{{address}}\"]\nservice = \"rping\"\n");
         let target = Target::from_toml("t.toml", &text).unwrap();
         assert_eq!(target.info().reached_by, "it connects to TCP 192.0.2.2:0, started by: rping -c -a {address}");
+    }
+
+    #[test]
+    fn the_commands_of_a_file_are_known() {
+        let commands = |text: String| Target::from_toml("t.toml", &text).unwrap().commands();
+        let start = commands(format!("{INITIATOR}start = [\"rping\", \"-c\"]\nagent = [\"ssh\", \"nic\"]\n"));
+        assert_eq!(start, [("start", "rping -c".into()), ("agent", "ssh nic".into())]);
+        assert_eq!(commands(format!("{GOOD}restart = [\"power\", \"on\"]\n")), [("restart", "power on".into())]);
+        assert_eq!(commands(format!("{GOOD}agent = \"192.0.2.7:7471\"\nagent_token = \"x\"\n")), []);
     }
 
     #[test]

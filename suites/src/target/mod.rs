@@ -12,6 +12,7 @@ mod preset;
 mod restart;
 mod service;
 mod start;
+mod token;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub(crate) use restart::{RESTART_SECONDS, Restart};
 pub use service::Service;
 pub(crate) use start::{COMMAND_SECONDS, PERSON_SECONDS, Running, Start};
 
-use crate::agent::AgentAt;
+use crate::agent::{AgentAt, Way};
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role, TargetInfo, Verdict};
@@ -302,6 +303,23 @@ impl Target {
     #[must_use]
     pub fn with_baseline(self, baseline: Vec<BaselineEntry>) -> Self {
         Target { baseline, ..self }
+    }
+
+    /// The commands that a run, or a check, of this target executes on this machine: the field of its
+    /// file, and the command line.
+    #[must_use]
+    pub fn commands(&self) -> Vec<(&'static str, String)> {
+        let mut commands = Vec::new();
+        if !self.start.is_empty() {
+            commands.push(("start", self.start.join(" ")));
+        }
+        if let Some(restart) = &self.restart {
+            commands.push(("restart", restart.to_string()));
+        }
+        if let Some(AgentAt { way: way @ Way::Command(_), .. }) = &self.agent {
+            commands.push(("agent", way.to_string()));
+        }
+        commands
     }
 
     /// What reports say about it.

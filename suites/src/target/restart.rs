@@ -13,6 +13,13 @@ pub(crate) struct Restart {
     pub(crate) arguments: Vec<String>,
 }
 
+impl std::fmt::Display for Restart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.program)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {argument}"))
+    }
+}
+
 /// Seconds that it has.
 pub(crate) const RESTART_SECONDS: f64 = 120.0;
 

@@ -1,0 +1,112 @@
+//! Which agent gets the token of the environment.
+//!
+//! A target file may come from somebody else, and it names the agent's address. So the token goes to
+//! this machine, or to the host that `WEFT_AGENT_TOKEN_FOR` names, and to no other.
+
+use std::net::IpAddr;
+
+use crate::agent::Way;
+
+/// The token of an agent whose target file has none.
+const TOKEN: &str = "WEFT_AGENT_TOKEN";
+/// The agent that [`TOKEN`] is for: `HOST` or `HOST:PORT`, as target files name it.
+const TOKEN_FOR: &str = "WEFT_AGENT_TOKEN_FOR";
+
+/// The environment's token, and the agent that it is for.
+#[derive(Debug, Default)]
+pub(super) struct EnvironmentToken {
+    token: Option<String>,
+    bound_to: Option<String>,
+}
+
+impl EnvironmentToken {
+    pub(super) fn read() -> Self {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        EnvironmentToken { token: variable(TOKEN), bound_to: variable(TOKEN_FOR) }
+    }
+
+    /// The token for this agent, if it is meant for it. A command of a target file gets none.
+    ///
+    /// # Errors
+    /// An agent on another host needs a token, and this one is not for it; the text says what to do.
+    pub(super) fn for_agent(self, way: &Way) -> Result<Option<String>, String> {
+        let (Some(token), Way::Tcp(address)) = (self.token, way) else { return Ok(None) };
+        let host = host(address);
+        let is_bound = self.bound_to.as_deref().is_some_and(|bound| {
+            let named = if bound.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+                address
+            } else {
+                host
+            };
+            named.trim_matches(['[', ']']).eq_ignore_ascii_case(bound.trim_matches(['[', ']']))
+        });
+        match self.bound_to {
+            _ if is_bound => Ok(Some(token)),
+            None if is_loopback(host) => Ok(Some(token)),
+            Some(_) if is_loopback(host) => Ok(None),
+            bound => {
+                let whose = bound.map_or("for agents of this machine only".to_owned(), |bound| format!("for {bound}"));
+                Err(format!(
+                    "agent = {address:?}: {TOKEN} is {whose}, and is not sent there; if the agent is yours, set {TOKEN_FOR}={host}"
+                ))
+            }
+        }
+    }
+}
+
+/// The host of `host:port`, without brackets.
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']'])
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(bound_to: Option<&str>, agent: &str) -> Result<Option<String>, String> {
+        let token = EnvironmentToken { token: Some("secret".into()), bound_to: bound_to.map(str::to_owned) };
+        token.for_agent(&Way::Tcp(agent.to_owned()))
+    }
+
+    #[test]
+    fn a_token_without_a_host_is_for_this_machine() {
+        for agent in ["127.0.0.1:7471", "localhost:7471", "[::1]:7471", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"] {
+            assert_eq!(token(None, agent), Ok(Some("secret".into())), "{agent}");
+        }
+        let error = token(None, "192.0.2.17:7471").unwrap_err();
+        assert!(error.contains("agents of this machine only"), "{error}");
+        assert!(error.ends_with("set WEFT_AGENT_TOKEN_FOR=192.0.2.17"), "{error}");
+    }
+
+    #[test]
+    fn a_bound_token_goes_to_its_host_alone() {
+        for (bound_to, agent) in [
+            ("192.0.2.17", "192.0.2.17:7471"),
+            ("192.0.2.17:7471", "192.0.2.17:7471"),
+            ("NIC-17.example", "nic-17.example:7471"),
+            ("[2001:db8::1]", "[2001:db8::1]:7471"),
+            ("[2001:db8::1]:7471", "[2001:db8::1]:7471"),
+        ] {
+            assert_eq!(token(Some(bound_to), agent), Ok(Some("secret".into())), "{bound_to} {agent}");
+        }
+        for (bound_to, agent) in [
+            ("192.0.2.17", "192.0.2.18:7471"),
+            ("192.0.2.17:7471", "192.0.2.17:7472"),
+            ("nic", "nic.attacker.example:7471"),
+        ] {
+            let error = token(Some(bound_to), agent).unwrap_err();
+            assert!(error.contains(&format!("is for {bound_to}")), "{error}");
+        }
+        assert_eq!(token(Some("192.0.2.17"), "127.0.0.1:7471"), Ok(None));
+    }
+
+    #[test]
+    fn a_command_gets_no_token() {
+        let token = EnvironmentToken { token: Some("secret".into()), bound_to: None };
+        assert_eq!(token.for_agent(&Way::Command(vec!["ssh".into()])), Ok(None));
+    }
+}
