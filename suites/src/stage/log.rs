@@ -16,7 +16,8 @@ pub(crate) struct Log {
     pub(crate) alive_before: bool,
     /// A good exchange came after the script's last octet and last expectation.
     pub(crate) alive_after: bool,
-    /// What the target breaks by doing as it was asked to: rows that no side keeps in a start-up profile which the script chose.
+    /// What is not held against the target: rows that no side keeps in a start-up profile which the script chose, and rows that are for
+    /// targets with a capability that this one does not have.
     pub(crate) invited: Vec<RequirementId>,
     /// TCP connections that came about.
     pub(crate) connections: u32,

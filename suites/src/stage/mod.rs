@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weft_core::wire::mpa::startup::{HEADER_LEN, REPLY_KEY, REQUEST_KEY};
+use weft_core::{RequirementId, requirement};
 use weft_peer::Instant;
 use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection};
 
@@ -39,7 +40,7 @@ pub use sdp::SdpStart;
 pub(crate) use sdp::{Carrier, Ending, Item, Talk, Value, Wanted, hello};
 pub(crate) use terminate::TerminateFields;
 
-use crate::model::{CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
+use crate::model::{Capability, CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
 use crate::script::message::Message;
 use crate::target::{Reached, Running, Service, Start, Target};
 
@@ -80,6 +81,11 @@ enum Arrival {
     TimedOut,
 }
 
+/// What RFC 6581 asks of an enhanced Responder alone. One without the enhanced set-up closes on an enhanced Request (P2P-10-4); on
+/// the wire, a wrong Reply of one looks like that of the other.
+const OF_ENHANCED_RESPONDERS: [RequirementId; 3] =
+    [requirement!("P2P-5-2"), requirement!("P2P-10-2"), requirement!("P2P-10-9")];
+
 /// The tester of one case.
 pub(crate) struct Stage {
     target: Arc<Target>,
@@ -111,6 +117,10 @@ impl Stage {
         key: CaseKey,
         sink: Arc<dyn EventSink>,
     ) -> Self {
+        let mut log = Log::default();
+        if !target.capabilities.contains(&Capability::Revision2) {
+            log.invited.extend(OF_ENHANCED_RESPONDERS);
+        }
         Stage {
             target,
             link,
@@ -126,7 +136,7 @@ impl Stage {
             received: 0,
             sent: 0,
             heard: false,
-            log: Log::default(),
+            log,
         }
     }
 

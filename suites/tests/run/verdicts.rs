@@ -67,6 +67,21 @@ async fn the_deviating_responder_fails_and_the_requirement_is_named() {
     }
 }
 
+/// RFC 6581 section 10: an enhanced Responder answers an enhanced Request by an enhanced Reply; one without the enhanced set-up
+/// closes. The second must not be charged with the first.
+#[tokio::test]
+async fn a_responder_without_the_enhanced_set_up_is_charged_with_its_own_rule_alone() {
+    let target = Target::builtin_plain().with_deviations(["p2p.takes-enhanced-as-unenhanced"]).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(["mpa-p2p/6-frames/not-supported"]);
+    let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    assert!(!report.results.is_empty());
+    for result in &report.results {
+        assert_eq!(result.verdict, Verdict::Fail, "{}: {}", result.key, result.explanation);
+    }
+    assert_eq!(report.summary.failing, [requirement!("P2P-10-4")]);
+}
+
 #[tokio::test]
 async fn three_runs_give_the_same() {
     let mut seen = Vec::new();
