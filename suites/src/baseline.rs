@@ -52,6 +52,11 @@ impl BaselineEntry {
     }
 }
 
+/// The case did something to the target: it applied, and the target was there.
+fn was_tried(result: &CaseResult) -> bool {
+    !result.steps.is_empty() || !matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive)
+}
+
 /// What is expected of the results, and which entries are stale. `choices` gives the choices of a case of the suites' parameters.
 pub(crate) fn judge(
     entries: &[BaselineEntry],
@@ -66,8 +71,9 @@ pub(crate) fn judge(
             stale.push(format!("{}: {why}", entry.case));
             continue;
         }
-        let judged: Vec<&CaseResult> = results.iter().filter(|result| entry.names(&result.key)).collect();
-        // Not selected, or not come to: nothing can be said about the entry.
+        let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.holds(result));
+        let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
+        // Not selected, not come to, or not tried: nothing can be said about the entry.
         let Some(first) = judged.first() else { continue };
         let before = expected.len();
         let held: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.holds(result)).collect();

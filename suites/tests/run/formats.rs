@@ -202,6 +202,13 @@ async fn a_stale_entry_fails_the_run() {
     let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
     let fixed = key_case(target, out.path()).await;
     assert_eq!((fixed.summary.counts.pass, fixed.summary.exit_code), (16, ExitCode::Unexpected));
+    // An entry says nothing of a target that its case does not apply to.
+    let enhanced = vec![entry("mpa-p2p/6-frames/reply", Verdict::Fail, "P2P-10-2")];
+    let target = Target::builtin_plain().with_baseline(enhanced);
+    let filter = Filter::of(["mpa-p2p/6-frames/reply", CASE]);
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    assert!(report.summary.counts.not_applicable > 0 && report.summary.stale.is_empty(), "{:?}", report.summary.stale);
+    assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
     // What was not selected is not judged.
     let target = Target::builtin().with_baseline(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "x")]);
     let filter = Filter::of([format!("{CASE}[octet=4]")]);
