@@ -13,8 +13,8 @@ use crate::{cmd, runtime};
 /// The command line.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A target file can run commands on this machine, with your rights: start, restart, and agent as a list. `check` runs\n\
-    start and agent. Treat such a file like a shell script. --no-commands refuses a file that has any of them.\n\n\
+    after_help = "A target file can run commands on this machine, with your rights: start, restart, crashed, and agent as a list.\n\
+    `check` runs start and agent. Treat such a file like a shell script. --no-commands refuses a file that has any of them.\n\n\
     WEFT_AGENT_TOKEN goes to agents of this machine, or to the host that WEFT_AGENT_TOKEN_FOR names, and to no other."
 )]
 pub(crate) struct Arguments {

@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included; `capture` in the target's file says the same
     #[arg(long, value_name = "IF")]
     capture: Option<String>,
-    /// Refuse a target file that runs commands on this machine (start, restart, agent)
+    /// Refuse a target file that runs commands on this machine (start, restart, crashed, agent)
     #[arg(long)]
     no_commands: bool,
     /// Run it all so many times; verdicts that differ are told

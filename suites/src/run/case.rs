@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use weft_peer::driver::TapeEvent;
 
+use super::excuse::{self, TargetState};
 use super::judge::{self, Judgement};
+use super::standstill::Standstill;
 use super::{RunError, seed};
 use crate::clock;
 use crate::evidence;
@@ -38,6 +40,8 @@ pub(super) struct Site {
     /// Why the target is not there, as the first case found; `None` in it when it is.
     pub(super) absent: OnceLock<Option<String>>,
     pub(super) silence: Silence,
+    /// Of a target that is not weft's own: the others stand still with the tester.
+    pub(super) standstill: Option<Standstill>,
     /// Why the target could not be brought back.
     pub(super) gone: OnceLock<String>,
 }
@@ -173,8 +177,15 @@ impl Site {
         limits.time = script_time(limits.time, target, link.start.as_ref());
         let stage = Stage::new(target.clone(), link, key.clone(), self.sink.clone());
         let stage = Arc::new(Mutex::new(stage));
+        let began = Instant::now();
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
         let mut stage = stage.lock_owned().await;
+        if let Some(standstill) = self.standstill.as_ref().filter(|_| stage.log.has_failed()) {
+            let state = TargetState { address: stage.target_address(), has_ended: stage.has_target_ended() };
+            if let Some(why) = excuse::excuse(target, &stage.log, state, standstill.since(began)).await {
+                stage.log.excuse(&why);
+            }
+        }
         stage.leave().await;
         Ok(Played { stage, fault })
     }

@@ -5,9 +5,11 @@
 
 mod begin;
 mod case;
+mod excuse;
 mod judge;
 mod plan;
 mod seed;
+mod standstill;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use plan::{Filter, Plan};
+use standstill::Standstill;
 
 use crate::baseline;
 use crate::evidence;
@@ -24,7 +27,7 @@ use crate::folder::Held;
 use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
-use crate::target::{Live, OpenError, Target, differences_of};
+use crate::target::{Live, OpenError, Target, TargetKind, differences_of};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -146,6 +149,7 @@ pub async fn run_with(
         sink: sink.clone(),
         absent: OnceLock::new(),
         silence: case::Silence::default(),
+        standstill: (target.kind == TargetKind::Tcp).then(Standstill::watch),
         gone: OnceLock::new(),
     };
     let site = Arc::new(site);

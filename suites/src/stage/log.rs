@@ -2,7 +2,7 @@
 
 use weft_core::RequirementId;
 
-use crate::model::{SourceLocation, Step, Verdict};
+use crate::model::{Direction, SourceLocation, Step, StepKind, Verdict};
 
 /// What was done, seen, met and decided.
 #[derive(Debug, Default)]
@@ -57,6 +57,26 @@ impl Log {
         Log { met, alive_before, alive_after, decision, ..Log::default() }
     }
 
+    /// The script decided that the target fails.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.decision.as_ref().is_some_and(|decision| decision.verdict == Verdict::Fail)
+    }
+
+    /// The script waited in vain, and the target has done nothing since.
+    pub(crate) fn ends_in_silence(&self) -> bool {
+        let is_either = |step: &&Step| step.kind == StepKind::Silence || step.direction == Direction::Received;
+        self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
+    }
+
+    /// A failure becomes inconclusive, for this reason.
+    pub(crate) fn excuse(&mut self, why: &str) {
+        if let Some(decision) = self.decision.as_mut().filter(|decision| decision.verdict == Verdict::Fail) {
+            decision.verdict = Verdict::Inconclusive;
+            decision.requirements.clear();
+            decision.explanation = format!("{why}: nothing is decided. {}", decision.explanation);
+        }
+    }
+
     /// The script does something to the target: it has to be shown alive again.
     pub(super) fn stimulated(&mut self) {
         self.stimulated = true;
@@ -78,5 +98,45 @@ impl Log {
     pub(super) fn alive(&mut self) {
         self.alive_before |= !self.stimulated;
         self.alive_after |= self.stimulated || self.expected;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(direction: Direction, kind: StepKind) -> Step {
+        Step { at_ns: 0, connection: 1, direction, kind, text: String::new(), octets: None }
+    }
+
+    #[test]
+    fn silence_counts_until_the_target_does_something() {
+        let ends = |steps: &[Step]| Log { steps: steps.to_vec(), ..Log::default() }.ends_in_silence();
+        let silence = step(Direction::Observed, StepKind::Silence);
+        let unmet = step(Direction::Observed, StepKind::Unmet);
+        let answer = step(Direction::Received, StepKind::Octets);
+        assert!(ends(&[answer.clone(), silence.clone(), unmet.clone()]));
+        assert!(!ends(&[silence, answer, unmet]) && !ends(&[]));
+    }
+
+    #[test]
+    fn an_excuse_decides_nothing() {
+        let decision = |verdict| Decision {
+            verdict,
+            requirements: vec![weft_core::requirement!("MPA-7.1.2-8")],
+            expected: None,
+            actual: None,
+            explanation: "MPA-7.1.2-8 does not hold: nothing within 10 s.".to_owned(),
+            at: None,
+        };
+        let excused = |verdict| {
+            let mut log = Log::of(Vec::new(), true, false, Some(decision(verdict)));
+            log.excuse("The tester stood still for 3 s");
+            log.decision.unwrap()
+        };
+        let failure = excused(Verdict::Fail);
+        assert_eq!((failure.verdict, failure.requirements), (Verdict::Inconclusive, Vec::new()));
+        assert!(failure.explanation.starts_with("The tester stood still for 3 s: nothing is decided. MPA-7.1.2-8"));
+        assert_eq!(excused(Verdict::Error), decision(Verdict::Error));
     }
 }

@@ -20,13 +20,14 @@ mod sdp;
 mod terminate;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use weft_core::wire::mpa::startup::{HEADER_LEN, REPLY_KEY, REQUEST_KEY};
 use weft_core::{RequirementId, requirement};
 use weft_peer::Instant;
-use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection};
+use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, TesterConnection, What};
 
 pub(crate) use agent::{CompletionFields, EventFields, PairOptions, event_name, parameters};
 pub(crate) use asked::{AskedFields, Ended};
@@ -143,6 +144,19 @@ impl Stage {
     /// Everything that crossed the wire, and how many events and steps the record had no room for.
     pub(crate) fn tape(&self) -> (Vec<TapeEvent>, u64) {
         (self.link.tape().events(), self.link.tape().lost() + self.log.lost)
+    }
+
+    /// Where the target's end of the last connection is, or was.
+    pub(crate) fn target_address(&self) -> Option<SocketAddr> {
+        self.link.tape().events().iter().rev().find_map(|event| match event.what {
+            What::Connected { target, .. } | What::Datagram { target, .. } => Some(target),
+            _ => None,
+        })
+    }
+
+    /// The program that was started last as the target has ended.
+    pub(crate) fn has_target_ended(&mut self) -> bool {
+        self.running.last_mut().is_some_and(|running| running.ended().is_some())
     }
 
     /// A TCP connection and no more: to a responder, or from an initiator, which is started for it. Gives its number, from 1.

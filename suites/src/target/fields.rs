@@ -89,6 +89,11 @@ pub struct TargetFile {
     /// target does no good exchange any more. It has 120 s times `time_scale`; status 0 says that the target is there again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restart: Vec<String>,
+    /// A command and its arguments, run here without a shell, when a case waited in vain and the target's host does not answer: status 0
+    /// says that the target has crashed, as its console may show. Otherwise the link to it counts as lost, and the case is inconclusive.
+    /// It has 10 s times `time_scale`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crashed: Vec<String>,
     /// What drives the NIC's verbs for cases that need that, `weft agent` on its host: `"host:port"`, or a command and its arguments, run
     /// here without a shell, that speaks its protocol on standard input and output, as `["ssh", "nic", "weft", "agent", "--stdio"]`. Such
     /// cases connect to, or from, the IP address of `address`, or of `listen`. For kind `tcp`.

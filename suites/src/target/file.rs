@@ -11,7 +11,7 @@ use weft_peer::service::RpingServer;
 
 use super::token::EnvironmentToken;
 use super::{
-    AgentField, MapperTable, PRESETS, Preset, Restart, Service, Target, TargetError, TargetFile, TargetKind, start,
+    AgentField, LocalCommand, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetKind, start,
 };
 use crate::agent::{AgentAt, Way};
 use crate::correct::StartupFields;
@@ -118,13 +118,17 @@ impl Target {
         if let Some(entry) = fields.baseline.iter().find(alone) {
             return Err(wrong(format!("baseline: {}: a pass is as expected without an entry", entry.case)));
         }
-        let restart = match fields.restart.split_first() {
+        let command = |field: &str, words: &[String]| match words.split_first() {
             Some((program, _)) if program.is_empty() || !is_tcp => {
-                return Err(wrong("restart: expected a command, and kind = \"tcp\"".into()));
+                Err(wrong(format!("{field}: expected a command, and kind = \"tcp\"")))
             }
-            Some((program, arguments)) => Some(Restart { program: program.clone(), arguments: arguments.to_vec() }),
-            None => None,
+            Some((program, arguments)) => {
+                Ok(Some(LocalCommand { program: program.clone(), arguments: arguments.to_vec() }))
+            }
+            None => Ok(None),
         };
+        let restart = command("restart", &fields.restart)?;
+        let crashed = command("crashed", &fields.crashed)?;
         if fields.capture.as_ref().is_some_and(|interface| !is_tcp || interface.is_empty()) {
             return Err(wrong(
                 "capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into(),
@@ -216,6 +220,7 @@ impl Target {
             rping_size,
             baseline: fields.baseline,
             restart,
+            crashed,
             sdp_start: fields.sdp.start,
             sdp_order: if fields.sdp.mirrored { FieldOrder::Mirrored } else { FieldOrder::Figure },
             mapped,
@@ -364,6 +369,7 @@ mod tests {
             ("name = \"b\"\nkind = \"builtin\"\ndeviations = [\"mpa.none\"]".into(), "mpa.none"),
             (format!("{GOOD}restart = [\"\"]"), "restart"),
             ("name = \"b\"\nkind = \"builtin\"\nrestart = [\"true\"]".into(), "restart"),
+            (format!("{GOOD}crashed = [\"\"]"), "crashed"),
             ("name = \"b\"\nkind = \"builtin\"\nlisten = \"192.0.2.2:0\"".into(), "listen"),
             (GOOD.replace("responder", "both"), "each role"),
             (GOOD.replace("responder", "initiator"), "address"),

@@ -4,12 +4,13 @@
 //! run lasts: it gives each case a link of its own.
 
 mod check;
+mod command;
 mod declared;
 mod fields;
 mod file;
+pub(crate) mod host;
 mod live;
 mod preset;
-mod restart;
 mod service;
 mod start;
 mod token;
@@ -25,12 +26,12 @@ use weft_peer::hostile::Deviation;
 use weft_peer::service::RpingServer;
 
 pub use check::{Probe, check};
+pub(crate) use command::{CRASHED_SECONDS, LocalCommand, RESTART_SECONDS};
 pub(crate) use declared::differences_of;
 pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, TargetKind};
 pub(crate) use live::Reached;
 pub use live::{Live, OpenError};
 pub use preset::{PRESETS, Preset};
-pub(crate) use restart::{RESTART_SECONDS, Restart};
 pub use service::Service;
 pub(crate) use start::{COMMAND_SECONDS, PERSON_SECONDS, Running, Start};
 
@@ -57,7 +58,9 @@ pub struct Target {
     pub(crate) rping_size: u32,
     pub(crate) baseline: Vec<BaselineEntry>,
     /// Brings it back when it is dead.
-    pub(crate) restart: Option<Restart>,
+    pub(crate) restart: Option<LocalCommand>,
+    /// Says whether it has crashed.
+    pub(crate) crashed: Option<LocalCommand>,
     /// How SDP connections are started.
     pub(crate) sdp_start: SdpStart,
     /// Field order of SDP messages.
@@ -202,6 +205,7 @@ impl Target {
             rping_size: RpingServer::SIZE,
             baseline: Vec::new(),
             restart: None,
+            crashed: None,
             sdp_start: SdpStart::default(),
             sdp_order: FieldOrder::default(),
             mapped: SocketAddr::new(VirtualLink::TARGET.ip(), MAPPED),
@@ -313,8 +317,8 @@ impl Target {
         if !self.start.is_empty() {
             commands.push(("start", self.start.join(" ")));
         }
-        if let Some(restart) = &self.restart {
-            commands.push(("restart", restart.to_string()));
+        for (field, command) in [("restart", &self.restart), ("crashed", &self.crashed)] {
+            commands.extend(command.iter().map(|command| (field, command.to_string())));
         }
         if let Some(AgentAt { way: way @ Way::Command(_), .. }) = &self.agent {
             commands.push(("agent", way.to_string()));

@@ -1,4 +1,5 @@
-//! A command that brings a dead target back.
+//! A command of a target file that runs to its end: one that brings a dead target back, or one that
+//! says whether the target has crashed.
 //!
 //! What it does (a power switch, a virtual machine, a service manager) is its own business; when to call it is the run's
 //! ([`crate::run`]).
@@ -6,24 +7,26 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The command of a target file.
+/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Restart {
+pub(crate) struct LocalCommand {
     pub(crate) program: String,
     pub(crate) arguments: Vec<String>,
 }
 
-impl std::fmt::Display for Restart {
+impl std::fmt::Display for LocalCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.program)?;
         self.arguments.iter().try_for_each(|argument| write!(f, " {argument}"))
     }
 }
 
-/// Seconds that it has.
+/// Seconds that `restart` has.
 pub(crate) const RESTART_SECONDS: f64 = 120.0;
+/// Seconds that `crashed` has.
+pub(crate) const CRASHED_SECONDS: f64 = 10.0;
 
-impl Restart {
+impl LocalCommand {
     /// Runs it to its end, at most so long. What it prints goes to weft's standard error; it reads nothing.
     ///
     /// # Errors
@@ -65,8 +68,8 @@ impl Drop for Running {
 mod tests {
     use super::*;
 
-    fn shell(line: &str) -> Restart {
-        Restart { program: "/bin/sh".into(), arguments: vec!["-c".into(), line.into()] }
+    fn shell(line: &str) -> LocalCommand {
+        LocalCommand { program: "/bin/sh".into(), arguments: vec!["-c".into(), line.into()] }
     }
 
     #[tokio::test]
@@ -74,7 +77,7 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert_eq!(shell("exit 0").run(minute).await, Ok(()));
         assert_eq!(shell("exit 3").run(minute).await.unwrap_err(), "/bin/sh: exit status: 3");
-        let missing = Restart { program: "/nowhere/restart".into(), arguments: Vec::new() };
+        let missing = LocalCommand { program: "/nowhere/restart".into(), arguments: Vec::new() };
         assert!(missing.run(minute).await.unwrap_err().starts_with("/nowhere/restart: "));
     }
 

@@ -1,0 +1,47 @@
+//! Whether the host of a target answers at all: a port that refuses a connection belongs to a host
+//! that is there.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// A port that hardly any host listens on (tcpmux).
+const CLOSED_PORT: u16 = 1;
+
+/// Does the host of `address` answer by TCP? The port itself is tried last, because a connection that
+/// is closed at once may disturb who listens there.
+pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
+    for port in [CLOSED_PORT, address.port()] {
+        match timeout(within, TcpStream::connect(SocketAddr::new(address.ip(), port))).await {
+            Ok(Ok(_)) => return true,
+            Ok(Err(error)) if is_an_answer(error.kind()) => return true,
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+    false
+}
+
+/// A reset, in place of a router's or this machine's own complaint.
+fn is_an_answer(error: ErrorKind) -> bool {
+    matches!(error, ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_host_that_refuses_answers() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let minute = Duration::from_secs(60);
+        assert!(answers(address, minute).await);
+        drop(listener);
+        assert!(answers(address, minute).await);
+        // No host has a multicast address for TCP, and the kernel sends nothing to one.
+        assert!(!answers("224.0.0.1:7174".parse().unwrap(), minute).await);
+    }
+}
