@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use weft_core::text::visible;
 use weft_suites::store::StoreError;
 
 /// Findings at or above the chosen level, or unexpected results.
@@ -17,7 +18,8 @@ pub(crate) const HARNESS: u8 = 4;
 /// A line on standard output. Whether anybody can read it is not our concern: what a run is for is in its folder.
 macro_rules! say {
     ($($text:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stdout().lock(), format_args!("{}\n", format_args!($($text)*)));
+        let mut out = weft_core::text::Visible(std::io::stdout().lock());
+        let _ = std::io::Write::write_fmt(&mut out, format_args!("{}\n", format_args!($($text)*)));
     }};
 }
 pub(crate) use say;
@@ -56,7 +58,7 @@ pub(crate) fn unwritable(error: &io::Error) -> String {
 
 /// A line on standard error; whether anybody can read it is not our concern.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "weft: {line}");
+    let _ = writeln!(io::stderr(), "weft: {}", visible(line));
 }
 
 /// One line on standard error, and the code that fits.

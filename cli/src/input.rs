@@ -13,6 +13,7 @@ use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use weft_core::text::visible;
 use weft_dissector::source::{Capture, Frame, OpenError};
 use weft_dissector::{Dissector, Sink, reads_link_type};
 
@@ -53,6 +54,11 @@ impl CaptureFile {
             None => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
         }
     }
+}
+
+/// The name of a file, for people: it may have control characters.
+fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
 }
 
 /// What [`Input::next`] gives.
@@ -102,7 +108,7 @@ impl Input {
 
     /// Opens the capture at `path`.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let name = if path == Path::new("-") { STANDARD_INPUT.to_owned() } else { path.display().to_string() };
+        let name = if path == Path::new("-") { STANDARD_INPUT.to_owned() } else { shown(path) };
         let capture = Capture::open(path).map_err(|error| {
             let why = match &error {
                 OpenError::Io(error) => match error.kind() {

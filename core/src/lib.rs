@@ -14,6 +14,7 @@ pub mod marker;
 pub mod origin;
 pub mod requirement;
 pub mod spelling;
+pub mod text;
 pub mod wire;
 
 pub use error::WireError;

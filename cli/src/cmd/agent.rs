@@ -12,6 +12,7 @@ use weft_agent::rdma::{Nic, NoDevice, Opened};
 use weft_agent::serve::Carrier;
 use weft_agent::soft::OnSockets;
 use weft_agent::{Limits, listen, serve};
+use weft_core::text::Visible;
 use weft_peer::Settings;
 
 use crate::exit::{self, BadInput};
@@ -103,7 +104,7 @@ fn with<C: Carrier>(
     if arguments.report {
         let Done::Device(report) = device.perform(Action::Device)? else { anyhow::bail!("the device tells nothing") };
         let told = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { in_words(&report) };
-        write!(io::stdout().lock(), "{told}")?;
+        write!(Visible(io::stdout().lock()), "{told}")?;
         return Ok(ExitCode::SUCCESS);
     }
     drop(device);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use weft_core::text::Visible;
 use weft_suites::diff::Diff;
 use weft_suites::model::RunReport;
 use weft_suites::store::{FILE_NAME, Store};
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let before = load(&arguments.before, &arguments.store).await?;
         let after = load(&arguments.after, &arguments.store).await?;
         let diff = Diff::of(&before, &after);
-        let mut out = io::stdout();
+        let mut out = Visible(io::stdout().lock());
         if arguments.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&diff)?)?;
         } else {

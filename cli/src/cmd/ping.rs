@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use weft_core::text::visible;
+use weft_dissector::output::text::counted;
 use weft_peer::driver::cm::ConnectRequest;
 use weft_peer::driver::{Device, Tape};
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
@@ -113,7 +115,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
             let data = client.round().await.map_err(rnic::failed)?;
             times.add(begin.elapsed());
             if arguments.verbose {
-                writeln!(out, "ping data: {}", printed(&data))?;
+                writeln!(out, "ping data: {}", visible(&printed(&data)))?;
             }
         }
         Ok::<(), anyhow::Error>(())
@@ -139,7 +141,8 @@ fn summary(arguments: &Arguments, times: &mut Times, out: &mut impl Write) -> an
     } else if arguments.debug {
         let compared = if validated { ", all compared" } else { "" };
         note(&format!(
-            "{rounds} rounds of {size} octets{compared}; a round took {least:.0} to {most:.0} us, half of them {middle:.0} at most"
+            "{} of {size} octets{compared}; a round took {least:.0} to {most:.0} us, half of them {middle:.0} at most",
+            counted(rounds, "round")
         ));
     }
     Ok(())
@@ -212,7 +215,7 @@ async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> R
     while let Some(data) = server.round().await? {
         if settings.verbose {
             // A reader of the output that went away does not end the service of the client.
-            let _ = writeln!(io::stdout(), "server ping data: {}", printed(&data));
+            let _ = writeln!(io::stdout(), "server ping data: {}", visible(&printed(&data)));
         }
     }
     server.disconnect().await

@@ -70,6 +70,21 @@ fn a_directory() {
     refused(folder.0.path().to_str().unwrap(), "is a directory; name a capture file");
 }
 
+/// A name can hold what a terminal takes for a command.
+#[test]
+fn control_characters_of_a_file_name_are_shown() {
+    let folder = Folder::new();
+    let file = folder.file("a\u{1b}[2J.pcap", &fs::read(capture()).unwrap());
+    for arguments in [&["lint", &file][..], &["stats", &file], &["dissect", &file, "-q"], &["lint", "no\u{1b}[2Jfile"]]
+    {
+        let output = weft(arguments).stderr(Stdio::piped()).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(!text.contains('\u{1b}'), "{arguments:?}: {text:?}");
+    }
+    let (_, lines) = outcome(&["lint", "no\u{1b}[2Jfile"]);
+    assert_eq!(lines, ["weft: no\\x1b[2Jfile: there is no such file"]);
+}
+
 #[test]
 fn a_link_type_that_is_not_known() {
     let folder = Folder::new();

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use askama::Template;
+use weft_core::text::visible;
 
 use super::broken::{Broken, broken};
 use super::evidence::Sources;
@@ -152,7 +153,8 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
         packs,
         script: SCRIPT,
     };
-    page.render().map_err(|error| failed(&error))
+    let page = page.render().map_err(|error| failed(&error))?;
+    Ok(visible(&page).into_owned())
 }
 
 /// The requirements of results with the worst verdict of each, in the order of the catalogue.
@@ -250,7 +252,8 @@ fn story(result: &CaseResult, requirements: Vec<Requirement>) -> io::Result<Stri
     });
     let about_tester = result.seen.iter().filter(|seen| !seen.by_target).collect();
     let story = Story { requirements, about_tester, ladder: ladder(&result.steps).svg(), steps: steps.collect() };
-    story.render().map_err(io::Error::other)
+    let story = story.render().map_err(io::Error::other)?;
+    Ok(visible(&story).into_owned())
 }
 
 /// A path as a relative link: `%` begins an escape there.

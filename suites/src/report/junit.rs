@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use weft_core::text::visible;
+
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
@@ -43,7 +45,7 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
         document.add_test_suite(suite);
     }
     let text = document.to_string().map_err(|error| ReportError::Make { format: "JUnit", error: error.to_string() })?;
-    Ok(without_skipped_sum(&text))
+    Ok(visible(&without_skipped_sum(&text)).into_owned())
 }
 
 fn suite(report: &RunReport, name: &str) -> TestSuite {

@@ -1,5 +1,7 @@
 //! The Markdown summary: one page for a merge request or the summary of a CI job.
 
+use weft_core::text::visible;
+
 use super::ReportError;
 use super::evidence::Sources;
 use super::sections::sections;
@@ -96,7 +98,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
             ));
         }
     }
-    Ok(text)
+    Ok(visible(&text).into_owned())
 }
 
 /// Text within a cell of a table.

@@ -5,6 +5,8 @@
 //! Not applicable and unimplemented cases are skipped; what the baseline expects is marked TODO, which TAP's readers do not count
 //! as a failure. What makes a run fail beside its cases (seen on the way, stale) has points behind theirs.
 
+use weft_core::text::visible;
+
 use super::{ReportError, cases};
 use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 
@@ -37,7 +39,7 @@ pub fn tap(report: &RunReport) -> Result<String, ReportError> {
     if report.results.is_empty() {
         text.push_str("# nothing was run\n");
     }
-    Ok(text)
+    Ok(visible(&text).into_owned())
 }
 
 /// What makes the run fail, and no case of it.

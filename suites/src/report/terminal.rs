@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
+use weft_core::text::Visible;
+
 use super::{cases, evidence};
 use crate::clock;
 use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, on_the_way};
@@ -21,7 +23,7 @@ pub struct Terminal<W> {
 }
 
 struct State<W> {
-    writer: W,
+    writer: Visible<W>,
     colour: bool,
     verbose: bool,
     /// Everything in which something went wrong, in the order it came.
@@ -37,7 +39,7 @@ impl<W: Write + Send> Terminal<W> {
     pub fn new(writer: W, colour: bool) -> Self {
         Terminal {
             state: Mutex::new(State {
-                writer,
+                writer: Visible(writer),
                 colour,
                 verbose: false,
                 wrong: Vec::new(),
@@ -108,8 +110,9 @@ impl<W: Write> State<W> {
     fn finished(&mut self, result: &CaseResult) -> std::io::Result<()> {
         let tried = !result.steps.is_empty();
         if tried || self.verbose || result.verdict == Verdict::Error {
-            let word = self.coloured(result.verdict, &format!("{:<14}", result.verdict));
-            writeln!(self.writer, "  {word} {}  {}", result.key, clock::duration(result.duration_us))?;
+            write!(self.writer, "  ")?;
+            self.coloured(result.verdict, &format!("{:<14}", result.verdict))?;
+            writeln!(self.writer, " {}  {}", result.key, clock::duration(result.duration_us))?;
         }
         self.evidence.add(&result.evidence);
         let skipped = matches!(result.verdict, Verdict::NotApplicable | Verdict::Unimplemented);
@@ -144,8 +147,8 @@ impl<W: Write> State<W> {
             writeln!(self.writer)?;
         }
         for ((verdict, why), count) in untried {
-            let word = self.coloured(verdict, verdict.as_str());
-            writeln!(self.writer, "{word}, {}: {why}", cases(count))?;
+            self.coloured(verdict, verdict.as_str())?;
+            writeln!(self.writer, ", {}: {why}", cases(count))?;
         }
         for line in &summary.declared_otherwise {
             writeln!(self.writer, "\ndeclared otherwise: {line}")?;
@@ -165,8 +168,9 @@ impl<W: Write> State<W> {
     fn on_the_way(&mut self, summary: &Summary, wrong: &[&CaseResult]) -> std::io::Result<()> {
         for (id, results) in on_the_way(summary, wrong.iter().copied()) {
             let row = id.row();
-            let word = self.coloured(Verdict::Fail, "seen on the way");
-            writeln!(self.writer, "\n{word}: {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
+            writeln!(self.writer)?;
+            self.coloured(Verdict::Fail, "seen on the way")?;
+            writeln!(self.writer, ": {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
             let mut named: Vec<String> = results.iter().take(MOST_NAMED).map(|result| result.key.to_string()).collect();
             if results.len() > MOST_NAMED {
                 named.push(format!("{} more", results.len() - MOST_NAMED));
@@ -185,8 +189,9 @@ impl<W: Write> State<W> {
 
     fn explain_group(&mut self, same: &[&CaseResult]) -> std::io::Result<()> {
         let Some(first) = same.first() else { return Ok(()) };
-        let word = self.coloured(first.verdict, first.verdict.as_str());
-        writeln!(self.writer, "\n{word} {}: {}", first.key, first.title)?;
+        writeln!(self.writer)?;
+        self.coloured(first.verdict, first.verdict.as_str())?;
+        writeln!(self.writer, " {}: {}", first.key, first.title)?;
         // An error is the tester's own: it says nothing about requirements.
         let about = |judged: &&RequirementVerdict| {
             judged.verdict == first.verdict && judged.verdict != Verdict::Error && !judged.seen_on_the_way
@@ -215,9 +220,10 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    fn coloured(&self, verdict: Verdict, text: &str) -> String {
+    /// Writes text in the colour of a verdict. Text of others never comes here.
+    fn coloured(&mut self, verdict: Verdict, text: &str) -> std::io::Result<()> {
         if !self.colour {
-            return text.to_owned();
+            return self.writer.write_all(text.as_bytes());
         }
         let colour = match verdict {
             Verdict::Pass => "32",
@@ -226,7 +232,8 @@ impl<W: Write> State<W> {
             Verdict::Inconclusive => "33",
             Verdict::NotApplicable | Verdict::Unimplemented => "2",
         };
-        format!("\x1b[{colour}m{text}\x1b[0m")
+        // Past the writer that shows such sequences.
+        write!(self.writer.0, "\x1b[{colour}m{text}\x1b[0m")
     }
 }
 

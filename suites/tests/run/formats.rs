@@ -6,7 +6,7 @@ use crate::common::{CASE, key_case};
 use serde_json::Value;
 use weft_suites::baseline::BaselineEntry;
 use weft_suites::diff::Diff;
-use weft_suites::model::{ExitCode, RunReport, Tier, Verdict};
+use weft_suites::model::{EventSink as _, ExitCode, RunReport, Tier, Verdict};
 use weft_suites::report;
 use weft_suites::script::Suites;
 use weft_suites::target::Target;
@@ -172,6 +172,37 @@ async fn what_the_baseline_expects_is_as_expected() {
     // One choice is expected, and fifteen are not.
     let one = failing(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "")]).await;
     assert_eq!((one.summary.expected.len(), one.summary.exit_code), (1, ExitCode::Unexpected));
+}
+
+/// A target file of somebody else's can say anything: no report hands control characters on.
+#[tokio::test]
+async fn control_characters_of_a_baseline_are_shown() {
+    let hostile = BaselineEntry {
+        reason: "\u{1b}[2J\u{1b}]0;title\u{7}\u{0}\u{9b}31m\u{202e}known".into(),
+        link: Some("\u{1b}[31m".into()),
+        ..entry(CASE, Verdict::Fail, "MPA-7.1.1-2")
+    };
+    let stale = entry("no/such\u{1b}[2Jcase", Verdict::Fail, "x");
+    let out = tempfile::tempdir().unwrap();
+    let target = crate::common::deviating().with_baseline(vec![hostile, stale]);
+    let (report, events) =
+        crate::common::run(target, Suites::embedded().unwrap(), Filter::of([CASE]), out.path()).await;
+    let mut printed = Vec::new();
+    let terminal = report::Terminal::new(&mut printed, false);
+    events.iter().for_each(|event| terminal.event(event));
+    drop(terminal);
+    let texts = [
+        ("terminal", String::from_utf8(printed).unwrap()),
+        ("TAP", report::tap(&report).unwrap()),
+        ("Markdown", report::markdown(&report).unwrap()),
+        ("HTML", report::html(&report, out.path()).unwrap()),
+        ("JUnit", report::junit(&report).unwrap()),
+    ];
+    for (name, text) in texts {
+        let control = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t') || *c == '\u{202e}');
+        assert_eq!(control, None, "{name}");
+        assert!(text.contains("no/such"), "{name} has no stale entry");
+    }
 }
 
 #[tokio::test]

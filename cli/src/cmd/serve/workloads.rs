@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use weft_core::text::visible;
+use weft_dissector::output::text::counted;
 use weft_peer::Deviations;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest};
 use weft_peer::driver::{Device, Tape};
@@ -52,7 +54,7 @@ pub(super) fn start(
                 if !quiet {
                     let peer = peer.map_or_else(|| "a peer".to_owned(), |peer| peer.to_string());
                     let what = served.unwrap_or_else(|error| error.to_string());
-                    let _ = writeln!(io::stderr(), "      {peer}  {what}");
+                    let _ = writeln!(io::stderr(), "      {peer}  {}", visible(&what));
                 }
             });
         }
@@ -117,7 +119,7 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
         rounds += 1;
     }
     server.disconnect().await?;
-    Ok(format!("ping: {rounds} rounds"))
+    Ok(format!("ping: {}", counted(rounds, "round")))
 }
 
 /// Takes a probe's operations, and echoes its Sends.
@@ -129,5 +131,6 @@ async fn probed(device: &Device, request: ConnectRequest) -> Result<String, Work
         messages += 1;
     }
     let ended = probe.finish().await?;
-    Ok(format!("probe: {messages} messages echoed; ended by {}", crate::cmd::probe::how(&ended)))
+    let messages = counted(messages, "message");
+    Ok(format!("probe: {messages} echoed; ended by {}", crate::cmd::probe::how(&ended)))
 }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use weft_core::text::Visible;
 use weft_suites::store::Store;
 
 use crate::exit::BadInput;
@@ -16,7 +17,7 @@ pub(super) async fn run(store: &Store, target: &str, case: &str) -> anyhow::Resu
     if history.is_empty() {
         return Err(BadInput(format!("the store knows no result of {case} on {target}")).into());
     }
-    let mut out = std::io::stdout();
+    let mut out = Visible(std::io::stdout());
     for past in &history {
         writeln!(out, "{:<26} {:<14} {}", past.run, past.verdict, past.key)?;
     }

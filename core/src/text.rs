@@ -1,0 +1,69 @@
+//! Text of others (a target, a file, a report) in the output for people.
+//!
+//! A control character can do more to a terminal than to be shown: move the cursor, hide what was
+//! printed, set the title. So each printer shows such characters as escapes.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// The text with its control characters as escapes (`\x1b`, `\u{202e}`); line feeds and tabs stay.
+///
+/// ```
+/// assert_eq!(weft_core::text::visible("a\u{1b}[2Jb\n"), "a\\x1b[2Jb\n");
+/// ```
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        // Writing to a string does not fail.
+        let _ = match u32::from(c) {
+            _ if !is_hidden(c) => shown.write_char(c),
+            code @ ..0x100 => write!(shown, "\\x{code:02x}"),
+            code => write!(shown, "\\u{{{code:x}}}"),
+        };
+    }
+    shown.into()
+}
+
+/// Control characters, and the marks that change the direction or the line of what follows.
+fn is_hidden(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Writes text by [`visible`]. What is no UTF-8 goes through as it is: a formatter writes none.
+#[derive(Debug)]
+pub struct Visible<W>(pub W);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        match str::from_utf8(octets) {
+            Ok(text) => self.0.write_all(visible(text).as_bytes())?,
+            Err(_) => self.0.write_all(octets)?,
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escapes() {
+        assert_eq!(visible("plain\ttext ü\n"), "plain\ttext ü\n");
+        assert_eq!(visible("\r\x07\x7f\u{9b}31m\0"), "\\x0d\\x07\\x7f\\x9b31m\\x00");
+        assert_eq!(visible("a\u{202e}b\u{2028}"), "a\\u{202e}b\\u{2028}");
+        let mut out = Visible(Vec::new());
+        write!(out, "\x1b]0;title\x07: {}", 7).unwrap();
+        assert_eq!(out.0, b"\\x1b]0;title\\x07: 7");
+    }
+}
