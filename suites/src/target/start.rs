@@ -4,9 +4,11 @@
 //! connection is waited for, is the stage's business ([`crate::stage`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::AbortHandle;
 use weft_peer::driver::cm::CmSettings;
@@ -99,7 +101,8 @@ impl Start {
                 let argv = filled(argv, there, mapper);
                 let Some((program, arguments)) = argv.split_first() else { return Err("no command".to_owned()) };
                 let mut command = Command::new(program);
-                command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+                // A group of its own: what it starts, as `timeout` or a script does, ends with it.
+                command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
                 let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
                 Ok(Running::Program(argv.join(" "), child))
             }
@@ -137,8 +140,10 @@ impl Drop for Running {
             Running::Nothing => {}
             Running::Task(task) => task.abort(),
             Running::Program(_, child) => {
-                // Where it has ended already, both fail or do nothing.
-                let _ = child.kill();
+                // Where all of them have ended already, this fails.
+                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
                 let _ = child.wait();
             }
         }
@@ -239,6 +244,9 @@ const BREATH: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]
@@ -280,6 +288,21 @@ mod tests {
         assert!(std::path::Path::new(&format!("/proc/{id}")).exists());
         drop(running);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+        // A client behind another program: its end of the pipe closes when it ends.
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let line = format!("cat /dev/zero >/dev/null 3>/proc/{}/fd/{} & wait", std::process::id(), writer.as_raw_fd());
+        let running = start(&["/bin/sh", "-c", &line]).start(there, None).await.unwrap();
+        // Not before it has the pipe.
+        let Running::Program(_, child) = &running else { panic!("no program") };
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let is_cat = |id: &str| std::fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|exe| exe.ends_with("cat"));
+        while !std::fs::read_to_string(&children).unwrap().split_whitespace().any(is_cat) {
+            tokio::task::yield_now().await;
+        }
+        drop((running, writer));
+        let (ended, has_ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || ended.send(reader.read(&mut [0]).unwrap()));
+        assert_eq!(has_ended.recv_timeout(Duration::from_secs(60)), Ok(0), "the client has not ended");
         assert!(start(&["/nowhere/rping"]).start(there, None).await.unwrap_err().starts_with("/nowhere/rping: "));
     }
 }
