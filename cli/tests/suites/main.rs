@@ -6,6 +6,7 @@ mod arrows;
 mod error_messages;
 mod guide;
 mod packaging;
+mod siw_image;
 mod target_check;
 mod test_resume;
 mod test_runs;
