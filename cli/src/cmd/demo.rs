@@ -83,7 +83,8 @@ fn dissect() -> anyhow::Result<()> {
         dissector.frame(&frame, &mut show);
     }
     dissector.finish(&mut show);
-    say!("       ... {} messages in {} frames, {} findings", show.units, capture.frames(), show.findings.len());
+    let (messages, frames) = (text::counted(show.units as u64, "message"), text::counted(capture.frames(), "frame"));
+    say!("       ... {messages} in {frames}, {}", text::counted(show.findings.len() as u64, "finding"));
     for finding in &show.findings {
         say!("{}", text::finding_lines(finding));
     }

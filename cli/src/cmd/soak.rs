@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use weft_dissector::output::text::counted;
 use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::Plan;
 
@@ -129,7 +130,7 @@ impl Counts {
 
     fn text(&self) -> String {
         let (runs, octets) = self.played;
-        format!("{runs} runs in process ({} MiB), {} over TCP", octets >> 20, self.connections)
+        format!("{} in process ({} MiB), {} over TCP", counted(runs, "run"), octets >> 20, self.connections)
     }
 }
 

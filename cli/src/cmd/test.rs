@@ -404,7 +404,8 @@ fn list(suites: &Suites, words: &[String], tier: Tier, shard: Option<(usize, usi
     for case in &plan.cases {
         let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
         let ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();
-        writeln!(out, "{}  {} ({keys} times)\n    {}", case.id, ids.join(" "), case.title)?;
+        let times = if keys == 1 { "once".to_owned() } else { format!("{keys} times") };
+        writeln!(out, "{}  {} ({times})\n    {}", case.id, ids.join(" "), case.title)?;
     }
     if plan.cases.is_empty() {
         select::each_selects(suites, words, tier)?;

@@ -95,7 +95,8 @@ impl DirectionStats {
 }
 
 pub(super) fn findings([notes, warnings, errors]: [u64; 3], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(f, "  findings: {errors} errors, {warnings} warnings, {notes} notes")
+    let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
+    writeln!(f, "  findings: {errors}, {warnings}, {}", counted(notes, "note"))
 }
 
 pub(super) fn list<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
@@ -115,4 +116,22 @@ fn latencies(what: &str, latencies: &Latencies, f: &mut fmt::Formatter<'_>) -> f
         ms(found.p99_ns),
         ms(found.max_ns)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Line([u64; 3]);
+
+    impl fmt::Display for Line {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            findings(self.0, f)
+        }
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(Line([0, 2, 1]).to_string(), "  findings: 1 error, 2 warnings, 0 notes\n");
+    }
 }

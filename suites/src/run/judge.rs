@@ -5,6 +5,7 @@
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
+use weft_dissector::output::text::counted;
 
 use crate::model::{CaseInfo, RequirementVerdict, Seen, SourceLocation, Verdict};
 use crate::script::ScriptFault;
@@ -56,8 +57,10 @@ pub(super) fn judge(
     if unseen > 0 && judgement.verdict == Verdict::Pass {
         // Any of them may have been about the case's own requirement.
         judgement.verdict = Verdict::Error;
-        judgement.explanation =
-            format!("The record had no room for {unseen} findings of the monitor, so the evidence is not whole.");
+        judgement.explanation = format!(
+            "The record had no room for {} of the monitor, so the evidence is not whole.",
+            counted(unseen, "finding")
+        );
     }
     judgement
 }
@@ -92,7 +95,8 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         return without_evidence(Verdict::Error, format!("{}: {}", fault.at, fault.message), fault.at.clone());
     }
     if lost > 0 {
-        let explanation = format!("The record had no room for {lost} events, so the evidence is not whole.");
+        let explanation =
+            format!("The record had no room for {}, so the evidence is not whole.", counted(lost, "event"));
         return without_evidence(Verdict::Error, explanation, source());
     }
     let met = |requirement| log.met.iter().any(|met| met.requirement == requirement);
@@ -234,7 +238,7 @@ mod tests {
     fn a_pass_needs_all_that_the_monitor_found() {
         let judgement = judge(&case(&[KEY]), &good(), None, &[], [0, 1]);
         assert_eq!(judgement.verdict, Verdict::Error);
-        assert!(judgement.explanation.contains("no room for 1 findings"), "{}", judgement.explanation);
+        assert!(judgement.explanation.contains("no room for 1 finding of"), "{}", judgement.explanation);
         let judgement = judge(&case(&[KEY]), &good(), None, &[seen(KEY, Severity::Error, true)], [0, 1]);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }

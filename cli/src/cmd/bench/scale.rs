@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use tokio::task::JoinSet;
+use weft_dissector::output::text::counted;
 use weft_peer::driver::Device;
 use weft_peer::workload::bench::{Carrier, Plan, Source, connect_source};
 
@@ -68,7 +69,7 @@ pub(super) async fn run(
         writeln!(out, "{line}")?;
     } else {
         let name = carrier.name();
-        writeln!(out, "{wanted} connections, {each:.1} KiB of memory for each idle end of one")?;
+        writeln!(out, "{}, {each:.1} KiB of memory for each idle end of one", counted(wanted.into(), "connection"))?;
         writeln!(
             out,
             "{name}: {count} messages of {size} octets on each at once in {time:.2} s, {rate:.1} MB/s together"

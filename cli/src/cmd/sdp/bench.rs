@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use weft_core::wire::sdp::Mode;
+use weft_dissector::output::text::counted;
 use weft_peer::driver::Device;
 use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
 use weft_peer::sdp::Half;
@@ -211,7 +212,8 @@ async fn scale(
         );
     } else {
         say!(
-            "{wanted} connections in {:.2} s, {each:.1} KiB of memory for each idle end of one",
+            "{} in {:.2} s, {each:.1} KiB of memory for each idle end of one",
+            counted(wanted.into(), "connection"),
             connected.as_secs_f64()
         );
         say!("an octet to and fro on each in {:.2} s", served.as_secs_f64());
