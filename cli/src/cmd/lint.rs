@@ -1,8 +1,9 @@
 //! `weft lint`: what of a capture breaks which requirement, and nothing else.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_core::RequirementId;
@@ -25,9 +26,9 @@ const SHOWN: usize = 5;
 #[command(after_help = "Exit codes: 0 no findings at or above the level; 1 some; 2 a capture\n\
     cannot be read, or has nothing to judge.\n\
     Of several captures the worst counts.\n\
-    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint *.pcap\n  weft lint -i eth0 -a duration:60")]
+    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint captures\n  weft lint -i eth0 -a duration:60")]
 pub(crate) struct Arguments {
-    /// The captures: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
+    /// The captures: pcap or pcapng, plain or compressed with gzip or zstd; a folder of them; - is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
     files: Vec<PathBuf>,
     /// One capture, as tshark spells it
@@ -78,7 +79,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(code));
     }
     arguments.live.none()?;
-    let files: Vec<&PathBuf> = arguments.files.iter().chain(&arguments.read).collect();
+    let mut files = Vec::new();
+    for path in arguments.files.iter().chain(&arguments.read) {
+        let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
+        // A folder without captures is refused where it is opened.
+        if found.is_empty() {
+            files.push(path.clone());
+        }
+        files.extend(found);
+    }
     let mut worst = 0;
     for (index, file) in files.iter().enumerate() {
         if files.len() > 1 && index > 0 && !arguments.json {
@@ -98,6 +107,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     out.flush()?;
     Ok(ExitCode::from(worst))
 }
+
+/// The captures in a folder, by their names.
+fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
+    let failed = |error: io::Error| BadInput(format!("{}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        if path.is_file() && ENDINGS.iter().any(|ending| plain.ends_with(ending)) {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// How the names of captures end.
+const ENDINGS: [&str; 3] = [".pcap", ".pcapng", ".cap"];
 
 /// Reads one capture; gives the exit code that fits.
 fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Write) -> anyhow::Result<u8> {

@@ -86,6 +86,21 @@ fn control_characters_of_a_file_name_are_shown() {
 }
 
 #[test]
+fn a_folder_of_captures_is_linted_by_name() {
+    let folder = Folder::new();
+    let octets = fs::read(capture()).unwrap();
+    for name in ["b.pcap", "a.pcap", "notes.txt"] {
+        folder.file(name, &octets);
+    }
+    let output = weft(&["lint", folder.0.path().to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let heads: Vec<&str> = text.lines().filter(|line| line.ends_with("pcap:")).collect();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(matches!(heads[..], [a, b] if a.ends_with("/a.pcap:") && b.ends_with("/b.pcap:")), "{text}");
+    assert!(!text.contains("notes.txt"), "{text}");
+}
+
+#[test]
 fn a_link_type_that_is_not_known() {
     let folder = Folder::new();
     let mut octets = fs::read(capture()).unwrap();
