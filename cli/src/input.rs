@@ -206,17 +206,24 @@ impl Input {
     }
 
     /// Hands all units and findings to `sink`.
-    pub(crate) fn dissect(mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+    pub(crate) fn dissect(self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        self.dissect_until(sink, || false)
+    }
+
+    /// The same, but no further than `is_done` says.
+    pub(crate) fn dissect_until(mut self, sink: &mut dyn Sink, is_done: impl Fn() -> bool) -> anyhow::Result<()> {
         let mut dissector = Dissector::default();
-        loop {
+        while !is_done() {
             match self.next() {
                 Next::Frame(frame) => dissector.frame(&frame, sink),
                 Next::Idle => self.idle(),
-                Next::End => break,
+                Next::End => {
+                    dissector.finish(sink);
+                    return self.close();
+                }
             }
         }
-        dissector.finish(sink);
-        self.close()
+        Ok(())
     }
 
     /// Says what was wrong with the capture: on standard error when something could be read, else as an error.

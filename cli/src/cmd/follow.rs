@@ -1,10 +1,12 @@
 //! `weft follow`: the messages or octets of one connection.
 
+use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
+use weft_dissector::output::text::counted;
 
 use crate::exit::BadInput;
 use crate::input::CaptureFile;
@@ -51,15 +53,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Octets => Subject::Octets,
     };
     let mut printer = Printer { what, raw: arguments.raw, out, written: [0; 2] };
-    let mut failed = Ok(());
+    let failed = RefCell::new(Ok(()));
     let mut follow = Follow::new(arguments.stream, arguments.direction, what, |piece: &Piece<'_>| {
+        let mut failed = failed.borrow_mut();
         if failed.is_ok() {
-            failed = printer.piece(piece);
+            *failed = printer.piece(piece);
         }
     });
-    input.dissect(&mut follow)?;
+    // A capture may be long, or never end, when nobody reads the output any more.
+    input.dissect_until(&mut follow, || failed.borrow().is_err())?;
     let is_seen = follow.is_seen();
-    failed?;
+    failed.into_inner()?;
     printer.out.flush()?;
     if !is_seen {
         return Err(BadInput(format!("{name}: there is no TCP connection {}", arguments.stream)).into());
@@ -89,7 +93,7 @@ impl<W: Write> Printer<W> {
         }
         self.out.write_all(hexdump(piece.octets, 0, 8).as_bytes())?;
         if piece.more > 0 {
-            writeln!(self.out, "        and {} octets more", piece.more)?;
+            writeln!(self.out, "        and {} more", counted(piece.more, "octet"))?;
         }
         Ok(())
     }

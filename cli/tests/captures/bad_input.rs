@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -98,6 +99,22 @@ fn a_folder_of_captures_is_linted_by_name() {
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(matches!(heads[..], [a, b] if a.ends_with("/a.pcap:") && b.ends_with("/b.pcap:")), "{text}");
     assert!(!text.contains("notes.txt"), "{text}");
+}
+
+/// `weft follow - | head`, on a capture that has no end.
+#[test]
+fn follow_stops_when_its_reader_goes_away() {
+    let octets = fs::read(capture()).unwrap();
+    let (head, frames) = octets.split_at(24);
+    let mut command = weft(&["follow", "-"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut follow = command.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = follow.stdin.take().unwrap();
+    input.write_all(head).unwrap();
+    // The capture goes on until nobody reads it.
+    while input.write_all(frames).is_ok() {}
+    assert_eq!(follow.wait().unwrap().code(), Some(0));
 }
 
 #[test]
