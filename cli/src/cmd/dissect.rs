@@ -170,6 +170,11 @@ impl Arguments {
     }
 }
 
+/// What is told of a filter that nothing passed: empty output alone may mean many things.
+fn no_match(name: &str) -> String {
+    format!("{name}: no matches: nothing in it passes the filter")
+}
+
 /// Reads a filter; its errors point at the column below the command's own line.
 pub(crate) fn parse(text: &str, wanted: &mut Wanted) -> Result<Filter, BadInput> {
     use std::io::IsTerminal;

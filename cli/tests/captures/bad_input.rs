@@ -118,6 +118,18 @@ fn follow_stops_when_its_reader_goes_away() {
 }
 
 #[test]
+fn a_filter_that_nothing_passes_is_told() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    let line = format!("weft: {file}: no matches: nothing in it passes the filter");
+    for more in [&[][..], &["--json"], &["-T", "fields", "-e", "frame.number"], &["-x", "-T", "text"]] {
+        let arguments = [&["dissect", file, "-Y", "frame.number == 9999"], more].concat();
+        assert_eq!(outcome(&arguments), (0, vec![line.clone()]), "{arguments:?}");
+    }
+    assert_eq!(outcome(&["dissect", file, "-Y", "frame.number == 6"]), (0, Vec::new()));
+}
+
+#[test]
 fn a_link_type_that_is_not_known() {
     let folder = Folder::new();
     let mut octets = fs::read(capture()).unwrap();

@@ -81,7 +81,8 @@ fn json_of_frames_parses_and_no_key_comes_twice() {
         frames[0]["_source"]["layers"],
         serde_json::json!({"frame.number": ["12"], "iwarp_rdma.opcode": ["0x01"]})
     );
-    assert_eq!(printed(&["dissect", RPING, "-T", "json", "-Y", "iwarp_sdp"]), "[]\n");
+    let nothing = weft(&["dissect", RPING, "-T", "json", "-Y", "iwarp_sdp"]);
+    assert_eq!((nothing.status.code(), &nothing.stdout[..]), (Some(0), &b"[]\n"[..]));
 }
 
 #[test]

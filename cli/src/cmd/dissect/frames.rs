@@ -20,7 +20,7 @@ use crate::exit::{BadInput, note, unwritable};
 use crate::input::{Input, Next};
 
 use super::count::{Counted, Counts};
-use super::{Arguments, Chosen, Format, Out};
+use super::{Arguments, Chosen, Format, Out, no_match};
 
 pub(crate) fn run(
     arguments: &Arguments,
@@ -65,7 +65,7 @@ pub(crate) fn run(
     let judged = keep.findings || wanted.findings();
     let mut dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
     let tally = arguments.summary.then(Tally::default);
-    let mut gather = Gather { frames: Frames::new(wanted, keep), tally };
+    let mut gather = Gather { frames: Frames::new(wanted, keep), tally, matched: false };
     let limit = arguments.count.unwrap_or(u64::MAX);
     while input.frames() < limit {
         let frame = match input.next() {
@@ -90,6 +90,9 @@ pub(crate) fn run(
     if let Some(written) = written {
         note(&format!("{}: {written}", input.name()));
     }
+    if filter.is_some() && !gather.matched && input.frames() > 0 {
+        note(&no_match(input.name()));
+    }
     if let Some(Tally { passed: mut counts, .. }) = gather.tally {
         counts.frames = input.frames();
         note(&format!("{}: {}", input.name(), counts.told(filter.is_some(), judged)));
@@ -101,6 +104,8 @@ struct Gather {
     frames: Frames,
     /// The numbers of the summary, when there is one.
     tally: Option<Tally>,
+    /// A frame passed the filter.
+    matched: bool,
 }
 
 /// Counts of the frames that pass.
@@ -146,6 +151,7 @@ impl Gather {
         while let Some(record) = self.frames.ready() {
             let passes = filter.is_none_or(|filter| filter.matches(&record.values));
             if passes {
+                self.matched = true;
                 printer.record(&record, out)?;
             }
             if let Some(tally) = &mut self.tally {

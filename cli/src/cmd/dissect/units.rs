@@ -18,7 +18,7 @@ use crate::input::{Input, Next};
 use super::count::{Counts, Nothing};
 use super::events::Events;
 use super::order::{Ordered, Place, Rank};
-use super::{Arguments, Out};
+use super::{Arguments, Out, no_match};
 
 /// Frames whose facts are remembered for the units that they complete.
 const REMEMBERED: usize = 4096;
@@ -48,6 +48,7 @@ pub(crate) fn run(
         held_values: Values::default(),
         last: None,
         verdicts: BTreeMap::new(),
+        matched: false,
     });
     let order = matches!(format, Format::Text { .. }).then(Ordered::default);
     let printer = Printer { out, format, order, origin: None, failed: Ok(()) };
@@ -90,9 +91,12 @@ pub(crate) fn run(
     let (name, frames) = (input.name().to_owned(), input.frames());
     let nothing = Nothing { counts: &output.counts, resets: output.events.resets };
     let (found, nothing) = (output.found, format!("{name}: {nothing}"));
+    let is_empty = output.selection.is_some_and(|selection| !selection.matched);
     input.close()?;
     if !found && frames > 0 {
         note(&nothing);
+    } else if is_empty && frames > 0 {
+        note(&no_match(&name));
     }
     Ok(())
 }
@@ -128,6 +132,8 @@ struct Selection<'f> {
     last: Option<(Place, bool)>,
     /// By frame, stream and direction: did one of the units there pass? Findings that come later go with them.
     verdicts: BTreeMap<(u64, Option<u32>, u8), bool>,
+    /// Something passed.
+    matched: bool,
 }
 
 struct Held {
@@ -206,6 +212,7 @@ impl Output<'_, '_> {
         if let Some(held) = selection.held.take()
             && selection.filter.matches(&selection.held_values)
         {
+            selection.matched = true;
             self.counts.add(&held.counts);
             self.printer.octets(held.place, held.rendered);
         }
@@ -235,6 +242,7 @@ impl Sink for Output<'_, '_> {
         }
         let passed = selection.filter.matches(&selection.values);
         selection.decided(place, passed);
+        selection.matched |= passed;
         if passed {
             self.counts.unit(unit);
             self.printer.unit(unit, place);
@@ -261,6 +269,7 @@ impl Sink for Output<'_, '_> {
             None => selection.wanted.frame_of_finding(finding, &mut selection.values),
         }
         if verdict.unwrap_or_else(|| selection.filter.matches(&selection.values)) {
+            selection.matched = true;
             self.release();
             self.counts.finding(finding);
             self.printer.finding(finding);
@@ -287,6 +296,7 @@ impl Sink for Output<'_, '_> {
             if !selection.filter.matches(&selection.values) {
                 return;
             }
+            selection.matched = true;
         }
         let line = text::event_line(packet, self.now, self.printer.origin.unwrap_or(self.now), &what);
         order.add(packet.frame, rank, None, format!("{line}\n").into());
