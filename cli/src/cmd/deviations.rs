@@ -10,7 +10,7 @@ use crate::exit::BadInput;
 /// The command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only those with each of these words in their name, the ids that they break, or their sentence
+    /// Only those with each of these words in their name, the ids that they break, or their sentence; a single letter is a word of its own
     #[arg(value_name = "WORD")]
     words: Vec<String>,
 }
@@ -25,8 +25,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for deviation in hostile::all() {
         let ids: Vec<&str> = deviation.breaks.iter().map(|id| id.as_str()).collect();
         let line = format!("{:<32} {:<16} {}", deviation.name, ids.join(","), deviation.sentence);
-        let has = |word: &String| line.to_lowercase().contains(&word.to_lowercase());
-        if arguments.words.iter().all(has) {
+        // Words may come together, in quotes.
+        if arguments.words.iter().flat_map(|words| words.split_whitespace()).all(|word| has_word(&line, word)) {
             found = true;
             writeln!(out, "{line}")?;
         }
@@ -36,4 +36,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Err(BadInput(format!("no deviation has {words:?} in it; `weft deviations` lists all")).into());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a line has a word, or a part of one; the R of "R bit" would be a part of nearly every line.
+fn has_word(line: &str, word: &str) -> bool {
+    let (line, word) = (line.to_lowercase(), word.to_lowercase());
+    match word.chars().count() {
+        1 => line.split(|c: char| !c.is_alphanumeric()).any(|part| part == word),
+        _ => line.contains(&word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_letter_is_a_word_of_its_own() {
+        let line = "mpa.reject-bit-moved MPA-7.1.1-17 A Reply that rejects has the bit behind R set in its place.";
+        assert!(has_word(line, "R") && has_word(line, "bit") && has_word(line, "MPA-7.1.1-17"));
+        assert!(!has_word(line, "m") && !has_word(line, "S"));
+    }
 }

@@ -42,6 +42,13 @@ fn a_target_that_is_none_is_named_with_the_nearest() {
 }
 
 #[test]
+fn words_in_quotes_find_a_deviation() {
+    let (code, text) = weft(&["deviations", "R bit"]);
+    assert!(code == 0 && text.contains("mpa.reject-bit-moved"), "{text}");
+    assert!(!text.contains("mpa.crc-flipped"), "{text}");
+}
+
+#[test]
 fn suites_and_stores_that_are_none_are_named() {
     let (code, text) = weft(&["test", "builtin", "--suites", "no/such"]);
     assert!(code == 2 && text.starts_with("weft: no/such: there is no such folder of scripts"), "{text}");
