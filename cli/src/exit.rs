@@ -1,6 +1,7 @@
 //! From an error to a line on standard error and an exit code.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use weft_core::text::visible;
@@ -42,10 +43,13 @@ pub(crate) fn unreachable(error: &impl std::fmt::Display) -> anyhow::Error {
     Unsuccessful { code: UNREACHABLE, text: error.to_string() }.into()
 }
 
-/// Why something cannot be written, for people.
-pub(crate) fn unwritable(error: &io::Error) -> String {
+/// Why `path` cannot be written, for people.
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
     use io::ErrorKind;
+    // The folder of a bare name is this one.
+    let has_folder = path.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir());
     match error.kind() {
+        ErrorKind::NotFound if has_folder => "cannot be written: its folder takes no files".to_owned(),
         ErrorKind::NotFound => "cannot be written: its folder does not exist".to_owned(),
         ErrorKind::PermissionDenied => "may not be written: permission denied".to_owned(),
         ErrorKind::AlreadyExists => "is no folder; name another".to_owned(),

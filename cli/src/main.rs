@@ -1,8 +1,8 @@
 //! The weft binary: an interop test appliance for iWARP and SDP.
 //!
 //! Each subcommand is a file of [`cmd`]; this one only parses the command line and turns the outcome into an exit code:
-//! 0 all as expected, 1 unexpected results or findings, 2 usage or nothing that could be read, 3 inconclusive, 4 a fault of
-//! weft itself.
+//! 0 all as expected, 1 unexpected results or findings, 2 usage or nothing that could be read, 3 inconclusive, 4 trouble of
+//! weft itself or of this machine.
 #![forbid(unsafe_code)]
 // They panic when the reader goes away; `exit::say` and `exit::note` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -28,7 +28,7 @@ use clap::Parser;
 #[command(name = "weft", version, long_version = linkage::VERSION, propagate_version = true, max_term_width = 120)]
 #[command(after_help = "Exit codes: 0 as expected (dissect: the capture was read); 1 `test`: unexpected results, \
     `lint`: findings at or above the level; 2 usage, or nothing could be read or \
-    was selected; 3 inconclusive or target unreachable; 4 a fault of weft itself.")]
+    was selected; 3 inconclusive or target unreachable; 4 trouble of weft itself or of this machine, such as a full disk.")]
 struct Arguments {
     #[command(subcommand)]
     command: cmd::Command,

@@ -132,7 +132,7 @@ impl State {
             let written = writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, way, comments: &[] });
             if let Err(error) = &written {
                 // What goes on may go on for hours.
-                note(&format!("{}: no more is written: {}", self.path.display(), unwritable(error)));
+                note(&format!("{}: no more is written: {}", self.path.display(), unwritable(&self.path, error)));
                 self.capture = None;
                 self.failed = written;
             }

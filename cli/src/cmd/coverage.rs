@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let proofs = proofs(&arguments.from)?;
     if let Some(file) = &arguments.write {
         std::fs::write(file, proofs.to_csv())
-            .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(&error))))?;
+            .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(file, &error))))?;
     }
     let by = match arguments.by {
         Kind::Case => By::Case,

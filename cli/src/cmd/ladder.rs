@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     match &arguments.output {
         Some(path) => std::fs::write(path, ladder.svg() + "\n")
-            .map_err(|error| BadInput(format!("{}: {}", path.display(), unwritable(&error))))?,
+            .map_err(|error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error))))?,
         None => io::stdout().lock().write_all(ladder.text(arguments.width).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)

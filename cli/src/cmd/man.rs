@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 /// Writes them.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
-    let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(&error)));
+    let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(folder, &error)));
     fs::create_dir_all(folder).map_err(refused)?;
     clap_mangen::generate_to(crate::Arguments::command(), folder).map_err(refused)?;
     say!("weft.1, and a page for each subcommand, are in {}", folder.display());

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 /// Writes them.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
-    let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(&error)));
+    let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(folder, &error)));
     fs::create_dir_all(folder).map_err(refused)?;
     let suites = Suites::embedded().map_err(|error| BadInput(error.to_string()))?;
     let judged = Proofs::built_in().map_err(|error| BadInput(error.to_string()))?.ids(By::Rule);

@@ -187,7 +187,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(file) = &arguments.lua_annotations {
         let text = weft_suites::script::annotations().map_err(anyhow::Error::msg)?;
         std::fs::write(file, text)
-            .map_err(|error| BadInput(format!("{}: {}", file.display(), exit::unwritable(&error))))?;
+            .map_err(|error| BadInput(format!("{}: {}", file.display(), exit::unwritable(file, &error))))?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(case) = &arguments.show {
@@ -314,7 +314,7 @@ const SEED_OF_PARTS: u64 = 1;
 
 /// Makes the folder that a run writes into, so that a name which can be none is told as what it is: a slip on the command line.
 pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
-    let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(&error)));
+    let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(out, &error)));
     Ok(std::fs::create_dir_all(out).map_err(failed)?)
 }
 
@@ -382,7 +382,7 @@ async fn judged(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink
         weft_suites::RunError::Store(error) => error.into(),
         error @ weft_suites::RunError::Target(OpenError::Resolve { .. }) => exit::unreachable(&error),
         weft_suites::RunError::Write { path, error } => {
-            anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&error))
+            anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&path, &error))
         }
         weft_suites::RunError::Capture(error) => refused(&error),
         other => other.into(),

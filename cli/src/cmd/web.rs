@@ -12,7 +12,7 @@ use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions
 
 use crate::cmd::test::{load, make_folder, resolve};
 use crate::exit::{BadInput, note, say};
-use crate::runtime;
+use crate::{rnic, runtime};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -92,7 +92,8 @@ pub(crate) fn announce(address: SocketAddr) {
 /// What the user can mend is no fault of weft.
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
-        WebError::NotLoopback(_) | WebError::Listen { .. } => BadInput(error.to_string()).into(),
+        WebError::NotLoopback(_) => BadInput(error.to_string()).into(),
+        WebError::Listen { address, error } => rnic::cannot_listen(address, &error).into(),
         WebError::Store(error) => error.into(),
         WebError::Random(_) => error.into(),
     }

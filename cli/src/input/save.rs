@@ -246,7 +246,7 @@ impl Write for Counted {
 }
 
 fn cannot(path: &Path, error: &io::Error) -> anyhow::Error {
-    BadInput(format!("{}: {}", path.display(), unwritable(error))).into()
+    BadInput(format!("{}: {}", path.display(), unwritable(path, error))).into()
 }
 
 /// `x.pcapng` as file `number` of a ring: `x_00001.pcapng`.

@@ -71,6 +71,21 @@ fn a_directory() {
     refused(folder.0.path().to_str().unwrap(), "is a directory; name a capture file");
 }
 
+#[test]
+fn a_folder_of_captures_is_linted_by_name() {
+    let folder = Folder::new();
+    let octets = fs::read(capture()).unwrap();
+    for name in ["b.pcap", "a.pcap", "notes.txt"] {
+        folder.file(name, &octets);
+    }
+    let output = weft(&["lint", folder.0.path().to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let heads: Vec<&str> = text.lines().filter(|line| line.ends_with("pcap:")).collect();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(matches!(heads[..], [a, b] if a.ends_with("/a.pcap:") && b.ends_with("/b.pcap:")), "{text}");
+    assert!(!text.contains("notes.txt"), "{text}");
+}
+
 /// A name can hold what a terminal takes for a command.
 #[test]
 fn control_characters_of_a_file_name_are_shown() {
@@ -87,18 +102,25 @@ fn control_characters_of_a_file_name_are_shown() {
 }
 
 #[test]
-fn a_folder_of_captures_is_linted_by_name() {
-    let folder = Folder::new();
-    let octets = fs::read(capture()).unwrap();
-    for name in ["b.pcap", "a.pcap", "notes.txt"] {
-        folder.file(name, &octets);
+fn a_filter_that_nothing_passes_is_told() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    let line = format!("weft: {file}: no matches: nothing in it passes the filter");
+    for more in [&[][..], &["--json"], &["-T", "fields", "-e", "frame.number"], &["-x", "-T", "text"]] {
+        let arguments = [&["dissect", file, "-Y", "frame.number == 9999"], more].concat();
+        assert_eq!(outcome(&arguments), (0, vec![line.clone()]), "{arguments:?}");
     }
-    let output = weft(&["lint", folder.0.path().to_str().unwrap()]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let heads: Vec<&str> = text.lines().filter(|line| line.ends_with("pcap:")).collect();
-    assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(matches!(heads[..], [a, b] if a.ends_with("/a.pcap:") && b.ends_with("/b.pcap:")), "{text}");
-    assert!(!text.contains("notes.txt"), "{text}");
+    assert_eq!(outcome(&["dissect", file, "-Y", "frame.number == 6"]), (0, Vec::new()));
+}
+
+/// The kernel's own folders are there, and take no files.
+#[test]
+fn a_folder_that_takes_no_files_is_not_called_missing() {
+    let file = capture();
+    let file = file.to_str().unwrap();
+    let told = |path: &str| outcome(&["dissect", file, "-w", path]);
+    assert_eq!(told("/proc/x"), (2, vec!["weft: /proc/x: cannot be written: its folder takes no files".to_owned()]));
+    assert_eq!(told("/no/x"), (2, vec!["weft: /no/x: cannot be written: its folder does not exist".to_owned()]));
 }
 
 /// `weft follow - | head`, on a capture that has no end.
@@ -115,18 +137,6 @@ fn follow_stops_when_its_reader_goes_away() {
     // The capture goes on until nobody reads it.
     while input.write_all(frames).is_ok() {}
     assert_eq!(follow.wait().unwrap().code(), Some(0));
-}
-
-#[test]
-fn a_filter_that_nothing_passes_is_told() {
-    let file = capture();
-    let file = file.to_str().unwrap();
-    let line = format!("weft: {file}: no matches: nothing in it passes the filter");
-    for more in [&[][..], &["--json"], &["-T", "fields", "-e", "frame.number"], &["-x", "-T", "text"]] {
-        let arguments = [&["dissect", file, "-Y", "frame.number == 9999"], more].concat();
-        assert_eq!(outcome(&arguments), (0, vec![line.clone()]), "{arguments:?}");
-    }
-    assert_eq!(outcome(&["dissect", file, "-Y", "frame.number == 6"]), (0, Vec::new()));
 }
 
 #[test]

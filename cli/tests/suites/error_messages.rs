@@ -42,10 +42,29 @@ fn a_target_that_is_none_is_named_with_the_nearest() {
 }
 
 #[test]
+fn a_dashboard_names_the_port_that_is_in_use() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("127.0.0.1:{port}");
+    let out = folder.path().display().to_string();
+    let (code, text) = weft(&["web", "--listen", &address, "--out", &out, "--target", "builtin"]);
+    let expected = format!("weft: cannot listen on {address}: port {port} is in use; port 0 takes a free one\n");
+    assert!(code == 2 && text.ends_with(&expected), "{text}");
+}
+
+#[test]
 fn words_in_quotes_find_a_deviation() {
     let (code, text) = weft(&["deviations", "R bit"]);
     assert!(code == 0 && text.contains("mpa.reject-bit-moved"), "{text}");
     assert!(!text.contains("mpa.crc-flipped"), "{text}");
+}
+
+/// Exit code 4 is not weft's fault alone.
+#[test]
+fn the_help_tells_of_a_full_disk() {
+    let (_, text) = weft(&["--help"]);
+    assert!(text.contains("full disk") && !text.contains("a fault of weft itself"), "{text}");
 }
 
 #[test]

@@ -209,7 +209,7 @@ impl std::fmt::Display for Written {
 
 impl Printer {
     fn capture(path: &Path) -> Result<Self, BadInput> {
-        let fault = |error: io::Error| BadInput(format!("{}: {}", path.display(), unwritable(&error)));
+        let fault = |error: io::Error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error)));
         let file: Box<dyn Write> = if path != Path::new("-") {
             Box::new(BufWriter::new(File::create(path).map_err(fault)?))
         } else if io::stdout().is_terminal() {

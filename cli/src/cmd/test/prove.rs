@@ -20,7 +20,7 @@ pub(super) async fn run(suites: &Suites, filter: &Filter, jobs: usize, out: &Pat
     }
     let proofs = out.join("proofs.csv");
     std::fs::write(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())
-        .map_err(|error| BadInput(format!("{}: {}", proofs.display(), unwritable(&error))))?;
+        .map_err(|error| BadInput(format!("{}: {}", proofs.display(), unwritable(&proofs, &error))))?;
     for row in matrix.rows.iter().filter(|row| !row.cells.is_empty()) {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
         say!("{}  {}", row.deviation.name, breaks.join(" "));
