@@ -52,12 +52,19 @@ impl CaseKey {
 
     /// The folder of its evidence below `cases/`, `/` between the parts: the id, then the parameters as one part (`octet=3`,
     /// `crc=true,octet=3`; `default` where there are none). Octets other than letters, digits, `.`, `_`, `-` are written `%2F`.
+    /// A part that would be longer than a file name may be is shortened, and ends with `~` and a hash of all of it.
     #[must_use]
     pub fn path(&self) -> String {
-        let mut path: String = self.case.split('/').map(|part| path_safe(part) + "/").collect();
+        let mut path: String = self.case.split('/').map(|part| shortened(path_safe(part)) + "/").collect();
+        path.push_str(&shortened(self.folder_of_parameters()));
+        path
+    }
+
+    fn folder_of_parameters(&self) -> String {
         if self.parameters.is_empty() {
-            path.push_str("default");
+            return "default".to_owned();
         }
+        let mut folder = String::new();
         for (i, (name, value)) in self.parameters.iter().enumerate() {
             let separator = if i == 0 { "" } else { "," };
             let value = match value {
@@ -65,9 +72,9 @@ impl CaseKey {
                 ParameterValue::Text(text) => path_safe(text),
                 other => path_safe(&other.to_string()),
             };
-            path.push_str(&format!("{separator}{}={value}", path_safe(name)));
+            folder.push_str(&format!("{separator}{}={value}", path_safe(name)));
         }
-        path
+        folder
     }
 }
 
@@ -150,6 +157,26 @@ fn path_safe(text: &str) -> String {
         .collect()
 }
 
+/// The longest part of a path that is kept. Most file systems allow 255 bytes; some encrypting ones allow only 143.
+const LONGEST_PART: usize = 140;
+/// What is kept of a longer one, before the hash.
+const KEPT: usize = LONGEST_PART - 1 - 16;
+
+/// A part of a path that every file system takes. `part` is ASCII, and has no `~` of its own.
+fn shortened(part: String) -> String {
+    if part.len() <= LONGEST_PART {
+        return part;
+    }
+    format!("{}~{:016x}", &part[..KEPT], fnv1a(part.as_bytes()))
+}
+
+/// FNV-1a, which gives the same hash in every release: the names of folders that exist depend on it.
+fn fnv1a(octets: &[u8]) -> u64 {
+    octets
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +209,30 @@ mod tests {
         for text in ["", "a[", "a[]", "a[x]", "a[x=1", "a[x=1,]", "[x=1]", "a[x=1,x=2]", "a[x=\"1]", "a[=1]"] {
             assert!(text.parse::<CaseKey>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn shortens_a_part_of_a_path_that_is_no_file_name() {
+        let long = |last: &str| key(&[("text", ParameterValue::Text("ü".repeat(300) + last))]);
+        let path = long("a").path();
+        assert!(path.starts_with("mpa/7.1.1-key/wrong-octet/text=%C3%BC%C3%BC") && path.contains('~'), "{path}");
+        assert!(path.split('/').all(|part| part.len() <= LONGEST_PART), "{path}");
+        // Only the end tells them apart.
+        assert_ne!(path, long("b").path());
+        // The text itself is kept.
+        assert_eq!(long("a").to_string().parse(), Ok(long("a")));
+        let name = "n".repeat(300);
+        let other = CaseKey::new(&name).path();
+        assert!(other.split('/').all(|part| part.len() <= LONGEST_PART), "{other}");
+        let fits = key(&[("text", ParameterValue::Text("x".repeat(LONGEST_PART - "text=".len())))]);
+        assert!(!fits.path().contains('~'));
+    }
+
+    /// Folders of earlier releases are found by it.
+    #[test]
+    fn hash_of_a_shortened_part_never_changes() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]

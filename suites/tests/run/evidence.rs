@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{deviating, key_case};
+use crate::common::{deviating, key_case, run};
 use weft_dissector::source::Capture;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Sink};
-use weft_suites::model::{CaseResult, EvidenceKind, RunReport};
+use weft_suites::Filter;
+use weft_suites::model::{CaseResult, EvidenceKind, ParameterValue, RunReport};
+use weft_suites::script::Suites;
 use weft_suites::target::Target;
 
 #[derive(Default)]
@@ -102,4 +104,24 @@ async fn tshark_shows_packets_with_their_comments() {
     // Every packet has good checksums (1), none is malformed.
     let is_good = |line: &str| line.ends_with("\t1\t1");
     assert!(text.lines().count() == 17 && text.lines().all(is_good), "{text}");
+}
+
+/// A text of a parameter may be longer than a file name.
+#[tokio::test]
+async fn a_long_parameter_has_a_folder_and_keeps_its_text() {
+    let out = tempfile::tempdir().unwrap();
+    let script = "case { id = 'mpa/x/one', version = 1, title = 'One', requirements = { 'MPA-7.1.1-2' }, roles = { 'responder' }, \
+                  parameters = { text = { ('x'):rep(300) .. 'a', ('x'):rep(300) .. 'b' } }, run = function(t, p) t:good_exchange() end }";
+    let suites = out.path().join("suites");
+    std::fs::create_dir_all(suites.join("mpa")).unwrap();
+    std::fs::write(suites.join("mpa/x.lua"), script).unwrap();
+    let suites = Suites::from_folder(&suites).unwrap();
+    let (report, _) = run(Target::builtin(), suites, Filter::everything(), out.path()).await;
+    let texts: Vec<_> = report.results.iter().map(|result| result.key.parameters["text"].clone()).collect();
+    assert_eq!(texts, ["a", "b"].map(|last| ParameterValue::Text("x".repeat(300) + last)));
+    for result in &report.results {
+        let file = out.path().join(result.evidence.path(EvidenceKind::Transcript).unwrap());
+        let text = std::fs::read_to_string(file).unwrap();
+        assert_eq!(serde_json::from_str::<CaseResult>(&text).unwrap(), *result);
+    }
 }
