@@ -151,7 +151,7 @@ impl Arguments {
     }
 
     fn schedule(&self) -> Schedule {
-        Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume }
+        Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume, patience: None }
     }
 }
 

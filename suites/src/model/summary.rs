@@ -30,6 +30,9 @@ pub struct Summary {
     /// Where what the target's file declares differs from what its agent's device says, in words. It changes no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_otherwise: Vec<String>,
+    /// Why the results store does not have all of this run. The reports have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_stored: Option<String>,
     /// The exit code.
     pub exit_code: ExitCode,
     /// What led to it, in words; empty where all is as expected.
@@ -210,12 +213,22 @@ impl Summary {
             expected,
             stale,
             declared_otherwise: Vec::new(),
+            not_stored: None,
             exit_code,
             reasons,
             duration_us,
         };
         summary.reasons = super::reasons::reasons(&summary, &results);
         summary
+    }
+
+    /// The summary of a run that the results store does not have all of: that is a fault of the tester's surroundings, whatever
+    /// the target did.
+    pub(crate) fn not_stored(mut self, why: String) -> Self {
+        self.exit_code = ExitCode::HarnessError;
+        self.reasons.push(why.clone());
+        self.not_stored = Some(why);
+        self
     }
 
     /// What the baseline says about a result, where it expects it.

@@ -1,5 +1,6 @@
 //! How a run begins: with a plan of its own, or with what an earlier one left.
 
+use super::recorder::Patience;
 use super::{Filter, Plan, RunError, seed};
 use crate::clock;
 use crate::model::{CaseKey, CaseResult, RunInfo};
@@ -24,6 +25,7 @@ pub(super) async fn fresh(
     suites: &Suites,
     filter: &Filter,
     seed: Option<u64>,
+    patience: &mut Patience,
 ) -> Result<Begun, RunError> {
     let seed = seed.unwrap_or_else(seed::draw);
     let plan = Plan::of(suites, filter, seed);
@@ -35,7 +37,10 @@ pub(super) async fn fresh(
         started_unix_ms,
         weft_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    store.begin(&run, &plan.cases, &plan.keys).await?;
+    let mut tries = patience.tries();
+    while let Err(error) = store.begin(&run, &plan.cases, &plan.keys).await {
+        tries.after(error).await?;
+    }
     let results = plan.keys.iter().map(|_| None).collect();
     Ok(Begun { run, plan, results, spent_us: 0 })
 }

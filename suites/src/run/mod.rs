@@ -8,12 +8,13 @@ mod case;
 mod excuse;
 mod judge;
 mod plan;
+mod recorder;
 mod seed;
 mod standstill;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -28,6 +29,7 @@ use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatu
 use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
 use crate::target::{Live, OpenError, Target, TargetKind, differences_of};
+use recorder::{Patience, Recorder};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -88,6 +90,8 @@ pub struct Schedule {
     /// Goes on with the newest run of this target in the store that did not come to its end: its plan, its seed, and what it has. The
     /// options' filter and seed count for nothing then.
     pub resume: bool,
+    /// How long a store that cannot be written is waited for before the run continues without it; a minute where nothing is given.
+    pub patience: Option<Duration>,
 }
 
 /// Runs the selected cases and tells `sink` what happens. With nothing selected the report is empty and its exit code says so.
@@ -116,14 +120,19 @@ pub async fn run_with(
         Some(url) => Store::connect(url).await?,
         None => Store::open(&out.join(store::FILE_NAME)).await?,
     };
+    let mut patience = Patience::new(schedule.patience, cancel.clone());
     let begun = match schedule.resume {
         true => begin::resumed(&store, &target, &suites).await?,
-        false => begin::fresh(&store, &target, &suites, &filter, seed).await?,
+        false => begin::fresh(&store, &target, &suites, &filter, seed, &mut patience).await?,
     };
     let begin::Begun { run, plan, mut results, spent_us } = begun;
     held.begin(&run)?;
     // Before anybody is told: a run that is resumed had an end.
-    store.set_status(&run.id, RunStatus::Running).await?;
+    let mut tries = patience.tries();
+    while let Err(error) = store.set_status(&run.id, RunStatus::Running).await {
+        tries.after(error).await?;
+    }
+    let mut recorder = Recorder::new(store, run.id.clone(), patience);
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
     // The stream of a run that is resumed is whole.
@@ -177,7 +186,7 @@ pub async fn run_with(
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
         let result = result?;
-        store.finish_case(&run.id, &result).await?;
+        recorder.finish_case(&result).await;
         sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
         results[index] = Some(result);
     }
@@ -190,8 +199,10 @@ pub async fn run_with(
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, duration_us, expected, stale);
     let summary = Summary { declared_otherwise, ..summary };
-    store.finish(&run.id, &summary).await?;
-    store.close().await;
+    let summary = match recorder.finish(planned, &summary).await {
+        Some(why) => summary.not_stored(why),
+        None => summary,
+    };
     sink.event(&Event::RunFinished { summary: summary.clone() });
     Ok(RunReport { run, cases: plan.cases, results, summary })
 }

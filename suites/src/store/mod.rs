@@ -48,6 +48,24 @@ pub enum StoreError {
     Address,
 }
 
+impl StoreError {
+    /// May the same write succeed later? Not if the database understood it and rejects it, or if it was never sent.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            StoreError::Database(sqlx::Error::Database(error)) => matches!(error.kind(), sqlx::error::ErrorKind::Other),
+            StoreError::Database(error) => matches!(
+                error,
+                sqlx::Error::Io(_)
+                    | sqlx::Error::Tls(_)
+                    | sqlx::Error::Protocol(_)
+                    | sqlx::Error::PoolTimedOut
+                    | sqlx::Error::WorkerCrashed
+            ),
+            StoreError::Open { .. } | StoreError::Damaged { .. } | StoreError::Address => false,
+        }
+    }
+}
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         StoreError::Database(error)
@@ -90,8 +108,10 @@ const FILE_URL: &str = "sqlite://";
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Connections to the database at most.
 const CONNECTIONS: u32 = 4;
-/// How long a file that others open at the same time is waited for, in all and between two tries.
-const BUSY: Duration = Duration::from_secs(10);
+/// How long to wait for a connection. A server that is away is noticed, and reported, before the default of 30 s.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a file that others use at the same time is waited for, in all and between two tries.
+const BUSY: Duration = Duration::from_secs(60);
 const BUSY_STEP: Duration = Duration::from_millis(5);
 
 impl Store {
@@ -129,7 +149,7 @@ impl Store {
     async fn opened(url: &str, is_file: bool) -> Result<Self, Unopened> {
         install_default_drivers();
         let url = if is_file && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
-        let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).connect(&url).await?;
+        let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT).connect(&url).await?;
         if is_file {
             let give_up = Instant::now() + BUSY;
             loop {

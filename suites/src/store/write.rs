@@ -7,15 +7,21 @@ impl Store {
     /// A run with its whole plan.
     ///
     /// # Errors
-    /// The database, or a run of that id is there already.
+    /// The database; another run with this id is there already.
     pub async fn begin(&self, run: &RunInfo, cases: &[CaseInfo], planned: &[CaseKey]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
+        // The commit of an earlier try may have succeeded although its answer was lost.
+        let info = document(&run.id, run)?;
+        let known = sqlx::query("SELECT 1 FROM runs WHERE id = $1 AND info = $2").bind(&run.id).bind(&info);
+        if known.fetch_optional(&mut *transaction).await?.is_some() {
+            return Ok(());
+        }
         sqlx::query("INSERT INTO runs (id, started_unix_ms, target, status, info) VALUES ($1, $2, $3, $4, $5)")
             .bind(&run.id)
             .bind(i64::try_from(run.started_unix_ms).unwrap_or(i64::MAX))
             .bind(&run.target.name)
             .bind(RunStatus::Planned.as_str())
-            .bind(document(&run.id, run)?)
+            .bind(info)
             .execute(&mut *transaction)
             .await?;
         for case in cases {
@@ -54,18 +60,25 @@ impl Store {
     /// # Errors
     /// The database.
     pub async fn finish_case(&self, run: &str, result: &CaseResult) -> Result<(), StoreError> {
+        self.finish_cases(run, std::slice::from_ref(result)).await
+    }
+
+    /// Finished cases, all of them or none. May be repeated.
+    pub(crate) async fn finish_cases(&self, run: &str, results: &[CaseResult]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
-        sqlx::query(
-            "UPDATE results SET verdict = $1, duration_us = $2, result = $3 WHERE run_id = $4 AND case_key = $5",
-        )
-        .bind(result.verdict.as_str())
-        .bind(i64::try_from(result.duration_us).unwrap_or(i64::MAX))
-        .bind(document(run, result)?)
-        .bind(run)
-        .bind(result.key.to_string())
-        .execute(&mut *transaction)
-        .await?;
-        Self::judge(&mut transaction, run, result).await?;
+        for result in results {
+            sqlx::query(
+                "UPDATE results SET verdict = $1, duration_us = $2, result = $3 WHERE run_id = $4 AND case_key = $5",
+            )
+            .bind(result.verdict.as_str())
+            .bind(i64::try_from(result.duration_us).unwrap_or(i64::MAX))
+            .bind(document(run, result)?)
+            .bind(run)
+            .bind(result.key.to_string())
+            .execute(&mut *transaction)
+            .await?;
+            Self::judge(&mut transaction, run, result).await?;
+        }
         transaction.commit().await?;
         Ok(())
     }

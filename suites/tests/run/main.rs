@@ -16,6 +16,8 @@ mod resume;
 mod schema;
 mod scripts;
 mod store;
+mod store_away;
 mod surface;
 mod target_check;
 mod verdicts;
+mod warnings;

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 pub struct Server {
     pub url: String,
     process: Child,
+    start: Command,
     stop: Command,
+    programs: PathBuf,
+    port: u16,
     _folder: tempfile::TempDir,
 }
 
@@ -40,27 +43,35 @@ impl Server {
         assert!(made.success(), "initdb");
         // Free when it was asked for; nobody else takes it in the meantime, or the server does not start and the test says so.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = command("postgres")
-            .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-F", "-k"])
-            .arg(folder.path())
-            .arg("-D")
-            .arg(&data)
-            .spawn()
-            .unwrap();
+        let mut start = command("postgres");
+        start.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-F", "-k"]).arg(folder.path()).arg("-D").arg(&data);
+        let process = start.spawn().unwrap();
         let mut stop = command("pg_ctl");
         stop.args(["stop", "-m", "immediate", "-D"]).arg(&data);
         let url = format!("postgres://weft@127.0.0.1:{port}/postgres");
-        let mut server = Server { url, process, stop, _folder: folder };
-        server.wait(&programs, port);
+        let mut server = Server { url, process, start, stop, programs, port, _folder: folder };
+        server.wait();
         Some(server)
     }
 
+    /// Ends the server at once, and all connections to it.
+    pub fn stop(&mut self) {
+        assert!(self.stop.status().unwrap().success(), "pg_ctl stop");
+        self.process.wait().unwrap();
+    }
+
+    /// Starts the server again after a stop, with what it had.
+    pub fn restart(&mut self) {
+        self.process = self.start.spawn().unwrap();
+        self.wait();
+    }
+
     /// `pg_isready` asks the server itself; the process ending means that it never will be.
-    fn wait(&mut self, programs: &Path, port: u16) {
+    fn wait(&mut self) {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
-            let ready = Command::new(programs.join("pg_isready"))
-                .args(["-q", "-t", "1", "-h", "127.0.0.1", "-p", &port.to_string()])
+            let ready = Command::new(self.programs.join("pg_isready"))
+                .args(["-q", "-t", "1", "-h", "127.0.0.1", "-p", &self.port.to_string()])
                 .status();
             if ready.unwrap().success() {
                 return;

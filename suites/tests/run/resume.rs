@@ -132,7 +132,7 @@ async fn postgresql_is_the_same() {
     remembers(&store, out.path(), Some(server.url.clone())).await;
     assert!(!out.path().join(FILE_NAME).exists());
     stopped_after(5, out.path(), Schedule { store: Some(server.url.clone()), ..Schedule::default() }).await;
-    let schedule = Schedule { resume: true, store: Some(server.url.clone()), jobs: 2 };
+    let schedule = Schedule { resume: true, store: Some(server.url.clone()), jobs: 2, patience: None };
     let sink = Arc::new(|_: &Event| {});
     let report = weft_suites::run_with(options(out.path(), Target::builtin(), None), schedule, sink).await.unwrap();
     assert_eq!((report.results.len(), report.summary.status), (16, RunStatus::Done));

@@ -191,6 +191,7 @@ async fn every_field_that_is_described_stands_in_an_answer() {
                 | "Summary.expected"
                 | "Summary.stale"
                 | "Summary.declared_otherwise"
+                | "Summary.not_stored"
                 | "Evidence.source"
                 | "Evidence.without_wire"
         ) || ["Accepted.", "BaselineEntry.", "ExpectedResult.", "Job.", "LaneState.", "Seen."]

@@ -1,0 +1,203 @@
+//! Writes a run into the results store, and survives a store that cannot be written for a while: a database server that
+//! restarts, a file that another program locks, a full disk.
+//!
+//! A write is tried again for [`PATIENCE`]. After that the run continues without the store. Its results are in memory and,
+//! with their evidence, on disk, so its reports are complete. From time to time the recorder tries again, and once more
+//! when the run ends. What the store does not get in the end is part of the summary.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::cancelled;
+use crate::model::{CaseResult, Summary};
+use crate::store::{Store, StoreError};
+
+/// How long a write is tried again before the run continues without the store.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The first pause between two tries. Each pause is twice as long as the one before, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The pause between two tries of a run that continues without the store.
+const NEXT_LOOK: Duration = Duration::from_secs(30);
+
+/// How long a caller waits for the store.
+#[derive(Debug, Clone)]
+pub(super) struct Patience {
+    limit: Duration,
+    cancel: Option<watch::Receiver<bool>>,
+}
+
+impl Patience {
+    /// At most `limit`, or a minute; and no longer than until the run is cancelled.
+    pub(super) fn new(limit: Option<Duration>, cancel: Option<watch::Receiver<bool>>) -> Self {
+        Patience { limit: limit.unwrap_or(PATIENCE), cancel }
+    }
+
+    /// The tries of one write, of which the first is made now:
+    ///
+    /// ```text
+    /// let mut tries = patience.tries();
+    /// while let Err(error) = write().await {
+    ///     tries.after(error).await?;
+    /// }
+    /// ```
+    pub(super) fn tries(&mut self) -> Tries<'_> {
+        Tries { patience: self, began: Instant::now(), pause: FIRST_PAUSE }
+    }
+}
+
+/// A write that is tried again, and must be safe to repeat.
+pub(super) struct Tries<'a> {
+    patience: &'a mut Patience,
+    began: Instant,
+    pause: Duration,
+}
+
+impl Tries<'_> {
+    /// Waits before the next try. Gives the error back if there is none: the write fails for good or has failed for too
+    /// long, or the run is cancelled.
+    pub(super) async fn after(&mut self, error: StoreError) -> Result<(), StoreError> {
+        let left = self.patience.limit.saturating_sub(self.began.elapsed());
+        if left.is_zero() || !error.may_pass() {
+            return Err(error);
+        }
+        if self.pause == FIRST_PAUSE {
+            tracing::warn!("{error}; trying again for {} s", left.as_secs());
+        }
+        tokio::select! {
+            () = tokio::time::sleep(self.pause.min(left)) => {}
+            () = cancelled(&mut self.patience.cancel) => return Err(error),
+        }
+        self.pause = LONGEST_PAUSE.min(self.pause * 2);
+        Ok(())
+    }
+}
+
+/// The store of one run.
+pub(super) struct Recorder {
+    store: Store,
+    run: String,
+    patience: Patience,
+    /// Finished cases that the store does not have yet.
+    pending: Vec<CaseResult>,
+    /// Set while the run continues without the store.
+    away: Option<Away>,
+}
+
+struct Away {
+    /// When the store is tried again.
+    next_look: Instant,
+    /// Why it could not be written.
+    why: StoreError,
+}
+
+impl Recorder {
+    pub(super) fn new(store: Store, run: String, patience: Patience) -> Self {
+        Recorder { store, run, patience, pending: Vec::new(), away: None }
+    }
+
+    /// Keeps a finished case.
+    pub(super) async fn finish_case(&mut self, result: &CaseResult) {
+        self.pending.push(result.clone());
+        match &self.away {
+            None => match self.write_pending().await {
+                Ok(()) => self.pending.clear(),
+                Err(why) => self.leave(why),
+            },
+            Some(away) if away.next_look <= Instant::now() => self.look().await,
+            Some(_) => {}
+        }
+    }
+
+    async fn write_pending(&mut self) -> Result<(), StoreError> {
+        let mut tries = self.patience.tries();
+        while let Err(error) = self.store.finish_cases(&self.run, &self.pending).await {
+            tries.after(error).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the run in the store. If the store does not have all of the run, says why.
+    pub(super) async fn finish(mut self, planned: u64, summary: &Summary) -> Option<String> {
+        if self.away.is_some() {
+            self.look().await;
+        }
+        if self.away.is_none()
+            && let Err(why) = self.write_end(summary).await
+        {
+            self.leave(why);
+        }
+        self.store.close().await;
+        let why = self.away?.why;
+        Some(match self.pending.len() {
+            0 => format!("the results store misses the end of this run: {why}"),
+            missing => format!("the results store misses {missing} of {planned} results of this run: {why}"),
+        })
+    }
+
+    async fn write_end(&mut self, summary: &Summary) -> Result<(), StoreError> {
+        let mut tries = self.patience.tries();
+        while let Err(error) = self.store.finish(&self.run, summary).await {
+            tries.after(error).await?;
+        }
+        Ok(())
+    }
+
+    /// The run continues without the store.
+    fn leave(&mut self, why: StoreError) {
+        tracing::error!("{why}; the run continues without the results store, and its reports will be complete");
+        self.away = Some(Away { next_look: Instant::now() + NEXT_LOOK, why });
+    }
+
+    /// Tries once whether the store is there again.
+    async fn look(&mut self) {
+        match self.store.finish_cases(&self.run, &self.pending).await {
+            Ok(()) => {
+                tracing::warn!("the results store is there again and has all finished cases");
+                self.pending.clear();
+                self.away = None;
+            }
+            Err(why) => self.away = Some(Away { next_look: Instant::now() + NEXT_LOOK, why }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error as of a server that restarts.
+    fn passing() -> StoreError {
+        StoreError::from(sqlx::Error::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tries_again_for_a_minute() {
+        let began = Instant::now();
+        let mut patience = Patience::new(None, None);
+        let mut tries = patience.tries();
+        let mut count = 0;
+        while tries.after(passing()).await.is_ok() {
+            count += 1;
+        }
+        assert_eq!(began.elapsed(), PATIENCE);
+        assert!((10..30).contains(&count), "{count}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn does_not_repeat_what_can_never_succeed() {
+        assert!(Patience::new(None, None).tries().after(StoreError::Address).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stops_waiting_when_the_run_is_cancelled() {
+        let (cancel, receiver) = watch::channel(false);
+        let mut patience = Patience::new(None, Some(receiver));
+        let mut tries = patience.tries();
+        assert!(tries.after(passing()).await.is_ok());
+        cancel.send_replace(true);
+        assert!(tries.after(passing()).await.is_err());
+    }
+}

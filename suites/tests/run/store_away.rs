@@ -1,0 +1,161 @@
+//! A results store that cannot be written for a while, or not at all: the run and its reports are complete all the same.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sqlx::{AnyConnection, Connection, Executor};
+use tokio::sync::mpsc::UnboundedReceiver;
+use weft_suites::model::{Event, ExitCode, RunReport, RunStatus};
+use weft_suites::script::Suites;
+use weft_suites::store::{FILE_NAME, Store};
+use weft_suites::target::Target;
+use weft_suites::{Filter, RunOptions, Schedule};
+
+use crate::common::CASE;
+use crate::warnings;
+
+/// Runs the 16 variants of the case. `at` is called with the number of each case that finished.
+async fn run(out: &Path, schedule: Schedule, at: impl Fn(usize) + Send + Sync + 'static) -> RunReport {
+    let finished = Mutex::new(0);
+    let sink = move |event: &Event| {
+        if let Event::CaseFinished { .. } = event {
+            let mut finished = finished.lock().unwrap();
+            *finished += 1;
+            at(*finished);
+        }
+    };
+    let options = RunOptions {
+        target: Target::builtin(),
+        suites: Suites::embedded().unwrap(),
+        filter: Filter::of([CASE]),
+        out: out.to_owned(),
+        seed: Some(7),
+        cancel: None,
+    };
+    let report = weft_suites::run_with(options, schedule, Arc::new(sink)).await.unwrap();
+    assert_eq!((report.results.len(), report.summary.status), (16, RunStatus::Done));
+    report
+}
+
+/// Executes statements from a thread that is not one of the run's.
+fn execute(url: String, statements: &'static str) {
+    let work = async move {
+        sqlx::any::install_default_drivers();
+        let mut connection = AnyConnection::connect(&url).await.unwrap();
+        connection.execute(statements).await.unwrap();
+        connection.close().await.unwrap();
+    };
+    std::thread::spawn(|| block_on(work)).join().unwrap();
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// As a disk without room does.
+const BREAK: &str = "CREATE TRIGGER full BEFORE UPDATE ON results BEGIN SELECT RAISE(FAIL, 'no room'); END";
+const MEND: &str = "DROP TRIGGER full";
+
+fn without_patience() -> Schedule {
+    Schedule { patience: Some(Duration::ZERO), ..Schedule::default() }
+}
+
+#[tokio::test]
+async fn a_store_that_stays_away_costs_no_result() {
+    let out = tempfile::tempdir().unwrap();
+    let url = Store::url(&out.path().join(FILE_NAME)).unwrap();
+    let report = run(out.path(), without_patience(), move |finished| {
+        if finished == 3 {
+            execute(url.clone(), BREAK);
+        }
+    });
+    let report = report.await;
+    // Nobody takes the run for one that is in the store.
+    assert_eq!(report.summary.exit_code, ExitCode::HarnessError);
+    let why = report.summary.not_stored.unwrap();
+    assert!(why.starts_with("the results store misses 13 of 16 results of this run: "), "{why}");
+    assert_eq!(report.summary.reasons, [why]);
+}
+
+#[tokio::test]
+async fn a_store_that_returns_gets_what_it_missed() {
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join(FILE_NAME);
+    let url = Store::url(&file).unwrap();
+    let report = run(out.path(), without_patience(), move |finished| match finished {
+        3 => execute(url.clone(), BREAK),
+        16 => execute(url.clone(), MEND),
+        _ => {}
+    });
+    let report = report.await;
+    assert_eq!((report.summary.exit_code, &report.summary.not_stored), (ExitCode::AsExpected, &None));
+    let store = Store::open(&file).await.unwrap();
+    assert_eq!(store.report(&report.run.id).await.unwrap(), Some(report));
+}
+
+/// A backup, or a person with an SQLite shell.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waits_for_a_file_that_another_program_locks() {
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join(FILE_NAME);
+    let url = Store::url(&file).unwrap();
+    let warnings = Mutex::new(Some(warnings::with("locked")));
+    let report = run(out.path(), Schedule::default(), move |_| {
+        if let Some(warned) = warnings.lock().unwrap().take() {
+            lock_until(url.clone(), warned);
+        }
+    });
+    let report = report.await;
+    assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
+    let store = Store::open(&file).await.unwrap();
+    assert_eq!(store.report(&report.run.id).await.unwrap(), Some(report));
+}
+
+/// Holds the lock from now on, until the run reports that it waits.
+fn lock_until(url: String, mut warned: UnboundedReceiver<String>) {
+    let (locked, is_locked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        block_on(async move {
+            sqlx::any::install_default_drivers();
+            let mut connection = AnyConnection::connect(&url).await.unwrap();
+            connection.execute("BEGIN IMMEDIATE").await.unwrap();
+            locked.send(()).unwrap();
+            warned.recv().await.unwrap();
+            connection.execute("COMMIT").await.unwrap();
+        });
+    });
+    is_locked.recv().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waits_for_postgresql_that_restarts() {
+    let Some(server) = crate::postgres::Server::start() else {
+        assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL wants a server, and there is none");
+        eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let url = server.url.clone();
+    let server = Arc::new(Mutex::new(server));
+    let restarted = Arc::clone(&server);
+    let warnings = Mutex::new(Some(warnings::with("trying again")));
+    let schedule = Schedule { store: Some(url.clone()), ..Schedule::default() };
+    let report = run(out.path(), schedule, move |finished| {
+        if finished == 3
+            && let Some(mut warned) = warnings.lock().unwrap().take()
+        {
+            restarted.lock().unwrap().stop();
+            let restarted = Arc::clone(&restarted);
+            std::thread::spawn(move || {
+                block_on(warned.recv()).unwrap();
+                restarted.lock().unwrap().restart();
+            });
+        }
+    });
+    let report = report.await;
+    assert_eq!((report.summary.exit_code, &report.summary.not_stored), (ExitCode::AsExpected, &None));
+    let store = Store::connect(&url).await.unwrap();
+    assert_eq!(store.report(&report.run.id).await.unwrap(), Some(report));
+    store.close().await;
+}
