@@ -46,8 +46,13 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
         1 => reasons.push("an entry of the baseline is stale".to_owned()),
         count => reasons.push(format!("{count} entries of the baseline are stale")),
     }
-    if summary.status == RunStatus::Cancelled {
-        reasons.push("the run was stopped".to_owned());
+    match summary.status {
+        RunStatus::Done => {}
+        RunStatus::Cancelled => reasons.push("the run was stopped".to_owned()),
+        RunStatus::Broken => reasons.push("the run was broken off: its process is gone".to_owned()),
+        RunStatus::Planned | RunStatus::WaitingForTarget | RunStatus::Running => {
+            reasons.push("the run is not finished".to_owned());
+        }
     }
     if summary.exit_code == ExitCode::NothingRun {
         reasons.push("nothing was run".to_owned());

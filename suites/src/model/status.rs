@@ -13,18 +13,26 @@ pub enum RunStatus {
     Planned,
     /// Somebody has to start the target, or to connect it.
     WaitingForTarget,
-    /// Cases are being run. A run that was killed stays here in the store.
+    /// Cases are being run.
     Running,
     /// All planned cases have a verdict.
     Done,
     /// Stopped on request; the finished cases are kept.
     Cancelled,
+    /// Its process is gone; the finished cases are kept. The store derives it: a process that is killed writes no status.
+    Broken,
 }
 
 impl RunStatus {
     /// All of them, in the order of a run's life.
-    pub const ALL: [RunStatus; 5] =
-        [RunStatus::Planned, RunStatus::WaitingForTarget, RunStatus::Running, RunStatus::Done, RunStatus::Cancelled];
+    pub const ALL: [RunStatus; 6] = [
+        RunStatus::Planned,
+        RunStatus::WaitingForTarget,
+        RunStatus::Running,
+        RunStatus::Done,
+        RunStatus::Cancelled,
+        RunStatus::Broken,
+    ];
 
     /// The word for it, as it stands in JSON.
     #[must_use]
@@ -35,6 +43,7 @@ impl RunStatus {
             RunStatus::Running => "running",
             RunStatus::Done => "done",
             RunStatus::Cancelled => "cancelled",
+            RunStatus::Broken => "broken",
         }
     }
 }

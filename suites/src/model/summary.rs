@@ -200,7 +200,8 @@ impl Summary {
         let exit_code = match ExitCode::of(&judged) {
             ExitCode::HarnessError => ExitCode::HarnessError,
             _ if unexpected => ExitCode::Unexpected,
-            ExitCode::AsExpected | ExitCode::NothingRun if status == RunStatus::Cancelled => ExitCode::Inconclusive,
+            // What is not run yet may still fail.
+            ExitCode::AsExpected | ExitCode::NothingRun if status != RunStatus::Done => ExitCode::Inconclusive,
             code => code,
         };
         let failing = failing.into_iter().collect();

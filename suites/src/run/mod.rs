@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
 pub use plan::{Filter, Plan};
 use standstill::Standstill;
@@ -30,6 +31,9 @@ use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
 use crate::target::{Live, OpenError, Target, TargetKind, differences_of};
 use recorder::{Patience, Recorder};
+
+/// How often a run shows in the store that its process lives.
+const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -166,6 +170,8 @@ pub async fn run_with(
     let mut waiting = open.into_iter();
     let mut running: JoinSet<(usize, Result<CaseResult, RunError>)> = JoinSet::new();
     let mut status = RunStatus::Done;
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         while running.len() < jobs && !is_cancelled(cancel.as_ref()) {
             let Some(index) = waiting.next() else { break };
@@ -178,6 +184,10 @@ pub async fn run_with(
             () = cancelled(&mut cancel), if !running.is_empty() => {
                 running.abort_all();
                 None
+            }
+            _ = heartbeat.tick() => {
+                recorder.beat().await;
+                continue;
             }
         };
         let Some(joined) = joined else { break };

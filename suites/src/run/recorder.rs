@@ -111,6 +111,20 @@ impl Recorder {
         }
     }
 
+    /// Shows that the run's process lives.
+    pub(super) async fn beat(&mut self) {
+        match &self.away {
+            // The next sign of life follows soon; results are what a store is waited for.
+            None => {
+                if let Err(error) = self.store.beat(&self.run).await {
+                    tracing::debug!(%error, "no sign of life");
+                }
+            }
+            Some(away) if away.next_look <= Instant::now() => self.look().await,
+            Some(_) => {}
+        }
+    }
+
     async fn write_pending(&mut self) -> Result<(), StoreError> {
         let mut tries = self.patience.tries();
         while let Err(error) = self.store.finish_cases(&self.run, &self.pending).await {

@@ -1,8 +1,8 @@
 //! Lists over many runs: pages of them, targets, counts by status.
 
-use sqlx::Row;
+use sqlx::{AssertSqlSafe, Row};
 
-use super::read::{PastResult, RunRecord, damaged, past_result, record, records};
+use super::read::{PastResult, RunRecord, damaged, past_result, record};
 use super::{Store, StoreError};
 use crate::model::{CaseKey, RunStatus};
 
@@ -34,10 +34,10 @@ impl Store {
     /// # Errors
     /// The database, or a damaged document in it.
     pub async fn runs_of(&self, page: RunsPage<'_>) -> Result<Vec<RunRecord>, StoreError> {
-        let query = records!(
+        let query = self.records(
             "WHERE ($1 = '' OR target = $2) AND ($3 = '' OR \
              (started_unix_ms, id) < (SELECT started_unix_ms, id FROM runs AS other WHERE other.id = $4)) \
-             ORDER BY started_unix_ms DESC, id DESC LIMIT $5"
+             ORDER BY started_unix_ms DESC, id DESC LIMIT $5",
         );
         let (target, before) = (page.target.unwrap_or_default(), page.before.unwrap_or_default());
         let query = sqlx::query(query).bind(target).bind(target).bind(before).bind(before).bind(i64::from(page.limit));
@@ -86,7 +86,8 @@ impl Store {
     /// # Errors
     /// The database, or a damaged row in it.
     pub async fn counts(&self) -> Result<Vec<(RunStatus, u64)>, StoreError> {
-        let rows = sqlx::query("SELECT status, COUNT(*) AS runs FROM runs GROUP BY status ORDER BY status");
+        let text = format!("SELECT {} AS status, COUNT(*) AS runs FROM runs GROUP BY 1 ORDER BY 1", self.status());
+        let rows = sqlx::query(AssertSqlSafe(text));
         let count = |row: &sqlx::any::AnyRow| {
             let status: String = row.try_get("status")?;
             let runs = u64::try_from(row.try_get::<i64, _>("runs")?).unwrap_or(0);

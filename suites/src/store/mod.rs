@@ -3,6 +3,7 @@
 //! A case is written when it is finished, in one transaction, so a run that is killed keeps what it had. Evidence files are
 //! beside the database, under the paths that the results name; where the database is a server, they stay in the run's folder.
 
+mod alive;
 mod lists;
 mod migrations;
 mod read;
@@ -98,6 +99,8 @@ impl Unopened {
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: AnyPool,
+    /// SQLite, not PostgreSQL.
+    is_file: bool,
 }
 
 /// Name of the database in a run's folder.
@@ -161,7 +164,7 @@ impl Store {
         } else {
             migrations::migrator().run(&pool).await?;
         }
-        Ok(Store { pool })
+        Ok(Store { pool, is_file })
     }
 
     /// Closes the database once everything is written.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError};
 use crate::model::{
@@ -100,26 +100,24 @@ pub struct PastResult {
     pub duration_us: u64,
 }
 
-/// A query for records of runs with its conditions.
-macro_rules! records {
-    ($conditions:literal) => {
-        concat!(
-            "SELECT id, status, info, summary, \
-             (SELECT COUNT(*) FROM results WHERE run_id = runs.id AND verdict IS NOT NULL) AS finished, \
-             (SELECT COUNT(*) FROM results WHERE run_id = runs.id) AS planned FROM runs ",
-            $conditions
-        )
-    };
-}
-pub(super) use records;
-
 impl Store {
+    /// A query for records of runs with its conditions.
+    pub(super) fn records(&self, conditions: &'static str) -> AssertSqlSafe<String> {
+        // Nothing but our own text is put together.
+        AssertSqlSafe(format!(
+            "SELECT id, {} AS status, info, summary, \
+             (SELECT COUNT(*) FROM results WHERE run_id = runs.id AND verdict IS NOT NULL) AS finished, \
+             (SELECT COUNT(*) FROM results WHERE run_id = runs.id) AS planned FROM runs {conditions}",
+            self.status()
+        ))
+    }
+
     /// The newest `limit` runs, newest first.
     ///
     /// # Errors
     /// The database, or a damaged document in it.
     pub async fn runs(&self, limit: u32) -> Result<Vec<RunRecord>, StoreError> {
-        let newest = records!("ORDER BY started_unix_ms DESC, id DESC LIMIT $1");
+        let newest = self.records("ORDER BY started_unix_ms DESC, id DESC LIMIT $1");
         let rows = sqlx::query(newest).bind(i64::from(limit)).fetch_all(&self.pool).await?;
         rows.iter().map(record).collect()
     }
@@ -263,7 +261,7 @@ impl Store {
     /// # Errors
     /// The database, or a damaged document in it.
     pub async fn record(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
-        let row = sqlx::query(records!("WHERE id = $1")).bind(id).fetch_optional(&self.pool).await?;
+        let row = sqlx::query(self.records("WHERE id = $1")).bind(id).fetch_optional(&self.pool).await?;
         row.as_ref().map(record).transpose()
     }
 

@@ -1,5 +1,7 @@
 //! What a run writes.
 
+use sqlx::AssertSqlSafe;
+
 use super::{Store, StoreError};
 use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunStatus, Summary};
 
@@ -16,7 +18,11 @@ impl Store {
         if known.fetch_optional(&mut *transaction).await?.is_some() {
             return Ok(());
         }
-        sqlx::query("INSERT INTO runs (id, started_unix_ms, target, status, info) VALUES ($1, $2, $3, $4, $5)")
+        let insert = format!(
+            "INSERT INTO runs (id, started_unix_ms, target, status, info, alive_unix_s) VALUES ($1, $2, $3, $4, $5, {})",
+            self.now()
+        );
+        sqlx::query(AssertSqlSafe(insert))
             .bind(&run.id)
             .bind(i64::try_from(run.started_unix_ms).unwrap_or(i64::MAX))
             .bind(&run.target.name)
@@ -50,8 +56,8 @@ impl Store {
     /// The database.
     pub async fn set_status(&self, run: &str, status: RunStatus) -> Result<(), StoreError> {
         let update =
-            sqlx::query("UPDATE runs SET status = $1, summary = NULL WHERE id = $2").bind(status.as_str()).bind(run);
-        update.execute(&self.pool).await?;
+            format!("UPDATE runs SET status = $1, summary = NULL, alive_unix_s = {} WHERE id = $2", self.now());
+        sqlx::query(AssertSqlSafe(update)).bind(status.as_str()).bind(run).execute(&self.pool).await?;
         Ok(())
     }
 

@@ -19,5 +19,6 @@ mod store;
 mod store_away;
 mod surface;
 mod target_check;
+mod v01;
 mod verdicts;
 mod warnings;

@@ -126,3 +126,76 @@ async fn a_new_database_is_opened_by_many_at_once() {
         }
     }
 }
+
+/// Sets a run's last sign of life back, as if its process had been killed some time ago.
+async fn kill_long_ago(url: &str, run: &str) {
+    use sqlx::{AnyConnection, Connection};
+    sqlx::any::install_default_drivers();
+    let mut connection = AnyConnection::connect(url).await.unwrap();
+    let query = sqlx::query("UPDATE runs SET alive_unix_s = alive_unix_s - 100 WHERE id = $1").bind(run);
+    query.execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+async fn breaks(url: &str) {
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::builtin(), out.path()).await;
+    let store = Store::connect(url).await.unwrap();
+    let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
+    let run = &report.run.id;
+    store.begin(&report.run, &report.cases, &keys).await.unwrap();
+    store.set_status(run, RunStatus::Running).await.unwrap();
+    store.finish_case(run, &report.results[0]).await.unwrap();
+    let status = async || store.record(run).await.unwrap().unwrap().status;
+    assert_eq!(status().await, RunStatus::Running);
+    kill_long_ago(url, run).await;
+    assert_eq!(status().await, RunStatus::Broken);
+    assert_eq!(store.counts().await.unwrap(), [(RunStatus::Broken, 1)]);
+    let summary = store.report(run).await.unwrap().unwrap().summary;
+    assert_eq!((summary.status, summary.exit_code), (RunStatus::Broken, ExitCode::Inconclusive));
+    // It can still be resumed, and then it runs again.
+    assert_eq!(store.unfinished("builtin").await.unwrap().as_ref(), Some(run));
+    store.set_status(run, RunStatus::Running).await.unwrap();
+    assert_eq!(status().await, RunStatus::Running);
+    store.finish(run, &report.summary).await.unwrap();
+    kill_long_ago(url, run).await;
+    assert_eq!(status().await, RunStatus::Done);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_run_whose_process_is_gone_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    breaks(&Store::url(&folder.path().join(FILE_NAME)).unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_run_whose_process_is_gone_is_broken_in_postgresql() {
+    if let Some(server) = crate::postgres::Server::start() {
+        breaks(&server.url).await;
+    }
+}
+
+/// One case may take minutes, in which nothing is written but signs of life.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_in_a_long_case_shows_that_it_lives() {
+    let out = tempfile::tempdir().unwrap();
+    let suites = crate::common::one_case(out.path(), "t:pause(3600)");
+    let mut options = options(out.path(), None);
+    options.target = Target::builtin_tcp();
+    options.suites = Suites::from_folder(&suites).unwrap();
+    options.filter = Filter::everything();
+    let (sender, mut started) = tokio::sync::mpsc::unbounded_channel();
+    let sink = move |event: &Event| {
+        if let Event::RunStarted { run, .. } = event {
+            sender.send(run.id.clone()).unwrap();
+        }
+    };
+    let run = tokio::spawn(weft_suites::run(options, Arc::new(sink)));
+    let id = started.recv().await.unwrap();
+    let file = out.path().join(FILE_NAME);
+    kill_long_ago(&Store::url(&file).unwrap(), &id).await;
+    let store = Store::open(&file).await.unwrap();
+    while store.record(&id).await.unwrap().unwrap().status != RunStatus::Running {}
+    run.abort();
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use weft_suites::model::RunStatus;
 use weft_suites::store::{Store, StoreError};
 
 use super::{Journal, Live, Update};
@@ -41,6 +42,7 @@ async fn look(store: &Store, journal: &Journal) -> Result<Option<u64>, StoreErro
     }
     let Some(record) = store.record(journal.run()).await? else { return Ok(None) };
     Ok(match record.summary {
+        None if record.status == RunStatus::Broken => None,
         Some(summary) => {
             // Cases that came to their end since the plan was read.
             for case in store.planned(journal.run()).await? {

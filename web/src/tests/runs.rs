@@ -1,5 +1,6 @@
 //! Runs that are started, stopped and repeated from a page; and those that a server left when it was killed.
 
+use sqlx::{Connection, Executor};
 use weft_suites::model::Counts;
 
 use super::*;
@@ -187,6 +188,30 @@ async fn nothing_but_what_is_configured_is_started_and_by_operators_alone() {
     let page = String::from_utf8(octets(page).await).unwrap();
     assert!(page.contains("Nothing runs") && !page.contains("<form"), "a viewer sees no forms: {page}");
     assert_eq!(ask(Request::post("/targets/builtin/start")).await.unwrap().status(), StatusCode::FORBIDDEN);
+}
+
+/// Of `weft test` that was killed: nobody sums that up.
+#[tokio::test]
+async fn a_run_whose_process_is_gone_is_shown_as_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(&folder.path().join("out")).await;
+    let site = site(folder.path()).await;
+    let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
+    let id = &report.run.id;
+    site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
+    site.store.set_status(id, RunStatus::Running).await.unwrap();
+    let page = site.text(&format!("/runs/{id}")).await;
+    assert!(page.contains(r#"<strong id="status">running</strong>"#) && page.contains("data-events"), "{page}");
+    let url = Store::url(&folder.path().join(FILE_NAME)).unwrap();
+    let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    connection.execute("UPDATE runs SET alive_unix_s = alive_unix_s - 100").await.unwrap();
+    // A page that is open is told no more, and a new one waits for nothing.
+    let page = site.text(&format!("/runs/{id}")).await;
+    assert!(page.contains(r#"<strong id="status">broken</strong>"#) && !page.contains("data-events"), "{page}");
+    assert!(site.text("/").await.contains("<td>broken</td>"));
+    assert!(site.text("/metrics").await.contains("weft_runs{status=\"broken\"} 1"));
+    let stream = site.text(&format!("/runs/{id}/events")).await;
+    assert!(!stream.contains("done"), "{stream}");
 }
 
 #[tokio::test]

@@ -105,6 +105,7 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
     let moment = moment.unwrap_or_default();
     // A run that waits says so before its status does.
     let status = if moment.waits.is_some() { RunStatus::WaitingForTarget } else { record.status };
+    let goes_on = summary.is_none() && status != RunStatus::Broken;
     let is_unsound = |case: &&PlannedCase| case.verdict.is_some_and(|verdict| verdict > Verdict::Pass);
     let unsound: Vec<&PlannedCase> = detail.planned.iter().filter(is_unsound).filter(|_| summary.is_some()).collect();
     let page = Page {
@@ -118,7 +119,7 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         reasons: summary.map_or(&[], |summary| &summary.reasons),
         outcome: outcome(summary, &so_far),
         counts: counts(&so_far),
-        events: summary.is_none().then(|| format!("{}/events", url::run(&record.info.id))),
+        events: goes_on.then(|| format!("{}/events", url::run(&record.info.id))),
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
         expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
         stale: summary.map_or(&[], |summary| &summary.stale),
