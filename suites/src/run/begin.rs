@@ -14,7 +14,7 @@ pub(super) struct Begun {
     pub(super) plan: Plan,
     /// For each key of the plan, what is there already.
     pub(super) results: Vec<Option<CaseResult>>,
-    /// Time that the cases took which are there already, in microseconds.
+    /// Time that the run took before, in microseconds.
     pub(super) spent_us: u64,
 }
 
@@ -68,6 +68,6 @@ pub(super) async fn resumed(store: &Store, target: &Target, suites: &Suites) -> 
     let keys: Vec<_> = detail.planned.into_iter().map(|planned| planned.key).collect();
     let find = |key: &CaseKey| report.results.iter().find(|result| result.key == *key).cloned();
     let results: Vec<Option<CaseResult>> = keys.iter().map(find).collect();
-    let spent_us = results.iter().flatten().map(|result| result.duration_us).sum();
+    let spent_us = report.summary.duration_us;
     Ok(Begun { run: detail.record.info, plan: Plan { cases: detail.cases, keys }, results, spent_us })
 }

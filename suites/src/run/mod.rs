@@ -30,7 +30,7 @@ use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatu
 use crate::script::Suites;
 use crate::store::{self, Store, StoreError};
 use crate::target::{Live, OpenError, Target, TargetKind, differences_of};
-use recorder::{Patience, Recorder};
+use recorder::{Patience, Recorder, RunClock};
 
 /// How often a run shows in the store that its process lives.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -136,7 +136,8 @@ pub async fn run_with(
     while let Err(error) = store.set_status(&run.id, RunStatus::Running).await {
         tries.after(error).await?;
     }
-    let mut recorder = Recorder::new(store, run.id.clone(), patience);
+    let clock = RunClock::new(began, spent_us);
+    let mut recorder = Recorder::new(store, run.id.clone(), patience, clock);
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
     // The stream of a run that is resumed is whole.
@@ -204,10 +205,9 @@ pub async fn run_with(
         status = RunStatus::Cancelled;
     }
     let results: Vec<CaseResult> = results.into_iter().flatten().collect();
-    let duration_us = spent_us + u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     let (expected, stale) = baseline::judge(&target.baseline, &results, status, |id| known.choices_of(id));
     let planned = plan.keys.len() as u64;
-    let summary = Summary::with_baseline(status, planned, &results, duration_us, expected, stale);
+    let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
     let summary = Summary { declared_otherwise, ..summary };
     let summary = match recorder.finish(planned, &summary).await {
         Some(why) => summary.not_stored(why),

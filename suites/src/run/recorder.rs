@@ -80,10 +80,28 @@ pub(super) struct Recorder {
     store: Store,
     run: String,
     patience: Patience,
+    clock: RunClock,
     /// Finished cases that the store does not have yet.
     pending: Vec<CaseResult>,
     /// Set while the run continues without the store.
     away: Option<Away>,
+}
+
+/// How long a run takes, with its parts before it was resumed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunClock {
+    began: std::time::Instant,
+    before_us: u64,
+}
+
+impl RunClock {
+    pub(super) fn new(began: std::time::Instant, before_us: u64) -> Self {
+        RunClock { began, before_us }
+    }
+
+    pub(super) fn spent_us(self) -> u64 {
+        self.before_us.saturating_add(u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
 }
 
 struct Away {
@@ -94,8 +112,8 @@ struct Away {
 }
 
 impl Recorder {
-    pub(super) fn new(store: Store, run: String, patience: Patience) -> Self {
-        Recorder { store, run, patience, pending: Vec::new(), away: None }
+    pub(super) fn new(store: Store, run: String, patience: Patience, clock: RunClock) -> Self {
+        Recorder { store, run, patience, clock, pending: Vec::new(), away: None }
     }
 
     /// Keeps a finished case.
@@ -116,7 +134,7 @@ impl Recorder {
         match &self.away {
             // The next sign of life follows soon; results are what a store is waited for.
             None => {
-                if let Err(error) = self.store.beat(&self.run).await {
+                if let Err(error) = self.store.beat(&self.run, self.clock.spent_us()).await {
                     tracing::debug!(%error, "no sign of life");
                 }
             }
@@ -127,7 +145,7 @@ impl Recorder {
 
     async fn write_pending(&mut self) -> Result<(), StoreError> {
         let mut tries = self.patience.tries();
-        while let Err(error) = self.store.finish_cases(&self.run, &self.pending).await {
+        while let Err(error) = self.store.finish_cases(&self.run, &self.pending, self.clock.spent_us()).await {
             tries.after(error).await?;
         }
         Ok(())
@@ -167,7 +185,7 @@ impl Recorder {
 
     /// Tries once whether the store is there again.
     async fn look(&mut self) {
-        match self.store.finish_cases(&self.run, &self.pending).await {
+        match self.store.finish_cases(&self.run, &self.pending, self.clock.spent_us()).await {
             Ok(()) => {
                 tracing::warn!("the results store is there again and has all finished cases");
                 self.pending.clear();

@@ -4,20 +4,48 @@
 //! Nothing has to be running to notice that, and a run that is resumed is no longer broken: its status is computed whenever
 //! it is read. Times are the database's, because the clocks of several hosts may differ.
 
+use sqlx::{AnyConnection, AssertSqlSafe, Row};
+
 use super::{Store, StoreError};
 
 /// Seconds without a sign of life after which a run is broken. It is longer than a run waits for its store.
 const SILENCE: u32 = 90;
 
 impl Store {
-    /// A sign of life of a run.
+    /// A sign of life of a run, and how long it took so far.
     ///
     /// # Errors
     /// The database.
-    pub(crate) async fn beat(&self, run: &str) -> Result<(), StoreError> {
-        let text = format!("UPDATE runs SET alive_unix_s = {} WHERE id = $1", self.now());
-        sqlx::query(sqlx::AssertSqlSafe(text)).bind(run).execute(&self.pool).await?;
+    pub(crate) async fn beat(&self, run: &str, spent_us: u64) -> Result<(), StoreError> {
+        self.alive(&mut *self.pool.acquire().await?, run, spent_us).await
+    }
+
+    /// As [`beat`](Self::beat), on a connection or within a transaction.
+    pub(super) async fn alive(
+        &self,
+        connection: &mut AnyConnection,
+        run: &str,
+        spent_us: u64,
+    ) -> Result<(), StoreError> {
+        let text = format!(
+            "UPDATE runs SET alive_unix_s = {}, spent_us = CASE WHEN $1 > spent_us THEN $2 ELSE spent_us END \
+             WHERE id = $3",
+            self.now()
+        );
+        let spent_us = i64::try_from(spent_us).unwrap_or(i64::MAX);
+        let update = sqlx::query(AssertSqlSafe(text)).bind(spent_us).bind(spent_us).bind(run);
+        update.execute(connection).await?;
         Ok(())
+    }
+
+    /// How long a run took until its last sign of life, all of its parts together, in microseconds; 0 where nobody knows.
+    ///
+    /// # Errors
+    /// The database.
+    pub(super) async fn spent_us(&self, run: &str) -> Result<u64, StoreError> {
+        let row = sqlx::query("SELECT spent_us FROM runs WHERE id = $1").bind(run).fetch_optional(&self.pool).await?;
+        let spent = row.map(|row| row.try_get::<i64, _>("spent_us")).transpose()?;
+        Ok(spent.and_then(|spent| u64::try_from(spent).ok()).unwrap_or(0))
     }
 
     /// The database's clock as an expression, in seconds since 1970.

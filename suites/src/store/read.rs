@@ -181,10 +181,17 @@ impl Store {
             .await?;
         let results: Vec<CaseResult> =
             rows.iter().map(|row| parsed(id, &row.try_get::<String, _>("result")?)).collect::<Result<_, _>>()?;
-        let summary = record.summary.unwrap_or_else(|| {
-            let duration_us = results.iter().map(|result| result.duration_us).sum();
-            Summary::of(record.status, record.planned, &results, duration_us)
-        });
+        let summary = match record.summary {
+            Some(summary) => summary,
+            None => {
+                let duration_us = match self.spent_us(id).await? {
+                    // A run of version 0.1. Of cases that ran side by side, the sum is too large.
+                    0 => results.iter().map(|result| result.duration_us).sum(),
+                    spent_us => spent_us,
+                };
+                Summary::of(record.status, record.planned, &results, duration_us)
+            }
+        };
         Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
     }
 

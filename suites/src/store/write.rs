@@ -66,11 +66,16 @@ impl Store {
     /// # Errors
     /// The database.
     pub async fn finish_case(&self, run: &str, result: &CaseResult) -> Result<(), StoreError> {
-        self.finish_cases(run, std::slice::from_ref(result)).await
+        self.finish_cases(run, std::slice::from_ref(result), 0).await
     }
 
-    /// Finished cases, all of them or none. May be repeated.
-    pub(crate) async fn finish_cases(&self, run: &str, results: &[CaseResult]) -> Result<(), StoreError> {
+    /// Finished cases, all of them or none, and how long the run took so far. May be repeated.
+    pub(crate) async fn finish_cases(
+        &self,
+        run: &str,
+        results: &[CaseResult],
+        spent_us: u64,
+    ) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
         for result in results {
             sqlx::query(
@@ -85,6 +90,7 @@ impl Store {
             .await?;
             Self::judge(&mut transaction, run, result).await?;
         }
+        self.alive(&mut transaction, run, spent_us).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -94,9 +100,10 @@ impl Store {
     /// # Errors
     /// The database.
     pub async fn finish(&self, run: &str, summary: &Summary) -> Result<(), StoreError> {
-        sqlx::query("UPDATE runs SET status = $1, summary = $2 WHERE id = $3")
+        sqlx::query("UPDATE runs SET status = $1, summary = $2, spent_us = $3 WHERE id = $4")
             .bind(summary.status.as_str())
             .bind(document(run, summary)?)
+            .bind(i64::try_from(summary.duration_us).unwrap_or(i64::MAX))
             .bind(run)
             .execute(&self.pool)
             .await?;

@@ -67,6 +67,43 @@ async fn a_stopped_run_goes_on_where_it_was() {
     assert!(matches!(&error, RunError::Resume(why) if why.contains("builtin")), "{error}");
 }
 
+/// The time of a run is that of its parts, also where cases run side by side: their times overlap.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resumed_run_took_as_long_as_its_parts() {
+    for is_killed in [false, true] {
+        let out = tempfile::tempdir().unwrap();
+        let began = std::time::Instant::now();
+        let schedule = Schedule { jobs: 16, ..Schedule::default() };
+        let (cancel, receiver) = watch::channel(false);
+        let (sender, mut finished) = tokio::sync::mpsc::unbounded_channel();
+        let sink = move |event: &Event| {
+            if let Event::CaseFinished { .. } = event {
+                sender.send(()).unwrap();
+            }
+        };
+        let first = options(out.path(), Target::builtin_tcp(), Some(receiver));
+        let run = tokio::spawn(weft_suites::run_with(first, schedule.clone(), Arc::new(sink)));
+        for _ in 0..8 {
+            finished.recv().await.unwrap();
+        }
+        if is_killed {
+            run.abort();
+        } else {
+            cancel.send_replace(true);
+        }
+        let _ = run.await;
+        let sink = Arc::new(|_: &Event| {});
+        let schedule = Schedule { resume: true, ..schedule };
+        let second = options(out.path(), Target::builtin_tcp(), None);
+        let report = weft_suites::run_with(second, schedule, sink).await.unwrap();
+        let took = u64::try_from(began.elapsed().as_micros()).unwrap();
+        assert_eq!(report.results.len(), 16);
+        let cases: u64 = report.results.iter().map(|result| result.duration_us).sum();
+        let said = report.summary.duration_us;
+        assert!(said <= took, "said {said} us, took {took} us; the cases took {cases} us in all");
+    }
+}
+
 #[tokio::test]
 async fn only_the_same_target_and_suites_go_on() {
     let out = tempfile::tempdir().unwrap();
