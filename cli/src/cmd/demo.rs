@@ -9,7 +9,7 @@ use weft_dissector::output::text;
 use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
-use weft_suites::model::{CaseResult, Event, RunReport, Tier, Verdict};
+use weft_suites::model::{CaseResult, Counts, Event, RunReport, Tier, Verdict};
 use weft_suites::{Filter, RunOptions, Schedule};
 
 use crate::cmd::test;
@@ -20,6 +20,8 @@ use crate::runtime;
 const CAPTURE: &[u8] = include_bytes!("../../../captures/siw/rping-crc.pcap");
 /// Units of it that are shown.
 const SHOWN: usize = 6;
+/// Cases of one verdict that are named after the first failure.
+const NAMED: usize = 4;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -36,11 +38,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     dissect()?;
     say!("\n2. Test a responder: weft's own, correct\n");
     let correct = judge(&arguments.out.join("correct"), &[], &[])?;
-    print_counts(&correct);
+    print_results(&correct, &arguments.out.join("correct"));
     say!("\n3. Test the same responder with a fault: it accepts wrong keys in MPA Requests\n");
     let faulty = judge(&arguments.out.join("faulty"), &["mpa.accepts-wrong-key"], &["mpa"])?;
-    print_failures(&faulty, &arguments.out.join("faulty"));
-    print_counts(&faulty);
+    print_results(&faulty, &arguments.out.join("faulty"));
     let codes = (correct.summary.exit_code.code(), faulty.summary.exit_code.code());
     if codes != (0, 1) {
         say!("\nNot as expected: exit codes {} and {}, where 0 and 1 are right.", codes.0, codes.1);
@@ -110,26 +111,76 @@ fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunRep
     report.ok_or_else(|| anyhow::anyhow!("the run ended without a report"))
 }
 
-fn print_counts(report: &RunReport) {
-    let counts = &report.summary.counts;
-    let judged = counts.pass + counts.fail + counts.inconclusive + counts.error;
-    say!("  {judged} test cases: {} passed, {} failed", counts.pass, judged - counts.pass);
+/// What went wrong, then the counts.
+fn print_results(report: &RunReport, out: &Path) {
+    let of =
+        |verdict| -> Vec<&CaseResult> { report.results.iter().filter(|result| result.verdict == verdict).collect() };
+    let failed = of(Verdict::Fail);
+    if let Some((first, others)) = failed.split_first() {
+        print_failure(first, out);
+        name_some("FAIL", others);
+    }
+    name_some("INCONCLUSIVE", &of(Verdict::Inconclusive));
+    name_some("ERROR", &of(Verdict::Error));
+    say!("  {}", counts_line(&report.summary.counts));
 }
 
-/// The first failure with its evidence, and the names of the others.
-fn print_failures(report: &RunReport, out: &Path) {
-    let failed: Vec<&CaseResult> = report.results.iter().filter(|result| result.verdict == Verdict::Fail).collect();
-    let Some(first) = failed.first() else { return };
-    say!("  FAIL {}: {}", first.key, first.title);
-    for id in first.failing() {
+/// A failure with its rule and its evidence.
+fn print_failure(failure: &CaseResult, out: &Path) {
+    say!("  FAIL {}: {}", failure.key, failure.title);
+    for id in failure.failing() {
         let row = id.row();
         say!("    rule      {} {}: {}", row.id, row.level, row.summary);
     }
-    if let (Some(expected), Some(actual)) = (&first.expected, &first.actual) {
+    if let (Some(expected), Some(actual)) = (&failure.expected, &failure.actual) {
         say!("    expected  {expected}\n    actual    {actual}");
     }
-    say!("    capture   {}", out.join(&first.evidence.folder).join("evidence.pcapng").display());
-    for other in failed.iter().skip(1) {
-        say!("  FAIL {}", other.key);
+    say!("    capture   {}", out.join(&failure.evidence.folder).join("evidence.pcapng").display());
+}
+
+fn name_some(word: &str, results: &[&CaseResult]) {
+    let keys: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
+    for line in named(&keys) {
+        say!("  {word} {line}");
+    }
+}
+
+/// At most [`NAMED`] names; the others are counted.
+fn named(keys: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = keys.iter().take(NAMED).cloned().collect();
+    if keys.len() > NAMED {
+        lines.push(format!("in {} more", keys.len() - NAMED));
+    }
+    lines
+}
+
+/// The cases that exercised the target. Inconclusive cases and errors of weft are not failures of the target.
+fn counts_line(counts: &Counts) -> String {
+    let mut line = format!("{} test cases: {} passed, {} failed", counts.run(), counts.pass, counts.fail);
+    for (verdict, word) in [(Verdict::Inconclusive, "inconclusive"), (Verdict::Error, "with an error of weft")] {
+        if counts.of(verdict) > 0 {
+            line.push_str(&format!(", {} {word}", counts.of(verdict)));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_only_failures_as_failed() {
+        let counts = Counts { pass: 5, fail: 1, inconclusive: 2, error: 3, not_applicable: 7, ..Counts::default() };
+        assert_eq!(counts_line(&counts), "11 test cases: 5 passed, 1 failed, 2 inconclusive, 3 with an error of weft");
+        assert_eq!(counts_line(&Counts { pass: 5, ..Counts::default() }), "5 test cases: 5 passed, 0 failed");
+    }
+
+    #[test]
+    fn names_at_most_a_few_cases() {
+        let keys: Vec<String> = (0..9).map(|n| format!("mpa/x/{n}")).collect();
+        assert_eq!(named(&keys), ["mpa/x/0", "mpa/x/1", "mpa/x/2", "mpa/x/3", "in 5 more"]);
+        assert_eq!(named(&keys[..4]).len(), 4);
+        assert!(named(&[]).is_empty());
     }
 }
