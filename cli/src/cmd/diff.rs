@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     before: String,
     /// The later run
     after: String,
-    /// The store that run ids are looked up in: a folder with results.sqlite, or a URL
+    /// The store that run ids are looked up in: a folder with results.sqlite, or a URL (PostgreSQL's password from PGPASSWORD)
     #[arg(long, value_name = "DIR|URL", default_value = "weft-report", env = "WEFT_STORE", hide_env_values = true)]
     store: String,
     /// One JSON document

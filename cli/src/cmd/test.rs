@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     /// Go on with the newest run of this target that did not come to its end
     #[arg(long, conflicts_with_all = ["seed", "rerun", "shard"])]
     resume: bool,
-    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out
+    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out; put PostgreSQL's password into PGPASSWORD, not into the URL
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
     /// Show the run on the screen while it lasts, and run cases again from there; leaving the screen stops it, and keeps what is finished. The exit code is that of the run itself

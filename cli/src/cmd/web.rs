@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// The folder that `weft test --out` wrote, or a results.sqlite
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
-    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out, where evidence is looked for all the same
+    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out, where evidence is looked for all the same; put PostgreSQL's password into PGPASSWORD, not into the URL
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
     /// A target that an operator may start runs against, by name or as a TOML file; may be given more than once

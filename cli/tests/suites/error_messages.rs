@@ -41,6 +41,15 @@ fn a_target_that_is_none_is_named_with_the_nearest() {
     assert!(code == 2 && text.starts_with(&format!("weft: {file}: address = \"192.0.2.17\"")), "{text}");
 }
 
+/// A password in the URL would be in the history of the shell and in the list of processes.
+#[test]
+fn help_of_a_store_names_pgpassword() {
+    for command in ["test", "web", "diff"] {
+        let (code, text) = weft(&[command, "--help"]);
+        assert!(code == 0 && text.contains("--store") && text.contains("PGPASSWORD"), "{command}: {text}");
+    }
+}
+
 #[test]
 fn a_dashboard_names_the_port_that_is_in_use() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
