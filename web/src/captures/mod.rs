@@ -34,6 +34,8 @@ pub(crate) use shelf::Shelf;
 use upload::Uploads;
 use work::Workers;
 
+use crate::app::Failure;
+
 /// Which captures there are to look into, beside the evidence of cases.
 #[derive(Debug, Clone)]
 pub struct CaptureOptions {
@@ -83,22 +85,28 @@ pub(crate) struct Captures {
     pub(crate) followers: Arc<Semaphore>,
 }
 
+const STOPPING: Failure = Failure::Busy("This server is stopping.");
+
 /// Filters that are compiled at a time; others wait.
 static COMPILERS: Semaphore = Semaphore::const_new(2);
 
 /// What is wrong with a filter, if anything. Compiles it on a blocking thread: many expressions take milliseconds each, and
 /// would block a runtime thread.
-pub(crate) async fn filter_error(text: String) -> Option<FilterError> {
+///
+/// # Errors
+/// The server stops before the filter is compiled.
+pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Failure> {
     // The permit goes with the work, which goes on if the client disconnects. The semaphore is never closed.
-    let permit = COMPILERS.acquire().await.ok()?;
+    let permit = COMPILERS.acquire().await.map_err(|_| STOPPING)?;
     let compile = move || {
         let _permit = permit;
         Filter::parse(&text, &mut Wanted::default()).err()
     };
-    match tokio::task::spawn_blocking(compile).await {
-        Ok(error) => error,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+    // A runtime that stops cancels blocking tasks that still wait for a thread; that is not a panic.
+    tokio::task::spawn_blocking(compile).await.map_err(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => STOPPING,
+    })
 }
 
 impl Captures {
@@ -168,5 +176,20 @@ impl Captures {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
         self.ladders.get((source.clone(), stream), PATIENCE, read).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_a_filter_that_a_stopping_runtime_cancels() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let stopped = runtime.handle().clone();
+        runtime.shutdown_background();
+        // The runtime cancels every blocking task that comes after its end.
+        let read = stopped.block_on(filter_error("tcp.stream == 1".to_owned()));
+        assert!(matches!(read, Err(Failure::Busy(_))), "{read:?}");
     }
 }

@@ -79,7 +79,7 @@ pub(in crate::routes) async fn passed(
     if filter.is_empty() {
         return Ok(Ok(None));
     }
-    if let Some(error) = filter_error(filter.to_owned()).await {
+    if let Some(error) = filter_error(filter.to_owned()).await? {
         return Ok(Err(format!("{error}\n{}", error.pointed(filter))));
     }
     ready(app.captures.sifted(&subject.source, filter).await).map(|passed| Ok(Some(passed)))

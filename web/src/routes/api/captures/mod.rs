@@ -224,7 +224,8 @@ struct Text {
     text: String,
 }
 
-async fn filter(Asked(Text { text }): Asked<Text>) -> Json<FilterRead> {
-    let error = filter_error(text).await;
-    Json(FilterRead { column: error.as_ref().map(|error| error.column), error: error.map(|error| error.to_string()) })
+async fn filter(Asked(Text { text }): Asked<Text>) -> Result<Json<FilterRead>, ApiFailure> {
+    let error = filter_error(text).await?;
+    let column = error.as_ref().map(|error| error.column);
+    Ok(Json(FilterRead { column, error: error.map(|error| error.to_string()) }))
 }
