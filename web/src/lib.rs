@@ -88,6 +88,9 @@ pub enum WebError {
     /// The results store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The name of a target cannot be that of a folder for its runs.
+    #[error("the name of a target is {0:?}: expected letters, digits, '.', '_' and '-', and no '.' at the beginning")]
+    TargetName(String),
     /// The machine gives no random octets, on which sessions rest.
     #[error("no random octets: {0}")]
     Random(#[from] getrandom::Error),
@@ -115,7 +118,7 @@ pub async fn serve(
     if let Some(Err(error)) = captures.shelf.as_ref().map(captures::Shelf::sweep) {
         tracing::warn!("the folder of captures: {error}");
     }
-    let starter = Starter::new(start, &folder, &store, &live);
+    let starter = Starter::new(start, &folder, &store, &live)?;
     starter.settle(&opened).await;
     let app = App {
         store: opened.clone(),

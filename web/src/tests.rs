@@ -94,7 +94,7 @@ async fn site_on(
     let (stop, stopped) = watch::channel(false);
     let gate = Arc::new(Gate::new(access).unwrap());
     let live = Live::default();
-    let starter = Starter::new(start, folder, url, &live);
+    let starter = Starter::new(start, folder, url, &live).unwrap();
     let app = App {
         store: store.clone(),
         watched: store.clone(),
@@ -284,12 +284,18 @@ async fn no_address_leads_out_of_the_run() {
     }
 
     // A store that was tampered with opens no other file either.
-    for stored in ["../../../secret", "/etc/passwd", "cases/../../../../secret"] {
+    for (number, stored) in
+        ["../../../secret", "/etc/passwd", "cases/../../../../secret", "run.json", "results.sqlite"].iter().enumerate()
+    {
         let (mut run, mut result) = (report.run.clone(), report.results[0].clone());
-        run.id = format!("29990101-{}", stored.len());
-        std::fs::create_dir_all(run_folder.join("earlier").join(&run.id).join("cases")).unwrap();
+        run.id = format!("29990101-{number}");
+        let earlier = run_folder.join("earlier").join(&run.id);
+        std::fs::create_dir_all(earlier.join("cases")).unwrap();
+        for name in ["run.json", "results.sqlite"] {
+            std::fs::write(earlier.join(name), "what nobody may read").unwrap();
+        }
         for file in &mut result.evidence.files {
-            file.path = stored.to_owned();
+            file.path = (*stored).to_owned();
         }
         site.store.begin(&run, &report.cases, std::slice::from_ref(&result.key)).await.unwrap();
         site.store.finish_case(&run.id, &result).await.unwrap();

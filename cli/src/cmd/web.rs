@@ -92,7 +92,7 @@ pub(crate) fn announce(address: SocketAddr) {
 /// What the user can mend is no fault of weft.
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
-        WebError::NotLoopback(_) => BadInput(error.to_string()).into(),
+        WebError::NotLoopback(_) | WebError::TargetName(_) => BadInput(error.to_string()).into(),
         WebError::Listen { address, error } => rnic::cannot_listen(address, &error).into(),
         WebError::Store(error) => error.into(),
         WebError::Random(_) => error.into(),

@@ -39,7 +39,7 @@ pub enum TargetKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetFile {
-    /// A name for reports, of letters, digits, `.`, `_` and `-`.
+    /// A name for reports, of letters, digits, `.`, `_` and `-`; it does not begin with `.`.
     pub name: String,
     /// How it is reached.
     pub kind: TargetKind,

@@ -47,9 +47,9 @@ impl Target {
         let fields: TargetFile = toml::from_str(text)
             .map_err(|error| TargetError::Toml { file: file.to_owned(), error: Box::new(error) })?;
         let wrong = |message: String| TargetError::Sense { file: file.to_owned(), message };
-        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if fields.name.is_empty() || !fields.name.chars().all(is_word) {
-            return Err(wrong(format!("name = {:?}: expected letters, digits, '.', '_' and '-'", fields.name)));
+        if !Self::is_name(&fields.name) {
+            let expected = "expected letters, digits, '.', '_' and '-', and no '.' at the beginning";
+            return Err(wrong(format!("name = {:?}: {expected}", fields.name)));
         }
         let preset = match &fields.preset {
             Some(name) => Preset::named(name).ok_or_else(|| {
@@ -353,6 +353,9 @@ mod tests {
             (GOOD.replace("\"tcp\"", "\"udp\""), "udp"),
             (GOOD.replace("address = \"192.0.2.7:7174\"", ""), "address"),
             (GOOD.replace("\"nic\"", "\"../nic\""), "name"),
+            (GOOD.replace("\"nic\"", "\"..\""), "name = \"..\""),
+            (GOOD.replace("\"nic\"", "\".\""), "name = \".\""),
+            (GOOD.replace("\"nic\"", "\".nic\""), "no '.' at the beginning"),
             (GOOD.replace("192.0.2.7:7174", "192.0.2.7"), "address = \"192.0.2.7\": expected host:port"),
             (GOOD.replace("192.0.2.7:7174", "192.0.2.7:99999"), "expected host:port"),
             (GOOD.replace("192.0.2.7:7174", "192.0.2.7:0"), "expected host:port"),

@@ -158,6 +158,14 @@ impl Target {
         BUILTIN.contains(&name)
     }
 
+    /// True if a target may have this name. The name is also that of a folder for the target's runs, so it must
+    /// not lead out of the folder above or hide there.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        !name.is_empty() && !name.starts_with('.') && name.chars().all(is_allowed)
+    }
+
     /// The target that a command line names: `builtin`, `builtin-tcp`, `builtin-plain`, `builtin-initiator`,
     /// `builtin-initiator-tcp`, or a TOML file.
     ///

@@ -1,7 +1,8 @@
 //! Files of evidence.
 //!
 //! A request names a run, a case and a kind; the path comes from the stored result and never from the request. It must still
-//! lead, without links, into the run's folder: a store that somebody tampered with opens no other file.
+//! lead, without links, into the folder `cases` of the run: if somebody tampers with the store, it opens no other file. The
+//! run's folder also holds the store, reports, and whatever else a user keeps there.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -19,6 +20,8 @@ use super::{find_case, find_run};
 use crate::app::{App, Failure};
 use crate::starter;
 
+/// The folder of a run's folder that holds its evidence.
+const CASES: &str = "cases";
 /// The longest file that is handed out. What a case may send and receive is 80 MiB, to which come the headers of its packets.
 const MAX_FILE: u64 = 256 << 20;
 
@@ -53,21 +56,28 @@ pub(super) async fn file(
 pub(super) async fn place(app: &App, run: &RunInfo, result: &CaseResult, kind: EvidenceKind) -> Option<PathBuf> {
     let path = PathBuf::from(result.evidence.path(kind)?);
     let (folder, run) = (app.folder.clone(), run.clone());
-    let look = move || bases(&folder, &run).into_iter().find_map(|base| inside(&folder, &base.join(&path)));
+    let look = move || bases(&folder, &run).iter().find_map(|base| of_case(&folder, base, &path));
     tokio::task::spawn_blocking(look).await.ok().flatten()
 }
 
 /// Where below the server's folder the files of a run may be.
-pub(super) fn bases(folder: &Path, run: &RunInfo) -> [PathBuf; 2] {
+pub(super) fn bases(folder: &Path, run: &RunInfo) -> Vec<PathBuf> {
     let own = folder::of_run(folder, &run.id);
     // Runs that were started here have theirs in the folder of their target.
-    let lane = starter::of_target(&run.target.name);
-    let of_lane = folder::of_run(&folder.join(&lane), &run.id);
-    [own, lane.join(of_lane)]
+    let of_lane = starter::of_target(&run.target.name).map(|lane| {
+        let of_lane = folder::of_run(&folder.join(&lane), &run.id);
+        lane.join(of_lane)
+    });
+    [own].into_iter().chain(of_lane).collect()
+}
+
+/// The file of evidence at `path` of a run's folder, which is `base` below `folder`; `None` if it is anything else.
+pub(super) fn of_case(folder: &Path, base: &Path, path: &Path) -> Option<PathBuf> {
+    if path.starts_with(CASES) { inside(folder, &base.join(path)) } else { None }
 }
 
 /// The file at `path` below `folder`; `None` where that leads elsewhere, or to no plain file of bounded length.
-pub(super) fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
+fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
     }
@@ -102,6 +112,21 @@ mod tests {
         let outside = outside.path().to_str().unwrap();
         for path in ["../x", "cases/../cases/a.pcapng", outside, "cases/link", "cases/inner", "cases", "", "none"] {
             assert_eq!(inside(folder.path(), Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn serves_the_folder_of_cases_only() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["cases", "earlier/1/cases", "cases-2"] {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join("a.pcapng"), "x").unwrap();
+        }
+        std::fs::write(folder.path().join("results.sqlite"), "x").unwrap();
+        let serves = |base: &str, path: &str| of_case(folder.path(), Path::new(base), Path::new(path)).is_some();
+        assert!(serves("", "cases/a.pcapng") && serves("earlier/1", "cases/a.pcapng"));
+        for path in ["results.sqlite", "earlier/1/cases/a.pcapng", "cases-2/a.pcapng", "cases/../results.sqlite"] {
+            assert!(!serves("", path), "{path}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It is made while it is sent: no file is written, and no more is held than one piece of evidence and what is on its way. So whoever takes
 //! nothing loses the place, and whoever finds no place in time is told to come back. Paths come from the stored results and must lead into the
-//! run's folder, as for [`evidence`].
+//! folder `cases` of the run, as for [`evidence`].
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
 use super::ask::Path as Address;
-use super::evidence::{bases, inside};
+use super::evidence::{bases, of_case};
 use super::find_record;
 use crate::app::{App, Failure};
 
@@ -83,7 +83,7 @@ pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -
 
 fn write(mut report: RunReport, folder: &Path, pieces: Pieces) -> io::Result<()> {
     let bases = bases(folder, &report.run);
-    let find = |path: &str| bases.iter().find_map(|base| Some((base, inside(folder, &base.join(path))?)));
+    let find = |path: &str| bases.iter().find_map(|base| Some((base, of_case(folder, base, Path::new(path))?)));
     let mut files: Vec<(String, PathBuf)> = Vec::new();
     let mut out = folder.to_owned();
     for result in &mut report.results {

@@ -19,6 +19,7 @@ use weft_suites::store::Store;
 use weft_suites::target::Target;
 use weft_suites::{Filter, Plan};
 
+use crate::WebError;
 use crate::live::Live;
 use lane::Lane;
 pub(crate) use lane::{Job, LaneState};
@@ -80,19 +81,23 @@ struct Inner {
 
 impl Starter {
     /// Lanes for the targets, which write below `folder` and into the store at that URL.
-    pub(crate) fn new(start: Option<Start>, folder: &Path, store_url: &str, live: &Live) -> Self {
-        let Some(Start { targets, suites }) = start else { return Starter::default() };
+    ///
+    /// # Errors
+    /// The name of a target is that of no folder.
+    pub(crate) fn new(start: Option<Start>, folder: &Path, store_url: &str, live: &Live) -> Result<Self, WebError> {
+        let Some(Start { targets, suites }) = start else { return Ok(Starter::default()) };
         let lane = |target: Target| {
+            let below = of_target(target.name()).ok_or_else(|| WebError::TargetName(target.name().to_owned()))?;
             let place = play::Place {
-                out: folder.join(of_target(target.name())),
+                out: folder.join(below),
                 store_url: store_url.to_owned(),
                 suites: suites.clone(),
                 live: live.clone(),
             };
-            (target.name().to_owned(), Lane::new(target, place))
+            Ok((target.name().to_owned(), Lane::new(target, place)))
         };
-        let lanes = targets.into_iter().map(lane).collect();
-        Starter(Some(Arc::new(Inner { suites, lanes })))
+        let lanes = targets.into_iter().map(lane).collect::<Result<_, WebError>>()?;
+        Ok(Starter(Some(Arc::new(Inner { suites, lanes }))))
     }
 
     /// Runs that a server left unfinished when it was killed are over: what they had is summed up.
@@ -171,9 +176,10 @@ impl Starter {
     }
 }
 
-/// Where below the server's folder a lane's runs have their files.
-pub(crate) fn of_target(name: &str) -> PathBuf {
-    Path::new(FOLDERS).join(name)
+/// Where below the server's folder a lane's runs have their files; `None` if the name is that of no target. Names also
+/// come from stored runs, which a program other than this one may have written.
+pub(crate) fn of_target(name: &str) -> Option<PathBuf> {
+    Target::is_name(name).then(|| Path::new(FOLDERS).join(name))
 }
 
 /// Which cases of a run are wanted once more.
@@ -214,3 +220,16 @@ impl Again {
 
 /// What came of a run that was started.
 type Played = Result<RunReport, String>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_a_folder_of_its_own_below_the_servers() {
+        assert_eq!(of_target("nic-1.a_b"), Some(PathBuf::from("targets/nic-1.a_b")));
+        for name in ["", ".", "..", ".nic", "../nic", "a/b", "/a", "a b"] {
+            assert_eq!(of_target(name), None, "{name}");
+        }
+    }
+}
