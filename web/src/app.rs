@@ -16,14 +16,15 @@ use crate::captures::{Captures, upload};
 use crate::live::Live;
 use crate::routes::Exports;
 use crate::starter::{NotTaken, Starter};
+use crate::store_watch::StoreWatch;
 use crate::view;
 
 /// Shared by all requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) store: Store,
-    /// The same store over a connection of its own: who only asks whether it can be read does not stand in line behind a crowd.
-    pub(crate) watched: Store,
+    /// The same store over connections of its own: a probe does not wait for pages.
+    pub(crate) watch: StoreWatch,
     /// Evidence paths are relative to it.
     pub(crate) folder: PathBuf,
     pub(crate) live: Live,
@@ -38,6 +39,8 @@ pub(crate) struct App {
     pub(crate) stopped: watch::Receiver<bool>,
 }
 
+const NO_STORE: &str = "The results store does not answer. Try again in a moment.";
+
 /// Why there is no page.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -45,6 +48,8 @@ pub(crate) enum Failure {
     NotFound(&'static str),
     /// The store cannot be read.
     Store(StoreError),
+    /// The store does not answer. [`StoreWatch`] logs that.
+    NoStore,
     /// A page could not be made.
     Page(askama::Error),
     /// A file of evidence cannot be read.
@@ -96,7 +101,12 @@ impl Failure {
     pub(crate) fn told(self) -> (StatusCode, String) {
         let (status, words) = match self {
             Failure::NotFound(what) => (StatusCode::NOT_FOUND, what.to_owned()),
+            Failure::Store(error) if error.is_transient() => {
+                tracing::error!("{error}");
+                (StatusCode::SERVICE_UNAVAILABLE, NO_STORE.to_owned())
+            }
             Failure::Store(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            Failure::NoStore => (StatusCode::SERVICE_UNAVAILABLE, NO_STORE.to_owned()),
             Failure::Page(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
             Failure::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
             Failure::Token(Refused::Wrong) => (StatusCode::UNAUTHORIZED, "This token is not known here.".to_owned()),
@@ -142,6 +152,8 @@ impl Failure {
     fn header(&self) -> Option<[(HeaderName, String); 1]> {
         match self {
             Failure::Token(Refused::TooMany(seconds)) => Some([(header::RETRY_AFTER, seconds.to_string())]),
+            Failure::NoStore => Some([(header::RETRY_AFTER, "2".to_owned())]),
+            Failure::Store(error) if error.is_transient() => Some([(header::RETRY_AFTER, "2".to_owned())]),
             Failure::Reading(_) | Failure::Busy(_) => Some([(header::RETRY_AFTER, "1".to_owned())]),
             Failure::Token(Refused::Wrong | Refused::None) => {
                 Some([(header::WWW_AUTHENTICATE, "Bearer realm=\"weft\"".to_owned())])

@@ -25,6 +25,7 @@ mod live;
 mod patient;
 mod routes;
 mod starter;
+mod store_watch;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -48,6 +49,7 @@ use app::App;
 use captures::Captures;
 use connections::Limits;
 use starter::Starter;
+use store_watch::StoreWatch;
 
 /// What to serve, and where.
 #[derive(Debug, Clone)]
@@ -122,7 +124,7 @@ pub async fn serve(
     starter.settle(&opened).await;
     let app = App {
         store: opened.clone(),
-        watched: Store::connect(&store).await?,
+        watch: StoreWatch::new(Store::connect(&store).await?),
         folder,
         live,
         starter: starter.clone(),

@@ -7,6 +7,7 @@ mod events;
 mod export;
 mod pages;
 mod runs;
+mod store_gone;
 mod store_server;
 mod streams;
 mod uploads;
@@ -35,6 +36,7 @@ use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
 use crate::routes::Exports;
 use crate::starter::Starter;
+use crate::store_watch::StoreWatch;
 use crate::{Live, Start, WebError, WebOptions, routes, serve};
 
 /// Ends a test that would wait for ever.
@@ -97,7 +99,7 @@ async fn site_on(
     let starter = Starter::new(start, folder, url, &live).unwrap();
     let app = App {
         store: store.clone(),
-        watched: store.clone(),
+        watch: StoreWatch::new(store.clone()),
         folder: folder.to_owned(),
         live: live.clone(),
         starter: starter.clone(),

@@ -8,6 +8,7 @@ mod lists;
 mod migrations;
 mod read;
 mod scores;
+mod transient;
 mod write;
 
 use std::path::Path;

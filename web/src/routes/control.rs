@@ -57,7 +57,7 @@ pub(super) async fn start(
 pub(super) async fn resumed(app: &App, target: &str) -> Result<Wanted, Failure> {
     use crate::starter::NotTaken::{NoRun, Unknown};
     let (_, state) = app.starter.state(target).ok_or(Unknown)?;
-    let run = app.store.unfinished(target).await?.ok_or(NoRun)?;
+    let run = app.watch.unless_gone(app.store.unfinished(target)).await??.ok_or(NoRun)?;
     // That one goes on already.
     if state.running.is_some_and(|job| job.run.as_ref() == Some(&run)) {
         return Err(NoRun.into());
@@ -112,7 +112,7 @@ pub(super) async fn again(
 
 /// Cases of an earlier run once more; and against whom.
 pub(super) async fn repeated(app: &App, run: &str, which: &str, case: &str) -> Result<(String, Wanted), Failure> {
-    let detail = find_run(app, run).await?;
+    let detail = app.watch.unless_gone(find_run(app, run)).await??;
     let again = match which {
         "all" => Again::All,
         "failed" => Again::Failed,

@@ -8,11 +8,8 @@ use crate::app::App;
 
 pub(super) async fn check(State(app): State<App>) -> Response {
     let json = [(header::CONTENT_TYPE, "application/json")];
-    match app.watched.runs(1).await {
-        Ok(_) => (json, "{\"status\":\"ok\"}\n").into_response(),
-        Err(error) => {
-            tracing::error!("{error}");
-            (StatusCode::SERVICE_UNAVAILABLE, json, "{\"status\":\"store\"}\n").into_response()
-        }
+    match app.watch.answers().await {
+        true => (json, "{\"status\":\"ok\"}\n").into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, json, "{\"status\":\"store\"}\n").into_response(),
     }
 }

@@ -59,12 +59,32 @@ use weft_suites::store::{RunDetail, RunRecord};
 use crate::access::door;
 use crate::app::{App, Failure};
 use crate::guard::guard;
+use crate::store_watch::unless_gone;
 
 pub(crate) use events::READERS;
 pub(crate) use export::Exports;
 
 /// All routes.
 pub(crate) fn router(app: App) -> Router {
+    of_store(&app)
+        .merge(of_captures())
+        .route("/targets/{target}/start", post(control::start))
+        .route("/targets/{target}/stop", post(control::stop))
+        .route("/runs/{run}/again", post(control::again))
+        .route("/assets/{name}", get(assets::file))
+        .route("/login", get(login::page).post(login::sign_in))
+        .route("/logout", post(login::sign_out))
+        .nest("/api", api::routes(&app))
+        .route("/healthz", get(health::check))
+        .fallback(|| async { Failure::NotFound("There is no such page.") })
+        // The last one added is the first that a request meets.
+        .layer(from_fn_with_state(app.clone(), door))
+        .layer(from_fn_with_state(app.clone(), guard))
+        .with_state(app)
+}
+
+/// Pages that are made of what is in the store.
+fn of_store(app: &App) -> Router<App> {
     Router::new()
         .route("/", get(runs::page))
         .route("/compare", get(compare::page))
@@ -72,28 +92,15 @@ pub(crate) fn router(app: App) -> Router {
         .route("/targets", get(targets::list))
         .route("/targets/{target}", get(targets::page))
         .route("/targets/{target}/baseline", get(targets::baseline))
-        .route("/targets/{target}/start", post(control::start))
-        .route("/targets/{target}/stop", post(control::stop))
         .route("/runs/{run}", get(run::page))
-        .route("/runs/{run}/again", post(control::again))
         .route("/runs/{run}/sections", get(sections::page))
         .route("/runs/{run}/export.zip", get(export::zip))
         .route("/pairs", get(pairs::page))
         .route("/runs/{run}/events", get(events::stream))
         .route("/runs/{run}/cases/{*case}", get(case::page))
         .route("/runs/{run}/evidence/{kind}/{*case}", get(evidence::file))
-        .merge(of_captures())
-        .route("/assets/{name}", get(assets::file))
-        .route("/login", get(login::page).post(login::sign_in))
-        .route("/logout", post(login::sign_out))
-        .nest("/api", api::routes())
         .route("/metrics", get(metrics::page))
-        .route("/healthz", get(health::check))
-        .fallback(|| async { Failure::NotFound("There is no such page.") })
-        // The last one added is the first that a request meets.
-        .layer(from_fn_with_state(app.clone(), door))
-        .layer(from_fn_with_state(app.clone(), guard))
-        .with_state(app)
+        .route_layer(from_fn_with_state(app.clone(), unless_gone))
 }
 
 fn of_captures() -> Router<App> {

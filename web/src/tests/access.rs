@@ -336,7 +336,7 @@ async fn a_form_that_does_not_end_is_given_up() {
     let mut gate = Gate::new(Access::default()).unwrap();
     gate.patience = Duration::from_millis(20);
     let app = App {
-        watched: store.clone(),
+        watch: StoreWatch::new(store.clone()),
         store,
         folder: folder.path().to_owned(),
         live: Live::default(),

@@ -15,13 +15,19 @@ fn leads(page: &str) -> impl Iterator<Item = String> {
     all.map(|path| format!("/{}", path.replace("&#38;", "&").split('#').next().unwrap_or_default()))
 }
 
-#[tokio::test]
-async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
-    let Some(server) = postgres::Server::start() else {
+/// A server, if the machine has one.
+fn server() -> Option<postgres::Server> {
+    let server = postgres::Server::start();
+    if server.is_none() {
         assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL wants a server, and there is none");
         eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
-        return;
-    };
+    }
+    server
+}
+
+#[tokio::test]
+async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
+    let Some(server) = server() else { return };
     let folder = tempfile::tempdir().unwrap();
     let site = site_on(
         &server.url,
@@ -79,4 +85,16 @@ async fn a_run_is_started_and_every_page_that_can_be_reached_is_whole() {
     }
     assert!(site.text("/targets/bad").await.contains("From run to run"));
     site.store.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_reported_soon() {
+    let Some(server) = server() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (access, captures) = (Access::default(), CaptureOptions::default());
+    let site = site_on(&server.url, folder.path(), access, None, captures, Exports::default()).await;
+    site.text("/").await;
+    assert_eq!(site.get("/healthz").await.status(), StatusCode::OK);
+    drop(server);
+    store_gone::answers_soon(&site, &["/", "/runs/x", "/api/runs", "/metrics"]).await;
 }

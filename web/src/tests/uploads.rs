@@ -222,7 +222,7 @@ async fn impatient(desk: &mut Desk) -> (Site, tempfile::TempDir) {
     let (live, starter) = (Live::default(), Starter::default());
     let app = App {
         store: store.clone(),
-        watched: store.clone(),
+        watch: StoreWatch::new(store.clone()),
         folder: path,
         live: live.clone(),
         starter: starter.clone(),

@@ -9,6 +9,7 @@ mod model;
 mod over;
 
 use axum::extract::State;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -18,6 +19,7 @@ use weft_suites::store::RunsPage;
 
 use super::{find_case, find_run};
 use crate::app::{App, Failure};
+use crate::store_watch::unless_gone;
 use ask::{Address, Asked};
 use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 
@@ -25,26 +27,32 @@ use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 const RUNS: usize = 50;
 const MOST_RUNS: usize = 200;
 
-pub(super) fn routes() -> Router<App> {
-    Router::new()
+pub(super) fn routes(app: &App) -> Router<App> {
+    of_store(app)
+        .merge(captures::routes())
         .route("/openapi.json", get(async || Json(describe::document())))
+        .route("/runs/{run}/again", post(control::again))
+        .route("/targets/{target}/runs", post(control::start))
+        .route("/targets/{target}/jobs/{job}", delete(control::stop))
+        .fallback(async || ApiFailure(Failure::NotFound("There is no such resource.")))
+}
+
+/// Resources that are made of what is in the store.
+fn of_store(app: &App) -> Router<App> {
+    Router::new()
         .route("/runs", get(runs))
         .route("/runs/{run}", get(run))
         .route("/runs/{run}/cases", get(cases))
         .route("/runs/{run}/cases/{*case}", get(case))
         .route("/runs/{run}/sections", get(over::sections))
-        .route("/runs/{run}/again", post(control::again))
         .route("/runs/{run}/export.zip", get(export))
         .route("/targets", get(targets))
-        .merge(captures::routes())
         .route("/targets/{target}", get(over::trend))
         .route("/targets/{target}/baseline", get(over::baseline))
-        .route("/targets/{target}/runs", post(control::start))
-        .route("/targets/{target}/jobs/{job}", delete(control::stop))
         .route("/compare", get(over::compare))
         .route("/matrix", get(over::matrix))
         .route("/pairs", get(over::pairs))
-        .fallback(async || ApiFailure(Failure::NotFound("There is no such resource.")))
+        .route_layer(from_fn_with_state(app.clone(), unless_gone))
 }
 
 /// A failure whose words come as JSON.

@@ -36,7 +36,7 @@ pub(super) struct Subject {
 /// The capture with this id.
 pub(super) async fn find(app: &App, id: &str) -> Result<Subject, Failure> {
     if let Some((run, place)) = id.rsplit_once('~') {
-        return of_case(app, id, run, place).await;
+        return app.watch.unless_gone(of_case(app, id, run, place)).await?;
     }
     let shelf = app.captures.shelf.as_ref().ok_or(NO_CAPTURE)?;
     let entry = shelf.find(id).await.map_err(Failure::File)?.ok_or(NO_CAPTURE)?;

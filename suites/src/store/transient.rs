@@ -1,0 +1,52 @@
+//! Which failures of the store pass by themselves: the database restarts, is locked, or has no connection left.
+
+use super::StoreError;
+
+/// Classes of SQLSTATE: connections, resources, operator intervention (which is also what a restart is).
+const CLASSES: [&str; 3] = ["08", "53", "57P"];
+/// `SQLITE_BUSY` and `SQLITE_LOCKED`. Extended codes have these in their low byte.
+const LOCKS: [u32; 2] = [5, 6];
+
+impl StoreError {
+    /// True if the same request may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        let StoreError::Database(error) = self else { return false };
+        match error {
+            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+            sqlx::Error::Database(error) => error.code().is_some_and(|code| is_transient(&code)),
+            _ => false,
+        }
+    }
+}
+
+/// SQLSTATE has five characters, a code of SQLite has at most four digits.
+fn is_transient(code: &str) -> bool {
+    match code.len() {
+        5 => CLASSES.iter().any(|class| code.starts_with(class)),
+        _ => code.parse::<u32>().is_ok_and(|code| LOCKS.contains(&(code & 0xff))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_and_locks_pass_and_mistakes_stay() {
+        // admin_shutdown, cannot_connect_now, connection_failure, too_many_connections; SQLITE_BUSY, _BUSY_RECOVERY, _LOCKED.
+        for code in ["57P01", "57P03", "08006", "53300", "5", "261", "6"] {
+            assert!(is_transient(code), "{code}");
+        }
+        // query_canceled, undefined_table, invalid_password; SQLITE_CORRUPT, SQLITE_CONSTRAINT_UNIQUE.
+        for code in ["57014", "42P01", "28P01", "11", "2067", ""] {
+            assert!(!is_transient(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_closed_pool_stays_closed() {
+        assert!(!StoreError::from(sqlx::Error::PoolClosed).is_transient());
+        assert!(StoreError::from(sqlx::Error::PoolTimedOut).is_transient());
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether the results store answers: requests that wait for a store that is gone get an answer soon.
+//!
+//! A query has no limit on its time, because a page over many runs may take long. Instead, while a request takes longer than
+//! [`SLOW`], a small query over connections of its own probes the store. If that does not succeed within [`PROBE`], the
+//! store is gone, and so is the reason to wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{OriginalUri, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout};
+use weft_suites::store::{Store, StoreError};
+
+use crate::app::{App, Failure};
+
+/// A request that takes longer has the store probed, and probed again after the same time.
+const SLOW: Duration = Duration::from_secs(1);
+/// A store that does not answer a probe within this time is gone.
+const PROBE: Duration = Duration::from_millis(500);
+/// A failed probe counts for all who ask within this time.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// Probes the store. Cheap to clone; clones share their probes.
+#[derive(Debug, Clone)]
+pub(crate) struct StoreWatch(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    /// When the last probe failed; `None` if it succeeded. Held during a probe, so that a crowd waits for one.
+    failed: Mutex<Option<Instant>>,
+}
+
+impl StoreWatch {
+    /// `store` has connections that no page takes.
+    pub(crate) fn new(store: Store) -> Self {
+        StoreWatch(Arc::new(Inner { store, failed: Mutex::default() }))
+    }
+
+    /// True if the store answers now. Logs when that changes.
+    pub(crate) async fn answers(&self) -> bool {
+        let mut failed = self.0.failed.lock().await;
+        if failed.is_some_and(|at| at.elapsed() < FRESH) {
+            return false;
+        }
+        let trouble = match timeout(PROBE, self.0.store.runs(1)).await {
+            // One damaged run is no reason to give up the others.
+            Ok(Ok(_) | Err(StoreError::Damaged { .. })) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(format!("results store: no answer within {} ms", PROBE.as_millis())),
+        };
+        match &trouble {
+            Some(trouble) if failed.is_none() => tracing::error!("{trouble}"),
+            None if failed.is_some() => tracing::info!("the results store answers again"),
+            _ => {}
+        }
+        *failed = trouble.map(|_| Instant::now());
+        failed.is_none()
+    }
+
+    /// Does the work, unless the store is gone meanwhile.
+    ///
+    /// # Errors
+    /// The store is gone.
+    pub(crate) async fn unless_gone<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => Ok(done),
+            () = self.gone() => Err(Failure::NoStore),
+        }
+    }
+
+    async fn gone(&self) {
+        loop {
+            sleep(SLOW).await;
+            if !self.answers().await {
+                return;
+            }
+        }
+    }
+}
+
+/// Around each route that reads the store.
+pub(crate) async fn unless_gone(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    request: Request,
+    next: Next,
+) -> Response {
+    match app.watch.unless_gone(next.run(request)).await {
+        Ok(response) => response,
+        Err(failure) => failure.answer(uri.path()),
+    }
+}

@@ -1,0 +1,57 @@
+//! Pages and the health check while the results store is locked or gone.
+
+use std::str::FromStr;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Executor};
+use tokio::time::Instant;
+
+use super::captures::capture_path;
+use super::*;
+
+/// Pages and resources that need the store.
+pub(super) const OF_STORE: [&str; 7] =
+    ["/", "/runs/x", "/runs/x/export.zip", "/metrics", "/captures/x~0", "/api/runs", "/api/captures/x~0"];
+
+/// Whether each of `paths` answers 503 within the time that a user waits. The clock stands still but for what is waited for.
+pub(super) async fn answers_soon(site: &Site, paths: &[&str]) {
+    tokio::time::pause();
+    for path in paths {
+        let begun = Instant::now();
+        let answer = site.get(path).await;
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
+        assert_eq!(answer.headers()[header::RETRY_AFTER], "2", "{path}");
+        assert!(begun.elapsed() <= Duration::from_secs(2), "{path}: {:?}", begun.elapsed());
+        let is_json = answer.headers()[header::CONTENT_TYPE] == "application/json";
+        assert_eq!(is_json, path.starts_with("/api/"), "{path}");
+    }
+    let begun = Instant::now();
+    assert_eq!(site.get("/healthz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_locked_store_is_reported_soon_and_used_again_later() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("shelf")).unwrap();
+    std::fs::copy(capture_path("siw/rping-crc.pcap"), folder.path().join("shelf/a.pcap")).unwrap();
+    // With this kind of locks there is no write-ahead log, so that a writer keeps readers out.
+    let url = format!("{}?mode=rwc&vfs=unix-dotfile", Store::url(&folder.path().join(FILE_NAME)).unwrap());
+    let captures = CaptureOptions { folder: Some(folder.path().join("shelf")), ..CaptureOptions::default() };
+    let site = site_on(&url, folder.path(), Access::default(), None, captures, Exports::default()).await;
+    site.text("/").await;
+    let mut other = SqliteConnectOptions::from_str(&url).unwrap().connect().await.unwrap();
+    other.execute("BEGIN EXCLUSIVE").await.unwrap();
+    answers_soon(&site, &OF_STORE).await;
+    // What needs no store is there meanwhile.
+    for path in ["/captures", "/assets/style.css", "/login"] {
+        site.text(path).await;
+    }
+    other.execute("ROLLBACK").await.unwrap();
+    for path in ["/", "/healthz"] {
+        while site.get(path).await.status() != StatusCode::OK {
+            tokio::task::yield_now().await;
+        }
+    }
+}
