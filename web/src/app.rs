@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 use weft_suites::store::{Store, StoreError};
 
-use crate::access::{Gate, Refused};
+use crate::access::{Gate, Places, Refused};
 use crate::captures::{Captures, upload};
 use crate::live::Live;
 use crate::routes::Exports;
@@ -33,6 +33,8 @@ pub(crate) struct App {
     pub(crate) gate: Arc<Gate>,
     pub(crate) captures: Captures,
     pub(crate) exports: Exports,
+    /// Event streams of runs.
+    pub(crate) streams: Places,
     /// Event streams that read from the store; [`READERS`](crate::routes::READERS).
     pub(crate) readers: Arc<Semaphore>,
     /// Becomes `true` when the server goes down.
@@ -116,7 +118,7 @@ impl Failure {
             ),
             Failure::Token(Refused::TooMany(seconds)) => (
                 StatusCode::TOO_MANY_REQUESTS,
-                format!("Too many wrong tokens came from this address; it may try again in {seconds} s."),
+                format!("Too many wrong tokens came from this address, as this one is; try again in {seconds} s."),
             ),
             Failure::TooSlow => (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time.".to_owned()),
             Failure::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "No form of this server is that long.".to_owned()),

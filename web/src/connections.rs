@@ -1,4 +1,7 @@
-//! Taking connections: how many at a time, and how long a client may take to say what it wants.
+//! Taking connections: how many at a time, and how long a client may take to send its request.
+//!
+//! If there are too many, the one that has been idle longest is closed. Requests under way are fewer than connections
+//! ([`REQUESTS`](crate::access::REQUESTS)), so that one is idle: clients that hold connections do not shut out others.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -11,17 +14,19 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 use crate::access::Peer;
+use crate::crowd::{Busy, Crowd, Seat};
+use crate::kept::Kept;
 use crate::patient::Patient;
 
 /// What a client may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at a time; more wait until one ends.
+    /// Connections at a time, and a few more until those that have been idle longest are gone.
     pub(crate) connections: usize,
     /// For the head of a request, from the connection or the request before it on.
     pub(crate) head: Duration,
@@ -51,24 +56,24 @@ const REST: Duration = Duration::from_millis(100);
 
 /// Serves connections until `stopped` says so.
 pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, mut stopped: watch::Receiver<bool>) {
-    let room = Arc::new(Semaphore::new(limits.connections));
+    let crowd = Crowd::new(limits.connections);
     let mut open = JoinSet::new();
     loop {
         let next = async {
-            // Never closed.
-            let permit = room.clone().acquire_owned().await.ok()?;
-            Some((permit, listener.accept().await))
+            let (stream, from) = listener.accept().await?;
+            Ok((stream, from, crowd.join().await))
         };
         let accepted = tokio::select! {
-            accepted = next => accepted,
+            accepted = next => Some(accepted),
             _ = stopped.wait_for(|stopped| *stopped) => None,
         };
         while open.try_join_next().is_some() {}
         match accepted {
-            Some((permit, Ok((stream, from)))) => {
-                open.spawn(serve(stream, from, permit, router.clone(), limits, stopped.clone()));
+            Some(Ok((stream, from, seat))) => {
+                open.spawn(serve(stream, from, seat, router.clone(), limits, stopped.clone()));
             }
-            Some((_, Err(error))) => {
+            Some(Err(error)) => {
+                let error: std::io::Error = error;
                 tracing::warn!("no connection: {error}");
                 tokio::time::sleep(REST).await;
             }
@@ -85,15 +90,19 @@ pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, 
 async fn serve(
     stream: TcpStream,
     from: SocketAddr,
-    _permit: OwnedSemaphorePermit,
+    seat: Seat,
     router: Router,
     limits: Limits,
     mut stopped: watch::Receiver<bool>,
 ) {
+    let state = Arc::clone(&seat.state);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let mut request: Request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(Peer(from.ip()));
-        router.clone().oneshot(request)
+        // Until all of the answer is sent.
+        let busy = Busy::begin(&state);
+        let answer = router.clone().oneshot(request);
+        async move { answer.await.map(|answer| answer.map(|body| Kept::body(body, busy))) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head).max_headers(HEADERS).max_buf_size(HEAD);
@@ -101,6 +110,7 @@ async fn serve(
     let served = tokio::select! {
         served = connection.as_mut() => Some(served),
         () = async { stopped.wait_for(|stopped| *stopped).await.map(drop).unwrap_or_default() } => None,
+        () = seat.state.leave.notified() => return,
     };
     let served = match served {
         Some(served) => served,

@@ -20,7 +20,9 @@ mod access;
 mod app;
 mod captures;
 mod connections;
+mod crowd;
 mod guard;
+mod kept;
 mod live;
 mod patient;
 mod routes;
@@ -44,7 +46,7 @@ pub use captures::CaptureOptions;
 pub use live::Live;
 pub use starter::Start;
 
-use access::Gate;
+use access::{Gate, Places, STREAMS};
 use app::App;
 use captures::Captures;
 use connections::Limits;
@@ -131,6 +133,7 @@ pub async fn serve(
         gate,
         captures,
         exports: routes::Exports::default(),
+        streams: Places::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped: stopped.clone(),
     };

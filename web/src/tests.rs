@@ -31,7 +31,7 @@ use weft_suites::target::Target;
 use weft_suites::{Filter, RunOptions};
 
 use self::events::{Told, recorded_run};
-use crate::access::{Access, Gate};
+use crate::access::{Access, Gate, Places, STREAMS};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
 use crate::routes::Exports;
@@ -106,6 +106,7 @@ async fn site_on(
         gate,
         captures: Captures::new(captures, stopped.clone()),
         exports,
+        streams: Places::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,
     };

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::{FOREIGN, FORGED, Peer, Refused, Role, Session};
 use crate::app::{App, Failure};
+use crate::kept::Kept;
 
 /// The longest form, in octets.
 const FORM: usize = 16 << 10;
@@ -21,28 +22,26 @@ const FORM_KEY: &str = "key";
 pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let from = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(address)| *address);
-    let session = match app.gate.session(request.headers(), from, Instant::now()) {
+    // A watchdog asks without a token, however busy the server is, and whatever a proxy adds.
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if path == "/healthz" && is_read && !is_embedded_elsewhere(request.headers()) {
+        return next.run(request).await;
+    }
+    let session = match app.gate.session(request.headers(), from, path, Instant::now()) {
         Ok(session) => session,
-        Err(refused) => {
-            match &refused {
-                Refused::Wrong => tracing::warn!("wrong token from {from} for {path}"),
-                Refused::TooMany(seconds) => {
-                    tracing::warn!("{from} is locked out for {seconds} s: too many wrong tokens");
-                }
-                Refused::None => {}
-            }
-            return Failure::Token(refused).answer(path);
-        }
+        Err(refused) => return Failure::Token(refused).answer(path),
     };
-    // Nothing of a run is behind these; a watchdog has no token, and the page to sign in on needs its style.
-    let is_open = matches!(path, "/healthz" | "/login") || path.starts_with("/assets/");
+    let Some(place) = app.gate.requests.take(session.as_ref()) else {
+        return Failure::Busy("Too many requests are under way.").answer(path);
+    };
+    // Nothing of a run is behind these: the page to sign in on, and its style.
+    let is_open = path == "/login" || path.starts_with("/assets/");
     if session.is_none() && !is_open {
         return strange(&request);
     }
     if is_embedded_elsewhere(request.headers()) {
         return FOREIGN.answer(path);
     }
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_read {
         let may =
             matches!(path, "/login" | "/logout") || session.as_ref().is_some_and(|who| who.role == Role::Operator);
@@ -65,7 +64,8 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
     if let Some(session) = session {
         request.extensions_mut().insert(session);
     }
-    next.run(request).await
+    // A request is under way until all of its answer is sent.
+    next.run(request).await.map(|body| Kept::body(body, place))
 }
 
 /// A browser that asks for a page is shown where to sign in; everybody else is told that there is something to say.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Wrong tokens from one address before it has to wait.
+/// Wrong tokens from one address before it has to wait. Right tokens never wait: behind a proxy all clients share an address.
 const MOST: u32 = 10;
 /// How long they count.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ const ADDRESSES: usize = 1024;
 pub(super) struct Failures(HashMap<IpAddr, (u32, Instant)>);
 
 impl Failures {
-    /// Seconds for which no token is taken from that address; `None` where it need not wait.
+    /// Seconds for which that address has to wait with further guesses; `None` if it need not.
     pub(super) fn closed_for(&mut self, from: IpAddr, now: Instant) -> Option<u64> {
         let left = |since: Instant| WINDOW.saturating_sub(now.saturating_duration_since(since));
         self.0.retain(|_, (_, since)| !left(*since).is_zero());

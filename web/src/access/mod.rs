@@ -6,6 +6,7 @@
 
 mod door;
 mod failures;
+mod places;
 mod sessions;
 mod tokens;
 
@@ -19,8 +20,10 @@ use subtle::ConstantTimeEq;
 use crate::app::Failure;
 pub(crate) use door::door;
 use failures::Failures;
+pub(crate) use places::{FOLLOWERS, Places, REQUESTS, STREAMS};
 use sessions::Sessions;
 pub(crate) use sessions::{COOKIE, LASTS};
+pub(crate) use tokens::Holder;
 pub use tokens::{Role, Tokens, TokensError};
 
 /// For a form to arrive.
@@ -40,6 +43,8 @@ pub struct Access {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) role: Role,
+    /// Requests with the same owner count together where places are limited. `None` without tokens, where all clients share a session.
+    pub(crate) owner: Option<Arc<str>>,
     /// What every form of a page holds, so that another site's form is told from ours. `None` for programs with a token of their own:
     /// no browser adds that by itself.
     pub(crate) form_key: Option<Arc<str>>,
@@ -68,9 +73,9 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 pub(crate) enum Refused {
     /// There is none.
     None,
-    /// It is none of ours.
+    /// It is not one of ours.
     Wrong,
-    /// Too many wrong ones came from that address; again in so many seconds.
+    /// It is not one of ours either, and too many such came from that address; again in so many seconds.
     TooMany(u64),
 }
 
@@ -82,14 +87,23 @@ pub(crate) struct Gate {
     local: Session,
     sessions: Mutex<Sessions>,
     failures: Mutex<Failures>,
+    /// Requests under way.
+    pub(crate) requests: Places,
     /// How long a form may take to arrive.
     pub(crate) patience: Duration,
 }
 
 impl Gate {
     pub(crate) fn new(access: Access) -> Result<Self, getrandom::Error> {
-        let local = Session { role: Role::Operator, form_key: Some(sessions::random()?.into()) };
-        Ok(Gate { access, local, sessions: Mutex::default(), failures: Mutex::default(), patience: PATIENCE })
+        let local = Session { role: Role::Operator, owner: None, form_key: Some(sessions::random()?.into()) };
+        Ok(Gate {
+            access,
+            local,
+            sessions: Mutex::default(),
+            failures: Mutex::default(),
+            requests: Places::new(REQUESTS),
+            patience: PATIENCE,
+        })
     }
 
     /// Does it ask for tokens?
@@ -102,22 +116,23 @@ impl Gate {
         self.access.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// Whose token it is.
-    pub(crate) fn role(&self, token: &str, from: IpAddr, now: Instant) -> Result<Role, Refused> {
+    /// The holder of a token that came from an address for a path. A wrong token is logged, unless the address has to wait.
+    pub(crate) fn holder(&self, token: &str, from: IpAddr, path: &str, now: Instant) -> Result<Holder, Refused> {
+        if let Some(holder) = self.access.tokens.holder(token) {
+            return Ok(holder);
+        }
         let mut failures = held(&self.failures);
         if let Some(seconds) = failures.closed_for(from, now) {
             return Err(Refused::TooMany(seconds));
         }
-        self.access.tokens.role(token).ok_or_else(|| {
-            failures.add(from, now);
-            Refused::Wrong
-        })
+        failures.add(from, now);
+        tracing::warn!("wrong token from {from} for {path}");
+        Err(Refused::Wrong)
     }
 
-    /// A new session; returns the value of its cookie.
-    pub(crate) fn open(&self, role: Role, now: Instant) -> Result<String, getrandom::Error> {
-        let session = Session { role, form_key: Some(sessions::random()?.into()) };
-        held(&self.sessions).open(session, now)
+    /// Opens a session; returns the value of its cookie.
+    pub(crate) fn open(&self, holder: Holder, now: Instant) -> Result<String, getrandom::Error> {
+        held(&self.sessions).open(holder, now)
     }
 
     /// Ends the session of the request's cookie.
@@ -128,16 +143,24 @@ impl Gate {
     }
 
     /// Whose request it is; `None` where nobody signed in.
-    fn session(&self, headers: &HeaderMap, from: IpAddr, now: Instant) -> Result<Option<Session>, Refused> {
+    fn session(&self, headers: &HeaderMap, from: IpAddr, path: &str, now: Instant) -> Result<Option<Session>, Refused> {
         if !self.asks() {
             return Ok(Some(self.local.clone()));
         }
-        if let Some(said) = headers.get(header::AUTHORIZATION) {
-            let token = said.to_str().ok().and_then(|said| said.strip_prefix("Bearer ")).unwrap_or_default();
-            return self.role(token, from, now).map(|role| Some(Session { role, form_key: None }));
+        if let Some(token) = bearer(headers) {
+            let Holder { role, token } = self.holder(token, from, path, now)?;
+            return Ok(Some(Session { role, owner: Some(format!("token {token}").into()), form_key: None }));
         }
         Ok(sessions::cookie(headers).and_then(|cookie| held(&self.sessions).find(cookie, now)))
     }
+}
+
+/// The token of a request. The name of the scheme has no case (RFC 9110, section 11.1). Other schemes are for a proxy in front,
+/// which may pass them on.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
+    let mut schemes = given.filter_map(|value| value.trim().split_once(' '));
+    schemes.find(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim_start())
 }
 
 /// What a panic of another thread left is whole: nothing under these locks panics half-way.

@@ -2,38 +2,51 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 
-use super::Session;
+use super::{Holder, Session};
 
 /// Name of the cookie.
 pub(crate) const COOKIE: &str = "weft-session";
 /// How long a session lasts.
 pub(crate) const LASTS: Duration = Duration::from_secs(12 * 3600);
-/// Sessions at a time; one more ends the oldest.
-const MOST: usize = 1000;
+/// Sessions of one token at a time; one more ends the oldest of that token.
+const MOST: usize = 500;
+
+/// A session that was opened.
+#[derive(Debug)]
+struct Opened {
+    session: Session,
+    /// The token that it was opened with.
+    token: usize,
+    since: Instant,
+}
 
 /// The sessions, by the value of their cookie.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(HashMap<String, (Session, Instant)>);
+pub(super) struct Sessions(HashMap<String, Opened>);
 
 impl Sessions {
-    /// Returns the value of the new session's cookie.
-    pub(super) fn open(&mut self, session: Session, now: Instant) -> Result<String, getrandom::Error> {
-        let cookie = random()?;
-        self.0.retain(|_, (_, since)| now.saturating_duration_since(*since) < LASTS);
-        if self.0.len() >= MOST {
-            let oldest = self.0.iter().min_by_key(|(_, (_, since))| *since).map(|(cookie, _)| cookie.clone());
+    /// Opens a session for the holder of a token. Returns the value of its cookie.
+    pub(super) fn open(&mut self, holder: Holder, now: Instant) -> Result<String, getrandom::Error> {
+        let (cookie, form_key): (String, Arc<str>) = (random()?, random()?.into());
+        let Holder { role, token } = holder;
+        self.0.retain(|_, opened| now.saturating_duration_since(opened.since) < LASTS);
+        let of_token = self.0.iter().filter(|(_, opened)| opened.token == token);
+        if of_token.clone().count() >= MOST {
+            let oldest = of_token.min_by_key(|(_, opened)| opened.since).map(|(cookie, _)| cookie.clone());
             oldest.and_then(|cookie| self.0.remove(&cookie));
         }
-        self.0.insert(cookie.clone(), (session, now));
+        let session = Session { role, owner: Some(Arc::clone(&form_key)), form_key: Some(form_key) };
+        self.0.insert(cookie.clone(), Opened { session, token, since: now });
         Ok(cookie)
     }
 
     pub(super) fn find(&self, cookie: &str, now: Instant) -> Option<Session> {
-        let (session, since) = self.0.get(cookie)?;
+        let Opened { session, since, .. } = self.0.get(cookie)?;
         (now.saturating_duration_since(*since) < LASTS).then(|| session.clone())
     }
 
@@ -64,14 +77,13 @@ mod tests {
     use super::super::Role;
     use super::*;
 
-    fn session() -> Session {
-        Session { role: Role::Viewer, form_key: Some("k".into()) }
-    }
+    const VIEWER: Holder = Holder { role: Role::Viewer, token: 0 };
+    const OPERATOR: Holder = Holder { role: Role::Operator, token: 1 };
 
     #[test]
     fn a_session_ends_with_its_time_and_when_it_is_closed() {
         let (mut sessions, now) = (Sessions::default(), Instant::now());
-        let (first, second) = (sessions.open(session(), now).unwrap(), sessions.open(session(), now).unwrap());
+        let (first, second) = (sessions.open(VIEWER, now).unwrap(), sessions.open(VIEWER, now).unwrap());
         assert_ne!(first, second);
         assert!(sessions.find(&first, now + LASTS - Duration::from_secs(1)).is_some());
         assert!(sessions.find(&first, now + LASTS).is_none());
@@ -80,14 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_ends_the_oldest() {
+    fn one_too_many_ends_the_oldest_of_its_token() {
         let (mut sessions, now) = (Sessions::default(), Instant::now());
-        let oldest = sessions.open(session(), now).unwrap();
-        for at in 0..u64::try_from(MOST).unwrap() {
-            sessions.open(session(), now + Duration::from_secs(1 + at)).unwrap();
+        let (operator, oldest) = (sessions.open(OPERATOR, now).unwrap(), sessions.open(VIEWER, now).unwrap());
+        for at in 0..2 * u64::try_from(MOST).unwrap() {
+            sessions.open(VIEWER, now + Duration::from_secs(1 + at)).unwrap();
         }
-        assert_eq!(sessions.0.len(), MOST);
+        assert_eq!(sessions.0.len(), MOST + 1);
         assert!(sessions.find(&oldest, now).is_none());
+        assert!(sessions.find(&operator, now).is_some(), "the logins of others end no session");
     }
 
     #[test]

@@ -28,6 +28,14 @@ impl Role {
     }
 }
 
+/// Who has a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Holder {
+    pub(crate) role: Role,
+    /// Which token of the file, from 0.
+    pub(crate) token: usize,
+}
+
 /// Why a file of tokens cannot be used. No token stands in the words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokensError {
@@ -86,18 +94,18 @@ impl Tokens {
         self.0.is_empty()
     }
 
-    /// The role of a token. How long it takes tells nothing of how near a wrong one is: digests are compared, all of them, each to
-    /// its end.
-    pub(super) fn role(&self, token: &str) -> Option<Role> {
+    /// The holder of a token. How long it takes shows nothing of how near a wrong one is: digests are compared, all of them, each
+    /// to its end.
+    pub(super) fn holder(&self, token: &str) -> Option<Holder> {
         let given = digest(token);
-        let mut role = None;
-        for (known, digest) in &self.0 {
+        let mut holder = None;
+        for (number, (role, digest)) in self.0.iter().enumerate() {
             let same: Choice = digest.ct_eq(&given);
             if bool::from(same) {
-                role = role.max(Some(*known));
+                holder = holder.max(Some(Holder { role: *role, token: number }));
             }
         }
-        role
+        holder
     }
 }
 
@@ -113,10 +121,10 @@ mod tests {
     fn a_file_with_both_roles() {
         let tokens =
             Tokens::parse("# lab\n\nviewer  aaaaaaaaaaaaaaaaaaaa\n operator\tbbbbbbbbbbbbbbbbbbbb \n").unwrap();
-        assert_eq!(tokens.role("aaaaaaaaaaaaaaaaaaaa"), Some(Role::Viewer));
-        assert_eq!(tokens.role("bbbbbbbbbbbbbbbbbbbb"), Some(Role::Operator));
+        assert_eq!(tokens.holder("aaaaaaaaaaaaaaaaaaaa"), Some(Holder { role: Role::Viewer, token: 0 }));
+        assert_eq!(tokens.holder("bbbbbbbbbbbbbbbbbbbb"), Some(Holder { role: Role::Operator, token: 1 }));
         for wrong in ["", "aaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaa", "Aaaaaaaaaaaaaaaaaaaa", "viewer"] {
-            assert_eq!(tokens.role(wrong), None, "{wrong}");
+            assert_eq!(tokens.holder(wrong), None, "{wrong}");
         }
         assert_eq!(format!("{tokens:?}"), "2 tokens");
     }

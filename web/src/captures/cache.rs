@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::work::Workers;
+use super::work::{Asker, Workers};
 
 /// Things at a time, whatever their size.
 const MOST: usize = 256;
@@ -79,11 +79,12 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
     /// What `make` makes of `key`, for which one waits so long at most.
     pub(crate) async fn get(
         &self,
+        asker: Asker,
         key: K,
         patience: Duration,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
     ) -> Got<V> {
-        let Some((mut told, progress)) = self.begin(key, make) else { return Got::Busy };
+        let Some((mut told, progress)) = self.begin(asker, key, make) else { return Got::Busy };
         // An error is a sender that is gone.
         match tokio::time::timeout(patience, told.wait_for(Option::is_some)).await.ok().map(|told| told.ok()?.clone()) {
             Some(Some(Ok(value))) => Got::Ready(value),
@@ -96,6 +97,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
     /// Where it will be told; begins the work where nobody did.
     fn begin(
         &self,
+        asker: Asker,
         key: K,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
     ) -> Option<(watch::Receiver<Told<V>>, Arc<Progress>)> {
@@ -106,7 +108,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
             slot.used = used;
             return Some((slot.told.clone(), Arc::clone(&slot.progress)));
         }
-        let ticket = self.workers.ticket()?;
+        let ticket = self.workers.ticket(asker)?;
         let (tell, told) = watch::channel(None);
         let progress = Arc::new(Progress::default());
         slots.by_key.insert(key.clone(), Slot { told: told.clone(), progress: Arc::clone(&progress), used });
@@ -160,12 +162,20 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
 mod tests {
     use std::sync::mpsc;
 
+    use super::super::work::WorkLimits;
+    use super::super::work::tests::asker;
     use super::*;
+    use crate::access::Role;
 
     const LONG: Duration = Duration::from_secs(60);
 
+    fn one() -> Asker {
+        asker("one", Role::Viewer)
+    }
+
     fn cache(room: usize) -> Cache<u32, Vec<u8>> {
-        Cache::new(Workers::new(1, 1), room, Vec::len)
+        let limits = WorkLimits { threads: 1, places: 2, reserved: 0, owner: 2 };
+        Cache::new(Workers::new(limits), room, Vec::len)
     }
 
     #[tokio::test]
@@ -178,7 +188,7 @@ mod tests {
                 made.fetch_add(1, Relaxed);
                 Ok(vec![0; 40])
             };
-            assert!(matches!(cache.get(key, LONG, make).await, Got::Ready(value) if value.len() == 40));
+            assert!(matches!(cache.get(one(), key, LONG, make).await, Got::Ready(value) if value.len() == 40));
         };
         for key in [1, 2, 1, 3, 1] {
             get(key).await;
@@ -202,25 +212,25 @@ mod tests {
             let _ = wait.recv();
             Ok(Vec::new())
         };
-        assert!(matches!(cache.get(1, Duration::ZERO, make).await, Got::Reading(_)));
+        assert!(matches!(cache.get(one(), 1, Duration::ZERO, make).await, Got::Reading(_)));
         began.await.unwrap();
-        let again = cache.get(1, Duration::ZERO, |_| Err("made twice".to_owned())).await;
+        let again = cache.get(one(), 1, Duration::ZERO, |_| Err("made twice".to_owned())).await;
         assert!(matches!(again, Got::Reading(7)), "{again:?}");
         // One works, one waits, a third is too many.
-        assert!(matches!(cache.get(2, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Reading(0)));
-        assert!(matches!(cache.get(3, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Busy));
+        assert!(matches!(cache.get(one(), 2, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Reading(0)));
+        assert!(matches!(cache.get(one(), 3, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Busy));
         go.send(()).unwrap();
-        assert!(matches!(cache.get(1, LONG, |_| Err("made twice".to_owned())).await, Got::Ready(_)));
-        assert!(matches!(cache.get(2, LONG, |_| Err("made twice".to_owned())).await, Got::Ready(_)));
+        assert!(matches!(cache.get(one(), 1, LONG, |_| Err("made twice".to_owned())).await, Got::Ready(_)));
+        assert!(matches!(cache.get(one(), 2, LONG, |_| Err("made twice".to_owned())).await, Got::Ready(_)));
     }
 
     #[tokio::test]
     async fn what_fails_is_told_and_what_breaks_off_is_tried_again() {
         let cache = cache(100);
-        assert!(matches!(cache.get(1, LONG, |_| Err("no".to_owned())).await, Got::Failed(why) if &*why == "no"));
-        let broken = cache.get(2, LONG, |_| panic!("on purpose")).await;
+        assert!(matches!(cache.get(one(), 1, LONG, |_| Err("no".to_owned())).await, Got::Failed(why) if &*why == "no"));
+        let broken = cache.get(one(), 2, LONG, |_| panic!("on purpose")).await;
         assert!(matches!(broken, Got::Failed(why) if &*why == "reading broke off"));
-        while !matches!(cache.get(2, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
+        while !matches!(cache.get(one(), 2, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
             tokio::task::yield_now().await;
         }
     }

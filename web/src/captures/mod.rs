@@ -32,8 +32,10 @@ pub(crate) use cache::{Cache, Got};
 use read::{Budget, Survey};
 pub(crate) use shelf::Shelf;
 use upload::Uploads;
-use work::Workers;
+pub(crate) use work::Asker;
+use work::{WorkLimits, Workers};
 
+use crate::access::{FOLLOWERS, Places};
 use crate::app::Failure;
 
 /// Which captures there are to look into, beside the evidence of cases.
@@ -54,12 +56,12 @@ impl Default for CaptureOptions {
 /// Octets that each kind of what was read may take.
 const SURVEYS: usize = 512 << 20;
 const OTHERS: usize = 64 << 20;
+/// Work on captures. Two threads, because one owner has one at a time and another owner is not to wait for it.
+const WORK: WorkLimits = WorkLimits { threads: 2, places: 34, reserved: 8, owner: 8 };
 /// How long a page waits for what is being read; then it says how far that is.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// Frames on each side of one that is looked at that are kept too.
 const NEIGHBOURS: u64 = 24;
-/// Browsers that follow a file, at a time.
-const FOLLOWERS: usize = 16;
 /// Rows of a ladder at most.
 const LADDER_ROWS: usize = 1000;
 
@@ -82,7 +84,7 @@ pub(crate) struct Captures {
     ladders: Cache<(Source, u32), Option<Ladder>>,
     budget: Budget,
     /// For those who follow a file.
-    pub(crate) followers: Arc<Semaphore>,
+    pub(crate) followers: Places,
 }
 
 const STOPPING: Failure = Failure::Busy("This server is stopping.");
@@ -112,7 +114,7 @@ pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Fa
 impl Captures {
     /// `stopped` ends what is being read.
     pub(crate) fn new(options: CaptureOptions, stopped: watch::Receiver<bool>) -> Self {
-        let workers = Workers::new(2, 32);
+        let workers = Workers::new(WORK);
         Captures {
             shelf: options.folder.map(Shelf::new),
             uploads: Uploads::new(options.most_upload),
@@ -121,14 +123,14 @@ impl Captures {
             details: Cache::new(workers.clone(), OTHERS, |frames: &Vec<Detail>| frames.iter().map(read::memory).sum()),
             ladders: Cache::new(workers, OTHERS, |_| LADDER_ROWS * 200),
             budget: Budget { stopped, ..Budget::default() },
-            followers: Arc::new(Semaphore::new(FOLLOWERS)),
+            followers: Places::new(FOLLOWERS),
         }
     }
 
     /// What is in it.
-    pub(crate) async fn survey(&self, source: &Source) -> Got<Survey> {
+    pub(crate) async fn survey(&self, asker: Asker, source: &Source) -> Got<Survey> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
-        self.surveys.get(source.clone(), PATIENCE, move |progress| Survey::read(&path, &budget, progress)).await
+        self.surveys.get(asker, source.clone(), PATIENCE, move |progress| Survey::read(&path, &budget, progress)).await
     }
 
     /// What is known of it already; `None` where it was not read yet.
@@ -140,42 +142,42 @@ impl Captures {
     pub(crate) async fn prepare(&self, source: &Source) {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| Survey::read(&path, &budget, progress);
-        self.surveys.get(source.clone(), Duration::ZERO, read).await;
+        self.surveys.get(Asker::reads_ahead(), source.clone(), Duration::ZERO, read).await;
     }
 
     /// Numbers of the frames that pass `filter`, which the caller knows to be one.
-    pub(crate) async fn sifted(&self, source: &Source, filter: &str) -> Got<Vec<u64>> {
+    pub(crate) async fn sifted(&self, asker: Asker, source: &Source, filter: &str) -> Got<Vec<u64>> {
         let (path, budget, text) = (source.path.clone(), self.budget.clone(), filter.to_owned());
         let key = (source.clone(), filter.to_owned());
-        self.sifted.get(key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
+        self.sifted.get(asker, key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
     }
 
     /// Frame `number` in full, of which all is known when frame `known_at` is read, and perhaps others.
-    pub(crate) async fn detail(&self, source: &Source, number: u64, known_at: u64) -> Got<Vec<Detail>> {
+    pub(crate) async fn detail(&self, asker: Asker, source: &Source, number: u64, known_at: u64) -> Got<Vec<Detail>> {
         // Neighbours share what is read.
         let focus = number - number % NEIGHBOURS;
         let end = focus.saturating_add(NEIGHBOURS);
         if known_at <= end {
-            match self.details_of(source, (focus, NEIGHBOURS), end).await {
+            match self.details_of(asker.clone(), source, (focus, NEIGHBOURS), end).await {
                 // Very large neighbours are left out.
                 Got::Ready(frames) if !frames.iter().any(|detail| detail.number == number) => {}
                 got => return got,
             }
         }
-        self.details_of(source, (number, 0), known_at).await
+        self.details_of(asker, source, (number, 0), known_at).await
     }
 
-    async fn details_of(&self, source: &Source, window: (u64, u64), until: u64) -> Got<Vec<Detail>> {
+    async fn details_of(&self, asker: Asker, source: &Source, window: (u64, u64), until: u64) -> Got<Vec<Detail>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::details(&path, window, until, &budget, progress);
-        self.details.get((source.clone(), window), PATIENCE, read).await
+        self.details.get(asker, (source.clone(), window), PATIENCE, read).await
     }
 
     /// The ladder of a connection; nothing where there is no such connection.
-    pub(crate) async fn ladder(&self, source: &Source, stream: u32) -> Got<Option<Ladder>> {
+    pub(crate) async fn ladder(&self, asker: Asker, source: &Source, stream: u32) -> Got<Option<Ladder>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
-        self.ladders.get((source.clone(), stream), PATIENCE, read).await
+        self.ladders.get(asker, (source.clone(), stream), PATIENCE, read).await
     }
 }
 

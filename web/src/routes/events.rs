@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::Range;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -18,6 +18,7 @@ use weft_suites::store::{PlannedCase, StoreError};
 
 use super::ask::Path;
 use super::find_record;
+use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::live::{Place, Update};
 
@@ -35,9 +36,13 @@ type Item = Result<Event, Infallible>;
 
 pub(super) async fn stream(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path(run): Path<String>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, Failure> {
+    let Some(room) = app.streams.take(Some(&session)) else {
+        return Err(Failure::Busy("Too many event streams are open."));
+    };
     let is_over = find_record(&app, &run).await?.summary.is_some();
     let (sender, receiver) = mpsc::channel(QUEUE);
     let last = headers.get(LAST).and_then(|last| last.to_str().ok()).map(ToOwned::to_owned);
@@ -54,6 +59,7 @@ pub(super) async fn stream(
             () = gone.closed() => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
+        drop(room);
     });
     Ok(Sse::new(ReceiverStream::new(receiver)).keep_alive(KeepAlive::default()))
 }

@@ -45,17 +45,16 @@ pub(super) async fn sign_in(
     }
     let from = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Extension(Peer(address))| address);
     let now = Instant::now();
-    let role = match app.gate.role(given.token.trim(), from, now) {
-        Ok(role) => role,
+    let holder = match app.gate.holder(given.token.trim(), from, "/login", now) {
+        Ok(holder) => holder,
         Err(Refused::Wrong | Refused::None) => {
-            tracing::warn!("wrong token from {from} for /login");
             let page = view::login(true, None, next, "This token is not known here.")?;
             return Ok((StatusCode::UNAUTHORIZED, Html(page)).into_response());
         }
         Err(refused) => return Err(Failure::Token(refused)),
     };
     app.gate.close(&headers);
-    let cookie = app.gate.open(role, now).map_err(Failure::Random)?;
+    let cookie = app.gate.open(holder, now).map_err(Failure::Random)?;
     let cookie = [(header::SET_COOKIE, set_cookie(&headers, &cookie, LASTS.as_secs()))];
     Ok((cookie, Redirect::to(next)).into_response())
 }

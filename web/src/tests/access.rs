@@ -12,16 +12,16 @@ use super::*;
 use crate::access::{Peer, Tokens};
 use crate::connections::{self, Limits};
 
-const VIEWER: &str = "viewer-token-0123456789";
-const OPERATOR: &str = "operator-token-0123456789";
+pub(super) const VIEWER: &str = "viewer-token-0123456789";
+pub(super) const OPERATOR: &str = "operator-token-0123456789";
 
-async fn guarded(folder: &Path) -> Site {
+pub(super) async fn guarded(folder: &Path) -> Site {
     let tokens = Tokens::parse(&format!("viewer {VIEWER}\noperator {OPERATOR}")).unwrap();
     site_for(folder, Access { tokens, names: vec!["lab.example".into()] }, None).await
 }
 
 /// A request as a client at `from` would send it; `headers` are `name: value`.
-async fn ask(site: &Site, line: &str, headers: &[&str], form: &str, from: &str) -> Response<Body> {
+pub(super) async fn ask(site: &Site, line: &str, headers: &[&str], form: &str, from: &str) -> Response<Body> {
     let (method, uri) = line.split_once(' ').unwrap();
     let mut request = Request::builder().method(method).uri(uri).header(header::HOST, "lab.example:7171");
     for header in headers {
@@ -41,7 +41,7 @@ async fn status(site: &Site, line: &str, headers: &[&str], form: &str) -> u16 {
 }
 
 /// Signs in; returns the `Cookie` header, and the key of the session's forms.
-async fn signed_in(site: &Site, token: &str) -> (String, String) {
+pub(super) async fn signed_in(site: &Site, token: &str) -> (String, String) {
     let answer = ask(site, "POST /login", &[], &format!("token={token}&next=/runs/x"), "192.0.2.1").await;
     assert_eq!(
         (answer.status(), &answer.headers()[header::LOCATION]),
@@ -277,7 +277,7 @@ async fn forged_posts_are_refused() {
 }
 
 #[tokio::test]
-async fn who_guesses_has_to_wait_and_others_have_not() {
+async fn guesses_have_to_wait_and_right_tokens_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let site = guarded(folder.path()).await;
     let wrong = "authorization: Bearer viewer-token-0123456780";
@@ -288,16 +288,112 @@ async fn who_guesses_has_to_wait_and_others_have_not() {
         };
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
     }
-    let right = format!("authorization: Bearer {VIEWER}");
     for answer in [
-        ask(&site, "GET /", &[&right], "", "198.51.100.7").await,
-        ask(&site, "POST /login", &[], &format!("token={VIEWER}"), "198.51.100.7").await,
+        ask(&site, "GET /", &[wrong], "", "198.51.100.7").await,
+        ask(&site, "POST /login", &[], "token=x", "198.51.100.7").await,
     ] {
-        assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "the right one would be told too");
+        assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
         let seconds: u64 = answer.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap();
         assert!((1..=60).contains(&seconds), "{seconds}");
     }
-    assert_eq!(ask(&site, "GET /", &[&right], "", "198.51.100.8").await.status(), StatusCode::OK);
+    assert_eq!(ask(&site, "GET /", &[wrong], "", "198.51.100.8").await.status(), StatusCode::UNAUTHORIZED);
+    // Behind a proxy, others come from the same address. Guessing 120 bits is in vain, however fast it is.
+    let right = format!("authorization: Bearer {VIEWER}");
+    assert_eq!(ask(&site, "GET /", &[&right], "", "198.51.100.7").await.status(), StatusCode::OK);
+    let signs_in = ask(&site, "POST /login", &[], &format!("token={VIEWER}"), "198.51.100.7").await;
+    assert_eq!(signs_in.status(), StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn the_scheme_has_no_case_and_others_are_no_guesses() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    for scheme in ["bearer", "BEARER", "Bearer "] {
+        let header = format!("authorization: {scheme} {VIEWER}");
+        assert_eq!(status(&site, "GET /", &[&header], "").await, 200, "{header}");
+    }
+    // A proxy that asks for a password of its own passes it on beside the cookie.
+    let (cookie, _) = signed_in(&site, VIEWER).await;
+    let basic = "authorization: Basic bGFiOnNlY3JldA==";
+    for _ in 0..20 {
+        assert_eq!(status(&site, "GET /", &[basic, &cookie], "").await, 200);
+        assert_eq!(status(&site, "GET /", &[basic], "").await, 401);
+    }
+    let both = format!("authorization: Bearer {VIEWER}");
+    assert_eq!(status(&site, "GET /", &[basic, &both], "").await, 200);
+    let wrong = "authorization: bearer viewer-token-0123456780";
+    assert_eq!(status(&site, "GET /", &[wrong], "").await, 401, "none of these counted as a guess");
+}
+
+#[tokio::test]
+async fn logins_of_viewers_end_no_session_of_an_operator() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = guarded(folder.path()).await;
+    let (operator, _) = signed_in(&site, OPERATOR).await;
+    for _ in 0..1000 {
+        assert_eq!(status(&site, "POST /login", &[], &format!("token={VIEWER}")).await, 303);
+    }
+    assert_eq!(status(&site, "GET /", &[&operator], "").await, 200);
+}
+
+/// Event streams of a run that never ends.
+async fn streams(site: &Site, run: &str, count: usize, headers: &[&str]) -> Vec<Response<Body>> {
+    let mut open = Vec::new();
+    for _ in 0..count {
+        open.push(ask(site, &format!("GET /runs/{run}/events"), headers, "", "192.0.2.9").await);
+    }
+    open
+}
+
+#[tokio::test]
+async fn event_streams_are_bounded_for_each_session_and_in_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = tempfile::tempdir().unwrap();
+    let report = failing_run(recorded.path()).await;
+    let site = guarded(folder.path()).await;
+    site.store.begin(&report.run, &report.cases, &[report.results[0].key.clone()]).await.unwrap();
+    let run = report.run.id.as_str();
+    let refused = |open: &[Response<Body>]| {
+        open.iter().filter(|answer| answer.status() == StatusCode::SERVICE_UNAVAILABLE).count()
+    };
+    let mut viewers = Vec::new();
+    for number in 1..=12 {
+        let (cookie, _) = signed_in(&site, VIEWER).await;
+        let open = streams(&site, run, 33, &[&cookie]).await;
+        assert_eq!(refused(&open), 1, "session {number}");
+        viewers.extend(open);
+    }
+    let (last, _) = signed_in(&site, VIEWER).await;
+    assert_eq!(refused(&streams(&site, run, 1, &[&last]).await), 1, "the rest is for operators");
+    let (operator, _) = signed_in(&site, OPERATOR).await;
+    assert_eq!(refused(&streams(&site, run, 1, &[&operator]).await), 0);
+    assert_eq!(status(&site, "GET /", &[&last], "").await, 200, "pages are served beside them");
+    drop(viewers);
+    while refused(&streams(&site, run, 1, &[&last]).await) > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn the_health_check_is_answered_however_many_requests_are_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = tempfile::tempdir().unwrap();
+    let report = failing_run(recorded.path()).await;
+    // Without tokens, so that nothing bounds a session.
+    let site = site(folder.path()).await;
+    site.store.begin(&report.run, &report.cases, &[report.results[0].key.clone()]).await.unwrap();
+    let mut open = Vec::new();
+    let mut served = 0;
+    for _ in 0..1030 {
+        let answer = site.get(&format!("/runs/{}/events", report.run.id)).await;
+        served += usize::from(answer.status() == StatusCode::OK);
+        open.push(answer);
+    }
+    assert_eq!(served, 512);
+    assert_eq!(site.get("/").await.status(), StatusCode::SERVICE_UNAVAILABLE, "answers that nobody reads count too");
+    assert_eq!(site.get("/healthz").await.status(), StatusCode::OK);
+    open.truncate(600);
+    assert_eq!(site.get("/").await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
@@ -343,6 +439,7 @@ async fn a_form_that_does_not_end_is_given_up() {
         starter: Starter::default(),
         captures: Captures::new(CaptureOptions::default(), stopped.clone()),
         exports: routes::Exports::default(),
+        streams: Places::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         gate: Arc::new(gate),
         stopped,
@@ -352,6 +449,27 @@ async fn a_form_that_does_not_end_is_given_up() {
     let request = Request::post("/login").header(header::HOST, "localhost").body(body).unwrap();
     let answer = routes::router(app).oneshot(request).await.unwrap();
     assert_eq!(answer.status(), StatusCode::REQUEST_TIMEOUT);
+}
+
+#[tokio::test]
+async fn connections_that_send_nothing_shut_out_no_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(folder.path()).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // No time ends a connection here.
+    let limits = Limits { connections: 4, head: 10 * LONG, read: LONG, end: Duration::from_secs(5) };
+    let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
+    let mut idle = Vec::new();
+    for _ in 0..8 {
+        idle.push(TcpStream::connect(address).await.unwrap());
+    }
+    let mut watchdog = TcpStream::connect(address).await.unwrap();
+    watchdog.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
+    assert!(rest(watchdog).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    assert_eq!(rest(idle.remove(0)).await, "", "the one that was idle longest was closed");
+    site.stop.send_replace(true);
+    tokio::time::timeout(LONG, server).await.expect("it ends").unwrap();
 }
 
 /// Reads until the server closes.

@@ -229,6 +229,7 @@ async fn impatient(desk: &mut Desk) -> (Site, tempfile::TempDir) {
         gate,
         captures,
         exports: routes::Exports::default(),
+        streams: Places::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,
     };

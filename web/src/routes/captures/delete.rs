@@ -1,19 +1,24 @@
 //! Takes a capture of the folder away. What a case recorded belongs to its run.
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::response::Redirect;
 
 use super::find;
+use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::routes::ask::Path;
 
-pub(in crate::routes) async fn form(State(app): State<App>, Path(id): Path<String>) -> Result<Redirect, Failure> {
-    remove(&app, &id).await?;
+pub(in crate::routes) async fn form(
+    State(app): State<App>,
+    Extension(session): Extension<Session>,
+    Path(id): Path<String>,
+) -> Result<Redirect, Failure> {
+    remove(&app, &session, &id).await?;
     Ok(Redirect::to("/captures"))
 }
 
-pub(in crate::routes) async fn remove(app: &App, id: &str) -> Result<(), Failure> {
-    let subject = find(app, id).await?;
+pub(in crate::routes) async fn remove(app: &App, session: &Session, id: &str) -> Result<(), Failure> {
+    let subject = find(app, session, id).await?;
     let (Some(shelf), Some(entry)) = (&app.captures.shelf, &subject.entry) else {
         return Err(Failure::Forbidden("What a case recorded goes with its run."));
     };

@@ -1,18 +1,23 @@
 //! A capture as a file.
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
 use super::find;
+use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::routes::ask::Path;
 
-pub(in crate::routes) async fn file(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Failure> {
-    let subject = find(&app, &id).await?;
+pub(in crate::routes) async fn file(
+    State(app): State<App>,
+    Extension(session): Extension<Session>,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let subject = find(&app, &session, &id).await?;
     let file = tokio::fs::File::open(&subject.source.path).await.map_err(Failure::File)?;
     // One that grows meanwhile is sent as long as it was.
     let body = Body::from_stream(ReaderStream::new(file.take(subject.source.len)));

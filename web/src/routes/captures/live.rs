@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse};
 use tokio::sync::mpsc;
@@ -10,6 +10,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::{Subject, find};
+use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::captures::follow::follow;
 use crate::routes::ask::Path;
@@ -18,24 +19,29 @@ use crate::view;
 /// Batches on their way to one browser.
 const QUEUE: usize = 4;
 
-pub(in crate::routes) async fn page(State(app): State<App>, Path(id): Path<String>) -> Result<Html<String>, Failure> {
-    let subject = growing(&app, &id).await?;
+pub(in crate::routes) async fn page(
+    State(app): State<App>,
+    Extension(session): Extension<Session>,
+    Path(id): Path<String>,
+) -> Result<Html<String>, Failure> {
+    let subject = growing(&app, &session, &id).await?;
     Ok(Html(view::captures::live(&subject.id, &subject.name)?))
 }
 
 pub(in crate::routes) async fn events(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path(id): Path<String>,
 ) -> Result<impl IntoResponse, Failure> {
-    let subject = growing(&app, &id).await?;
-    let Ok(room) = app.captures.followers.clone().try_acquire_owned() else {
+    let subject = growing(&app, &session, &id).await?;
+    let Some(place) = app.captures.followers.take(Some(&session)) else {
         return Err(Failure::Busy("Too many captures are being followed."));
     };
     let (sender, receiver) = mpsc::channel(QUEUE);
     let stopped = app.stopped.clone();
     tokio::task::spawn_blocking(move || {
         follow(&subject.source.path, sender, &stopped);
-        drop(room);
+        drop(place);
     });
     let events = ReceiverStream::new(receiver)
         .filter_map(|batch| Event::default().json_data(&batch).ok().map(Ok::<_, Infallible>));
@@ -43,8 +49,8 @@ pub(in crate::routes) async fn events(
 }
 
 /// What a case recorded does not grow.
-async fn growing(app: &App, id: &str) -> Result<Subject, Failure> {
-    let subject = find(app, id).await?;
+async fn growing(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
+    let subject = find(app, session, id).await?;
     match subject.entry {
         Some(_) => Ok(subject),
         None => Err(Failure::NotFound("What a case recorded is over.")),

@@ -14,10 +14,11 @@ use std::time::SystemTime;
 use weft_suites::model::EvidenceKind;
 
 use super::evidence;
+use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::captures::read::Survey;
 use crate::captures::shelf::Entry;
-use crate::captures::{Got, Source};
+use crate::captures::{Asker, Got, Source};
 use crate::view::{self, url};
 
 const NO_CAPTURE: Failure = Failure::NotFound("There is no such capture.");
@@ -27,6 +28,8 @@ pub(super) struct Subject {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) source: Source,
+    /// Whose request it is.
+    pub(super) asker: Asker,
     /// In the folder; else it is a case's.
     pub(super) entry: Option<Entry>,
     /// Key and page of the case.
@@ -34,27 +37,30 @@ pub(super) struct Subject {
 }
 
 /// The capture with this id.
-pub(super) async fn find(app: &App, id: &str) -> Result<Subject, Failure> {
+pub(super) async fn find(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
     if let Some((run, place)) = id.rsplit_once('~') {
-        return app.watch.unless_gone(of_case(app, id, run, place)).await?;
+        return app.watch.unless_gone(of_case(app, session, (id, run, place))).await?;
     }
     let shelf = app.captures.shelf.as_ref().ok_or(NO_CAPTURE)?;
     let entry = shelf.find(id).await.map_err(Failure::File)?.ok_or(NO_CAPTURE)?;
     let (name, source) = (entry.name.clone(), entry.source.clone());
-    Ok(Subject { id: entry.id.clone(), name, source, entry: Some(entry), case: None })
+    let asker = Asker::new(session, &source);
+    Ok(Subject { id: entry.id.clone(), name, source, asker, entry: Some(entry), case: None })
 }
 
-async fn of_case(app: &App, id: &str, run: &str, place: &str) -> Result<Subject, Failure> {
+async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &str)) -> Result<Subject, Failure> {
     let detail = super::find_run(app, run).await?;
     let planned = place.parse::<usize>().ok().and_then(|place| detail.planned.get(place)).ok_or(NO_CAPTURE)?;
     let result = app.store.result(run, &planned.key).await?.ok_or(NO_CAPTURE)?;
     let path = evidence::place(app, &detail.record.info, &result, EvidenceKind::Pcapng).await.ok_or(NO_CAPTURE)?;
     let meta = tokio::fs::metadata(&path).await.map_err(Failure::File)?;
     let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let source = Source { path, len: meta.len(), changed };
     Ok(Subject {
         id: id.to_owned(),
         name: format!("{}.pcapng", evidence::file_name(&planned.key)),
-        source: Source { path, len: meta.len(), changed },
+        asker: Asker::new(session, &source),
+        source,
         entry: None,
         case: Some((planned.key.to_string(), url::case(run, &planned.key))),
     })
@@ -62,7 +68,7 @@ async fn of_case(app: &App, id: &str, run: &str, place: &str) -> Result<Subject,
 
 /// What is in it.
 pub(super) async fn survey(app: &App, subject: &Subject) -> Result<Arc<Survey>, Failure> {
-    ready(app.captures.survey(&subject.source).await)
+    ready(app.captures.survey(subject.asker.clone(), &subject.source).await)
 }
 
 /// The thing itself, or why it is not there.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
 use super::{Subject, find, head, ready, survey};
+use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::captures::filter_error;
 use crate::routes::ask::{Path, Query};
@@ -28,10 +29,11 @@ pub(in crate::routes) struct Asked {
 
 pub(in crate::routes) async fn list(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
 ) -> Result<Response, Failure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let filter = asked.filter.trim();
     if let Some(number) = asked.number.as_deref().filter(|number| !number.is_empty()) {
         let number = number.trim().parse().map_err(|_| NO_PACKET)?;
@@ -51,10 +53,11 @@ pub(in crate::routes) async fn list(
 
 pub(in crate::routes) async fn one(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path((id, number)): Path<(String, String)>,
     Query(asked): Query<Asked>,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let index = &survey.index;
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
@@ -65,7 +68,7 @@ pub(in crate::routes) async fn one(
         Some(passed) => passed.binary_search(&row.number).ok(),
         None => index.find(row.number),
     };
-    let details = ready(app.captures.detail(&subject.source, row.number, row.known_at).await)?;
+    let details = ready(app.captures.detail(subject.asker.clone(), &subject.source, row.number, row.known_at).await)?;
     let detail = details.iter().find(|detail| detail.number == row.number).ok_or(NO_PACKET)?;
     Ok(Html(captures::packet(head("packet", &subject, &survey), &survey, &list, place, (row, detail))?))
 }
@@ -82,5 +85,5 @@ pub(in crate::routes) async fn passed(
     if let Some(error) = filter_error(filter.to_owned()).await? {
         return Ok(Err(format!("{error}\n{}", error.pointed(filter))));
     }
-    ready(app.captures.sifted(&subject.source, filter).await).map(|passed| Ok(Some(passed)))
+    ready(app.captures.sifted(subject.asker.clone(), &subject.source, filter).await).map(|passed| Ok(Some(passed)))
 }

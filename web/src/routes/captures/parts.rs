@@ -1,11 +1,12 @@
 //! The other pages of a capture: findings, connections, a ladder, operations, statistics.
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::response::Html;
 use serde::Deserialize;
 use weft_core::requirement::Severity;
 
 use super::{find, head, ready, survey};
+use crate::access::Session;
 use crate::app::{App, Failure};
 use crate::routes::ask::{Path, Query};
 use crate::view::captures;
@@ -20,10 +21,11 @@ pub(in crate::routes) struct Asked {
 
 pub(in crate::routes) async fn findings(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let named = [Severity::Note, Severity::Warning, Severity::Error];
     let severity = named.into_iter().find(|severity| severity.to_string() == asked.severity);
@@ -32,42 +34,46 @@ pub(in crate::routes) async fn findings(
 
 pub(in crate::routes) async fn connections(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     Ok(Html(captures::connections(head("connections", &subject, &survey), &survey, asked.from)?))
 }
 
 pub(in crate::routes) async fn connection(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path((id, stream)): Path<(String, String)>,
 ) -> Result<Html<String>, Failure> {
     let nobody = Failure::NotFound("The capture has no such connection.");
     let Ok(stream) = stream.parse::<u32>() else { return Err(nobody) };
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    let ladder = ready(app.captures.ladder(&subject.source, stream).await)?;
+    let ladder = ready(app.captures.ladder(subject.asker.clone(), &subject.source, stream).await)?;
     let Some(ladder) = &*ladder else { return Err(nobody) };
     Ok(Html(captures::ladder(head("connection", &subject, &survey), &survey, stream, ladder)?))
 }
 
 pub(in crate::routes) async fn operations(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     Ok(Html(captures::operations(head("operations", &subject, &survey), &survey, asked.from)?))
 }
 
 pub(in crate::routes) async fn statistics(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Path(id): Path<String>,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     Ok(Html(captures::statistics(head("statistics", &subject, &survey), &survey)?))
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,6 +18,7 @@ use weft_dissector::browse::index::{Index, Row};
 
 use super::ApiFailure;
 use super::ask::{Address, Asked, count};
+use crate::access::Session;
 use crate::app::{App, Failure, Problem};
 use crate::captures::filter_error;
 use crate::routes::captures::packets::{NO_PACKET, passed};
@@ -82,13 +83,21 @@ async fn add(
     Ok((StatusCode::CREATED, Json(Made { id })).into_response())
 }
 
-async fn remove(State(app): State<App>, Address(id): Address<String>) -> Result<StatusCode, ApiFailure> {
-    delete::remove(&app, &id).await?;
+async fn remove(
+    State(app): State<App>,
+    Extension(session): Extension<Session>,
+    Address(id): Address<String>,
+) -> Result<StatusCode, ApiFailure> {
+    delete::remove(&app, &session, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn capture(State(app): State<App>, Address(id): Address<String>) -> Result<Json<Capture>, ApiFailure> {
-    let subject = find(&app, &id).await?;
+async fn capture(
+    State(app): State<App>,
+    Extension(session): Extension<Session>,
+    Address(id): Address<String>,
+) -> Result<Json<Capture>, ApiFailure> {
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let [notes, warnings, errors] = survey.index.counts();
     Ok(Json(Capture {
@@ -119,10 +128,11 @@ impl Lines {
 
 async fn packets(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Address(id): Address<String>,
     Asked(asked): Asked<Lines>,
 ) -> Result<Response, ApiFailure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let filter = asked.filter.trim();
     let passed = match passed(&app, &subject, filter).await? {
@@ -152,13 +162,14 @@ fn packet_entry(index: &Index, row: &Row) -> PacketEntry {
 
 async fn packet(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Address((id, number)): Address<(String, String)>,
 ) -> Result<Json<Packet>, ApiFailure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let index = &survey.index;
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
-    let details = ready(app.captures.detail(&subject.source, row.number, row.known_at).await)?;
+    let details = ready(app.captures.detail(subject.asker.clone(), &subject.source, row.number, row.known_at).await)?;
     let detail = details.iter().find(|detail| detail.number == row.number).ok_or(NO_PACKET)?;
     let unit = |unit: &weft_dissector::browse::detail::UnitDetail| PacketUnit {
         summary: unit.summary.clone(),
@@ -198,10 +209,11 @@ fn field(field: &FieldDetail) -> PacketField {
 
 async fn findings(
     State(app): State<App>,
+    Extension(session): Extension<Session>,
     Address(id): Address<String>,
     Asked(asked): Asked<Lines>,
 ) -> Result<Json<Findings>, ApiFailure> {
-    let subject = find(&app, &id).await?;
+    let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let some = survey.index.findings().iter().skip(asked.from).take(asked.limit()?);
     let findings = some.map(|told| CaptureFinding {
