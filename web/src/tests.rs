@@ -5,6 +5,7 @@ mod api;
 mod captures;
 mod events;
 mod export;
+mod logs;
 mod pages;
 mod runs;
 mod store_gone;

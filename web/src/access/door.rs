@@ -57,8 +57,11 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
             Err(failure) => return failure.answer(&path),
         };
     }
-    // Before it happens, because a client that disconnects ends this function anywhere.
-    if !is_read && session.as_ref().is_some_and(|session| session.role == Role::Operator) {
+    // Before it happens, because a client that disconnects ends this function anywhere. A sign-in is logged by its own route.
+    if !is_read
+        && request.uri().path() != "/login"
+        && session.as_ref().is_some_and(|session| session.role == Role::Operator)
+    {
         tracing::info!("audit: operator at {from}: {} {}", request.method(), request.uri().path());
     }
     if let Some(session) = session {

@@ -6,6 +6,7 @@
 
 mod door;
 mod failures;
+mod log_limit;
 mod places;
 mod sessions;
 mod tokens;
@@ -20,6 +21,7 @@ use subtle::ConstantTimeEq;
 use crate::app::Failure;
 pub(crate) use door::door;
 use failures::Failures;
+use log_limit::LogLimit;
 pub(crate) use places::{FOLLOWERS, Places, REQUESTS, STREAMS};
 use sessions::Sessions;
 pub(crate) use sessions::{COOKIE, LASTS};
@@ -87,6 +89,7 @@ pub(crate) struct Gate {
     local: Session,
     sessions: Mutex<Sessions>,
     failures: Mutex<Failures>,
+    log_limit: Mutex<LogLimit>,
     /// Requests under way.
     pub(crate) requests: Places,
     /// How long a form may take to arrive.
@@ -101,6 +104,7 @@ impl Gate {
             local,
             sessions: Mutex::default(),
             failures: Mutex::default(),
+            log_limit: Mutex::default(),
             requests: Places::new(REQUESTS),
             patience: PATIENCE,
         })
@@ -126,7 +130,11 @@ impl Gate {
             return Err(Refused::TooMany(seconds));
         }
         failures.add(from, now);
-        tracing::warn!("wrong token from {from} for {path}");
+        match held(&self.log_limit).admit(now) {
+            Some(0) => tracing::warn!("wrong token from {from} for {path}"),
+            Some(left_out) => tracing::warn!("wrong token from {from} for {path}; {left_out} such lines were left out"),
+            None => {}
+        }
         Err(Refused::Wrong)
     }
 

@@ -9,7 +9,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
 use super::ask::{Form, Query};
-use crate::access::{COOKIE, LASTS, Peer, Refused, Session};
+use crate::access::{COOKIE, LASTS, Peer, Refused, Role, Session};
 use crate::app::{App, Failure};
 use crate::view;
 
@@ -55,6 +55,9 @@ pub(super) async fn sign_in(
     };
     app.gate.close(&headers);
     let cookie = app.gate.open(holder, now).map_err(Failure::Random)?;
+    if holder.role == Role::Operator {
+        tracing::info!("audit: operator at {from}: signs in");
+    }
     let cookie = [(header::SET_COOKIE, set_cookie(&headers, &cookie, LASTS.as_secs()))];
     Ok((cookie, Redirect::to(next)).into_response())
 }
