@@ -26,6 +26,8 @@ use crate::unit::{Ends, Unit};
 const LINGERING: usize = 1024;
 /// Connections that are read at the same time.
 const MOST_OPEN: usize = 8_192;
+/// Bytes of a connection that is being read, without the octets and books that [`MOST_OCTETS`] bounds.
+const CONNECTION: usize = 8 << 10;
 /// Octets that they may keep together.
 const MOST_OCTETS: usize = 64 << 20;
 /// The largest window of TCP (RFC 7323 section 2.2): a segment that is farther from the octets before it is of another connection,
@@ -281,6 +283,11 @@ impl Connections {
     #[cfg(test)]
     pub(crate) fn memory(&self) -> usize {
         self.memory
+    }
+
+    /// Bytes that all take together, about.
+    pub(crate) fn memory_of_all(&self) -> usize {
+        self.memory + (self.slots.len() - self.free.len()) * CONNECTION + self.table.memory()
     }
 
     /// Are there octets that no unit was handed out for?

@@ -256,6 +256,12 @@ impl Dissector {
         self.connections.hold_back()
     }
 
+    /// Bytes of memory, about: most of it is that of the connections.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.connections.memory_of_all()
+    }
+
     /// Reads one frame.
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         // By reference, because they are long.

@@ -92,6 +92,8 @@ pub struct Index {
     pairs: Vec<(SocketAddr, SocketAddr)>,
     place_of_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     findings: Vec<Told>,
+    /// Octets of the findings' texts.
+    told: usize,
     counts: [u64; 3],
     /// The frame that is being read.
     at: u64,
@@ -114,6 +116,7 @@ impl Index {
             pairs: Vec::new(),
             place_of_pair: HashMap::new(),
             findings: Vec::new(),
+            told: 0,
             counts: [0; 3],
             at: 0,
         }
@@ -186,16 +189,15 @@ impl Index {
         self.counts
     }
 
-    /// Octets of memory, about.
+    /// Bytes of memory, about. What the longest lists have room for beyond their length is never touched.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let told: usize = self.findings.iter().map(|told| told.expected.len() + told.found.len()).sum();
-        self.rows.capacity() * size_of::<Row>()
-            + self.words.capacity()
-            + self.findings.capacity() * size_of::<Told>()
-            + told
-            // A pair stands in the list and in the map.
-            + self.pairs.capacity() * 3 * size_of::<(SocketAddr, SocketAddr)>()
+        self.rows.len() * size_of::<Row>()
+            + self.words.len()
+            + self.findings.len() * size_of::<Told>()
+            + self.told
+            // A pair is in the list and in the map, which has room for twice as many.
+            + self.pairs.len() * 4 * size_of::<(SocketAddr, SocketAddr)>()
     }
 
     fn pair(&mut self, ends: (SocketAddr, SocketAddr)) -> Option<u32> {
@@ -250,6 +252,7 @@ impl Sink for Index {
         self.counts[severity as usize] += 1;
         if self.findings.len() < MOST_FINDINGS {
             let (expected, found) = (finding.expected.clone(), finding.found.clone());
+            self.told += expected.len() + found.len();
             self.findings.push(Told { frame, stream, requirement, severity, expected, found });
         }
         let at = self.at;

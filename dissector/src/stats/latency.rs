@@ -54,6 +54,11 @@ impl Latencies {
         self.count += 1;
     }
 
+    /// Bytes of memory. They never become fewer.
+    pub(super) fn memory(&self) -> usize {
+        self.kept.capacity() * size_of::<u64>()
+    }
+
     /// Are there none?
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,8 +1,10 @@
 //! What happened on each connection, in numbers: a sink of units and facts.
 //!
-//! Connections without iWARP are only counted. Memory grows with the number of iWARP connections, not with their length; of exchanges of the
-//! port mapper the first [`MOST_EXCHANGES`] are told.
+//! Connections without iWARP are only counted. Memory is bounded: the first connections with iWARP are kept
+//! ([`MOST_CONNECTIONS`] by default), and the first [`MOST_EXCHANGES`] exchanges of the port mapper. Further ones are counted
+//! and add to the totals.
 
+mod further;
 mod latency;
 mod sdp;
 mod text;
@@ -27,17 +29,30 @@ use crate::packet::{Packet, TransportKind};
 use crate::ulp::Ulp;
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
+use further::Further;
 pub use latency::{Latencies, Percentiles};
 pub use sdp::{AdvertStats, HalfStats, SdpConnectionStats};
 pub use totals::Totals;
 
+/// Connections that are kept by default; further ones are counted and add to the totals.
+pub const MOST_CONNECTIONS: usize = 65_536;
 /// Exchanges of the port mapper that are told one by one; further ones are counted.
 pub const MOST_EXCHANGES: usize = 10_000;
+/// Bytes of a connection with several opcodes and SDP in both directions, without its latencies.
+const CONNECTION: usize = 6 << 10;
+/// Bytes of an exchange with a few connections.
+const EXCHANGE: usize = 512;
 
 /// All connections of a capture.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stats {
+    /// Connections that are kept.
+    most: usize,
     connections: BTreeMap<u32, ConnectionStats>,
+    /// Connections that had no room there.
+    further: Further,
+    /// Bytes of the latencies of all connections.
+    latencies: usize,
     /// One more than the largest number of a TCP connection.
     streams: u32,
     port_mapper: u64,
@@ -152,7 +167,46 @@ pub struct SdpStats {
     pub mseq: (u32, u32),
 }
 
+impl Default for Stats {
+    fn default() -> Self {
+        Stats::with_room(MOST_CONNECTIONS)
+    }
+}
+
 impl Stats {
+    /// Numbers of so many connections at most; further ones are counted and add to the totals.
+    #[must_use]
+    pub fn with_room(most: usize) -> Self {
+        Stats {
+            most,
+            connections: BTreeMap::new(),
+            further: Further::default(),
+            latencies: 0,
+            streams: 0,
+            port_mapper: 0,
+            exchanges: BTreeMap::new(),
+            further_exchanges: 0,
+            findings: [0; 3],
+            streaming: HashMap::new(),
+        }
+    }
+
+    /// Bytes of memory, about.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.connections.len() * CONNECTION
+            + self.latencies
+            + self.exchanges.len() * EXCHANGE
+            + self.further.memory()
+            + self.streaming.capacity() * 2 * size_of::<((u32, u8), u64)>()
+    }
+
+    /// Connections with iWARP or SDP that are counted only, because there are too many.
+    #[must_use]
+    pub fn further(&self) -> u64 {
+        self.further.count()
+    }
+
     /// The connections with iWARP or SDP, by number.
     pub fn connections(&self) -> impl Iterator<Item = &ConnectionStats> {
         self.connections.values()
@@ -161,7 +215,7 @@ impl Stats {
     /// TCP connections without.
     #[must_use]
     pub fn others(&self) -> u64 {
-        u64::from(self.streams).saturating_sub(self.connections.len() as u64)
+        u64::from(self.streams).saturating_sub(self.connections.len() as u64 + self.further.count())
     }
 
     /// Port mapper datagrams.
@@ -213,6 +267,10 @@ impl Sink for Stats {
             return;
         }
         let before = [0, 1].map(|direction| self.streaming.remove(&(stream, direction)).unwrap_or(0));
+        if self.connections.len() >= self.most && !self.connections.contains_key(&stream) {
+            self.further.unit(stream, unit);
+            return;
+        }
         let connection = self.connection(unit, stream);
         for (side, octets) in connection.directions.iter_mut().zip(before) {
             side.streaming_octets += octets;
@@ -269,7 +327,9 @@ impl Sink for Stats {
         let side = &mut connection.directions[usize::from(operation.direction.min(1))];
         side.most_outstanding = side.most_outstanding.max(operation.outstanding);
         let latencies = if operation.atomic { &mut side.atomics } else { &mut side.reads };
+        let before = latencies.memory();
         latencies.add(operation.latency);
+        self.latencies += latencies.memory() - before;
     }
 }
 

@@ -7,12 +7,16 @@ use serde::Serialize;
 
 use super::text::{findings, list};
 use super::{DirectionStats, Stats};
+use crate::output::text::counted;
 
 /// What the connections with iWARP or SDP add up to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Connections with iWARP or SDP.
     pub connections: u64,
+    /// Connections with iWARP or SDP that are not shown one by one, because there are too many.
+    #[serde(skip_serializing_if = "is_none")]
+    pub further_connections: u64,
     /// TCP connections without.
     pub other_connections: u64,
     /// Datagrams of the SDP port mapper.
@@ -47,7 +51,8 @@ impl Stats {
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals {
-            connections: self.connections.len() as u64,
+            connections: self.connections.len() as u64 + self.further.count(),
+            further_connections: self.further.count(),
             other_connections: self.others(),
             port_mapper: self.port_mapper,
             further_exchanges: self.further_exchanges,
@@ -57,6 +62,7 @@ impl Stats {
         for connection in self.connections.values() {
             connection.directions.iter().for_each(|side| totals.add(side));
         }
+        totals.add(self.further.sum());
         totals
     }
 }
@@ -98,6 +104,10 @@ impl fmt::Display for Totals {
             }
             writeln!(f, "  CRC: {}", list(self.crc.iter().map(|(name, count)| (*name, *count))))?;
             writeln!(f, "  markers: {}", list(self.markers.iter().map(|(name, count)| (*name, *count))))?;
+        }
+        if self.further_connections > 0 {
+            let further = counted(self.further_connections, "further connection");
+            writeln!(f, "  {further}, counted in these totals and not shown")?;
         }
         findings(self.findings, f)
     }

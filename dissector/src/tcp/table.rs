@@ -89,6 +89,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// Bytes, about. The map has room for twice as many as it holds.
+    pub(crate) fn memory(&self) -> usize {
+        self.places.len() * 2 * size_of::<(ConnectionKey, Place)>()
+            + self.past.len() * 2 * size_of::<(ConnectionKey, u32)>()
+    }
+
     /// The connection of the segment's ports.
     pub(crate) fn find(&mut self, segment: &Segment<'_>) -> Option<Place> {
         let Segment { src: a, dst: b, .. } = segment;

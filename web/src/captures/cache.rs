@@ -1,5 +1,5 @@
-//! What was read of captures, as long as there is room: the least used leaves first. What is being read is read once, whoever asks; it
-//! is read to its end, also when all who asked are gone.
+//! What was read of captures, as long as there is memory for it: what was used longest ago leaves first. What is being read is
+//! read once, whoever asks for it, and to its end, also if all clients that asked are gone.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,16 +9,24 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::memory::{Memory, Share};
 use super::work::{Asker, Workers};
 
 /// Things at a time, whatever their size.
 const MOST: usize = 256;
 
-/// How far something is read.
-#[derive(Debug, Default)]
+/// How far something is read, and what memory it takes.
+#[derive(Debug)]
 pub(crate) struct Progress {
     /// Frames.
     pub(crate) frames: AtomicU64,
+    pub(crate) share: Share,
+}
+
+impl Progress {
+    pub(super) fn new(share: Share) -> Self {
+        Progress { frames: AtomicU64::new(0), share }
+    }
 }
 
 /// What one gets who asks.
@@ -54,26 +62,34 @@ struct Slots<K, V> {
 pub(crate) struct Cache<K, V> {
     slots: Arc<Mutex<Slots<K, V>>>,
     workers: Workers,
-    /// Octets.
-    room: usize,
+    memory: Memory,
+    /// Bytes of a value, about.
     size: fn(&V) -> usize,
 }
 
 impl<K, V> Clone for Cache<K, V> {
     fn clone(&self) -> Self {
-        Cache { slots: Arc::clone(&self.slots), workers: self.workers.clone(), room: self.room, size: self.size }
+        let (slots, workers, memory) = (Arc::clone(&self.slots), self.workers.clone(), self.memory.clone());
+        Cache { slots, workers, memory, size: self.size }
     }
 }
 
 impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V> {
-    pub(crate) fn new(workers: Workers, room: usize, size: fn(&V) -> usize) -> Self {
+    pub(crate) fn new(workers: Workers, memory: Memory, size: fn(&V) -> usize) -> Self {
         let slots = Arc::new(Mutex::new(Slots { by_key: HashMap::new(), clock: 0 }));
-        Cache { slots, workers, room, size }
+        let weak = Arc::downgrade(&slots);
+        memory.add(move || weak.upgrade().is_some_and(|slots: Arc<Mutex<Slots<K, V>>>| held(&slots).drop_oldest()));
+        Cache { slots, workers, memory, size }
     }
 
     /// What is there already.
     pub(crate) fn known(&self, key: &K) -> Told<V> {
         self.held().by_key.get(key)?.told.borrow().clone()
+    }
+
+    /// True if it is being made.
+    pub(crate) fn is_under_way(&self, key: &K) -> bool {
+        self.held().by_key.get(key).is_some_and(|slot| slot.told.borrow().is_none())
     }
 
     /// What `make` makes of `key`, for which one waits so long at most.
@@ -104,58 +120,59 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         let mut slots = self.held();
         slots.clock += 1;
         let used = slots.clock;
+        // What was read in part for want of memory is read again once there is some.
+        let is_starved = |slot: &Slot<V>| slot.told.borrow().is_some() && slot.progress.share.is_starved();
+        if slots.by_key.get(&key).is_some_and(is_starved) && self.memory.is_free() {
+            slots.by_key.remove(&key);
+        }
         if let Some(slot) = slots.by_key.get_mut(&key) {
             slot.used = used;
             return Some((slot.told.clone(), Arc::clone(&slot.progress)));
         }
         let ticket = self.workers.ticket(asker)?;
         let (tell, told) = watch::channel(None);
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(Progress::new(self.memory.share()));
         slots.by_key.insert(key.clone(), Slot { told: told.clone(), progress: Arc::clone(&progress), used });
         drop(slots);
-        let (cache, shared) = (self.clone(), Arc::clone(&progress));
+        let (cache, shared, shared_progress) = (self.clone(), Arc::clone(&progress), Arc::clone(&progress));
         tokio::spawn(async move {
             match ticket.work(move || make(&shared)).await {
                 Some(made) => {
+                    // Before it is told, so that nothing is told that does not count.
+                    progress.share.settle(made.as_ref().map_or(0, cache.size));
+                    let is_for_want_of_memory = made.is_err() && progress.share.is_starved();
                     tell.send_replace(Some(made.map(Arc::new).map_err(Arc::from)));
-                    cache.make_room();
+                    let mut slots = cache.held();
+                    if is_for_want_of_memory {
+                        slots.by_key.remove(&key);
+                    }
+                    while slots.by_key.len() > MOST && slots.drop_oldest() {}
                 }
                 None => {
                     cache.held().by_key.remove(&key);
                 }
             }
         });
-        Some((told, progress))
+        Some((told, shared_progress))
     }
 
-    /// Lets go of what was used longest ago, until the rest fits.
-    fn make_room(&self) {
-        let mut slots = self.held();
-        let mut done: Vec<(u64, K, usize)> = Vec::new();
-        for (key, slot) in &slots.by_key {
-            if let Some(told) = &*slot.told.borrow() {
-                done.push((slot.used, key.clone(), told.as_ref().map_or(0, |value| (self.size)(value))));
-            }
-        }
-        done.sort_unstable_by_key(|(used, ..)| *used);
-        let mut octets: usize = done.iter().map(|(.., size)| size).sum();
-        let mut count = done.len();
-        // The newest stays: somebody waits for it.
-        done.pop();
-        for (_, key, size) in done {
-            if octets <= self.room && count <= MOST {
-                break;
-            }
-            slots.by_key.remove(&key);
-            octets -= size;
-            count -= 1;
-        }
-    }
-
-    /// Nothing under this lock panics half-way.
     fn held(&self) -> MutexGuard<'_, Slots<K, V>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.slots)
     }
+}
+
+impl<K: Clone + Eq + Hash, V> Slots<K, V> {
+    /// Drops what was used longest ago; false if nothing is read to its end.
+    fn drop_oldest(&mut self) -> bool {
+        let done = self.by_key.iter().filter(|(_, slot)| slot.told.borrow().is_some());
+        let oldest = done.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone());
+        oldest.and_then(|key| self.by_key.remove(&key)).is_some()
+    }
+}
+
+/// Nothing under this lock panics half-way.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -173,9 +190,10 @@ mod tests {
         asker("one", Role::Viewer)
     }
 
+    /// A cache for so many bytes.
     fn cache(room: usize) -> Cache<u32, Vec<u8>> {
         let limits = WorkLimits { threads: 1, places: 2, reserved: 0, owner: 2 };
-        Cache::new(Workers::new(limits), room, Vec::len)
+        Cache::new(Workers::new(limits), Memory::new(room), Vec::len)
     }
 
     #[tokio::test]
@@ -184,8 +202,9 @@ mod tests {
         let made = Arc::new(AtomicU64::new(0));
         let get = async |key: u32| {
             let made = Arc::clone(&made);
-            let make = move |_: &Progress| {
+            let make = move |progress: &Progress| {
                 made.fetch_add(1, Relaxed);
+                assert!(progress.share.hold(40));
                 Ok(vec![0; 40])
             };
             assert!(matches!(cache.get(one(), key, LONG, make).await, Got::Ready(value) if value.len() == 40));
@@ -194,11 +213,7 @@ mod tests {
             get(key).await;
         }
         assert_eq!(made.load(Relaxed), 3, "1 was used since, 2 left");
-        // Room is made behind the answer.
-        while cache.known(&2).is_some() {
-            tokio::task::yield_now().await;
-        }
-        assert!(cache.known(&1).is_some() && cache.known(&3).is_some());
+        assert!(cache.known(&2).is_none() && cache.known(&1).is_some() && cache.known(&3).is_some());
     }
 
     #[tokio::test]
@@ -232,6 +247,27 @@ mod tests {
         assert!(matches!(broken, Got::Failed(why) if &*why == "reading broke off"));
         while !matches!(cache.get(one(), 2, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
             tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_lacks_memory_is_tried_again_when_there_is_some() {
+        let cache = cache(100);
+        let other = cache.memory.share();
+        assert!(other.hold(90));
+        let make = |progress: &Progress| match progress.share.hold(40) {
+            true => Ok(vec![0; 40]),
+            false => Err("no memory".to_owned()),
+        };
+        assert!(matches!(cache.get(one(), 1, LONG, make).await, Got::Failed(why) if &*why == "no memory"));
+        // A part is kept as long as memory is short.
+        let part = |progress: &Progress| Ok(vec![0; if progress.share.hold(40) { 40 } else { 4 }]);
+        for _ in 0..2 {
+            assert!(matches!(cache.get(one(), 2, LONG, part).await, Got::Ready(value) if value.len() == 4));
+        }
+        drop(other);
+        for key in [1, 2] {
+            assert!(matches!(cache.get(one(), key, LONG, part).await, Got::Ready(value) if value.len() == 40));
         }
     }
 }

@@ -2,8 +2,8 @@
 //! privileges that capturing needs, and this server has none.
 //!
 //! A follower is a thread that reads the file from its beginning and waits at its end for more. It hands over what is new in batches,
-//! by a channel that holds a few: a browser that is slow slows its own follower, which then tells more at once. Memory is bounded by the
-//! dissector's own limits and by [`ROWS`].
+//! by a channel that holds a few: a browser that is slow slows its own follower, which then tells more at once. Memory is bounded by
+//! [`ROWS`] and by the follower's share of what captures may take.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,6 +19,9 @@ use weft_dissector::browse::index::Row;
 use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
+
+use super::memory::Share;
+use super::read::{NO_MEMORY, STRIDE};
 
 /// Rows that are kept for units that come late.
 const ROWS: usize = 20_000;
@@ -68,13 +71,13 @@ pub(crate) struct LiveFinding {
 }
 
 /// Follows the file until nobody listens or the server goes down. Blocks.
-pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch::Receiver<bool>) {
+pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch::Receiver<bool>, share: &Share) {
     let state = Arc::new(Mutex::new(State { fresh: Fresh::default(), batches, told: Instant::now() }));
     let note = match File::open(path) {
         Ok(file) => {
             let tail = Tail { file, state: Arc::clone(&state), stopped: stopped.clone() };
             match Capture::from_reader(Box::new(tail)) {
-                Ok(capture) => read(capture, &state),
+                Ok(capture) => read(capture, &state, share),
                 Err(error) => Some(error.to_string()),
             }
         }
@@ -85,12 +88,16 @@ pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch:
     state.tell();
 }
 
-fn read(mut capture: Capture, state: &Mutex<State>) -> Option<String> {
+fn read(mut capture: Capture, state: &Mutex<State>, share: &Share) -> Option<String> {
     let mut dissector = Dissector::default();
     while let Some(frame) = capture.next_frame() {
         let mut state = held(state);
         state.fresh.begin(&frame);
         dissector.frame(&frame, &mut state.fresh);
+        let is_weighed = state.fresh.packets.is_multiple_of(STRIDE);
+        if is_weighed && !share.hold(dissector.memory() + state.fresh.index.memory()) {
+            return Some(NO_MEMORY.to_owned());
+        }
         if state.told.elapsed() > BUSY && !state.tell() {
             return None;
         }
@@ -238,7 +245,12 @@ impl Read for Tail {
 mod tests {
     use std::io::Write;
 
+    use super::super::memory::Memory;
     use super::*;
+
+    fn share() -> Share {
+        Memory::new(usize::MAX).share()
+    }
 
     fn good() -> Vec<u8> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/violations-6-kinds-crc.pcap");
@@ -270,7 +282,7 @@ mod tests {
         let (stop, stopped) = watch::channel(false);
         let (sender, mut batches) = mpsc::channel(4);
         let path = file.path().to_owned();
-        let follower = std::thread::spawn(move || follow(&path, sender, &stopped));
+        let follower = std::thread::spawn(move || follow(&path, sender, &stopped, &share()));
         let mut numbers = Vec::new();
         let batch = until(&mut batches, 20, &mut numbers);
         assert_eq!((batch.packets, numbers.len()), (20, 20));
@@ -297,7 +309,7 @@ mod tests {
         let (_stop, stopped) = watch::channel(false);
         let (sender, batches) = mpsc::channel(1);
         drop(batches);
-        follow(file.path(), sender, &stopped);
+        follow(file.path(), sender, &stopped, &share());
     }
 
     #[test]
@@ -305,7 +317,7 @@ mod tests {
         let (_stop, stopped) = watch::channel(false);
         let (sender, mut batches) = mpsc::channel(1);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        std::thread::spawn(move || follow(&path, sender, &stopped));
+        std::thread::spawn(move || follow(&path, sender, &stopped, &share()));
         let batch = batches.blocking_recv().unwrap();
         assert!(batch.end.is_some_and(|end| end.contains("no capture that weft reads")));
     }

@@ -10,10 +10,12 @@
 //! A file that still grows is followed ([`mod@follow`]).
 //!
 //! What is read of a capture is made by `weft-dissector`: [`read::Survey`] in one pass, and by passes of their own the frames that pass a
-//! filter, a few frames in full, the ladder of a connection. Memory: the caches have a bound in octets, and so has each pass.
+//! filter, a few frames in full, the ladder of a connection. Memory: all caches and all passes share one account ([`memory`]).
 
+mod attempt;
 mod cache;
 pub(crate) mod follow;
+mod memory;
 pub(crate) mod read;
 pub(crate) mod shelf;
 pub(crate) mod upload;
@@ -28,7 +30,9 @@ use weft_dissector::browse::detail::Detail;
 use weft_dissector::filter::{Filter, FilterError, Wanted};
 use weft_dissector::output::ladder::Ladder;
 
+use attempt::Attempt;
 pub(crate) use cache::{Cache, Got};
+use memory::Memory;
 use read::{Budget, Survey};
 pub(crate) use shelf::Shelf;
 use upload::Uploads;
@@ -53,9 +57,9 @@ impl Default for CaptureOptions {
     }
 }
 
-/// Octets that each kind of what was read may take.
-const SURVEYS: usize = 512 << 20;
-const OTHERS: usize = 64 << 20;
+/// Bytes that all of this may take, as it is estimated. The rest of 512 MiB is for the server itself, and for what the estimate and
+/// the allocator waste.
+const MEMORY: usize = 320 << 20;
 /// Work on captures. Two threads, because one owner has one at a time and another owner is not to wait for it.
 const WORK: WorkLimits = WorkLimits { threads: 2, places: 34, reserved: 8, owner: 8 };
 /// How long a page waits for what is being read; then it says how far that is.
@@ -83,6 +87,7 @@ pub(crate) struct Captures {
     details: Cache<(Source, (u64, u64)), Vec<Detail>>,
     ladders: Cache<(Source, u32), Option<Ladder>>,
     budget: Budget,
+    pub(crate) memory: Memory,
     /// For those who follow a file.
     pub(crate) followers: Places,
 }
@@ -114,14 +119,16 @@ pub(crate) async fn filter_error(text: String) -> Result<Option<FilterError>, Fa
 impl Captures {
     /// `stopped` ends what is being read.
     pub(crate) fn new(options: CaptureOptions, stopped: watch::Receiver<bool>) -> Self {
-        let workers = Workers::new(WORK);
+        let (workers, memory) = (Workers::new(WORK), Memory::new(MEMORY));
         Captures {
             shelf: options.folder.map(Shelf::new),
             uploads: Uploads::new(options.most_upload),
-            surveys: Cache::new(workers.clone(), SURVEYS, Survey::memory),
-            sifted: Cache::new(workers.clone(), OTHERS, |numbers: &Vec<u64>| numbers.len() * 8),
-            details: Cache::new(workers.clone(), OTHERS, |frames: &Vec<Detail>| frames.iter().map(read::memory).sum()),
-            ladders: Cache::new(workers, OTHERS, |_| LADDER_ROWS * 200),
+            sifted: Cache::new(workers.clone(), memory.clone(), |numbers: &Vec<u64>| numbers.len() * 8),
+            details: Cache::new(workers.clone(), memory.clone(), |frames| frames.iter().map(read::memory).sum()),
+            ladders: Cache::new(workers.clone(), memory.clone(), |_| LADDER_ROWS * 200),
+            // The last one to give something up, because it took longest to read.
+            surveys: Cache::new(workers, memory.clone(), Survey::memory),
+            memory,
             budget: Budget { stopped, ..Budget::default() },
             followers: Places::new(FOLLOWERS),
         }
@@ -129,8 +136,27 @@ impl Captures {
 
     /// What is in it.
     pub(crate) async fn survey(&self, asker: Asker, source: &Source) -> Got<Survey> {
-        let (path, budget) = (source.path.clone(), self.budget.clone());
-        self.surveys.get(asker, source.clone(), PATIENCE, move |progress| Survey::read(&path, &budget, progress)).await
+        self.surveys.get(asker, source.clone(), PATIENCE, self.reads(source)).await
+    }
+
+    /// Makes the survey, and remembers that it was not made if that fails.
+    fn reads(&self, source: &Source) -> impl FnOnce(&cache::Progress) -> Result<Survey, String> + Send + 'static {
+        let (source, budget) = (source.clone(), self.budget.clone());
+        // What a case recorded is read for a person only, and its folder is not for marks.
+        let is_on_shelf = self.shelf.as_ref().is_some_and(|shelf| source.path.parent() == Some(&*shelf.folder));
+        move |progress| {
+            let attempt = if is_on_shelf { Attempt::begin(&source) } else { None };
+            let read = Survey::read(&source.path, &budget, progress);
+            if let Some(attempt) = attempt.filter(|_| read.is_ok() || *budget.stopped.borrow()) {
+                attempt.succeed();
+            }
+            read
+        }
+    }
+
+    /// True if somebody reads it now.
+    pub(crate) fn is_being_read(&self, source: &Source) -> bool {
+        self.surveys.is_under_way(source)
     }
 
     /// What is known of it already; `None` where it was not read yet.
@@ -140,9 +166,7 @@ impl Captures {
 
     /// Has it read, in case somebody asks.
     pub(crate) async fn prepare(&self, source: &Source) {
-        let (path, budget) = (source.path.clone(), self.budget.clone());
-        let read = move |progress: &cache::Progress| Survey::read(&path, &budget, progress);
-        self.surveys.get(Asker::reads_ahead(), source.clone(), Duration::ZERO, read).await;
+        self.surveys.get(Asker::reads_ahead(), source.clone(), Duration::ZERO, self.reads(source)).await;
     }
 
     /// Numbers of the frames that pass `filter`, which the caller knows to be one.

@@ -23,8 +23,12 @@ use super::cache::Progress;
 
 /// Operations that are kept.
 const MOST_OPERATIONS: usize = 100_000;
-/// The clock is looked at this often, in frames.
-const LOOK: u64 = 256;
+/// Connections whose numbers are kept.
+const MOST_CONNECTIONS: usize = 10_000;
+/// The clock and the memory are looked at this often, in frames.
+pub(super) const STRIDE: u64 = 256;
+/// Why a pass stops that takes too much.
+pub(super) const NO_MEMORY: &str = "the rest needs more memory than this server has left for captures";
 
 /// What a pass may take.
 #[derive(Debug, Clone)]
@@ -56,28 +60,43 @@ pub(crate) struct Survey {
     pub(crate) note: Option<String>,
 }
 
+/// A survey while it is made.
+struct Surveying {
+    survey: Survey,
+    dissector: Dissector,
+    is_full: bool,
+}
+
+impl Pass for Surveying {
+    fn frame(&mut self, frame: &Frame<'_>) -> bool {
+        self.is_full = !self.survey.index.begin(frame);
+        if !self.is_full {
+            self.dissector.frame(frame, &mut self.survey);
+        }
+        !self.is_full
+    }
+
+    fn memory(&self) -> usize {
+        self.survey.memory() + self.dissector.memory()
+    }
+}
+
 impl Survey {
     /// Reads the capture at `path`.
     ///
     /// # Errors
     /// Why it cannot be read at all.
     pub(crate) fn read(path: &Path, budget: &Budget, progress: &Progress) -> Result<Self, String> {
-        let mut survey = Survey {
+        let survey = Survey {
             index: Index::with_room(budget.frames),
-            stats: Stats::default(),
+            stats: Stats::with_room(MOST_CONNECTIONS),
             operations: Vec::new(),
             left_out: 0,
             note: None,
         };
-        let mut dissector = Dissector::default();
-        let mut is_full = false;
-        let read = pass(path, budget, progress, |frame| {
-            is_full = !survey.index.begin(frame);
-            if !is_full {
-                dissector.frame(frame, &mut survey);
-            }
-            !is_full
-        })?;
+        let mut surveying = Surveying { survey, dissector: Dissector::default(), is_full: false };
+        let read = pass(path, budget, progress, &mut surveying)?;
+        let Surveying { mut survey, mut dissector, is_full } = surveying;
         survey.index.end();
         dissector.finish(&mut survey);
         survey.note =
@@ -85,13 +104,9 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Octets, about.
+    /// Bytes, about.
     pub(crate) fn memory(&self) -> usize {
-        // A connection's numbers are a few kB.
-        self.index.memory()
-            + self.operations.capacity() * size_of::<(u32, Operation)>()
-            + self.stats.connections().count() * 4096
-            + self.stats.exchanges().count() * 512
+        self.index.memory() + self.stats.memory() + self.operations.capacity() * size_of::<(u32, Operation)>()
     }
 }
 
@@ -131,20 +146,56 @@ impl Sink for Survey {
     }
 }
 
-/// Numbers of the frames that pass the filter, of those that an index holds.
-pub(crate) fn sift(path: &Path, filter: &str, budget: &Budget, progress: &Progress) -> Result<Vec<u64>, String> {
-    let mut sieve = Sieve::new(filter).map_err(|error| error.to_string())?;
-    let mut frames = 0;
-    pass(path, budget, progress, |frame| {
-        frames += 1;
-        if frames > budget.frames {
+struct Sifting {
+    sieve: Sieve,
+    /// Frames that may come.
+    left: usize,
+}
+
+impl Pass for Sifting {
+    fn frame(&mut self, frame: &Frame<'_>) -> bool {
+        if self.left == 0 {
             return false;
         }
-        sieve.frame(frame);
+        self.left -= 1;
+        self.sieve.frame(frame);
         true
-    })?
-    .unstopped()?;
-    Ok(sieve.finish())
+    }
+
+    fn memory(&self) -> usize {
+        self.sieve.memory()
+    }
+}
+
+/// Numbers of the frames that pass the filter, of those that an index holds.
+pub(crate) fn sift(path: &Path, filter: &str, budget: &Budget, progress: &Progress) -> Result<Vec<u64>, String> {
+    let sieve = Sieve::new(filter).map_err(|error| error.to_string())?;
+    let mut sifting = Sifting { sieve, left: budget.frames };
+    pass(path, budget, progress, &mut sifting)?.unstopped()?;
+    Ok(sifting.sieve.finish())
+}
+
+struct Detailing {
+    details: Details,
+    dissector: Dissector,
+    until: u64,
+    is_past: bool,
+}
+
+impl Pass for Detailing {
+    fn frame(&mut self, frame: &Frame<'_>) -> bool {
+        self.is_past = frame.number > self.until;
+        if !self.is_past {
+            self.details.frame(frame);
+            self.dissector.frame(frame, &mut self.details);
+        }
+        !self.is_past
+    }
+
+    /// Those of the details are few.
+    fn memory(&self) -> usize {
+        self.dissector.memory()
+    }
 }
 
 /// A frame and so many neighbours, of which all is known when frame `until` is read.
@@ -155,22 +206,32 @@ pub(crate) fn details(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Vec<Detail>, String> {
-    let mut details = Details::new(focus, neighbours);
-    let mut dissector = Dissector::default();
-    let mut is_past = false;
-    pass(path, budget, progress, |frame| {
-        is_past = frame.number > until;
-        if !is_past {
-            details.frame(frame);
-            dissector.frame(frame, &mut details);
-        }
-        !is_past
-    })?
-    .unstopped()?;
+    let details = Details::new(focus, neighbours);
+    let mut detailing = Detailing { details, dissector: Dissector::default(), until, is_past: false };
+    pass(path, budget, progress, &mut detailing)?.unstopped()?;
+    let Detailing { mut details, mut dissector, is_past, .. } = detailing;
     if !is_past {
         dissector.finish(&mut details);
     }
     Ok(details.into_frames())
+}
+
+struct Drawing {
+    story: Story,
+    dissector: Dissector,
+}
+
+impl Pass for Drawing {
+    fn frame(&mut self, frame: &Frame<'_>) -> bool {
+        self.story.at(frame.time);
+        self.dissector.frame(frame, &mut self.story);
+        true
+    }
+
+    /// Those of the story are few.
+    fn memory(&self) -> usize {
+        self.dissector.memory()
+    }
 }
 
 /// The ladder of a connection; `None` where there is none of that number.
@@ -181,14 +242,10 @@ pub(crate) fn ladder(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Option<Ladder>, String> {
-    let mut story = Story::new(Subject::Stream(stream), rows);
-    let mut dissector = Dissector::default();
-    pass(path, budget, progress, |frame| {
-        story.at(frame.time);
-        dissector.frame(frame, &mut story);
-        true
-    })?
-    .unstopped()?;
+    let story = Story::new(Subject::Stream(stream), rows);
+    let mut drawing = Drawing { story, dissector: Dissector::default() };
+    pass(path, budget, progress, &mut drawing)?.unstopped()?;
+    let Drawing { mut story, mut dissector } = drawing;
     dissector.finish(&mut story);
     Ok(story.ladder())
 }
@@ -226,13 +283,17 @@ impl Passed {
     }
 }
 
-/// Hands frames to `each` as long as it wants more.
-fn pass(
-    path: &Path,
-    budget: &Budget,
-    progress: &Progress,
-    mut each: impl FnMut(&Frame<'_>) -> bool,
-) -> Result<Passed, String> {
+/// Something that is made of the frames of a capture.
+trait Pass {
+    /// The next frame; false if it needs no more.
+    fn frame(&mut self, frame: &Frame<'_>) -> bool;
+
+    /// Bytes that it takes, about.
+    fn memory(&self) -> usize;
+}
+
+/// Hands frames to `work` as long as it wants more, and as there is time and memory.
+fn pass(path: &Path, budget: &Budget, progress: &Progress, work: &mut impl Pass) -> Result<Passed, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let since = Instant::now();
     let timed = Timed { file, budget: budget.clone(), since };
@@ -240,12 +301,13 @@ fn pass(
     let mut frames = 0;
     while let Some(frame) = capture.next_frame() {
         frames += 1;
-        if !each(&frame) {
+        if !work.frame(&frame) {
             return Ok(Passed { note: None, is_stopped: false });
         }
-        if frames % LOOK == 0 {
+        if frames % STRIDE == 0 {
             progress.frames.store(frames, Relaxed);
-            if let Err(error) = budget.check(since) {
+            let memory = if progress.share.hold(work.memory()) { Ok(()) } else { Err(NO_MEMORY.to_owned()) };
+            if let Err(error) = memory.and_then(|()| budget.check(since).map_err(|error| error.to_string())) {
                 let note = Some(format!("reading stopped after frame {frames}: {error}"));
                 return Ok(Passed { note, is_stopped: true });
             }
@@ -288,15 +350,65 @@ impl Read for Timed {
 mod tests {
     use std::path::PathBuf;
 
+    use super::super::memory::Memory;
     use super::*;
 
     fn path(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)
     }
 
+    /// Memory without a bound.
+    fn free() -> Progress {
+        Progress::new(Memory::new(usize::MAX).share())
+    }
+
+    /// A capture of so many connections, each with one packet that holds a Request.
+    fn connections(count: u32) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::with_suffix(".pcap").unwrap();
+        // Version 2.4, link type 101: an IP packet in each frame.
+        let mut octets =
+            Vec::from([0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 101, 0, 0, 0]);
+        for number in 0..count {
+            let request = *b"MPA ID Req Frame\x40\x01\x00\x00";
+            let [high, low] = u16::try_from(number % 50_000 + 1000).unwrap().to_be_bytes();
+            let host = u8::try_from(number / 50_000).unwrap();
+            let ip = [0x45, 0, 0, 60, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, host, 1, 10, 1, 0, 2];
+            let tcp = [high, low, 0x1c, 0x06, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 4, 0, 0, 0, 0, 0];
+            let record = [number.to_le_bytes(), [0; 4], [60, 0, 0, 0], [60, 0, 0, 0]].concat();
+            octets.extend([&record[..], &ip, &tcp, &request].concat());
+        }
+        std::io::Write::write_all(&mut file, &octets).unwrap();
+        file
+    }
+
+    #[test]
+    fn many_connections_are_counted_and_take_bounded_memory() {
+        let file = connections(12_000);
+        let survey = Survey::read(file.path(), &Budget::default(), &free()).unwrap();
+        assert_eq!((survey.stats.connections().count(), survey.stats.further()), (10_000, 2000));
+        assert_eq!(survey.stats.totals().connections, 12_000);
+        let more = Survey::read(connections(24_000).path(), &Budget::default(), &free()).unwrap();
+        // 12,000 more rows with their words and addresses.
+        assert!(more.memory() < survey.memory() + (12_000 * 512), "{} {}", more.memory(), survey.memory());
+    }
+
+    #[test]
+    fn a_survey_stops_when_there_is_no_memory_left() {
+        let file = connections(12_000);
+        let memory = Memory::new(8 << 20);
+        let progress = Progress::new(memory.share());
+        let survey = Survey::read(file.path(), &Budget::default(), &progress).unwrap();
+        let rows = survey.index.rows().len();
+        assert!((256..12_000).contains(&rows) && progress.share.is_starved(), "{rows}");
+        assert!(survey.note.as_ref().is_some_and(|note| note.contains("memory")), "{:?}", survey.note);
+        // Part of an answer would look like all of it.
+        let sifted = sift(file.path(), "tcp", &Budget::default(), &Progress::new(memory.share()));
+        assert!(sifted.is_err_and(|why| why.contains("memory")));
+    }
+
     #[test]
     fn one_pass_tells_all() {
-        let survey = Survey::read(&path("siw/probe-ops.pcap"), &Budget::default(), &Progress::default()).unwrap();
+        let survey = Survey::read(&path("siw/probe-ops.pcap"), &Budget::default(), &free()).unwrap();
         assert!(survey.note.is_none() && survey.stats.connections().count() > 0 && !survey.operations.is_empty());
         assert!(survey.memory() > survey.index.memory());
     }
@@ -304,23 +416,22 @@ mod tests {
     #[test]
     fn a_pass_ends_when_its_time_is_over_or_the_server_goes_down() {
         let budget = Budget { time: Duration::ZERO, ..Budget::default() };
-        let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &Progress::default());
+        let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &free());
         assert!(survey.unwrap_err().contains("longer than 0 s"));
         let (_tell, stopped) = watch::channel(true);
-        let survey =
-            Survey::read(&path("siw/rping-crc.pcap"), &Budget { stopped, ..Budget::default() }, &Progress::default());
+        let survey = Survey::read(&path("siw/rping-crc.pcap"), &Budget { stopped, ..Budget::default() }, &free());
         assert!(survey.unwrap_err().contains("goes down"));
     }
 
     #[test]
     fn a_survey_of_some_frames_says_so() {
         let budget = Budget { frames: 10, ..Budget::default() };
-        let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &Progress::default()).unwrap();
+        let survey = Survey::read(&path("siw/rping-crc.pcap"), &budget, &free()).unwrap();
         assert_eq!(
             (survey.index.rows().len(), survey.note.as_deref()),
             (10, Some("only the first 10 frames are shown"))
         );
-        assert_eq!(sift(&path("siw/rping-crc.pcap"), "frame", &budget, &Progress::default()).unwrap().len(), 10);
+        assert_eq!(sift(&path("siw/rping-crc.pcap"), "frame", &budget, &free()).unwrap().len(), 10);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The folder of captures. Files are known by ids that are made of their names: no name from a request is ever a path.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io;
@@ -10,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest, Sha256};
 
 use super::Source;
+use super::attempt::{self, BEGUN};
 
 /// Names that are looked at; a folder with more is shown in part.
 const MOST_NAMES: usize = 10_000;
@@ -34,6 +36,8 @@ pub(crate) struct Entry {
     /// For people.
     pub(crate) name: String,
     pub(crate) source: Source,
+    /// It was being read when a server ended, or could not be read; as long as it does not change.
+    pub(crate) was_attempted: bool,
 }
 
 impl Shelf {
@@ -54,16 +58,22 @@ impl Shelf {
 
     /// Takes it away.
     pub(crate) async fn remove(&self, entry: &Entry) -> io::Result<()> {
-        tokio::fs::remove_file(&entry.source.path).await
+        tokio::fs::remove_file(&entry.source.path).await?;
+        // There need not be one.
+        let _ = tokio::fs::remove_file(self.folder.join(format!("{BEGUN}{}", entry.id))).await;
+        Ok(())
     }
 
-    /// Takes away what uploads left that were cut off a long time ago.
+    /// Takes away what uploads left that were cut off a long time ago, and marks of captures that are gone.
     pub(crate) fn sweep(&self) -> io::Result<()> {
+        let entries = entries(&self.folder)?;
         for file in std::fs::read_dir(&self.folder)?.take(MOST_NAMES) {
             let file = file?;
             let is_unfinished = file.file_name().to_string_lossy().starts_with(UNFINISHED);
             let age = file.metadata().and_then(|meta| meta.modified()).ok().and_then(|since| since.elapsed().ok());
-            if is_unfinished && age.is_some_and(|age| age > OLD) {
+            let name = file.file_name();
+            let is_left = attempt::marked(&name).is_some_and(|id| !entries.iter().any(|entry| entry.id == id));
+            if is_left || is_unfinished && age.is_some_and(|age| age > OLD) {
                 std::fs::remove_file(file.path())?;
             }
         }
@@ -72,10 +82,11 @@ impl Shelf {
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
-    let mut found = Vec::new();
+    let (mut found, mut marked) = (Vec::new(), HashSet::new());
     for file in std::fs::read_dir(folder)?.take(MOST_NAMES) {
         let file = file?;
         let name = file.file_name();
+        marked.extend(attempt::marked(&name).map(ToOwned::to_owned));
         // Of the entry itself: a link leads elsewhere. What is gone by now is not shown.
         let Ok(meta) = file.metadata() else { continue };
         if !is_capture(&name) || !meta.is_file() {
@@ -83,7 +94,10 @@ fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
         }
         let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let source = Source { path: file.path(), len: meta.len(), changed };
-        found.push(Entry { id: id(&name), name: name.to_string_lossy().into_owned(), source });
+        found.push(Entry { id: id(&name), name: name.to_string_lossy().into_owned(), source, was_attempted: false });
+    }
+    for entry in found.iter_mut().filter(|entry| marked.contains(&entry.id)) {
+        entry.was_attempted = attempt::is_of(&folder.join(format!("{BEGUN}{}", entry.id)), &entry.source);
     }
     found.sort_by(|a, b| (b.source.changed, &a.name).cmp(&(a.source.changed, &b.name)));
     Ok(found)
@@ -107,6 +121,7 @@ pub(super) fn id(name: &OsStr) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::attempt::Attempt;
     use super::*;
 
     #[tokio::test]
@@ -131,6 +146,39 @@ mod tests {
         }
         shelf.remove(&entry).await.unwrap();
         assert!(shelf.find(&entry.id).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_capture_that_killed_the_server_is_known_until_it_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(folder.path().to_owned());
+        let path = folder.path().join("a.pcap");
+        std::fs::write(&path, "x").unwrap();
+        let entry = async || shelf.entries().await.unwrap().remove(0);
+        assert!(!entry().await.was_attempted);
+        // Nothing ends it: the server is killed.
+        let attempt = Attempt::begin(&entry().await.source).unwrap();
+        assert!(entry().await.was_attempted && shelf.entries().await.unwrap().len() == 1);
+        shelf.sweep().unwrap();
+        assert!(entry().await.was_attempted, "after a restart, too");
+        std::fs::write(&path, "changed").unwrap();
+        assert!(!entry().await.was_attempted);
+        attempt.succeed();
+        let _left = Attempt::begin(&entry().await.source).unwrap();
+        shelf.remove(&entry().await).await.unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn marks_of_captures_that_are_gone_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pcap");
+        std::fs::write(&path, "x").unwrap();
+        let source = entries(folder.path()).unwrap().remove(0).source;
+        let _left = Attempt::begin(&source).unwrap();
+        std::fs::remove_file(path).unwrap();
+        Shelf::new(folder.path().to_owned()).sweep().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -298,3 +298,27 @@ async fn damaged_captures_are_shown_as_far_as_they_go() {
         std::fs::remove_file(path).unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_capture_that_killed_the_server_is_read_only_for_a_person() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let capture = only(&before).await;
+    page(&before, &capture).await;
+    drop(before);
+    // What a server leaves that is killed while it reads, for the next one to find.
+    let folder_of_captures = folder.path().join("shelf");
+    let meta = std::fs::metadata(folder_of_captures.join("rping-crc.pcap")).unwrap();
+    let changed = meta.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    let mark = folder_of_captures.join(format!(".weft-reading-{}", capture.trim_start_matches("/captures/")));
+    std::fs::write(&mark, format!("{} {changed}\n", meta.len())).unwrap();
+    let options = CaptureOptions { folder: Some(folder_of_captures), ..CaptureOptions::default() };
+    let site = site_with(folder.path(), Access::default(), None, options).await;
+    for _ in 0..2 {
+        let list = site.text("/captures").await;
+        assert!(list.contains("reading it failed before") && !list.contains("still to be read"), "{list}");
+    }
+    page(&site, &capture).await;
+    assert!(!mark.exists());
+    assert!(site.text("/captures").await.contains("<td class=\"number\">52</td>"));
+}

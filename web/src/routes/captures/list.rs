@@ -1,5 +1,7 @@
 //! The captures of the folder. What is in them is read on the side, one after the other.
 
+use std::sync::Arc;
+
 use axum::extract::{Extension, State};
 use axum::response::Html;
 
@@ -25,13 +27,23 @@ pub(in crate::routes) async fn page(
     let entries = shelf.entries().await.map_err(Failure::File)?;
     read_some(&app, &entries).await;
     let more = entries.len().saturating_sub(MOST);
-    let lines = entries.iter().take(MOST).map(|entry| Line::new(entry, app.captures.known(&entry.source)));
+    let lines = entries.iter().take(MOST).map(|entry| {
+        let failed = entry.was_attempted && !app.captures.is_being_read(&entry.source);
+        let failed = failed.then(|| Err(Arc::from("reading it failed before; open it to try again")));
+        Line::new(entry, app.captures.known(&entry.source).or(failed))
+    });
     Ok(Html(captures::list(Some(lines.collect()), more, form_key, most_upload)?))
 }
 
-/// Has the newest captures read that nobody looked at yet.
+/// Has the newest captures read that nobody looked at yet. One that could not be read, or that killed the server, waits for a
+/// person.
 pub(in crate::routes) async fn read_some(app: &App, entries: &[Entry]) {
-    let unread = entries.iter().take(MOST).filter(|entry| app.captures.known(&entry.source).is_none());
+    // Else each of many large captures would take the place of another, again and again.
+    if !app.captures.memory.is_free() {
+        return;
+    }
+    let may_be_read = |entry: &&Entry| !entry.was_attempted && app.captures.known(&entry.source).is_none();
+    let unread = entries.iter().take(MOST).filter(may_be_read);
     for entry in unread.take(READ) {
         app.captures.prepare(&entry.source).await;
     }

@@ -38,9 +38,9 @@ pub(in crate::routes) async fn events(
         return Err(Failure::Busy("Too many captures are being followed."));
     };
     let (sender, receiver) = mpsc::channel(QUEUE);
-    let stopped = app.stopped.clone();
+    let (stopped, share) = (app.stopped.clone(), app.captures.memory.share());
     tokio::task::spawn_blocking(move || {
-        follow(&subject.source.path, sender, &stopped);
+        follow(&subject.source.path, sender, &stopped, &share);
         drop(place);
     });
     let events = ReceiverStream::new(receiver)

@@ -18,6 +18,8 @@ struct Page<'a> {
     head: Head,
     rows: Vec<Line<'a>>,
     pages: Links,
+    /// Connections that the survey does not keep.
+    further: u64,
     others: u64,
     port_mapper: u64,
 }
@@ -40,8 +42,8 @@ pub(crate) fn connections(head: Head, survey: &Survey, from: usize) -> Result<St
     let total = survey.stats.connections().count();
     let (range, pages) = part(from, total, |from| url::part(&base, "connections", from));
     let rows = survey.stats.connections().skip(range.start).take(range.len()).map(|one| line(&base, one)).collect();
-    let (others, port_mapper) = (survey.stats.others(), survey.stats.port_mapper());
-    Page { head, rows, pages, others, port_mapper }.render()
+    let (further, others) = (survey.stats.further(), survey.stats.others());
+    Page { head, rows, pages, further, others, port_mapper: survey.stats.port_mapper() }.render()
 }
 
 fn line<'a>(base: &str, connection: &'a ConnectionStats) -> Line<'a> {

@@ -17,6 +17,8 @@ struct Page {
     head: Head,
     text: String,
     more: usize,
+    /// Connections that the survey does not keep.
+    further: u64,
     more_exchanges: usize,
 }
 
@@ -40,6 +42,7 @@ pub(crate) fn statistics(head: Head, survey: &Survey) -> Result<String, askama::
     Page {
         head,
         text,
+        further: stats.further(),
         more: stats.connections().count().saturating_sub(MOST),
         more_exchanges: stats.exchanges().count().saturating_sub(MOST),
     }

@@ -106,7 +106,7 @@ async fn capture(
         size: subject.source.len,
         packets: survey.index.rows().len() as u64,
         findings: Counts { errors, warnings, notes },
-        connections: survey.stats.connections().count() as u64,
+        connections: survey.stats.connections().count() as u64 + survey.stats.further(),
         note: survey.note.clone(),
     }))
 }
