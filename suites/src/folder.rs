@@ -14,8 +14,10 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::file;
 use crate::model::RunInfo;
 use crate::run::RunError;
+use crate::store::FILE_NAME;
 
 /// Earlier runs whose files are kept.
 pub const KEPT: usize = 20;
@@ -109,16 +111,32 @@ impl Held {
             moved(&own, &self.out)?;
             fs::remove_dir(&own)?;
         }
-        let written = self.out.join(format!("{RUN}.new"));
-        fs::write(&written, serde_json::to_string_pretty(run)? + "\n")?;
-        fs::rename(written, self.out.join(RUN))?;
+        file::replace(&self.out.join(RUN), (serde_json::to_string_pretty(run)? + "\n").as_bytes())?;
         forget(&earlier)
     }
 }
 
+/// The run whose files are in this folder itself.
+#[must_use]
+pub fn run_of(out: &Path) -> Option<RunInfo> {
+    serde_json::from_slice(&fs::read(out.join(RUN)).ok()?).ok()
+}
+
+/// The store in the folder that a run wrote into; of an earlier run, in the folder that its folder was moved from.
+#[must_use]
+pub fn store_of(out: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(out).ok()?;
+    let earlier = absolute.parent().filter(|parent| parent.ends_with(EARLIER)).and_then(Path::parent);
+    [Some(absolute.as_path()), earlier]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join(FILE_NAME))
+        .find(|file| file.is_file())
+}
+
 /// The run whose files are at the top.
 fn top(out: &Path) -> Option<String> {
-    let run: RunInfo = serde_json::from_slice(&fs::read(out.join(RUN)).ok()?).ok()?;
+    let run = run_of(out)?;
     // It is about to name a folder.
     let is_name =
         |id: &str| id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-')) && !id.starts_with('.');

@@ -18,6 +18,7 @@ mod ping;
 mod pm;
 mod probe;
 mod reference;
+mod report;
 mod requirements;
 mod sdp;
 mod serve;
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Ladder(ladder::Arguments),
     /// Judge an implementation: run the suites against it
     Test(test::Arguments),
+    /// Write the reports of a run again, from what is in its folder
+    Report(report::Arguments),
     /// What is different between two runs of the suites
     Diff(diff::Arguments),
     /// Look at a target before the suites are run against it
@@ -100,6 +103,7 @@ impl Command {
             Command::Stats(arguments) => stats::run(&arguments),
             Command::Ladder(arguments) => ladder::run(&arguments),
             Command::Test(arguments) => test::run(&arguments),
+            Command::Report(arguments) => report::run(&arguments),
             Command::Diff(arguments) => diff::run(&arguments),
             Command::Target(arguments) => target::run(&arguments),
             Command::Tui(arguments) => tui::run(&arguments),

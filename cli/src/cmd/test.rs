@@ -17,9 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tokio::sync::watch;
 use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
+use weft_suites::recover::recover;
 use weft_suites::script::Suites;
 use weft_suites::target::{OpenError, Target};
-use weft_suites::{Filter, Plan, RunOptions, Schedule, report, store};
+use weft_suites::{Filter, Plan, RunOptions, Schedule, folder, report, store};
 use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
 use crate::cmd::web;
@@ -85,7 +86,7 @@ pub(crate) struct Arguments {
     /// Cases at a time, on the builtin targets [default: 1 in process, 24 over TCP]; any other target has one
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
-    /// Go on with the newest run of this target that did not come to its end
+    /// Continue the newest run of this target that is not over; if it only misses its reports, write them
     #[arg(long, conflicts_with_all = ["seed", "rerun", "shard"])]
     resume: bool,
     /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out; put PostgreSQL's password into PGPASSWORD, not into the URL
@@ -236,6 +237,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             exit::note("stopped at once");
             std::process::exit(130);
         });
+        if arguments.resume
+            && let Some(report) = complete_reports(arguments, &target, &suites).await?
+        {
+            return Ok(ExitCode::from(report.summary.exit_code.code()));
+        }
         let filter = arguments.filter(&target).await?;
         make_folder(&arguments.out)?;
         let options = RunOptions {
@@ -262,6 +268,36 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         interrupted.abort();
         Ok(ExitCode::from(code.code()))
     })
+}
+
+/// For `--resume`: if all runs against the target are over, but the last one was killed before its reports were complete,
+/// writes them.
+async fn complete_reports(
+    arguments: &Arguments,
+    target: &Target,
+    suites: &Suites,
+) -> anyhow::Result<Option<RunReport>> {
+    let out = &arguments.out;
+    let is_its = folder::run_of(out).is_some_and(|run| run.target.name == target.name());
+    if !is_its || arguments.store.is_none() && !out.join(store::FILE_NAME).is_file() {
+        return Ok(None);
+    }
+    // Another run may write there; it has reports of its own.
+    let Some(_kept) = folder::left(out) else { return Ok(None) };
+    let store = arguments.open_store().await?;
+    let report = match store.unfinished(target.name()).await? {
+        Some(_) => None,
+        None => Some(recover(out, Some(&store), suites, target.baseline()).await?),
+    };
+    store.close().await;
+    let Some(report) = report else { return Ok(None) };
+    if report::are_written(&report, out)? {
+        return Ok(None);
+    }
+    report::write_all(&report, out)?;
+    say!("run {} is done; its reports were not complete and are written again", report.run.id);
+    say!("report: {}", out.join("report.html").display());
+    Ok(Some(report))
 }
 
 /// Runs beside a dashboard that shows it, and leaves the dashboard up until it is interrupted.

@@ -8,6 +8,7 @@ mod guide;
 mod packaging;
 mod siw_image;
 mod target_check;
+mod test_report;
 mod test_resume;
 mod test_runs;
 mod web;

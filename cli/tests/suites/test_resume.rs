@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Four choices; the third waits for an hour where `pause` says so.
-fn suites(folder: &Path, pause: &str) {
+pub(crate) fn suites(folder: &Path, pause: &str) {
     let script = format!(
         "case {{ id = 'mpa/x/one', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
          parameters = {{ n = range(1, 4) }},\nrun = function(t, p)\n{pause}\nt:good_exchange()\n\
@@ -16,14 +16,14 @@ fn suites(folder: &Path, pause: &str) {
     std::fs::write(folder.join("mpa/x.lua"), script).unwrap();
 }
 
-fn weft(out: &Path, suites: &Path, more: &[&str]) -> Command {
+pub(crate) fn weft(out: &Path, suites: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.env_remove("WEFT_STORE").args(["test", "builtin-tcp", "--out"]).arg(out).arg("--suites").arg(suites);
     command.args(more);
     command
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 

@@ -10,9 +10,9 @@ mod monitor;
 mod pcapng;
 mod wire;
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use weft_peer::driver::TapeEvent;
 
@@ -25,6 +25,8 @@ pub(crate) use wire::Wire;
 
 /// Link type of the frames, as <https://www.tcpdump.org/linktypes.html> numbers it.
 const LINKTYPE_ETHERNET: u16 = 1;
+/// The folder of all cases.
+const CASES: &str = "cases";
 /// Name of the packets' file.
 const PCAPNG: &str = "evidence.pcapng";
 /// Name of the result's file.
@@ -42,10 +44,26 @@ pub(crate) struct Frames {
 
 /// Where the files of a case will be, relative to the run's folder ([`crate::folder::of_run`]).
 pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: Option<String>) -> Evidence {
-    let folder = format!("cases/{}", key.path());
+    let folder = format!("{CASES}/{}", key.path());
     let file = |kind, name: &str| EvidenceFile { kind, path: format!("{folder}/{name}") };
     let files = vec![file(EvidenceKind::Pcapng, PCAPNG), file(EvidenceKind::Transcript, TRANSCRIPT)];
     Evidence { folder, files, source, without_wire }
+}
+
+/// Files of a case that are written, but that a power failure may still take.
+pub(crate) struct Written {
+    files: Vec<File>,
+    /// The case's folder and those above it that were made for it, and the one that they were made in.
+    folders: Vec<PathBuf>,
+}
+
+impl Written {
+    /// Brings them to the disk. May take a while.
+    pub(crate) fn sync(self) -> io::Result<()> {
+        self.files.iter().try_for_each(File::sync_all)?;
+        // The names of the files and folders.
+        self.folders.iter().try_for_each(|folder| File::open(folder)?.sync_all())
+    }
 }
 
 /// Writes the files of a finished case below the run's folder `out`.
@@ -56,8 +74,9 @@ pub(crate) fn write(
     tape: &[TapeEvent],
     frames: &Frames,
     began_unix_ns: u64,
-) -> io::Result<()> {
+) -> io::Result<Written> {
     let folder = out.join(&result.evidence.folder);
+    let folders = folders_made(out, &folder);
     fs::create_dir_all(&folder)?;
     let mut comments = vec![Vec::new(); frames.list.len()];
     for (anchor, of_event) in frames.anchors.iter().zip(comments::of_events(result, tape)) {
@@ -66,9 +85,48 @@ pub(crate) fn write(
         }
     }
     let section = comments::of_section(run, result);
-    let capture = io::BufWriter::new(fs::File::create(folder.join(PCAPNG))?);
-    pcapng::write(capture, &section, frames, &comments, began_unix_ns)?;
+    let mut capture = Vec::new();
+    pcapng::write(&mut capture, &section, frames, &comments, began_unix_ns)?;
     let mut transcript = serde_json::to_vec_pretty(result)?;
     transcript.push(b'\n');
-    fs::write(folder.join(TRANSCRIPT), transcript)
+    let put = |name: &str, octets: &[u8]| {
+        let mut file = File::create(folder.join(name))?;
+        file.write_all(octets)?;
+        io::Result::Ok(file)
+    };
+    let files = vec![put(PCAPNG, &capture)?, put(TRANSCRIPT, &transcript)?];
+    Ok(Written { files, folders })
+}
+
+/// The folders whose entries change when `folder`, below `out`, is made.
+fn folders_made(out: &Path, folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    let above = folder.ancestors().skip(1).take_while(|above| above.starts_with(out));
+    let mut below_exists = folder.exists();
+    for above in above {
+        if below_exists {
+            break;
+        }
+        folders.push(above.to_owned());
+        below_exists = above.exists();
+    }
+    folders
+}
+
+/// The transcripts of all cases below the run's folder `out`.
+pub(crate) fn transcripts(out: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![out.join(CASES)];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.ends_with(TRANSCRIPT) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort_unstable();
+    files
 }

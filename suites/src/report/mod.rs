@@ -30,6 +30,7 @@ pub use sections::{Section, sections_of};
 pub use tap::tap;
 pub use terminal::Terminal;
 
+use crate::file;
 use crate::model::RunReport;
 
 /// A report that was not written.
@@ -54,22 +55,44 @@ pub enum ReportError {
 }
 
 /// Writes a run's reports into its folder `out`, where the evidence is that they link to: `report.html`, `report.json`, `junit.xml`,
-/// `report.tap`, `report.sarif`, `summary.md`.
+/// `report.tap`, `report.sarif`, `summary.md`. Each file is complete, or what it was before.
 ///
 /// # Errors
 /// One of them cannot be made or written; those before it are there.
 pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
-    let put = |name: &str, text: String| {
-        let path = out.join(name);
-        fs::write(&path, text).map_err(|error| ReportError::Write { path, error })
-    };
-    put("report.json", json(report)?)?;
-    put("junit.xml", junit(report)?)?;
-    put("report.tap", tap(report)?)?;
-    put("report.sarif", sarif(report)?)?;
-    put("summary.md", markdown(report)?)?;
-    put("report.html", html(report, out)?)
+    for (name, make) in FORMATS {
+        let (path, text) = (out.join(name), make(report, out)?);
+        file::replace(&path, text.as_bytes()).map_err(|error| ReportError::Write { path, error })?;
+    }
+    Ok(())
 }
+
+/// Does the folder `out` have all reports of the run, as [`write_all`] writes them?
+///
+/// # Errors
+/// One of them cannot be made.
+pub fn are_written(report: &RunReport, out: &Path) -> Result<bool, ReportError> {
+    for (name, make) in FORMATS {
+        let text = make(report, out)?;
+        if !fs::read(out.join(name)).is_ok_and(|written| written == text.as_bytes()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Makes the text of a report; the path is the run's folder.
+type Make = fn(&RunReport, &Path) -> Result<String, ReportError>;
+
+/// The files, in the order in which they are written.
+const FORMATS: [(&str, Make); 6] = [
+    ("report.json", |report, _| json(report)),
+    ("junit.xml", |report, _| junit(report)),
+    ("report.tap", |report, _| tap(report)),
+    ("report.sarif", |report, _| sarif(report)),
+    ("summary.md", |report, _| markdown(report)),
+    ("report.html", html),
+];
 
 /// `1 case`, `2 cases`.
 fn cases(count: u64) -> String {

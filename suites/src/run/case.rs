@@ -72,6 +72,28 @@ impl Silence {
     }
 }
 
+/// A case that has its verdict.
+pub(super) struct Judged {
+    result: CaseResult,
+    /// The run's folder, and what is to be on the disk before the verdict is recorded.
+    evidence: Option<(PathBuf, evidence::Written)>,
+}
+
+impl Judged {
+    fn untried(result: CaseResult) -> Self {
+        Judged { result, evidence: None }
+    }
+
+    /// The result, once its evidence is on the disk. May take a while.
+    pub(super) fn kept(self) -> Result<CaseResult, RunError> {
+        let Judged { result, evidence } = self;
+        if let Some((out, written)) = evidence {
+            written.sync().map_err(|error| RunError::Write { path: out.join(&result.evidence.folder), error })?;
+        }
+        Ok(result)
+    }
+}
+
 /// A case's script is through.
 struct Played {
     stage: OwnedMutexGuard<Stage>,
@@ -88,7 +110,7 @@ struct Afterwards {
 
 impl Site {
     /// Runs a case, judges it and writes its evidence.
-    pub(super) async fn run_case(&self, key: &CaseKey) -> Result<CaseResult, RunError> {
+    pub(super) async fn run_case(&self, key: &CaseKey) -> Result<Judged, RunError> {
         let began = Instant::now();
         let mut began_unix_ns = clock::unix_ns();
         let seed = seed::of_case(self.run.seed, key);
@@ -98,19 +120,19 @@ impl Site {
             return Err(RunError::Write { path: self.out.clone(), error });
         };
         if let Some(why) = self.not_applicable(&case.info) {
-            return Ok(not_run(&case.info, key, seed, Verdict::NotApplicable, why));
+            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::NotApplicable, why)));
         }
         if let Some(Some(why)) = self.absent.get() {
             let why = format!("The target is unreachable, as the first case found: {why}.");
-            return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
+            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(cases) = self.silence.is_all() {
             let why = format!("The target takes connections and says nothing: {cases} cases waited for it in vain.");
-            return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
+            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(why) = self.gone.get() {
             let why = format!("The target is dead and does not come back: {why}.");
-            return Ok(not_run(&case.info, key, seed, Verdict::Inconclusive, why));
+            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(wire) = &self.wire {
             wire.begin();
@@ -156,9 +178,9 @@ impl Site {
             seed,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
-        evidence::write(&self.out, &self.run, &result, &tape, &frames, began_unix_ns)
-            .map_err(|error| RunError::Write { path: self.out.join(&result.evidence.folder), error })?;
-        Ok(result)
+        let failed = |error| RunError::Write { path: self.out.join(&result.evidence.folder), error };
+        let written = evidence::write(&self.out, &self.run, &result, &tape, &frames, began_unix_ns).map_err(failed)?;
+        Ok(Judged { result, evidence: Some((self.out.clone(), written)) })
     }
 
     /// The frames of a case: from the wire, where it is captured and they are whole; else why they are not.

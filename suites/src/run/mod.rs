@@ -12,12 +12,13 @@ mod recorder;
 mod seed;
 mod standstill;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
 pub use plan::{Filter, Plan};
@@ -34,6 +35,10 @@ use recorder::{Patience, Recorder, RunClock};
 
 /// How often a run shows in the store that its process lives.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Cases whose evidence is on its way to the disk, at most. A case is recorded only once its evidence is there, and a disk needs
+/// milliseconds for that; meanwhile the next cases run, and the file system brings the evidence of several to the disk at once.
+const MOST_UNSYNCED: usize = 16;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -169,38 +174,40 @@ pub async fn run_with(
     let site = Arc::new(site);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();
     let mut waiting = open.into_iter();
-    let mut running: JoinSet<(usize, Result<CaseResult, RunError>)> = JoinSet::new();
+    let mut running: JoinSet<(usize, Result<case::Judged, RunError>)> = JoinSet::new();
+    let mut unsynced = VecDeque::new();
     let mut status = RunStatus::Done;
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        while running.len() < jobs && !is_cancelled(cancel.as_ref()) {
+        while running.len() < jobs && unsynced.len() < MOST_UNSYNCED && !is_cancelled(cancel.as_ref()) {
             let Some(index) = waiting.next() else { break };
             let (site, key) = (site.clone(), plan.keys[index].clone());
             sink.event(&Event::CaseStarted { key: key.clone(), index: index as u64 });
             running.spawn(async move { (index, site.run_case(&key).await) });
         }
-        let joined = tokio::select! {
-            joined = running.join_next() => joined,
-            () = cancelled(&mut cancel), if !running.is_empty() => {
-                running.abort_all();
-                None
+        if running.is_empty() && unsynced.is_empty() {
+            break;
+        }
+        tokio::select! {
+            biased;
+            () = cancelled(&mut cancel) => break,
+            Some(joined) = running.join_next() => {
+                let (index, judged) = returned(joined);
+                let judged = judged?;
+                unsynced.push_back((index, tokio::task::spawn_blocking(|| judged.kept())));
             }
-            _ = heartbeat.tick() => {
-                recorder.beat().await;
-                continue;
+            Some((index, kept)) = first(&mut unsynced) => {
+                let result = kept?;
+                recorder.finish_case(&result).await;
+                sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
+                results[index] = Some(result);
             }
-        };
-        let Some(joined) = joined else { break };
-        let (index, result) = match joined {
-            Ok(done) => done,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        };
-        let result = result?;
-        recorder.finish_case(&result).await;
-        sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
-        results[index] = Some(result);
+            _ = heartbeat.tick() => recorder.beat().await,
+        }
     }
+    // What is left of a run that was cancelled.
+    running.abort_all();
     if results.iter().any(Option::is_none) {
         status = RunStatus::Cancelled;
     }
@@ -215,6 +222,19 @@ pub async fn run_with(
     };
     sink.event(&Event::RunFinished { summary: summary.clone() });
     Ok(RunReport { run, cases: plan.cases, results, summary })
+}
+
+/// The first of some tasks, in their order, once it is done.
+async fn first<T>(tasks: &mut VecDeque<(usize, JoinHandle<T>)>) -> Option<(usize, T)> {
+    let (index, task) = tasks.front_mut()?;
+    let done = (*index, returned(task.await));
+    tasks.pop_front();
+    Some(done)
+}
+
+/// What a task returned. Its panic is this one's.
+fn returned<T>(joined: Result<T, JoinError>) -> T {
+    joined.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 fn is_cancelled(cancel: Option<&watch::Receiver<bool>>) -> bool {

@@ -179,14 +179,24 @@ async fn events_tell_the_whole_run_in_order() {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of([format!("{CASE}[octet=0]"), format!("{CASE}[octet=1]")]);
     let (report, events) = run(Target::builtin(), Suites::embedded().unwrap(), filter, out.path()).await;
-    let mut finished = Vec::new();
+    let (mut started, mut finished) = (Vec::new(), Vec::new());
     let mut steps = 0;
     for event in &events {
         match event {
             Event::RunStarted { planned, .. } => assert_eq!(planned.len(), 2),
-            Event::CaseStarted { index, .. } => assert_eq!(*index, finished.len() as u64),
-            Event::CaseStep { .. } => steps += 1,
-            Event::CaseFinished { result } => finished.push((**result).clone()),
+            Event::CaseStarted { index, key } => {
+                assert_eq!(*index, started.len() as u64);
+                started.push(key);
+            }
+            Event::CaseStep { key, .. } => {
+                assert_eq!(started.last(), Some(&key), "one case at a time");
+                steps += 1;
+            }
+            // The next case may have begun while the evidence of this one was brought to the disk.
+            Event::CaseFinished { result } => {
+                assert_eq!(started.get(finished.len()), Some(&&result.key));
+                finished.push((**result).clone());
+            }
             Event::RunFinished { summary } => assert_eq!(*summary, report.summary),
             Event::TargetWaiting { .. } => panic!("nobody waits here"),
         }

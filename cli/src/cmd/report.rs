@@ -1,0 +1,85 @@
+//! `weft report`: the reports of a run again, from what is in its folder.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use weft_suites::model::{Event, EventSink, RunReport};
+use weft_suites::recover::recover;
+use weft_suites::store::Store;
+use weft_suites::{folder, report};
+
+use crate::cmd::test::{load, resolve, terminal};
+use crate::exit::{BadInput, note, say};
+use crate::runtime;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  weft report nic                          the newest run in the folder nic\n  \
+    weft report nic/earlier/20260131T120000.123Z-1f3a    an earlier one\n  \
+    weft report nic --target nic.toml        a run that was killed, judged by the baseline of nic.toml\n\n\
+    Writes report.html, report.json, report.sarif, report.tap, junit.xml and summary.md as `weft test` does, prints what `weft\n\
+    test` prints, and ends with the exit code of the run. A run that was killed is reported as far as it is; `weft test\n\
+    --resume` runs the rest.")]
+pub(crate) struct Arguments {
+    /// The folder that `weft test --out` wrote into, or DIR/earlier/RUN of an earlier run
+    #[arg(value_name = "DIR", default_value = "weft-report")]
+    folder: PathBuf,
+    /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder; put PostgreSQL's password into PGPASSWORD, not into the URL
+    #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
+    store: Option<String>,
+    /// The target of a run that was killed; its file has the baseline
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
+    /// The suites of the run, if they are not those built in
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+    /// Name each case that is not tried; else they are counted by reason
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// Writes the reports.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let out = &arguments.folder;
+    let suites = load(arguments.suites.as_deref())?;
+    let target = arguments.target.as_ref().map(|name| resolve(name, &[], false)).transpose()?;
+    let baseline = target.as_ref().map_or(&[][..], |target| target.baseline());
+    if folder::run_of(out).is_none() {
+        let words = format!("{}: no run has written into this folder; `weft test --out` names it", out.display());
+        return Err(BadInput(words).into());
+    }
+    let Some(_kept) = folder::left(out) else {
+        let words = format!("{}: a run writes into this folder now; wait until it ends", out.display());
+        return Err(BadInput(words).into());
+    };
+    runtime::block_on(async {
+        let store = open(arguments.store.as_deref(), out).await;
+        let report = recover(out, store.as_ref(), &suites, baseline).await?;
+        if let Some(store) = store {
+            store.close().await;
+        }
+        replay(&report, &terminal(arguments.verbose));
+        report::write_all(&report, out)?;
+        say!("report: {}", out.join("report.html").display());
+        Ok(ExitCode::from(report.summary.exit_code.code()))
+    })
+}
+
+/// The store of the run. Without one, its folder has to do.
+async fn open(url: Option<&str>, out: &Path) -> Option<Store> {
+    let opened = match url {
+        Some(url) => Store::connect(url).await,
+        None => Store::open(&folder::store_of(out)?).await,
+    };
+    opened.inspect_err(|error| note(&format!("{error}; the files of the run are used alone"))).ok()
+}
+
+/// Tells a run again as it was told when it was run.
+fn replay(report: &RunReport, sink: &impl EventSink) {
+    let planned = report.results.iter().map(|result| result.key.clone()).collect();
+    sink.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });
+    for result in &report.results {
+        sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
+    }
+    sink.event(&Event::RunFinished { summary: report.summary.clone() });
+}

@@ -1,0 +1,60 @@
+//! Files that are complete under their name, or not there: written beside it, brought to the disk, then renamed.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Replaces the content of a file. Where that fails, or the process is killed meanwhile, the file is what it was.
+pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
+    let new = beside(path);
+    let replaced = write(&new, octets).and_then(|()| fs::rename(&new, path));
+    if replaced.is_err() {
+        // It takes room that a full disk needs. That it cannot be removed changes nothing.
+        let _ = fs::remove_file(&new);
+    }
+    replaced
+}
+
+fn write(new: &Path, octets: &[u8]) -> io::Result<()> {
+    let mut file = File::create(new)?;
+    file.write_all(octets)?;
+    // A rename may reach the disk before the content does.
+    file.sync_all()
+}
+
+/// `report.html.new` for `report.html`.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".new");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_all_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        replace(&path, b"first, and longer").unwrap();
+        replace(&path, b"second").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// `/dev/full` is a disk without room.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn keeps_the_old_content_if_the_disk_is_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        fs::write(&path, "old").unwrap();
+        std::os::unix::fs::symlink("/dev/full", beside(&path)).unwrap();
+        let error = replace(&path, b"new").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+    }
+}

@@ -1,0 +1,140 @@
+//! The report of a run from what it left: for a run that was killed before its reports were written, or whose reports are lost.
+//!
+//! The results store has the plan and the results. Results that it misses are taken from `report.json` and from the transcripts
+//! of the cases in the run's folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::baseline::{self, BaselineEntry};
+use crate::evidence;
+use crate::folder;
+use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunReport, RunStatus, Summary};
+use crate::script::Suites;
+use crate::store::{Store, StoreError};
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    /// The folder is not one of a run.
+    #[error("{path}: no run has written into this folder", path = path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The results store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What is left of a run.
+#[derive(Default)]
+struct Remains {
+    cases: Vec<CaseInfo>,
+    /// The plan in its order; empty where only its length is known.
+    order: Vec<CaseKey>,
+    planned: u64,
+    results: BTreeMap<CaseKey, CaseResult>,
+    /// Those of runs that ended by themselves.
+    summaries: Vec<Summary>,
+    spent_us: u64,
+}
+
+/// The report of the run whose files are in `folder`. `suites` are those that were run; `baseline` is the target's, and counts only
+/// for a run that did not end by itself.
+///
+/// # Errors
+/// There is no run in the folder; or the store cannot be read.
+pub async fn recover(
+    folder: &Path,
+    store: Option<&Store>,
+    suites: &Suites,
+    baseline: &[BaselineEntry],
+) -> Result<RunReport, RecoverError> {
+    let run = folder::run_of(folder).ok_or_else(|| RecoverError::NoRun { path: folder.to_owned() })?;
+    let mut remains = match store {
+        Some(store) => of_store(store, &run.id).await?,
+        None => Remains::default(),
+    };
+    remains.add_report(folder, &run);
+    if remains.ended().is_none() {
+        remains.add_transcripts(folder);
+    }
+    Ok(remains.report(run, suites, baseline))
+}
+
+async fn of_store(store: &Store, run: &str) -> Result<Remains, StoreError> {
+    let (Some(detail), Some(report)) = (store.run(run).await?, store.report(run).await?) else {
+        return Ok(Remains::default());
+    };
+    Ok(Remains {
+        cases: detail.cases,
+        planned: detail.planned.len() as u64,
+        order: detail.planned.into_iter().map(|planned| planned.key).collect(),
+        spent_us: report.summary.duration_us,
+        results: report.results.into_iter().map(|result| (result.key.clone(), result)).collect(),
+        summaries: detail.record.summary.into_iter().collect(),
+    })
+}
+
+impl Remains {
+    /// What an earlier `report.json` of the run has beside.
+    fn add_report(&mut self, folder: &Path, run: &RunInfo) {
+        let Ok(text) = fs::read(folder.join("report.json")) else { return };
+        let report: RunReport = match serde_json::from_slice(&text) {
+            Ok(report) => report,
+            Err(error) => return tracing::warn!("report.json is not used: {error}"),
+        };
+        if report.run.id != run.id {
+            return;
+        }
+        if self.cases.is_empty() {
+            self.cases = report.cases;
+            self.planned = report.summary.planned;
+            self.order = report.results.iter().map(|result| result.key.clone()).collect();
+        }
+        self.spent_us = self.spent_us.max(report.summary.duration_us);
+        self.summaries.push(report.summary);
+        for result in report.results {
+            self.results.entry(result.key.clone()).or_insert(result);
+        }
+    }
+
+    fn add_transcripts(&mut self, folder: &Path) {
+        for file in evidence::transcripts(folder) {
+            // The process may have been killed while it wrote this one.
+            let read = fs::read(&file).map_err(|error| error.to_string());
+            match read.and_then(|text| serde_json::from_slice::<CaseResult>(&text).map_err(|error| error.to_string())) {
+                Ok(result) => drop(self.results.entry(result.key.clone()).or_insert(result)),
+                Err(error) => tracing::warn!("{} is not used: {error}", file.display()),
+            }
+        }
+    }
+
+    /// The summary of all the results, if the run ended by itself.
+    fn ended(&self) -> Option<&Summary> {
+        self.summaries.iter().find(|summary| summary.counts.total() == self.results.len() as u64)
+    }
+
+    fn report(mut self, run: RunInfo, suites: &Suites, baseline: &[BaselineEntry]) -> RunReport {
+        let ended = self.ended().cloned();
+        let mut ordered: Vec<CaseResult> = self.order.iter().filter_map(|key| self.results.remove(key)).collect();
+        // Without a plan, by key.
+        ordered.extend(self.results.into_values());
+        let mut cases = self.cases;
+        if cases.is_empty() {
+            let ids: BTreeSet<&str> = ordered.iter().map(|result| result.key.case.as_str()).collect();
+            cases = ids.into_iter().filter_map(|id| Some(suites.case(id)?.info.clone())).collect();
+        }
+        let planned = self.planned.max(ordered.len() as u64);
+        let summary = ended.unwrap_or_else(|| {
+            // Nobody knows how many cases a plan had that is lost.
+            let is_whole = self.planned == ordered.len() as u64;
+            let status = if is_whole { RunStatus::Done } else { RunStatus::Broken };
+            let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.choices_of(id));
+            Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale)
+        });
+        RunReport { run, cases, results: ordered, summary }
+    }
+}
