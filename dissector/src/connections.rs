@@ -198,7 +198,9 @@ impl Connection {
         sink: &mut dyn Sink,
         read: impl FnOnce(&mut Reader, &mut Half, &mut Target<'_>),
     ) {
+        let peer_without_crc = self.directions[1 - index].reader.is_without_crc_fields();
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
+        reader.peer_without_crc = peer_without_crc;
         let mut hand = |unit: &Unit<'_>| hand_out(&mut self.watch, unit, sink);
         let direction = u8::from(index == 1);
         read(reader, half, &mut Target { stream: self.number, direction, ends, arrived, sink: &mut hand });

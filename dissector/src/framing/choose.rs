@@ -224,7 +224,15 @@ impl Reader {
                 }
                 // Without markers of its own the question behind it is asked with those that are due.
                 let follows = phase.or(self.phase);
-                if if crc_on { crc_good(octets) } else { ends_for_certain(half, layout.end, follows)? } {
+                // What one end leaves out, the other leaves out as well; then the end of the data need not be proven.
+                let as_peer = !crc_field && self.peer_without_crc;
+                let proven = if crc_on {
+                    crc_good(octets)
+                } else {
+                    ends_for_certain(half, layout.end, follows)?
+                        || as_peer && self.may_end_at(half, layout.end, follows)?
+                };
+                if proven {
                     self.crc_field = crc_field;
                     return Ok(Some(layout));
                 }

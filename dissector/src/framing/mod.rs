@@ -100,6 +100,8 @@ pub(crate) struct Reader {
     /// Lowest position of the direction.
     zero: u64,
     crc_field: bool,
+    /// Is the other direction proven to be without CRC fields?
+    pub(crate) peer_without_crc: bool,
     fpdus: u64,
     /// What searching for FPDUs may still cost.
     effort: Effort,
@@ -129,6 +131,7 @@ impl Default for Reader {
             origin: 0,
             zero: 0,
             crc_field: true,
+            peer_without_crc: false,
             fpdus: 0,
             effort: Effort::default(),
             searched: 0,
@@ -143,6 +146,11 @@ impl Default for Reader {
 }
 
 impl Reader {
+    /// Did an FPDU of this direction prove that it has no CRC field?
+    pub(crate) fn is_without_crc_fields(&self) -> bool {
+        !self.crc_field
+    }
+
     /// Is this what was last told of the peer?
     #[must_use]
     pub(crate) fn knows(&self, peer: &PeerView) -> bool {

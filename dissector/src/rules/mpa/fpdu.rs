@@ -147,6 +147,22 @@ mod tests {
         assert!(ids.contains(&requirement!("MPA-4.4-13")), "{ids:?}");
     }
 
+    /// One end has proven that it sends none; the other end's last FPDU is followed by a reset.
+    #[test]
+    fn what_one_end_leaves_out_the_other_end_leaves_out_as_well() {
+        let without_field = testing::hex("0014 4143 00000000 00000000 00000001 00000000 2a2b 0000");
+        let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
+        wire.send(0, &without_field);
+        wire.fin(0);
+        wire.send(1, &without_field);
+        wire.rst(0);
+        let errors = wire.errors();
+        let accused = |direction: u8| {
+            errors.iter().any(|it| it.requirement == requirement!("MPA-4.4-13") && it.direction == direction)
+        };
+        assert!(accused(0) && accused(1), "{errors:?}");
+    }
+
     /// A stack that pads (length + 2) mod 4 instead of what is missing up to a multiple of 4.
     #[test]
     fn a_wrong_pad_is_no_missing_crc_field() {
