@@ -1,9 +1,14 @@
 //! What is different between two runs: `before` and `after`.
+//!
+//! Verdicts of cases and findings of the monitor are compared apart. A target that breaks one rule in every case has that finding in
+//! each of them, and it says nothing about what the cases are about.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use weft_core::RequirementId;
 
 use crate::model::{CaseKey, CaseResult, ExitCode, RunReport, Verdict};
 
@@ -20,6 +25,16 @@ pub struct Change {
     pub after: Option<Verdict>,
     /// What the later run says: its failure signature, or why it decided nothing.
     pub text: String,
+}
+
+/// A requirement that the monitor saw the target break in cases about something else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Observed {
+    /// The requirement.
+    #[schemars(with = "String")]
+    pub requirement: RequirementId,
+    /// In how many cases.
+    pub cases: usize,
 }
 
 /// The differences, each case in one list.
@@ -41,6 +56,10 @@ pub struct Diff {
     pub not_run: Vec<Change>,
     /// In the later run alone, or applicable there alone, and not failing.
     pub added: Vec<Change>,
+    /// Observed in the later run alone.
+    pub newly_observed: Vec<Observed>,
+    /// Observed in the earlier run alone, although the later one ran such a case too.
+    pub no_longer_observed: Vec<Observed>,
     /// Cases with the same outcome.
     pub same: usize,
 }
@@ -62,6 +81,12 @@ impl Diff {
                 diff.not_run.push(Change { key: result.key.clone(), before: Some(result.verdict), after: None, text });
             }
         }
+        let (earlier, later) = (observed(before), observed(after));
+        diff.newly_observed = only_in(&later, &earlier);
+        diff.no_longer_observed = only_in(&earlier, &later);
+        let has_run: BTreeSet<&CaseKey> =
+            after.results.iter().filter(|result| result.verdict.has_run()).map(|result| &result.key).collect();
+        diff.no_longer_observed.retain(|gone| earlier[&gone.requirement].iter().any(|key| has_run.contains(key)));
         diff
     }
 
@@ -70,14 +95,14 @@ impl Diff {
             key: after.key.clone(),
             before: before.map(|result| result.verdict),
             after: Some(after.verdict),
-            text: after.signature(),
+            text: after.own_signature(),
         };
-        let failed_before = before.is_some_and(|before| before.failing().next().is_some());
+        let failed_before = before.is_some_and(|before| before.verdict == Verdict::Fail);
         let undecided = |verdict| matches!(verdict, Verdict::Inconclusive | Verdict::Error);
         let skipped = |verdict| matches!(verdict, Verdict::NotApplicable | Verdict::Unimplemented);
-        let list = if after.failing().next().is_some() {
+        let list = if after.verdict == Verdict::Fail {
             match before {
-                Some(before) if failed_before && before.signature() == after.signature() => None,
+                Some(before) if failed_before && before.own_signature() == after.own_signature() => None,
                 _ if failed_before => Some(&mut self.failing_otherwise),
                 _ => Some(&mut self.newly_failing),
             }
@@ -114,10 +139,15 @@ impl Diff {
         .into_iter()
     }
 
-    /// 1 with new failures, 3 where something is no longer decided or run, else 0.
+    /// The lists of what was observed with what is in them called.
+    pub fn observations(&self) -> impl Iterator<Item = (&'static str, &[Observed])> {
+        [("newly observed", &self.newly_observed[..]), ("no longer observed", &self.no_longer_observed)].into_iter()
+    }
+
+    /// 1 with new failures and findings, 3 where something is no longer decided or run, else 0.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
-        if !self.newly_failing.is_empty() || !self.failing_otherwise.is_empty() {
+        if !self.newly_failing.is_empty() || !self.failing_otherwise.is_empty() || !self.newly_observed.is_empty() {
             ExitCode::Unexpected
         } else if !self.newly_undecided.is_empty() || !self.not_run.is_empty() || !self.newly_not_applicable.is_empty()
         {
@@ -126,4 +156,25 @@ impl Diff {
             ExitCode::AsExpected
         }
     }
+}
+
+/// The cases in which the monitor saw each requirement broken on the way.
+fn observed(report: &RunReport) -> BTreeMap<RequirementId, BTreeSet<&CaseKey>> {
+    let mut observed: BTreeMap<RequirementId, BTreeSet<&CaseKey>> = BTreeMap::new();
+    for result in &report.results {
+        let broken =
+            result.requirements.iter().filter(|judged| judged.seen_on_the_way && judged.verdict == Verdict::Fail);
+        for judged in broken {
+            observed.entry(judged.requirement).or_default().insert(&result.key);
+        }
+    }
+    observed
+}
+
+fn only_in(
+    some: &BTreeMap<RequirementId, BTreeSet<&CaseKey>>,
+    others: &BTreeMap<RequirementId, BTreeSet<&CaseKey>>,
+) -> Vec<Observed> {
+    let alone = some.iter().filter(|(requirement, _)| !others.contains_key(requirement));
+    alone.map(|(requirement, keys)| Observed { requirement: *requirement, cases: keys.len() }).collect()
 }

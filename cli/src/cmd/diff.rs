@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_core::text::Visible;
-use weft_suites::diff::Diff;
+use weft_suites::diff::{Diff, Observed};
 use weft_suites::model::RunReport;
 use weft_suites::store::{FILE_NAME, Store};
 
@@ -14,10 +14,9 @@ use crate::runtime;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Exit code 1 when something fails newly or otherwise, 3 when something is no longer decided, run or \
-    applicable, else 0."
-)]
+#[command(after_help = "Verdicts of cases and violations that were observed on the way are compared apart.\n\n\
+    Exit code 1 when something fails newly or otherwise, or a violation is newly observed; 3 when something is no longer \
+    decided, run or applicable; else 0.")]
 pub(crate) struct Arguments {
     /// The earlier run: the folder of a run, its report.json, or the id of a run in the store
     before: String,
@@ -66,6 +65,13 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
         }
         if changes.len() > most {
             writeln!(out, "  and {} more; --json names all", changes.len() - most)?;
+        }
+    }
+    for (what, observed) in diff.observations().filter(|(_, observed)| !observed.is_empty()) {
+        writeln!(out, "\n{what}, in cases about something else: {}", observed.len())?;
+        for Observed { requirement, cases } in observed {
+            let cases = if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+            writeln!(out, "  {requirement}  in {cases}: {}", requirement.row().summary)?;
         }
     }
     writeln!(out, "\nthe same: {}", diff.same)?;

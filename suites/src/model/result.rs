@@ -52,7 +52,17 @@ impl CaseResult {
     /// there instead. Nothing in it changes from run to run: `…` stands where a value of this run was (an STag, a time, a port).
     #[must_use]
     pub fn signature(&self) -> String {
-        let failing: Vec<&str> = self.failing().map(weft_core::RequirementId::as_str).collect();
+        self.signature_of(self.failing())
+    }
+
+    /// As [`signature`](Self::signature), of what the case itself is about: the monitor's findings are not part of it.
+    pub(crate) fn own_signature(&self) -> String {
+        let own = self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail && !judged.seen_on_the_way);
+        self.signature_of(own.map(|judged| judged.requirement))
+    }
+
+    fn signature_of(&self, failing: impl Iterator<Item = RequirementId>) -> String {
+        let failing: Vec<&str> = failing.map(weft_core::RequirementId::as_str).collect();
         let what = if failing.is_empty() { self.verdict.to_string() } else { failing.join(" ") };
         // What passed or was skipped has times in it, and needs no more words.
         match (self.verdict > Verdict::Pass).then(|| self.actual.as_ref().unwrap_or(&self.explanation)) {

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::common::{CASE, key_case};
 use serde_json::Value;
 use weft_suites::baseline::BaselineEntry;
-use weft_suites::diff::Diff;
-use weft_suites::model::{EventSink as _, ExitCode, RunReport, Tier, Verdict};
+use weft_suites::diff::{Diff, Observed};
+use weft_suites::model::{EventSink as _, ExitCode, RequirementVerdict, RunReport, Tier, Verdict};
 use weft_suites::report;
 use weft_suites::script::Suites;
 use weft_suites::target::Target;
@@ -269,6 +269,41 @@ async fn a_difference_stands_in_its_list() {
     let mut otherwise = bad.clone();
     otherwise.results[2].actual = Some("it sent something else".into());
     assert_eq!(Diff::of(&bad, &otherwise).failing_otherwise.len(), 1);
+}
+
+/// Two versions of a firmware that both break one rule in all cases.
+#[tokio::test]
+async fn a_finding_that_both_runs_share_is_no_difference() {
+    let out = tempfile::tempdir().unwrap();
+    let good = key_case(Target::builtin(), out.path()).await;
+    let failing = failing(Vec::new()).await;
+    let shared = RequirementVerdict {
+        requirement: weft_core::requirement!("MPA-4.1-3"),
+        verdict: Verdict::Fail,
+        seen_on_the_way: true,
+    };
+    let version = |failures: std::ops::Range<usize>, finding: Option<&RequirementVerdict>| {
+        let mut report = good.clone();
+        report.results[failures.clone()].clone_from_slice(&failing.results[failures]);
+        report.results.iter_mut().for_each(|result| result.requirements.extend(finding.cloned()));
+        report
+    };
+    let (before, after) = (version(0..3, Some(&shared)), version(3..8, Some(&shared)));
+    let diff = Diff::of(&before, &after);
+    assert_eq!((diff.newly_failing.len(), diff.fixed.len(), diff.same), (5, 3, 8));
+    assert_eq!((diff.failing_otherwise.len(), diff.newly_observed.len(), diff.no_longer_observed.len()), (0, 0, 0));
+    // A finding that one of them has alone is a difference of its own, once.
+    let clean = version(0..3, None);
+    let worse = Diff::of(&clean, &before);
+    assert_eq!((worse.same, worse.newly_failing.len(), worse.exit_code()), (16, 0, ExitCode::Unexpected));
+    assert_eq!(worse.newly_observed, [Observed { requirement: shared.requirement, cases: 16 }]);
+    let better = Diff::of(&before, &clean);
+    assert_eq!((better.same, better.exit_code()), (16, ExitCode::AsExpected));
+    assert_eq!(better.no_longer_observed, worse.newly_observed);
+    // Not run again: nobody knows.
+    let mut less = clean.clone();
+    less.results.clear();
+    assert!(Diff::of(&before, &less).no_longer_observed.is_empty());
 }
 
 /// The STags that the target gives out are others in each run, and so is what its failure shows; the signature is not.

@@ -194,7 +194,7 @@ async fn every_field_that_is_described_stands_in_an_answer() {
                 | "Summary.not_stored"
                 | "Evidence.source"
                 | "Evidence.without_wire"
-        ) || ["Accepted.", "BaselineEntry.", "ExpectedResult.", "Job.", "LaneState.", "Seen."]
+        ) || ["Accepted.", "BaselineEntry.", "ExpectedResult.", "Job.", "LaneState.", "Observed.", "Seen."]
             .iter()
             .any(|schema| name.starts_with(schema))
     };

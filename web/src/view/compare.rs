@@ -1,7 +1,7 @@
 //! What is different between two runs.
 
 use askama::Template;
-use weft_suites::diff::{Change, Diff};
+use weft_suites::diff::{Change, Diff, Observed};
 use weft_suites::model::{RunInfo, Verdict};
 
 use super::{time, url};
@@ -14,6 +14,7 @@ struct Page<'a> {
     /// Address of the same, the other way round.
     turned: String,
     lists: Vec<(&'static str, Vec<Line>)>,
+    observations: Vec<(&'static str, &'a [Observed])>,
     same: usize,
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn compare(before: &RunInfo, after: &RunInfo, diff: &Diff) -> Result<
         after: side(after),
         turned: url::compare(&after.id, &before.id),
         lists,
+        observations: diff.observations().filter(|(_, observed)| !observed.is_empty()).collect(),
         same: diff.same,
     };
     page.render()
