@@ -263,7 +263,7 @@ fn silent_connections_keep_no_tester_out() {
         let told = line(&mut right);
         assert!(told.contains("\"done\""), "{told}");
     }
-    // Each of them is told why it is ended.
+    // Each of them gets the reason before the agent closes it.
     for mut silent in silent {
         let told = line(&mut silent);
         let reasons = ["another connection needs the place", "no hello within 2 s", "the token is not the agent's"];

@@ -170,7 +170,7 @@ impl Arguments {
     }
 }
 
-/// What is told of a filter that nothing passed: empty output alone may mean many things.
+/// The message for a filter that nothing passes: empty output alone may mean many things.
 fn no_match(name: &str) -> String {
     format!("{name}: no matches: nothing in it passes the filter")
 }

@@ -74,7 +74,7 @@ async fn open(url: Option<&str>, out: &Path) -> Option<Store> {
     opened.inspect_err(|error| note(&format!("{error}; the files of the run are used alone"))).ok()
 }
 
-/// Tells a run again as it was told when it was run.
+/// Prints the verdicts of a finished run as `weft test` printed them.
 fn replay(report: &RunReport, sink: &impl EventSink) {
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
     sink.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Each command, and what stands in for it.
+/// Each command, and the script that replaces it.
 const STAND_INS: [(&str, &str); 8] = [
     ("id", "echo 0"),
     ("apt-cache", "printf 'Depends: linux-image-6.1.0-1-amd64\\nVersion: 1\\n'"),

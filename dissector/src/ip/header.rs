@@ -11,7 +11,7 @@ const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION_OPTIONS: u8 = 60;
-/// Mobility, HIP and shim6 end a chain that carries nothing; they are read as any other protocol.
+/// Bytes of the fixed IPv6 header.
 const IPV6_LEN: usize = 40;
 
 /// What the headers say.

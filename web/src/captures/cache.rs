@@ -138,7 +138,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         tokio::spawn(async move {
             match ticket.work(move || make(&shared)).await {
                 Some(made) => {
-                    // Before it is told, so that nothing is told that does not count.
+                    // Counted before it is sent, so that everything that is sent is counted.
                     progress.share.settle(made.as_ref().map_or(0, cache.size));
                     let is_for_want_of_memory = made.is_err() && progress.share.is_starved();
                     tell.send_replace(Some(made.map(Arc::new).map_err(Arc::from)));

@@ -40,7 +40,7 @@ impl Memory {
         Memory(Arc::new(Inner { most, used: Mutex::default(), caches: Mutex::default() }))
     }
 
-    /// Adds a cache, which gives something up if memory is short. The first one added is asked first.
+    /// Adds a cache, which gives something up if memory is short. Caches give up memory in the order in which they were added.
     pub(crate) fn add(&self, give_up: impl Fn() -> bool + Send + Sync + 'static) {
         held(&self.0.caches).push(Box::new(give_up));
     }
