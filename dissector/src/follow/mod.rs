@@ -16,7 +16,7 @@ pub mod sdp;
 mod stag;
 mod startup;
 mod stream;
-mod tcp;
+pub(crate) mod tcp;
 mod terminate;
 mod traffic;
 pub mod ulp;

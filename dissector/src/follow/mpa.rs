@@ -52,7 +52,7 @@ impl MpaBooks {
         let tcp = &self.tcp;
         let stream = &mut self.streams[direction];
         let (index, was_broken) = (stream.fpdus, stream.broken);
-        stream.unit(unit, view, self.due_version, || tcp::emss(&tcp[direction], &tcp[1 - direction]));
+        stream.unit(unit, view, self.due_version, [&tcp[direction], &tcp[1 - direction]]);
         if let Kind::Startup(..) = unit.kind {
             self.due_version = connection.pair().map(|pair| u8::from(!pair.is_rdmac()));
             self.limit_reads(connection);

@@ -3,9 +3,10 @@
 //! Counters count occurrences, so that a rule can speak once of what a sender does all the time.
 
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::mpa::mulpdu::mulpdu;
+use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
+use super::tcp::{self, TcpFacts};
 use crate::rules::SegmentView;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Misread, Unit};
 
@@ -117,7 +118,8 @@ pub(crate) struct Stream {
     last_marker: Option<u64>,
     /// What a segment has room for.
     pub room: Option<Room>,
-    /// Segments of messages that go on, and the greatest ULPDU among them.
+    /// Segments of messages that go on and begin a TCP segment, and the greatest ULPDU of all that go on: behind another FPDU, MPA may
+    /// have offered the rest of the TCP segment alone (section 4.5).
     pub middles: (u64, u16),
     /// The longest ULPDU.
     pub longest: u16,
@@ -134,6 +136,8 @@ pub(crate) struct Stream {
     pub spilled: u64,
     /// See `fitting`.
     pub spilled_frame: Option<u64>,
+    /// Of `torn` and `spilled`, those cut where no window and no full segment was the cause.
+    pub cut_by_choice: u64,
     /// The last FPDU, where it is not all there though every octet before the end of the data is: its frame.
     pub cut_short: Option<u64>,
     /// The first Terminate.
@@ -143,13 +147,14 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Notes a unit; `due_version` is the one that both start-up frames brought, `emss` what a segment carries, where known.
+    /// Notes a unit; `due_version` is the one that both start-up frames brought, `tcp` what is known of the sender and of the
+    /// receiver.
     pub(crate) fn unit(
         &mut self,
         unit: &Unit<'_>,
         view: Option<&SegmentView<'_>>,
         due_version: Option<u8>,
-        emss: impl FnOnce() -> Option<u32>,
+        tcp: [&TcpFacts; 2],
     ) {
         match &unit.kind {
             Kind::Fpdu(fpdu) => {
@@ -157,14 +162,14 @@ impl Stream {
                     self.first = Some(unit.frame);
                     self.behind.get_or_insert(Behind::Fpdu);
                     let markers = !matches!(fpdu.marker_status, MarkerStatus::None);
-                    self.room = emss().map(|emss| Room {
+                    self.room = tcp::emss(tcp[0], tcp[1]).map(|emss| Room {
                         emss,
                         mulpdu: mulpdu(emss, markers),
                         without_markers: mulpdu(emss, false),
                         markers,
                     });
                 }
-                self.fpdu(unit, fpdu, view, due_version);
+                self.fpdu(unit, fpdu, view, due_version, tcp[0]);
             }
             Kind::Startup(..) => self.behind = None,
             Kind::Unparsed { len } => {
@@ -186,7 +191,14 @@ impl Stream {
         }
     }
 
-    fn fpdu(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, view: Option<&SegmentView<'_>>, due_version: Option<u8>) {
+    fn fpdu(
+        &mut self,
+        unit: &Unit<'_>,
+        fpdu: &Fpdu<'_>,
+        view: Option<&SegmentView<'_>>,
+        due_version: Option<u8>,
+        sender: &TcpFacts,
+    ) {
         self.fpdus += 1;
         if self.first_valid.is_none() && fpdu.crc_status != CrcStatus::Bad {
             (self.first_valid, self.first_valid_end) = (Some(unit.frame), fpdu.layout.end);
@@ -204,7 +216,7 @@ impl Stream {
         self.longest = self.longest.max(length);
         if let Some(room) = self.room {
             self.oversized += u32::from(length > room.mulpdu);
-            self.alignment(unit, fpdu, room);
+            self.alignment(unit, fpdu, room, sender);
         }
         if unit.incomplete {
             self.broken = true;
@@ -221,7 +233,8 @@ impl Stream {
             self.version_breaks = true;
         }
         if !view.last() {
-            self.middles = (self.middles.0 + 1, self.middles.1.max(length));
+            let begins = unit.in_segment().is_some_and(|(begins, _)| begins);
+            self.middles = (self.middles.0 + u64::from(begins), self.middles.1.max(length));
         }
         if view.opcode() == Opcode::TERMINATE && self.terminate.is_none() {
             self.terminate = Ending::of(unit, view);
@@ -252,9 +265,11 @@ impl Stream {
         }
     }
 
-    fn alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, room: Room) {
+    fn alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, room: Room, sender: &TcpFacts) {
         let layout = &fpdu.layout;
-        if layout.end - layout.start > u64::from(room.emss) || unit.incomplete {
+        // With less, MPA "is not required to follow the segmentation rules in Section 5.1 and Appendix A" (section 4.5).
+        let applies = room.emss >= u32::from(MIN_MULPDU);
+        if !applies || layout.end - layout.start > u64::from(room.emss) || unit.incomplete {
             return;
         }
         let Some((begins, to)) = unit.in_segment() else { return };
@@ -272,6 +287,7 @@ impl Stream {
             if begins { (&mut self.torn, &mut self.torn_frame) } else { (&mut self.spilled, &mut self.spilled_frame) };
         *count += 1;
         first.get_or_insert(unit.frame);
+        self.cut_by_choice += u64::from(sender.chose_to_cut_at(to, room.emss));
     }
 
     /// Is `unit`, octets without FPDU, explained by a marker that nobody asked for?

@@ -1,7 +1,7 @@
 //! What TCP's headers tell of each end: options of the SYN, where segments begin, what came behind a FIN.
 //!
 //! Memory: the acknowledgements of the first segments and the last ones, and the boundaries of the last [`BOUNDARIES`] segments
-//! of each direction. Congestion, windows and acknowledgements are not followed.
+//! of each direction. Congestion and windows are not followed; whether they ended a segment is known from what came next.
 
 use std::collections::VecDeque;
 
@@ -16,6 +16,19 @@ const FIRST_ACKS: usize = 8;
 const MAX_SCALE: u8 = 14;
 /// Octets of the timestamps option with its padding, which every segment carries once agreed on (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
+
+/// Octets that every path carries in a segment: 576 octets of an IP packet (RFC 791 section 3.1), less 20 of IPv4's header and 60 of
+/// TCP's. A path may carry less than the MSS options allow, and no header tells.
+pub(crate) const LEAST_SEGMENT: u32 = 496;
+
+/// A segment with payload.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    start: u32,
+    end: u32,
+    /// Was the next one sent before the peer acknowledged anything more? Then no window ended this one.
+    is_continued: bool,
+}
 
 /// What one end's segments told.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +66,12 @@ pub(crate) struct TcpFacts {
     isn: Option<u32>,
     fin: Option<u32>,
     next: Option<u32>,
-    sent: VecDeque<(u32, u32)>,
+    sent: VecDeque<Sent>,
+    /// The longest payload of a segment.
+    pub longest: u32,
+    /// What the peer acknowledged last, and whether it did since the last segment of `sent`.
+    heard: Option<u32>,
+    has_heard: bool,
 }
 
 /// Is `a` before `b`?
@@ -109,6 +127,9 @@ impl TcpFacts {
 
     /// Notes that the peer acknowledges octets up to `ack` in `frame`.
     pub(crate) fn acknowledged(&mut self, ack: u32, frame: u64) {
+        if self.heard.is_none_or(|heard| before(heard, ack)) {
+            (self.heard, self.has_heard) = (Some(ack), true);
+        }
         if self.next.is_none() && self.fin.is_none() {
             self.acked_before.get_or_insert((ack, frame));
         }
@@ -163,15 +184,30 @@ impl TcpFacts {
         if self.sent.len() == BOUNDARIES {
             self.sent.pop_front();
         }
-        self.sent.push_back((start, end));
+        if let Some(last) = self.sent.back_mut() {
+            last.is_continued = last.end == start && !self.has_heard;
+        }
+        self.has_heard = false;
+        self.longest = self.longest.max(segment.wire_len);
+        self.sent.push_back(Sent { start, end, is_continued: false });
         self.next = Some(end);
+    }
+
+    /// Did this end cut its octets at stream position `position` although the segment had room, by `emss`, and no window ended it?
+    /// `false`: not known.
+    pub(crate) fn chose_to_cut_at(&self, position: u64, emss: u32) -> bool {
+        let (Some(isn), Some(position)) = (self.isn, position.checked_sub(ORIGIN)) else { return false };
+        let at = isn.wrapping_add(1).wrapping_add((position & 0xffff_ffff) as u32);
+        let room = self.longest.max(LEAST_SEGMENT).min(emss);
+        let is_short = |sent: &&Sent| sent.end == at && sent.end.wrapping_sub(sent.start) < room;
+        self.sent.iter().rev().find(is_short).is_some_and(|sent| sent.is_continued)
     }
 
     /// Do `start..end` repeat octets of known segments, from or to elsewhere than where those begin and end?
     fn is_cut_anew(&self, start: u32, end: u32) -> bool {
-        let known = |at: u32| self.sent.iter().any(|(from, to)| !before(at, *from) && before(at, *to));
+        let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
         let whole = known(start) && known(end.wrapping_sub(1));
-        whole && !(self.sent.iter().any(|(from, _)| *from == start) && self.sent.iter().any(|(_, to)| *to == end))
+        whole && !(self.sent.iter().any(|sent| sent.start == start) && self.sent.iter().any(|sent| sent.end == end))
     }
 
     fn options(&mut self, segment: &Segment<'_>) {

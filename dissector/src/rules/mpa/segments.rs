@@ -1,7 +1,8 @@
 //! FPDUs and TCP: segments begin with an FPDU and hold whole ones, halves end with a whole one, and TCP keeps its own rules.
 //!
-//! Appendix A of RFC 5044 is informative (notes). Congestion and receive windows may cut segments anywhere (section 5.1), so a
-//! single cut says nothing: a direction is judged by most of its FPDUs.
+//! Appendix A of RFC 5044 is informative (notes). Full segments in a stream of small FPDUs, and congestion and receive windows,
+//! may cut anywhere (section 5.1). So a direction is judged by most of its FPDUs, and by cuts that have none of these causes:
+//! the segment was not full, and the next one followed before the peer acknowledged more.
 
 use weft_core::requirement;
 
@@ -42,7 +43,7 @@ fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
             };
             let expected = "segments of whole FPDUs";
             findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found());
-            if stream.fitting >= ENOUGH && 2 * stream.spilled > stream.fitting {
+            if stream.fitting >= ENOUGH && 2 * stream.spilled.min(stream.cut_by_choice) > stream.fitting {
                 findings.manner().in_frame(requirement!("MPA-5.1-6"), direction, frame, expected, found());
             }
         }
@@ -51,7 +52,7 @@ fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
                 format!("{} of {} FPDUs run over the end of the segment that they begin", stream.torn, stream.fitting);
             findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, "segments of whole FPDUs", found);
         }
-        if stream.fitting < ENOUGH || 4 * stream.whole >= stream.fitting {
+        if stream.fitting < ENOUGH || 4 * stream.whole >= stream.fitting || 2 * stream.cut_by_choice <= stream.fitting {
             continue;
         }
         if let Some(frame) = stream.first {
@@ -154,6 +155,35 @@ mod tests {
         let names = |wire: &Wire, id| wire.findings().iter().any(|finding| finding.requirement == id);
         assert!(!names(&torn, requirement!("MPA-5.1-6")));
         assert!(!names(&cut_at_all(&[36, 36, 36, 36, 36, 36, 36, 20, 16]), requirement!("MPA-5.1-4")));
+    }
+
+    /// RFC 5044 section 5.1 lists what may cut an FPDU that would fit.
+    #[test]
+    fn windows_and_full_segments_may_cut_fpdus() {
+        let judged = |wire: &Wire| {
+            let found = wire.findings();
+            let ids = [requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6")];
+            ids.map(|id| found.iter().any(|finding| finding.requirement == id))
+        };
+        let octets: Vec<u8> = (1..33).flat_map(|msn| fpdu(&testing::send_of(msn, 30))).collect();
+        let cut = |mss: u16, length: usize, acknowledged: bool| {
+            let mut wire = Wire::connected_with_mss(mss);
+            wire.send(0, &testing::request());
+            wire.send(1, &testing::reply());
+            for piece in octets.chunks(length) {
+                wire.send(0, piece);
+                if acknowledged {
+                    wire.send(1, &[]);
+                }
+            }
+            wire
+        };
+        assert_eq!(judged(&cut(1460, 35, false)), [true; 2]);
+        assert_eq!(judged(&cut(1460, 35, true)), [false; 2], "each segment waited for an acknowledgement");
+        assert_eq!(judged(&cut(1460, 500, false)), [false; 2], "full segments, as far as the capture shows");
+        // Section 4.5: below 128 octets the segmentation rules need not be followed.
+        assert_eq!(judged(&cut(128, 35, false)), [true; 2]);
+        assert_eq!(judged(&cut(127, 35, false)), [false; 2]);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use weft_core::requirement;
 use weft_core::wire::mpa::fpdu::MAX_ULPDU;
-use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
+use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 
 use crate::follow::Books;
+use crate::follow::tcp::LEAST_SEGMENT;
 use crate::rules::{Findings, Judge, Rule};
 use crate::unit::{CrcStatus, Fpdu, Unit};
 
@@ -64,7 +65,10 @@ fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     }
 }
 
-/// Segments of messages that go on should be as long as MULPDU allows; the longest of them shows what the sender took for it.
+/// Segments of messages that go on should be as long as MULPDU allows.
+///
+/// EMSS is what the SYNs allow, or less if the path carries less: only what this end has sent in one segment, and what every path
+/// carries, is certain. "DDP MAY post a ULPDU of any size" (section 3), so short ones prove nothing about MULPDU itself: notes.
 fn fills_segment(books: &Books, findings: &mut Findings<'_>) {
     for (direction, stream) in books.mpa.streams.iter().enumerate() {
         let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };
@@ -73,12 +77,14 @@ fn fills_segment(books: &Books, findings: &mut Findings<'_>) {
             || format!("{longest} octets in the longest of {count} segments that are not the last of their message");
         // Any ULPDU of 128 shows room for it: segments may also end where the sender's buffers do.
         if stream.longest < MIN_MULPDU {
-            let expected = "a MULPDU of 128 or more";
-            findings.in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
-            findings.in_frame(requirement!("MPA-4.5-8"), direction, frame, expected, found());
+            let expected = "a MULPDU of 128 or more, unless DDP chose shorter segments";
+            findings.note().in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
+            findings.note().in_frame(requirement!("MPA-4.5-8"), direction, frame, expected, found());
         }
-        if u32::from(longest) + u32::from(SLACK) < u32::from(room.mulpdu) {
-            let expected = format!("ULPDUs of nearly {} octets, by EMSS {}", room.mulpdu, room.emss);
+        let emss = room.emss.min(books.mpa.tcp[direction].longest.max(LEAST_SEGMENT));
+        let mulpdu = mulpdu(emss, room.markers);
+        if u32::from(longest) + u32::from(SLACK) < u32::from(mulpdu) {
+            let expected = format!("ULPDUs of nearly {mulpdu} octets, since TCP segments carry {emss}");
             findings.in_frame(requirement!("MPA-4.5-6"), direction, frame, &expected, found());
         }
     }
@@ -134,10 +140,11 @@ mod tests {
     fn long_messages_have_long_segments() {
         proves(
             requirement!("MPA-4.5-6"),
-            &writes(1460, 0x40, &[700; 3], false),
+            &writes(1460, 0x40, &[300; 3], false),
             &writes(1460, 0x40, &[1454; 3], false),
         );
         proves(requirement!("MPA-4.5-8"), &writes(88, 0x40, &[82; 3], false), &writes(88, 0x40, &[128; 3], false));
+        assert!(writes(88, 0x40, &[82; 3], false).errors().is_empty(), "DDP may choose short segments");
         // A longer one, were it the last of its message, has the room that the others did not use.
         let mut wire = writes(1460, 0x40, &[82; 3], false);
         assert!(wire.findings().iter().any(|finding| finding.requirement == requirement!("MPA-3-3")));
@@ -145,5 +152,41 @@ mod tests {
         ulpdu.resize(1414, 0);
         wire.send(0, &testing::fpdu(&ulpdu));
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("MPA-3-3")));
+    }
+
+    /// The SYNs allow 1460 octets; the path may carry fewer.
+    #[test]
+    fn a_path_may_carry_less_than_the_syns_allow() {
+        let is_blamed =
+            |wire: &Wire| wire.findings().iter().any(|found| found.requirement == requirement!("MPA-4.5-6"));
+        let mut wire = writes(1460, 0x40, &[700; 3], false);
+        assert!(!is_blamed(&wire));
+        let mut ulpdu = testing::hex("c140 00000001");
+        ulpdu.resize(1414, 0);
+        wire.send(0, &testing::fpdu(&ulpdu));
+        assert!(is_blamed(&wire), "one segment had twice the room");
+    }
+
+    /// MULPDU may be what is left of a TCP segment behind another FPDU.
+    #[test]
+    fn the_rest_of_a_packed_segment_may_be_filled() {
+        let packed = |packed: bool| {
+            let mut wire = writes(1460, 0x40, &[], false);
+            for _ in 0..3 {
+                let (mut full, mut rest) = (testing::hex("c140 00000001"), testing::hex("8140 00000001"));
+                full.resize(954, 0);
+                rest.resize(300, 0);
+                let (full, rest) = (testing::fpdu(&full), testing::fpdu(&rest));
+                if packed {
+                    wire.send(0, &[full, rest].concat());
+                } else {
+                    wire.send(0, &full);
+                    wire.send(0, &rest);
+                }
+            }
+            wire.findings().iter().any(|found| found.requirement == requirement!("MPA-4.5-6"))
+        };
+        assert!(!packed(true));
+        assert!(packed(false));
     }
 }
