@@ -57,9 +57,9 @@ impl Default for CaptureOptions {
     }
 }
 
-/// Bytes that all of this may take, as it is estimated. The rest of 512 MiB is for the server itself, and for what the estimate and
-/// the allocator waste.
-const MEMORY: usize = 320 << 20;
+/// Bytes that all of this may take, as it is estimated. The rest of 512 MiB is for the server itself, for its connections, and for
+/// what the estimate and the allocator waste.
+const MEMORY: usize = 256 << 20;
 /// Work on captures. Two threads, because one owner has one at a time and another owner is not to wait for it.
 const WORK: WorkLimits = WorkLimits { threads: 2, places: 34, reserved: 8, owner: 8 };
 /// How long a page waits for what is being read; then it says how far that is.
