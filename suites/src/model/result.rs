@@ -103,7 +103,7 @@ pub struct Evidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceSource {
-    /// Made from the octets of the tester's own end: headers and segment boundaries are made up.
+    /// Made from the bytes of the tester's own end: TCP headers and segment boundaries are synthetic.
     #[default]
     Endpoint,
     /// Captured on an interface.
@@ -119,8 +119,8 @@ impl EvidenceSource {
     #[must_use]
     pub fn told(self) -> &'static str {
         match self {
-            EvidenceSource::Endpoint => "the tester's own octets, in frames that are made up",
-            EvidenceSource::Wire => "frames captured on the wire",
+            EvidenceSource::Endpoint => "recorded by weft itself, with synthetic TCP headers",
+            EvidenceSource::Wire => "captured on the wire",
         }
     }
 }

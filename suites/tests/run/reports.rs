@@ -238,12 +238,12 @@ async fn all_as_expected_needs_no_reason_and_the_evidence_has_its_source() {
     let out = tempfile::tempdir().unwrap();
     let report = key_case(Target::builtin(), out.path()).await;
     let text = terminal(&report, false);
-    let source = "\nevidence of 16 cases: the tester's own octets, in frames that are made up\n";
+    let source = "\nevidence of 16 cases: recorded by weft itself, with synthetic TCP headers\n";
     assert!(text.ends_with(source) && !text.contains("exit code"), "{text}");
     let html = report::html(&report, out.path()).unwrap();
     // Where there is one source it is told once, at the top.
-    assert_eq!(html.matches("the tester&#39;s own octets, in frames").count(), 1);
-    assert!(report::markdown(&report).unwrap().contains("Evidence of 16 cases: the tester's own octets"));
+    assert_eq!(html.matches("recorded by weft itself").count(), 1);
+    assert!(report::markdown(&report).unwrap().contains("Evidence of 16 cases: recorded by weft itself"));
 }
 
 /// Evidence of the wire, and of the cases whose capture was not whole.
@@ -258,10 +258,10 @@ async fn captured_evidence_is_told_from_what_is_made_up() {
     report.results[0].evidence.source = EvidenceSource::Endpoint;
     report.results[0].evidence.without_wire = Some("the capture is over".into());
     let text = terminal(&report, false);
-    assert!(text.contains("\nevidence of 15 cases: frames captured on the wire\n"), "{text}");
+    assert!(text.contains("\nevidence of 15 cases: captured on the wire\n"), "{text}");
     assert!(
         text.contains(
-            "\nevidence of 1 case: the tester's own octets, in frames that are made up (the capture is over)\n"
+            "\nevidence of 1 case: recorded by weft itself, with synthetic TCP headers (the capture is over)\n"
         ),
         "{text}"
     );
