@@ -179,7 +179,15 @@ mod tests {
             capabilities: Vec::new(),
             deviations: Vec::new(),
         };
-        RunInfo { id: id.into(), target, seed: 1, started_unix_ms: 0, weft_version: "0".into() }
+        RunInfo {
+            id: id.into(),
+            target,
+            seed: 1,
+            started_unix_ms: 0,
+            weft_version: "0".into(),
+            is_selection: false,
+            rerun_of: None,
+        }
     }
 
     /// A run that writes its id into a file of a case.

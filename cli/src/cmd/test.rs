@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// One part of N parts of the selection; all parts together are the whole, when a --seed that is given is given to each
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
-    /// Of the selection, only what went wrong in the last run of the store that came to its end
+    /// Of the selection, only what went wrong in the newest complete run of the target (without one, in the newest partial one)
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
     /// Capture on an interface meanwhile: evidence is what was on the wire there, TCP's segments, FINs and resets included; `capture` in the target's file says the same
@@ -141,7 +141,8 @@ impl Arguments {
     async fn filter(&self, target: &Target) -> anyhow::Result<Filter> {
         let mut filter = of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
-            filter = filter.only(repeat::failed(&self.open_store().await?, target.name()).await?);
+            let (run, failed) = repeat::failed(&self.open_store().await?, target.name()).await?;
+            filter = filter.rerun(&run, failed);
         }
         Ok(filter)
     }

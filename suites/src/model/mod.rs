@@ -36,6 +36,7 @@ pub use report::RunReport;
 pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict};
 pub use role::Role;
 pub use run::{RunInfo, TargetInfo};
+pub(crate) use score::worst;
 pub use score::{Score, Strength, Tally};
 pub use seen::Seen;
 pub(crate) use signature::stable;

@@ -1,12 +1,14 @@
 //! How many requirements hold, by how strongly they bind.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_core::RequirementId;
 use weft_core::requirement::Level;
 
-use super::Verdict;
+use super::{CaseResult, Verdict};
 
 /// How strongly a requirement binds: the nine levels of the catalogues as three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -95,6 +97,15 @@ pub struct Score {
 }
 
 impl Score {
+    /// What results say of requirements.
+    pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
+        let mut score = Score::default();
+        for (requirement, verdict) in worst(results) {
+            score.of_mut(Strength::of(requirement.row().level)).add(verdict, 1);
+        }
+        score
+    }
+
     /// The part of one strength.
     pub fn of_mut(&mut self, strength: Strength) -> &mut Tally {
         match strength {
@@ -109,4 +120,25 @@ impl Score {
         let parts = [(Strength::Must, self.must), (Strength::Should, self.should), (Strength::May, self.may)];
         parts.into_iter().filter(|(_, tally)| tally.tried() > 0)
     }
+}
+
+/// `41 of 45 MUST, 3 of 3 SHOULD`: of those that were tried.
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (strength, tally)) in self.parts().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{} of {} {strength}", tally.held, tally.tried())?;
+        }
+        Ok(())
+    }
+}
+
+/// The requirements that results judge, each with the worst of its verdicts.
+pub(crate) fn worst<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> BTreeMap<RequirementId, Verdict> {
+    let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
+    for judged in results.into_iter().flat_map(|result| &result.requirements) {
+        let verdict = worst.entry(judged.requirement).or_insert(judged.verdict);
+        *verdict = (*verdict).max(judged.verdict);
+    }
+    worst
 }

@@ -223,6 +223,28 @@ impl Summary {
         summary
     }
 
+    /// The summary after some cases were run again: `results` are those of the run with the new ones in their places, `is_new` says of
+    /// which cases these are, and `rerun` is the summary of the run that they are from.
+    pub(crate) fn with_rerun(self, rerun: &Summary, results: &[CaseResult], is_new: impl Fn(&CaseKey) -> bool) -> Self {
+        let Summary { status, planned, mut expected, mut stale, declared_otherwise, duration_us, .. } = self;
+        expected.retain(|one| !is_new(&one.key));
+        expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
+        // An entry that a new result is about is judged anew; one about all of a case is true as soon as one result shows it.
+        let is_about = |entry: &str, name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
+        let is_new_entry = |entry: &String| {
+            results.iter().filter(|result| is_new(&result.key)).any(|result| is_about(entry, &result.key.to_string()))
+                || rerun.expected.iter().any(|one| is_about(entry, &one.key.case))
+        };
+        stale.retain(|entry| !is_new_entry(entry));
+        for entry in &rerun.stale {
+            if !stale.contains(entry) {
+                stale.push(entry.clone());
+            }
+        }
+        let summary = Self::with_baseline(status, planned, results, duration_us, expected, stale);
+        Summary { declared_otherwise, ..summary }
+    }
+
     /// The summary of a run that the results store does not have all of: that is a fault of the tester's surroundings, whatever
     /// the target did.
     pub(crate) fn not_stored(mut self, why: String) -> Self {

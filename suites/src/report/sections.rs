@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weft_core::RequirementId;
 use weft_core::requirement::{self, Catalogue, Observe};
 
-use crate::model::{RunReport, Verdict};
+use crate::model::{RunReport, Verdict, worst};
 
 /// One section.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +26,7 @@ pub struct Section {
 
 /// The sections of which a report judges something, in the order of the catalogues.
 pub(super) fn sections(report: &RunReport) -> Vec<Section> {
-    let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
-    for judged in report.results.iter().flat_map(|result| &result.requirements) {
-        let entry = worst.entry(judged.requirement).or_insert(judged.verdict);
-        *entry = (*entry).max(judged.verdict);
-    }
-    sections_of(worst)
+    sections_of(worst(&report.results))
 }
 
 /// The sections of which something was judged, in the order of the catalogues. `worst`: for each requirement the worst of its verdicts.

@@ -36,6 +36,8 @@ pub(super) async fn fresh(
         seed,
         started_unix_ms,
         weft_version: env!("CARGO_PKG_VERSION").to_owned(),
+        is_selection: plan.is_selection(suites, seed),
+        rerun_of: filter.rerun_of().map(str::to_owned),
     };
     let mut tries = patience.tries();
     while let Err(error) = store.begin(&run, &plan.cases, &plan.keys).await {

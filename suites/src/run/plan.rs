@@ -15,6 +15,8 @@ pub struct Filter {
     only: Option<BTreeSet<CaseKey>>,
     /// Of these cases alone, by id.
     cases: Option<BTreeSet<String>>,
+    /// The run that the keys in `only` are from.
+    rerun_of: Option<String>,
     /// Index from 0, and how many.
     shard: Option<(usize, usize)>,
 }
@@ -44,6 +46,17 @@ impl Filter {
     #[must_use]
     pub fn only(self, keys: impl IntoIterator<Item = CaseKey>) -> Self {
         Filter { only: Some(keys.into_iter().collect()), ..self }
+    }
+
+    /// Of what is selected, only these, whatever the tier: cases of the run with this id, which are run again.
+    #[must_use]
+    pub fn rerun(self, run: &str, keys: impl IntoIterator<Item = CaseKey>) -> Self {
+        Filter { rerun_of: Some(run.to_owned()), ..self.only(keys) }
+    }
+
+    /// The run whose cases are run again.
+    pub(super) fn rerun_of(&self) -> Option<&str> {
+        self.rerun_of.as_deref()
     }
 
     /// Of what is selected, only what these cases have.
@@ -131,6 +144,15 @@ impl Plan {
         }
         plan
     }
+
+    /// Does it leave out something that a run of all cases with this seed has? A run of more than the default tier leaves out nothing.
+    pub(super) fn is_selection(&self, suites: &Suites, seed: u64) -> bool {
+        let planned: BTreeSet<&CaseKey> = self.keys.iter().collect();
+        suites.cases().any(|case| {
+            let in_tier = suites.chosen(&case.id, Tier::default(), seed::of_case(seed, &CaseKey::new(&case.id)));
+            in_tier.iter().any(|key| !planned.contains(key))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -176,6 +198,29 @@ mod tests {
             assert_eq!(keys(&Filter::of([key.to_string()]).tier(Tier::Smoke)), std::slice::from_ref(key));
         }
         assert_eq!(keys(&Filter::everything().only([full[5].clone()])), [full[5].clone()]);
+    }
+
+    #[test]
+    fn only_a_plan_with_all_of_the_default_tier_is_no_selection() {
+        let suites = Suites::embedded().unwrap();
+        let is_selection = |filter: Filter| Plan::of(&suites, &filter, 7).is_selection(&suites, 7);
+        let all = keys(&Filter::everything());
+        for whole in [
+            Filter::everything(),
+            Filter::everything().tier(Tier::Full),
+            Filter::everything().shard(0, 1),
+            Filter::everything().rerun("a run", all.iter().cloned()),
+        ] {
+            assert!(!is_selection(whole.clone()), "{whole:?}");
+        }
+        for part in [
+            Filter::of(["mpa"]),
+            Filter::everything().tier(Tier::Smoke),
+            Filter::everything().shard(0, 2),
+            Filter::everything().rerun("a run", all.iter().skip(1).cloned()),
+        ] {
+            assert!(is_selection(part));
+        }
     }
 
     #[test]

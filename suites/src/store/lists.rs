@@ -2,6 +2,7 @@
 
 use sqlx::{AssertSqlSafe, Row};
 
+use super::latest::BEST_FIRST;
 use super::read::{PastResult, RunRecord, damaged, past_result, record};
 use super::{Store, StoreError};
 use crate::model::{CaseKey, RunStatus};
@@ -24,7 +25,7 @@ pub struct TargetRecord {
     pub name: String,
     /// Runs against it.
     pub runs: u64,
-    /// Id of the newest one that came to its end; where none did, of the newest.
+    /// Id of the run that represents it ([`Store::latest`]).
     pub last: String,
 }
 
@@ -36,8 +37,8 @@ impl Store {
     pub async fn runs_of(&self, page: RunsPage<'_>) -> Result<Vec<RunRecord>, StoreError> {
         let query = self.records(
             "WHERE ($1 = '' OR target = $2) AND ($3 = '' OR \
-             (started_unix_ms, id) < (SELECT started_unix_ms, id FROM runs AS other WHERE other.id = $4)) \
-             ORDER BY started_unix_ms DESC, id DESC LIMIT $5",
+             (sequence, id) < (SELECT sequence, id FROM runs AS other WHERE other.id = $4)) \
+             ORDER BY sequence DESC, id DESC LIMIT $5",
         );
         let (target, before) = (page.target.unwrap_or_default(), page.before.unwrap_or_default());
         let query = sqlx::query(query).bind(target).bind(target).bind(before).bind(before).bind(i64::from(page.limit));
@@ -49,15 +50,12 @@ impl Store {
     /// # Errors
     /// The database.
     pub async fn targets(&self) -> Result<Vec<TargetRecord>, StoreError> {
-        let rows = sqlx::query(
+        let text = format!(
             "SELECT target, COUNT(*) AS runs, \
-             (SELECT id FROM runs AS newest WHERE newest.target = runs.target \
-              ORDER BY CASE WHEN status = $1 THEN 0 ELSE 1 END, started_unix_ms DESC, id DESC LIMIT 1) AS last \
-             FROM runs GROUP BY target ORDER BY target",
-        )
-        .bind(RunStatus::Done.as_str())
-        .fetch_all(&self.pool)
-        .await?;
+             (SELECT id FROM runs AS one WHERE one.target = runs.target ORDER BY {BEST_FIRST} LIMIT 1) AS last \
+             FROM runs GROUP BY target ORDER BY target"
+        );
+        let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&self.pool).await?;
         let target = |row: &sqlx::any::AnyRow| {
             let runs = u64::try_from(row.try_get::<i64, _>("runs")?).unwrap_or(0);
             Ok(TargetRecord { name: row.try_get("target")?, runs, last: row.try_get("last")? })
@@ -75,7 +73,7 @@ impl Store {
             "SELECT results.run_id, runs.started_unix_ms, results.case_key, results.verdict, results.duration_us \
              FROM results JOIN runs ON runs.id = results.run_id \
              WHERE results.case_key = $1 AND runs.target = $2 AND results.verdict IS NOT NULL \
-             ORDER BY runs.started_unix_ms DESC, runs.id DESC LIMIT $3",
+             ORDER BY runs.sequence DESC, runs.id DESC LIMIT $3",
         );
         let rows = rows.bind(key.to_string()).bind(target).bind(i64::from(limit)).fetch_all(&self.pool).await?;
         rows.iter().map(past_result).collect()

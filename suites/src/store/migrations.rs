@@ -7,12 +7,13 @@ use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, name and text of each step; the file is `VERSION_NAME.sql`.
-const STEPS: [(i64, &str, &str); 5] = [
+const STEPS: [(i64, &str, &str); 6] = [
     (1, "runs", include_str!("../../migrations/0001_runs.sql")),
     (2, "runs by target", include_str!("../../migrations/0002_runs_by_target.sql")),
     (3, "lists", include_str!("../../migrations/0003_lists.sql")),
     (4, "judged", include_str!("../../migrations/0004_judged.sql")),
     (5, "alive", include_str!("../../migrations/0005_alive.sql")),
+    (6, "sequence", include_str!("../../migrations/0006_sequence.sql")),
 ];
 
 /// Brings a database to the newest schema.

@@ -4,6 +4,7 @@
 //! beside the database, under the paths that the results name; where the database is a server, they stay in the run's folder.
 
 mod alive;
+mod latest;
 mod lists;
 mod migrations;
 mod read;
@@ -19,6 +20,7 @@ use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::migrate::MigrateError;
 use sqlx::{AnyPool, Executor};
 
+pub use latest::Latest;
 pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
 pub use scores::Unsteady;

@@ -25,6 +25,14 @@ pub struct RunRecord {
     pub summary: Option<Summary>,
 }
 
+impl RunRecord {
+    /// True unless all planned cases have a verdict, and the plan was no selection: such a run does not represent its target.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.info.is_selection || self.status != RunStatus::Done
+    }
+}
+
 /// A run with its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDetail {
@@ -105,7 +113,7 @@ impl Store {
     pub(super) fn records(&self, conditions: &'static str) -> AssertSqlSafe<String> {
         // Nothing but our own text is put together.
         AssertSqlSafe(format!(
-            "SELECT id, {} AS status, info, summary, \
+            "SELECT id, {} AS status, info, summary, is_selection, \
              (SELECT COUNT(*) FROM results WHERE run_id = runs.id AND verdict IS NOT NULL) AS finished, \
              (SELECT COUNT(*) FROM results WHERE run_id = runs.id) AS planned FROM runs {conditions}",
             self.status()
@@ -117,7 +125,7 @@ impl Store {
     /// # Errors
     /// The database, or a damaged document in it.
     pub async fn runs(&self, limit: u32) -> Result<Vec<RunRecord>, StoreError> {
-        let newest = self.records("ORDER BY started_unix_ms DESC, id DESC LIMIT $1");
+        let newest = self.records("ORDER BY sequence DESC, id DESC LIMIT $1");
         let rows = sqlx::query(newest).bind(i64::from(limit)).fetch_all(&self.pool).await?;
         rows.iter().map(record).collect()
     }
@@ -221,7 +229,7 @@ impl Store {
              FROM results JOIN runs ON runs.id = results.run_id \
              WHERE runs.target = $1 AND results.verdict IS NOT NULL \
              AND (results.case_key = $2 OR SUBSTR(results.case_key, 1, $3) = $4) \
-             ORDER BY runs.started_unix_ms DESC, runs.id DESC, results.position LIMIT $5",
+             ORDER BY runs.sequence DESC, runs.id DESC, results.position LIMIT $5",
         )
         .bind(target)
         .bind(case)
@@ -239,22 +247,7 @@ impl Store {
     /// The database.
     pub async fn unfinished(&self, target: &str) -> Result<Option<String>, StoreError> {
         let row = sqlx::query(
-            "SELECT id FROM runs WHERE target = $1 AND status <> $2 ORDER BY started_unix_ms DESC, id DESC LIMIT 1",
-        )
-        .bind(target)
-        .bind(RunStatus::Done.as_str())
-        .fetch_optional(&self.pool)
-        .await?;
-        Ok(row.map(|row| row.try_get("id")).transpose()?)
-    }
-
-    /// The newest run against a target that came to its end.
-    ///
-    /// # Errors
-    /// The database.
-    pub async fn last(&self, target: &str) -> Result<Option<String>, StoreError> {
-        let row = sqlx::query(
-            "SELECT id FROM runs WHERE target = $1 AND status = $2 ORDER BY started_unix_ms DESC, id DESC LIMIT 1",
+            "SELECT id FROM runs WHERE target = $1 AND status <> $2 ORDER BY sequence DESC, id DESC LIMIT 1",
         )
         .bind(target)
         .bind(RunStatus::Done.as_str())
@@ -283,8 +276,11 @@ pub(super) fn record(row: &AnyRow) -> Result<RunRecord, StoreError> {
     let status: String = row.try_get("status")?;
     let summary: Option<String> = row.try_get("summary")?;
     let count = |name| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
+    let mut info: RunInfo = parsed(&id, &row.try_get::<String, _>("info")?)?;
+    // Runs of older versions do not record it themselves.
+    info.is_selection = row.try_get::<i64, _>("is_selection")? != 0;
     Ok(RunRecord {
-        info: parsed(&id, &row.try_get::<String, _>("info")?)?,
+        info,
         status: status.parse().map_err(|error| damaged(&id, error))?,
         finished: count("finished")?,
         planned: count("planned")?,

@@ -7,7 +7,7 @@ use weft_core::RequirementId;
 
 use super::read::damaged;
 use super::{Store, StoreError};
-use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict};
+use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict, worst};
 
 /// A case whose verdict is not the same in all of some runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,12 +25,7 @@ impl Store {
         run: &str,
         result: &CaseResult,
     ) -> Result<(), StoreError> {
-        let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
-        for judged in &result.requirements {
-            let verdict = worst.entry(judged.requirement).or_insert(judged.verdict);
-            *verdict = (*verdict).max(judged.verdict);
-        }
-        for (requirement, verdict) in worst {
+        for (requirement, verdict) in worst([result]) {
             sqlx::query(
                 "INSERT INTO judged (run_id, requirement, strength, verdict) VALUES ($1, $2, $3, $4) \
                  ON CONFLICT (run_id, requirement) DO UPDATE SET verdict = \

@@ -19,7 +19,8 @@ impl Store {
             return Ok(());
         }
         let insert = format!(
-            "INSERT INTO runs (id, started_unix_ms, target, status, info, alive_unix_s) VALUES ($1, $2, $3, $4, $5, {})",
+            "INSERT INTO runs (id, started_unix_ms, target, status, info, is_selection, rerun_of, alive_unix_s, sequence) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, {}, (SELECT COALESCE(MAX(sequence), 0) + 1 FROM runs))",
             self.now()
         );
         sqlx::query(AssertSqlSafe(insert))
@@ -28,6 +29,8 @@ impl Store {
             .bind(&run.target.name)
             .bind(RunStatus::Planned.as_str())
             .bind(info)
+            .bind(i64::from(run.is_selection))
+            .bind(run.rerun_of.as_deref())
             .execute(&mut *transaction)
             .await?;
         for case in cases {

@@ -9,6 +9,7 @@ mod folder;
 mod formats;
 mod hostile_targets;
 mod initiator;
+mod latest;
 mod markers;
 mod postgres;
 mod reports;

@@ -133,8 +133,8 @@ async fn remembers(store: &Store, out: &std::path::Path, url: Option<String>) {
     assert_eq!(store.history("builtin", CASE, 5).await.unwrap().len(), 5);
     assert!(store.history("builtin", "mpa/7.1.1-key/wrong", 10).await.unwrap().is_empty());
     assert!(store.history("another", CASE, 10).await.unwrap().is_empty());
-    let last = store.last("builtin").await.unwrap().unwrap();
-    assert_eq!(last, one[0].run);
+    let latest = store.latest("builtin").await.unwrap().unwrap();
+    assert_eq!(latest.record.info.id, one[0].run);
     assert_eq!(store.unfinished("builtin").await.unwrap(), None);
 }
 

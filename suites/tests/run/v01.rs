@@ -52,7 +52,9 @@ async fn is_whole(store: &Store) {
     assert_eq!((killed.summary.status, killed.summary.exit_code), (RunStatus::Broken, ExitCode::Inconclusive));
     let counts = store.counts().await.unwrap();
     assert_eq!(counts, [(RunStatus::Broken, 1), (RunStatus::Cancelled, 1), (RunStatus::Done, 1)]);
-    assert_eq!(store.last("builtin").await.unwrap().as_deref(), Some(DONE));
+    // All planned the same case, and the one that was not stopped represents the target.
+    let latest = store.latest("builtin").await.unwrap().unwrap().record;
+    assert_eq!((latest.info.id.as_str(), latest.is_partial()), (DONE, false));
     assert_eq!(store.unfinished("builtin").await.unwrap().as_deref(), Some(KILLED));
     let requirement = weft_core::requirement!("MPA-7.1.1-2");
     assert_eq!(store.judged(DONE).await.unwrap().get(&requirement), Some(&Verdict::Fail));
@@ -86,6 +88,28 @@ async fn store_opens_in_postgresql() {
     store.close().await;
 }
 
+/// Runs of that version have no sequence, and do not record whether cases were selected.
+#[tokio::test]
+async fn runs_get_their_order_and_selections_are_recognised() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = sqlite(folder.path()).await;
+    let extend = "INSERT INTO runs SELECT 'later-' || id, started_unix_ms + 9, 'nic', status, info, summary FROM runs; \
+                  INSERT INTO cases SELECT 'later-' || run_id, id, info FROM cases; \
+                  INSERT INTO cases SELECT id, 'mpa/x/more', '{}' FROM runs WHERE target = 'nic';";
+    execute(&url, extend).await.close().await.unwrap();
+    let store = Store::connect(&url).await.unwrap();
+    // The info documents of the copies still have the ids of the runs that they were copied from.
+    let runs = store.runs(10).await.unwrap();
+    let ids: Vec<&str> = runs.iter().map(|run| run.info.id.as_str()).collect();
+    assert_eq!(ids, [KILLED, KILLED, CANCELLED, CANCELLED, DONE, DONE]);
+    assert_eq!(
+        runs.iter().map(|run| run.info.is_selection).collect::<Vec<_>>(),
+        [false, true, false, true, false, true]
+    );
+    assert!(!store.latest("nic").await.unwrap().unwrap().record.is_partial());
+    assert!(store.latest("builtin").await.unwrap().unwrap().record.is_partial());
+}
+
 /// A migration that stops in the middle, as that of a process that is killed, leaves nothing behind, and the next start
 /// completes it. Here the last of its statements cannot be executed.
 async fn fails_and_is_completed(url: &str) {
@@ -95,6 +119,12 @@ async fn fails_and_is_completed(url: &str) {
     // The first statement of that migration was undone.
     assert!(connection.execute("SELECT alive_unix_s FROM runs").await.is_err());
     connection.execute("ALTER TABLE runs DROP COLUMN spent_us").await.unwrap();
+    // The next one: its last statement makes this index.
+    connection.execute("CREATE INDEX runs_by_sequence ON runs (id)").await.unwrap();
+    let error = Store::connect(url).await.unwrap_err();
+    assert!(error.to_string().contains("runs_by_sequence"), "{error}");
+    assert!(connection.execute("SELECT sequence FROM runs").await.is_err());
+    connection.execute("DROP INDEX runs_by_sequence").await.unwrap();
     connection.close().await.unwrap();
     Store::connect(url).await.unwrap().close().await;
 }

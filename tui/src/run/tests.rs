@@ -82,6 +82,8 @@ pub(crate) fn events() -> Vec<Event> {
         seed: 1,
         started_unix_ms: 1_769_860_800_123,
         weft_version: "0.1.0".into(),
+        is_selection: true,
+        rerun_of: None,
     };
     let case = CaseInfo {
         id: CASE.into(),

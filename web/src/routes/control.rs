@@ -121,5 +121,6 @@ pub(super) async fn repeated(app: &App, run: &str, which: &str, case: &str) -> R
     };
     let info = detail.record.info;
     let planned = detail.planned.into_iter().map(|planned| (planned.key, planned.verdict));
-    Ok((info.target.name, again.wanted(planned, info.seed)?))
+    let wanted = again.wanted(&info, planned)?;
+    Ok((info.target.name, wanted))
 }

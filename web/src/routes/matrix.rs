@@ -40,8 +40,9 @@ pub(super) async fn columns(app: &App, target: &str) -> Result<(Vec<Column>, usi
     let mut columns = Vec::new();
     for target in targets.into_iter().take(MOST) {
         // A run that was deleted in between has no column.
-        if let Some(record) = app.store.record(&target.last).await? {
-            columns.push(Column { record, planned: app.store.planned(&target.last).await? });
+        if let Some(latest) = app.store.latest(&target.name).await? {
+            let planned = app.store.latest_cases(&latest).await?;
+            columns.push(Column { latest, planned });
         }
     }
     Ok((columns, left_out))

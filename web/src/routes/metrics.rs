@@ -1,13 +1,13 @@
-//! For Prometheus: runs, and what one of each target came to: the newest that came to its end, or, where none did, the newest. Everything is read from the store, so that it is true after a
-//! restart too.
+//! For Prometheus: runs, and the results that represent each target ([`Latest`]). Everything is read from the store, so that it
+//! is true after a restart too.
 
 use std::fmt::Write as _;
 
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use weft_suites::model::{Counts, RunStatus, Verdict};
-use weft_suites::store::{RunRecord, StoreError};
+use weft_suites::model::{Counts, RunStatus, Score, Verdict};
+use weft_suites::store::{Latest, RunRecord, StoreError};
 
 use crate::app::{App, Failure};
 
@@ -29,32 +29,40 @@ async fn text(app: &App) -> Result<String, StoreError> {
     }
     let mut last = Vec::new();
     for target in app.store.targets().await? {
-        last.extend(app.store.record(&target.last).await?);
+        last.extend(app.store.latest(&target.name).await?);
     }
     head(
         &mut text,
         "weft_last_run_started_seconds",
-        "Start, since 1970, of the target's newest run that came to its end; where none did, of the newest.",
+        "Start, since 1970, of the target's newest complete run; without one, of its newest partial run.",
     );
-    for run in &last {
+    for Latest { record: run, .. } in &last {
         let ms = run.info.started_unix_ms;
         let _ = writeln!(text, "weft_last_run_started_seconds{{{}}} {}.{:03}", target(run), ms / 1000, ms % 1000);
     }
     head(
         &mut text,
-        "weft_last_run_cases",
-        "Cases by verdict of the target's newest run that came to its end; where none did, of the newest that was stopped.",
+        "weft_last_run_partial",
+        "1 if the target has no complete run, so that its newest partial run is shown.",
     );
-    for run in &last {
+    for Latest { record: run, .. } in &last {
+        let _ = writeln!(text, "weft_last_run_partial{{{}}} {}", target(run), u8::from(run.is_partial()));
+    }
+    head(&mut text, "weft_last_run_cases", "Cases of that run by verdict; of cases that were run again, the newest.");
+    for Latest { record: run, .. } in &last {
         let Some(summary) = &run.summary else { continue };
         cases(&mut text, &target(run), &summary.counts);
     }
     head(
         &mut text,
-        "weft_last_run_exit_code",
-        "Exit code of the target's newest run that came to its end; where none did, of the newest that was stopped.",
+        "weft_last_run_requirements",
+        "Requirements that these cases judge, by level and result; untried ones are not applicable.",
     );
-    for run in &last {
+    for latest in last.iter().filter(|latest| latest.record.summary.is_some()) {
+        requirements(&mut text, &target(&latest.record), latest.score);
+    }
+    head(&mut text, "weft_last_run_exit_code", "Exit code by these cases.");
+    for Latest { record: run, .. } in &last {
         let Some(summary) = &run.summary else { continue };
         let _ = writeln!(text, "weft_last_run_exit_code{{{}}} {}", target(run), summary.exit_code.code());
     }
@@ -64,6 +72,19 @@ async fn text(app: &App) -> Result<String, StoreError> {
 fn cases(text: &mut String, target: &str, counts: &Counts) {
     for verdict in Verdict::ALL {
         let _ = writeln!(text, "weft_last_run_cases{{{target},verdict=\"{verdict}\"}} {}", counts.of(verdict));
+    }
+}
+
+fn requirements(text: &mut String, target: &str, score: Score) {
+    for (strength, tally) in score.parts() {
+        for (result, number) in
+            [("held", tally.held), ("broken", tally.broken), ("undecided", tally.undecided), ("untried", tally.untried)]
+        {
+            let _ = writeln!(
+                text,
+                "weft_last_run_requirements{{{target},level=\"{strength}\",result=\"{result}\"}} {number}"
+            );
+        }
     }
 }
 

@@ -67,11 +67,7 @@ pub(super) async fn page(
 }
 
 pub(super) async fn baseline(State(app): State<App>, Path(target): Path<String>) -> Result<Html<String>, Failure> {
-    let last = app.store.last(&target).await?;
-    let last = match &last {
-        Some(id) => app.store.record(id).await?,
-        None => None,
-    };
+    let last = app.store.latest(&target).await?.filter(|last| last.record.summary.is_some());
     let configured = app.starter.state(&target).map(|(target, _)| target);
     if last.is_none() && configured.is_none() {
         return Err(UNKNOWN);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use weft_suites::model::{CaseKey, RunReport, Tier, Verdict};
+use weft_suites::model::{CaseKey, RunInfo, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::Store;
 use weft_suites::target::Target;
@@ -192,11 +192,11 @@ pub(crate) enum Again {
 }
 
 impl Again {
-    /// That part of `planned`, with the run's seed, so that everything random comes out the same.
+    /// That part of what `run` planned, with its seed, so that everything random comes out the same.
     pub(crate) fn wanted(
         &self,
+        run: &RunInfo,
         planned: impl Iterator<Item = (CaseKey, Option<Verdict>)>,
-        seed: u64,
     ) -> Result<Wanted, NotTaken> {
         let is_bad = |verdict: Option<Verdict>| verdict.is_some_and(|verdict| verdict > Verdict::Pass);
         let keys: Vec<CaseKey> = planned
@@ -214,7 +214,9 @@ impl Again {
             (Again::All, keys) => format!("the {} cases of an earlier run", keys.len()),
             (_, keys) => format!("{} cases that did not pass", keys.len()),
         };
-        Ok(Wanted { filter: Filter::everything().only(keys), seed: Some(seed), resume: false, about })
+        // A rerun of a rerun replaces results of the first run.
+        let filter = Filter::everything().rerun(run.rerun_of.as_deref().unwrap_or(&run.id), keys);
+        Ok(Wanted { filter, seed: Some(run.seed), resume: false, about })
     }
 }
 

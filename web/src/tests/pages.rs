@@ -124,6 +124,58 @@ async fn targets_against_cases() {
     assert!(octets(unclear).await.starts_with(b"<!doctype html>"), "a refusal is a page, too");
 }
 
+/// A selection that passes hides no failure of the run of all cases before it.
+#[tokio::test]
+async fn a_complete_run_represents_its_target_until_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut bad, mut good) = (failing_run(folder.path()).await, passing_run(folder.path()).await);
+    let site = site(folder.path()).await;
+    let failed = bad.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap().key.clone();
+    good.results.retain(|result| result.key == failed);
+    good.summary = Summary::of(RunStatus::Done, 1, &good.results, 1);
+    as_other(&site, &good, "selected", "nic").await;
+    let pairs = site.text("/pairs").await;
+    assert!(
+        pairs.contains("as expected</a> <span class=\"faint\">partial: selected cases</span><br>1 of 1 MUST"),
+        "{pairs}"
+    );
+    assert!(!pairs.contains("verdict pass"), "a part of the cases makes no target green: {pairs}");
+    assert!(site.text("/metrics").await.contains("weft_last_run_partial{target=\"nic\"} 1\n"));
+    bad.run.is_selection = false;
+    as_other(&site, &bad, "whole", "nic").await;
+    as_other(&site, &good, "selected-again", "nic").await;
+
+    let matrix = site.text("/matrix?target=nic").await;
+    assert!(matrix.contains(&case_page("whole", &failed)) && !matrix.contains("/runs/selected"), "{matrix}");
+    assert!(!matrix.contains("partial:"), "{matrix}");
+    let pairs = site.text("/pairs").await;
+    let cell = pairs.split("href=\"/runs/whole\"").nth(1).unwrap().split("</td>").next().unwrap();
+    assert!(cell.contains(">fails</a><br>0 of 1 MUST"), "{cell}");
+    let metrics = site.text("/metrics").await;
+    for line in [
+        "weft_last_run_exit_code{target=\"nic\"} 1",
+        "weft_last_run_partial{target=\"nic\"} 0",
+        "weft_last_run_cases{target=\"nic\",verdict=\"fail\"} 16",
+        "weft_last_run_requirements{target=\"nic\",level=\"MUST\",result=\"broken\"} 1",
+    ] {
+        assert!(metrics.lines().any(|other| other == line), "{line} in\n{metrics}");
+    }
+    // Each list marks the selections.
+    for page in ["/?target=nic", "/targets/nic"] {
+        assert_eq!(site.text(page).await.matches("partial: selected cases").count(), 2, "{page}");
+    }
+    assert!(site.text("/runs/selected").await.contains("<dd>partial: selected cases</dd>"));
+
+    // The failed case again: its new result counts, beside the others of the run.
+    good.run.rerun_of = Some("whole".into());
+    good.run.target.deviations.clone_from(&bad.run.target.deviations);
+    as_other(&site, &good, "again", "nic").await;
+    let matrix = site.text("/matrix?target=nic").await;
+    assert!(matrix.contains(&case_page("again", &failed)) && matrix.contains("/runs/whole/cases/"), "{matrix}");
+    assert!(site.text("/metrics").await.contains("weft_last_run_cases{target=\"nic\",verdict=\"fail\"} 15\n"));
+    assert!(site.text("/runs/again").await.contains("partial: a rerun of <a href=\"/runs/whole\">this run</a>"));
+}
+
 #[tokio::test]
 async fn a_case_has_its_history_on_that_target() {
     let folder = tempfile::tempdir().unwrap();
@@ -263,8 +315,9 @@ async fn pages_of_a_large_store_are_fast() {
     raw.execute(
         "PRAGMA synchronous = OFF;
          CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT i FROM n;
-         INSERT INTO runs SELECT 'copy-' || i, started_unix_ms - i * 1000, 'target-' || (i % 4), status,
-             json_set(info, '$.id', 'copy-' || i, '$.target.name', 'target-' || (i % 4)), summary FROM n CROSS JOIN runs;
+         INSERT INTO runs (id, started_unix_ms, target, status, info, summary, sequence)
+             SELECT 'copy-' || i, started_unix_ms - i * 1000, 'target-' || (i % 4), status,
+             json_set(info, '$.id', 'copy-' || i, '$.target.name', 'target-' || (i % 4)), summary, 0 - i FROM n CROSS JOIN runs;
          INSERT INTO cases SELECT 'copy-' || i, id, info FROM n CROSS JOIN cases;
          INSERT INTO results SELECT 'copy-' || i, position, case_key, verdict, duration_us,
              CASE WHEN i = 1 THEN result ELSE json_set(result, '$.steps', json('[]')) END FROM n CROSS JOIN results;

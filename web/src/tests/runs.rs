@@ -208,7 +208,7 @@ async fn a_run_whose_process_is_gone_is_shown_as_broken() {
     // A page that is open is told no more, and a new one waits for nothing.
     let page = site.text(&format!("/runs/{id}")).await;
     assert!(page.contains(r#"<strong id="status">broken</strong>"#) && !page.contains("data-events"), "{page}");
-    assert!(site.text("/").await.contains("<td>broken</td>"));
+    assert!(site.text("/").await.contains("<td>broken <span class=\"faint\">partial: "));
     assert!(site.text("/metrics").await.contains("weft_runs{status=\"broken\"} 1"));
     let stream = site.text(&format!("/runs/{id}/events")).await;
     assert!(!stream.contains("done"), "{stream}");

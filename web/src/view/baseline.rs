@@ -1,19 +1,19 @@
 //! What the baseline of a target expects, and what of it is stale.
 
 use askama::Template;
-use weft_suites::model::ExpectedResult;
-use weft_suites::store::RunRecord;
+use weft_suites::model::{CaseKey, ExpectedResult};
+use weft_suites::store::Latest;
 use weft_suites::target::Target;
 
-use super::{time, url};
+use super::{partial, time, url};
 
 #[derive(Template)]
 #[template(path = "baseline.html")]
 struct Page<'a> {
     name: &'a str,
     target: String,
-    /// The newest run that came to its end: its address, and when it began.
-    last: Option<(String, String)>,
+    /// The run that represents the target: its address, when it began, and why it is partial.
+    last: Option<(String, String, Option<&'static str>)>,
     is_configured: bool,
     entries: Vec<Entry<'a>>,
     /// What that run said of entries that are not here any more.
@@ -32,16 +32,16 @@ struct Entry<'a> {
     stale: Option<&'a str>,
 }
 
-/// The page. `last` is the newest run that came to its end.
+/// The page. `last` are the results that represent the target.
 pub(crate) fn baseline(
     name: &str,
     configured: Option<&Target>,
-    last: Option<&RunRecord>,
+    last: Option<&Latest>,
 ) -> Result<String, askama::Error> {
-    let summary = last.and_then(|last| last.summary.as_ref());
+    let summary = last.and_then(|last| last.record.summary.as_ref());
     let (expected, stale) = summary.map_or((&[][..], &[][..]), |summary| (&summary.expected, &summary.stale));
-    let run = last.map_or("", |last| &last.info.id);
-    let line = |one: &ExpectedResult| (one.key.to_string(), url::case(run, &one.key));
+    let run = |key: &CaseKey| last.map_or("", |last| last.run_of(key));
+    let line = |one: &ExpectedResult| (one.key.to_string(), url::case(run(&one.key), &one.key));
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for entry in configured.map_or(&[][..], Target::baseline) {
         let mine = expected.iter().filter(|one| one.reason == entry.reason && is_about(&entry.case, one));
@@ -74,7 +74,9 @@ pub(crate) fn baseline(
     }
     let is_shown = |words: &str| entries.iter().any(|entry| entry.stale == Some(words));
     let stale = stale.iter().map(String::as_str).filter(|words| !is_shown(words)).collect();
-    let last = last.map(|last| (url::run(&last.info.id), time::utc(last.info.started_unix_ms)));
+    let last = last.map(|Latest { record, .. }| {
+        (url::run(&record.info.id), time::utc(record.info.started_unix_ms), partial(record))
+    });
     Page { name, target: url::target(name), last, is_configured: configured.is_some(), entries, stale }.render()
 }
 

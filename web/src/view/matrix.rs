@@ -1,18 +1,18 @@
-//! The newest run of each target that came to its end (where none did, the newest), case by case.
+//! The run that represents each target, case by case.
 
 use std::collections::BTreeMap;
 
 use askama::Template;
 use serde::Deserialize;
 use weft_suites::model::{CaseKey, Verdict};
-use weft_suites::store::{PlannedCase, RunRecord};
+use weft_suites::store::{Latest, PlannedCase};
 
-use super::{time, url};
+use super::{partial, time, url};
 
 /// One target.
 #[derive(Debug)]
 pub(crate) struct Column {
-    pub(crate) record: RunRecord,
+    pub(crate) latest: Latest,
     pub(crate) planned: Vec<PlannedCase>,
 }
 
@@ -56,6 +56,8 @@ struct Head<'a> {
     name: &'a str,
     href: String,
     started: String,
+    /// Why the run is partial.
+    partial: Option<&'static str>,
 }
 
 struct Row {
@@ -80,10 +82,14 @@ pub(crate) fn matrix(columns: &[Column], left_out: usize, filter: &Filter<'_>) -
     let shown = verdicts.into_iter().filter(|(key, row)| filter.shows(key, row));
     let rows: Vec<Row> =
         shown.map(|(key, row)| Row { key: key.to_string(), cells: cells(columns, key, &row) }).collect();
-    let head = |column: &'_ Column| (url::run(&column.record.info.id), time::utc(column.record.info.started_unix_ms));
     let heads = columns.iter().map(|column| {
-        let (href, started) = head(column);
-        Head { name: &column.record.info.target.name, href, started }
+        let record = &column.latest.record;
+        Head {
+            name: &record.info.target.name,
+            href: url::run(&record.info.id),
+            started: time::utc(record.info.started_unix_ms),
+            partial: partial(record),
+        }
     });
     Page { heads: heads.collect(), hidden: all - rows.len(), rows, left_out, filter, legend: LEGEND }.render()
 }
@@ -117,6 +123,6 @@ impl Filter<'_> {
 
 fn cells(columns: &[Column], key: &CaseKey, row: &[Option<Verdict>]) -> Vec<Option<(Verdict, String)>> {
     let cell =
-        |(column, verdict): (&Column, &Option<Verdict>)| Some(((*verdict)?, url::case(&column.record.info.id, key)));
+        |(column, verdict): (&Column, &Option<Verdict>)| Some(((*verdict)?, url::case(column.latest.run_of(key), key)));
     columns.iter().zip(row).map(cell).collect()
 }

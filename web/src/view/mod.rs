@@ -14,7 +14,6 @@ mod matrix;
 mod pairs;
 mod run;
 mod runs;
-mod score;
 mod sections;
 mod target;
 mod time;
@@ -22,7 +21,8 @@ pub(crate) mod url;
 
 use askama::Template;
 use axum::http::StatusCode;
-use weft_suites::model::{Counts, Verdict};
+use weft_suites::model::{Counts, RunStatus, Verdict};
+use weft_suites::store::RunRecord;
 
 pub(crate) use baseline::baseline;
 pub(crate) use case::case;
@@ -46,6 +46,17 @@ struct ErrorPage<'a> {
 /// A page that says why there is none.
 pub(crate) fn error(status: StatusCode, words: &str) -> Result<String, askama::Error> {
     ErrorPage { status, words }.render()
+}
+
+/// Why a run is partial, so that it does not represent its target; `None` if it is complete.
+fn partial(record: &RunRecord) -> Option<&'static str> {
+    match record.status {
+        _ if !record.is_partial() => None,
+        _ if record.info.rerun_of.is_some() => Some("partial: a rerun"),
+        _ if record.info.is_selection => Some("partial: selected cases"),
+        RunStatus::Planned | RunStatus::WaitingForTarget | RunStatus::Running => Some("partial: not finished"),
+        RunStatus::Done | RunStatus::Cancelled | RunStatus::Broken => Some("partial: stopped"),
+    }
 }
 
 /// A verdict with its number, in the order in which people look for them.

@@ -1,10 +1,10 @@
 //! Initiators against responders. One end of each connection is the tester, so the table has its row and its column filled and no more.
 
 use askama::Template;
-use weft_suites::model::{ExitCode, Role, Score, Summary};
-use weft_suites::store::RunRecord;
+use weft_suites::model::{ExitCode, Role, Summary};
+use weft_suites::store::Latest;
 
-use super::{score, time, url};
+use super::{partial, time, url};
 
 #[derive(Template)]
 #[template(path = "pairs.html")]
@@ -13,7 +13,7 @@ struct Page {
     initiators: Vec<Cell>,
 }
 
-/// A target with its newest run.
+/// A target with the run that represents it.
 struct Cell {
     name: String,
     target: String,
@@ -22,26 +22,36 @@ struct Cell {
     score: String,
     class: &'static str,
     words: &'static str,
+    /// Why the run is partial.
+    partial: Option<&'static str>,
 }
 
 /// The page.
-pub(crate) fn pairs(newest: &[(RunRecord, Score)]) -> Result<String, askama::Error> {
-    let of =
-        |role: Role| newest.iter().filter(move |(record, _)| record.info.target.role.plays(role)).map(cell).collect();
+pub(crate) fn pairs(newest: &[Latest]) -> Result<String, askama::Error> {
+    let of = |role: Role| {
+        let plays = move |latest: &&Latest| latest.record.info.target.role.plays(role);
+        newest.iter().filter(plays).map(cell).collect()
+    };
     Page { responders: of(Role::Responder), initiators: of(Role::Initiator) }.render()
 }
 
-fn cell((record, score): &(RunRecord, Score)) -> Cell {
+fn cell(Latest { record, score, .. }: &Latest) -> Cell {
     let info = &record.info;
-    let (class, words) = outcome(record.summary.as_ref());
+    let partial = partial(record);
+    let (class, words) = match outcome(record.summary.as_ref()) {
+        // Green is for a target of which all cases are as expected.
+        ("pass", words) if partial.is_some() => ("", words),
+        outcome => outcome,
+    };
     Cell {
         name: info.target.name.clone(),
         target: url::target(&info.target.name),
         run: url::run(&info.id),
         started: time::utc(info.started_unix_ms),
-        score: score::words(score),
+        score: score.to_string(),
         class,
         words,
+        partial,
     }
 }
 

@@ -6,7 +6,7 @@ use weft_suites::clock;
 use weft_suites::model::{CaseInfo, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Score, Summary, Verdict};
 use weft_suites::store::{PlannedCase, RunDetail};
 
-use super::{Count, Hand, counts, score, time, url};
+use super::{Count, Hand, counts, partial, time, url};
 use crate::live::Moment;
 
 #[derive(Template)]
@@ -16,6 +16,10 @@ struct Page<'a> {
     status: RunStatus,
     finished: u64,
     planned: u64,
+    /// Why it is partial, once it is over.
+    partial: Option<&'static str>,
+    /// Address of the run whose cases it runs again.
+    rerun_of: Option<String>,
     started: String,
     took: Option<String>,
     exit_code: Option<u8>,
@@ -113,6 +117,8 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         status,
         finished: record.finished,
         planned: record.planned,
+        partial: partial(record).filter(|_| !goes_on),
+        rerun_of: record.info.rerun_of.as_deref().map(url::run),
         started: time::utc(record.info.started_unix_ms),
         took: summary.map(|summary| clock::duration(summary.duration_us)),
         exit_code: summary.map(|summary| summary.exit_code.code()),
@@ -126,7 +132,7 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         unsound_more: unsound.len().saturating_sub(UNSOUND),
         unsound: unsound.into_iter().take(UNSOUND).map(|case| line(&record.info.id, case)).collect(),
         groups: groups(detail),
-        score: score.as_ref().map(score::words).unwrap_or_default(),
+        score: score.as_ref().map(ToString::to_string).unwrap_or_default(),
         waits: moment.waits,
         left: moment.left,
         target_href: url::target(&record.info.target.name),

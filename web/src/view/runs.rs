@@ -7,7 +7,7 @@ use weft_suites::clock;
 use weft_suites::model::{Score, Summary};
 use weft_suites::store::{RunRecord, TargetRecord};
 
-use super::{Count, counts, score, time, url};
+use super::{Count, counts, partial, time, url};
 
 /// Which part of the list it is.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +40,8 @@ struct Line<'a> {
     score: String,
     target_href: String,
     exit_code: Option<u8>,
+    /// Why it is partial.
+    partial: Option<&'static str>,
 }
 
 /// The page.
@@ -69,9 +71,10 @@ fn line<'a>(record: &'a RunRecord, score: Option<&Score>) -> Line<'a> {
         took: summary.as_ref().map(|summary| clock::duration(summary.duration_us)).unwrap_or_default(),
         counts: summary.as_ref().map(|summary| counts(&summary.counts)).unwrap_or_default(),
         failing: summary.as_ref().map(failing).unwrap_or_default(),
-        score: score.map(score::words).unwrap_or_default(),
+        score: score.map(ToString::to_string).unwrap_or_default(),
         target_href: url::target(&info.target.name),
         exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
+        partial: partial(record),
     }
 }
 

@@ -8,7 +8,7 @@ use weft_suites::store::{RunRecord, TargetRecord, Unsteady};
 use weft_suites::target::Target;
 
 use super::chart::Chart;
-use super::{Count, Hand, counts, score, time, url};
+use super::{Count, Hand, counts, partial, time, url};
 use crate::starter::LaneState;
 
 #[derive(Template)]
@@ -105,6 +105,8 @@ struct Line<'a> {
     counts: Vec<Count>,
     score: String,
     exit_code: Option<u8>,
+    /// Why it is partial.
+    partial: Option<&'static str>,
     /// Against the run before it.
     compare: Option<String>,
 }
@@ -161,8 +163,9 @@ fn line<'a>(record: &'a RunRecord, before: Option<&RunRecord>, scores: &BTreeMap
         href: url::run(&info.id),
         started: time::utc(info.started_unix_ms),
         counts: summary.as_ref().map(|summary| counts(&summary.counts)).unwrap_or_default(),
-        score: scores.get(&info.id).map(score::words).unwrap_or_default(),
+        score: scores.get(&info.id).map(ToString::to_string).unwrap_or_default(),
         exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
+        partial: partial(record),
         compare: before.filter(|before| is_done(before)).map(|before| url::compare(&before.info.id, &info.id)),
     }
 }

@@ -9,19 +9,18 @@ use weft_suites::{RunOptions, Schedule};
 
 use crate::exit::{BadInput, say};
 
-/// What neither passed nor was skipped in the last run against the target that came to its end.
-pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<Vec<CaseKey>> {
-    let nothing = || BadInput(format!("the store knows no whole run against {target}"));
-    let id = store.last(target).await?.ok_or_else(nothing)?;
-    let report = store.report(&id).await?.ok_or_else(nothing)?;
+/// The run that represents the target in the store, and what neither passed nor was skipped in it or in its later reruns.
+pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(String, Vec<CaseKey>)> {
+    let nothing = || BadInput(format!("the store has no run against {target}"));
+    let report = store.latest_outcomes(target).await?.ok_or_else(nothing)?;
     store.close().await;
     let wrong =
         report.results.into_iter().filter(|result| result.verdict > Verdict::Pass || result.failing().next().is_some());
     let keys: Vec<CaseKey> = wrong.map(|result| result.key).collect();
     if keys.is_empty() {
-        return Err(BadInput(format!("nothing went wrong in the last run against {target}")).into());
+        return Err(BadInput(format!("nothing went wrong in run {} against {target}", report.run.id)).into());
     }
-    Ok(keys)
+    Ok((report.run.id, keys))
 }
 
 /// How often.

@@ -46,7 +46,8 @@ pub(super) async fn run(
     let out = options.out.clone();
     let report = judged(options.clone(), schedule.clone(), Arc::new(sink.clone())).await?;
     report::write_all(&report, &out)?;
-    let again = Again { options, schedule, sink, stop, left };
+    let run = report.run.rerun_of.clone().unwrap_or_else(|| report.run.id.clone());
+    let again = Again { options, schedule, sink, stop, left, run };
     while let Some(wish) = wanted.recv().await {
         match wish {
             Wish::Again(keys) => again.play(keys, false).await,
@@ -67,6 +68,8 @@ struct Again {
     stop: Arc<watch::Sender<bool>>,
     /// Is the screen gone?
     left: Arc<AtomicBool>,
+    /// Id of the run whose cases these are.
+    run: String,
 }
 
 impl Again {
@@ -90,7 +93,7 @@ impl Again {
     async fn once(&self, keys: &[CaseKey]) -> anyhow::Result<RunReport> {
         let out = self.options.out.join(FOLDER);
         let mut options = self.options.clone();
-        options.filter = Filter::default().only(keys.iter().cloned());
+        options.filter = Filter::default().rerun(&self.run, keys.iter().cloned());
         let mut schedule = self.schedule.clone();
         schedule.resume = false;
         if schedule.store.is_none() {

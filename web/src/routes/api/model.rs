@@ -28,6 +28,8 @@ pub(super) struct RunEntry {
     pub(super) finished: u64,
     /// Cases in all.
     pub(super) planned: u64,
+    /// It is not over, was stopped, or plans only a selection of the cases.
+    pub(super) partial: bool,
     /// The sum, once the run is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<Summary>,
@@ -77,7 +79,7 @@ pub(super) struct TargetEntry {
     pub(super) name: String,
     /// Runs against it.
     pub(super) runs: u64,
-    /// Id of the newest run that came to its end; where none did, of the newest.
+    /// Id of the run that represents it: the newest complete one, else the newest partial one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<String>,
     /// What is done against it, where it may be started from here.
@@ -118,7 +120,7 @@ pub(super) struct UnsteadyEntry {
 pub(super) struct Baseline {
     /// The entries of its file, where it may be started from here.
     pub(super) entries: Vec<BaselineEntry>,
-    /// The newest run that came to its end; what follows is from there.
+    /// The run that represents the target; what follows is from there and from its reruns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) run: Option<String>,
     /// Results that were expected.
@@ -150,7 +152,7 @@ pub(super) struct SectionEntry {
 /// Targets against cases.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Matrix {
-    /// The run that stands for each target.
+    /// The run that represents each target: the newest complete one, else the newest partial one. Results of its reruns count.
     pub(super) runs: Vec<RunEntry>,
     /// Targets that there was no room for.
     pub(super) left_out: usize,
@@ -180,13 +182,16 @@ pub(super) struct Pair {
     pub(super) status: RunStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exit_code: Option<ExitCode>,
+    /// The target has no complete run.
+    pub(super) partial: bool,
     pub(super) score: Score,
 }
 
 impl From<RunRecord> for RunEntry {
     fn from(record: RunRecord) -> Self {
+        let partial = record.is_partial();
         let RunRecord { info, status, finished, planned, summary } = record;
-        RunEntry { run: info, status, finished, planned, summary, score: None }
+        RunEntry { run: info, status, finished, planned, partial, summary, score: None }
     }
 }
 

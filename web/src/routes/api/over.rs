@@ -31,10 +31,7 @@ pub(super) async fn baseline(
     Address(name): Address<String>,
 ) -> Result<Json<Baseline>, ApiFailure> {
     let configured = app.starter.state(&name).map(|(target, _)| target.baseline().to_vec());
-    let last = match app.store.last(&name).await? {
-        Some(id) => app.store.record(&id).await?,
-        None => None,
-    };
+    let last = app.store.latest(&name).await?.map(|latest| latest.record).filter(|last| last.summary.is_some());
     if last.is_none() && configured.is_none() {
         return Err(Failure::NotFound("There is no such target, and no run of it.").into());
     }
@@ -82,7 +79,7 @@ pub(super) async fn matrix(
         }
     }
     Ok(Json(Matrix {
-        runs: columns.iter().map(|column| column.record.clone().into()).collect(),
+        runs: columns.iter().map(|column| column.latest.record.clone().into()).collect(),
         left_out,
         cases: lines.into_iter().map(|(key, verdicts)| MatrixLine { key, verdicts }).collect(),
     }))
@@ -92,7 +89,8 @@ pub(super) async fn pairs(State(app): State<App>) -> Result<Json<Pairs>, ApiFail
     use weft_suites::model::Role;
     const TESTER: &str = "weft";
     let mut pairs = Vec::new();
-    for (record, score) in pairs::newest(&app).await? {
+    for latest in pairs::newest(&app).await? {
+        let record = &latest.record;
         let name = &record.info.target.name;
         let pair = |initiator: &str, responder: &str| Pair {
             initiator: initiator.to_owned(),
@@ -100,7 +98,8 @@ pub(super) async fn pairs(State(app): State<App>) -> Result<Json<Pairs>, ApiFail
             run: record.info.id.clone(),
             status: record.status,
             exit_code: record.summary.as_ref().map(|summary| summary.exit_code),
-            score,
+            partial: record.is_partial(),
+            score: latest.score,
         };
         if record.info.target.role.plays(Role::Responder) {
             pairs.push(pair(TESTER, name));

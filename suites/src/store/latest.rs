@@ -1,0 +1,126 @@
+//! The results that represent a target: those of its newest complete run, with the cases that were run again since.
+//!
+//! A complete run has a verdict for all cases of the suites. A selection, or a run that was stopped, represents a target only while
+//! there is no complete run of it, and is marked as partial wherever it is shown.
+//!
+//! A rerun names the run whose cases it runs again, and replaces the results of these cases. It replaces nothing if the target was
+//! described differently: the results of two targets are never mixed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::{AssertSqlSafe, Row};
+
+use super::read::{PlannedCase, RunRecord, record};
+use super::{Store, StoreError};
+use crate::model::{CaseKey, RunReport, Score};
+
+/// An order of a target's runs: the one that represents it is the first.
+pub(super) const BEST_FIRST: &str = "CASE WHEN status = 'done' AND is_selection = 0 THEN 0 \
+     WHEN summary IS NOT NULL AND rerun_of IS NULL THEN 1 WHEN summary IS NOT NULL THEN 2 ELSE 3 END, \
+     sequence DESC, id DESC";
+
+/// The results that represent a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Latest {
+    /// The run. Its summary is that of these results.
+    pub record: RunRecord,
+    /// How many requirements hold, by these results.
+    pub score: Score,
+    /// The cases that were run again, each with the id of the last run that has a result of it.
+    again: BTreeMap<CaseKey, String>,
+}
+
+impl Latest {
+    /// The run whose result of a case counts.
+    #[must_use]
+    pub fn run_of(&self, key: &CaseKey) -> &str {
+        self.again.get(key).unwrap_or(&self.record.info.id)
+    }
+}
+
+impl Store {
+    /// The results that represent a target; `None` if there is no run against it.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn latest(&self, target: &str) -> Result<Option<Latest>, StoreError> {
+        let Some(mut record) = self.best(target).await? else { return Ok(None) };
+        if let Some((report, again)) = self.with_reruns(&record).await? {
+            let score = Score::of(&report.results);
+            record.summary = Some(report.summary);
+            return Ok(Some(Latest { record, score, again }));
+        }
+        let score = self.scores(&[&record.info.id]).await?.remove(&record.info.id).unwrap_or_default();
+        Ok(Some(Latest { record, score, again: BTreeMap::new() }))
+    }
+
+    /// The run that represents a target as a report without transcripts, in which the results of reruns replace its own.
+    ///
+    /// # Errors
+    /// The database, or a damaged document in it.
+    pub async fn latest_outcomes(&self, target: &str) -> Result<Option<RunReport>, StoreError> {
+        let Some(record) = self.best(target).await? else { return Ok(None) };
+        match self.with_reruns(&record).await? {
+            Some((report, _)) => Ok(Some(report)),
+            None => self.outcomes(&record.info.id).await,
+        }
+    }
+
+    /// The plan of the run that represents a target, with the verdicts that count.
+    ///
+    /// # Errors
+    /// The database, or a damaged key or verdict in it.
+    pub async fn latest_cases(&self, latest: &Latest) -> Result<Vec<PlannedCase>, StoreError> {
+        let mut cases = self.planned(&latest.record.info.id).await?;
+        let runs: BTreeSet<&String> = latest.again.values().collect();
+        let mut again = BTreeMap::new();
+        for run in runs {
+            let counts = |case: &PlannedCase| latest.again.get(&case.key) == Some(run);
+            again.extend(self.planned(run).await?.into_iter().filter(counts).map(|case| (case.key.clone(), case)));
+        }
+        for case in &mut cases {
+            if let Some(later) = again.remove(&case.key) {
+                *case = later;
+            }
+        }
+        Ok(cases)
+    }
+
+    /// The run of a target that is the first in [`BEST_FIRST`].
+    async fn best(&self, target: &str) -> Result<Option<RunRecord>, StoreError> {
+        let text = format!("SELECT id FROM runs WHERE target = $1 ORDER BY {BEST_FIRST} LIMIT 1");
+        let row = sqlx::query(AssertSqlSafe(text)).bind(target).fetch_optional(&self.pool).await?;
+        match row {
+            Some(row) => self.record(&row.try_get::<String, _>("id")?).await,
+            None => Ok(None),
+        }
+    }
+
+    /// A run that is over, with the results of its reruns in place of its own, and the cases that were run again, each with the run
+    /// that has the result; `None` where nothing was run again.
+    async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, BTreeMap<CaseKey, String>)>, StoreError> {
+        let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
+        let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;
+        let mut reruns = rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;
+        reruns.retain(|rerun| rerun.info.target == of.info.target);
+        if reruns.is_empty() || of.summary.is_none() {
+            return Ok(None);
+        }
+        let Some(mut report) = self.outcomes(&of.info.id).await? else { return Ok(None) };
+        let places: BTreeMap<CaseKey, usize> =
+            (0..).zip(&report.results).map(|(at, one)| (one.key.clone(), at)).collect();
+        let mut again = BTreeMap::new();
+        for rerun in reruns {
+            let Some(later) = self.outcomes(&rerun.info.id).await? else { continue };
+            for result in later.results {
+                let Some(place) = places.get(&result.key).and_then(|at| report.results.get_mut(*at)) else { continue };
+                again.insert(result.key.clone(), rerun.info.id.clone());
+                *place = result;
+            }
+            report.summary = report
+                .summary
+                .with_rerun(&later.summary, &report.results, |key| again.get(key) == Some(&rerun.info.id));
+        }
+        Ok(Some((report, again)))
+    }
+}

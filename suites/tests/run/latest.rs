@@ -1,0 +1,122 @@
+//! Which results represent a target: those of its newest complete run, with its reruns.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use weft_suites::model::{CaseKey, Event, ExitCode, RunReport, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::store::{FILE_NAME, Latest, Store};
+use weft_suites::target::Target;
+use weft_suites::{Filter, RunOptions};
+
+const CASE: &str = "mpa/x/one";
+
+/// Four variants. Those for which `fails` is true expect that the target closes after a correct Request.
+fn suites(folder: &Path, fails: &str) -> Suites {
+    let script = format!(
+        "case {{ id = '{CASE}', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
+         parameters = {{ n = range(1, 4) }},\nrun = function(t, p)\nt:good_exchange()\nlocal c = t:connect()\n\
+         if {fails} then c:send(t:request()) else c:send(t:request():flip(0)) end\n\
+         c:expect_close {{ requirement = 'MPA-7.1.1-2' }}\nt:liveness()\nend }}\n"
+    );
+    std::fs::create_dir_all(folder.join("mpa")).unwrap();
+    std::fs::write(folder.join("mpa/x.lua"), script).unwrap();
+    Suites::from_folder(folder).unwrap()
+}
+
+struct Lab {
+    folder: tempfile::TempDir,
+    store: Store,
+}
+
+impl Lab {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
+        Lab { folder, store }
+    }
+
+    async fn play(&self, target: Target, fails: &str, filter: Filter) -> RunReport {
+        let suites = suites(&self.folder.path().join("suites"), fails);
+        let out = self.folder.path().to_owned();
+        let options = RunOptions { target, suites, filter, out, seed: Some(7), cancel: None };
+        weft_suites::run(options, Arc::new(|_: &Event| {})).await.unwrap()
+    }
+
+    async fn latest(&self) -> Latest {
+        self.store.latest("builtin").await.unwrap().unwrap()
+    }
+}
+
+fn key(n: i64) -> CaseKey {
+    format!("{CASE}[n={n}]").parse().unwrap()
+}
+
+/// Passed, failed and the exit code.
+fn sum(latest: &Latest) -> (u64, u64, ExitCode) {
+    let summary = latest.record.summary.as_ref().unwrap();
+    (summary.counts.pass, summary.counts.fail, summary.exit_code)
+}
+
+#[tokio::test]
+async fn newest_complete_run_represents_its_target() {
+    let lab = Lab::new().await;
+    let one = Filter::of([key(1).to_string()]);
+    let first = lab.play(Target::builtin(), "false", one.clone()).await;
+    let latest = lab.latest().await;
+    assert_eq!((latest.record.info.id.as_str(), latest.record.is_partial()), (first.run.id.as_str(), true));
+    let whole = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
+    lab.play(Target::builtin(), "false", one).await;
+    let latest = lab.latest().await;
+    assert_eq!((latest.record.info.id.as_str(), latest.record.is_partial()), (whole.run.id.as_str(), false));
+    assert_eq!(sum(&latest), (2, 2, ExitCode::Unexpected));
+    assert_eq!((latest.score.must.held, latest.score.must.broken), (0, 1));
+    assert_eq!(lab.store.targets().await.unwrap()[0].last, whole.run.id);
+    let next = lab.play(Target::builtin(), "false", Filter::everything()).await;
+    let latest = lab.latest().await;
+    assert_eq!((latest.record.info.id, latest.score.must.held), (next.run.id, 1));
+}
+
+#[tokio::test]
+async fn rerun_replaces_its_cases_of_the_run_that_it_names() {
+    let lab = Lab::new().await;
+    let whole = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
+    let rerun = |n: i64| Filter::everything().rerun(&whole.run.id, [key(n)]);
+    let third = lab.play(Target::builtin(), "false", rerun(3)).await;
+    let latest = lab.latest().await;
+    assert_eq!(latest.record.info.id, whole.run.id);
+    assert_eq!(sum(&latest), (3, 1, ExitCode::Unexpected));
+    assert_eq!((latest.run_of(&key(3)), latest.run_of(&key(1))), (third.run.id.as_str(), whole.run.id.as_str()));
+    let verdicts: Vec<_> = lab.store.latest_cases(&latest).await.unwrap().iter().map(|case| case.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::Pass, Verdict::Pass, Verdict::Fail].map(Some));
+    // Another target under the same name: a deviation, an address, a capability.
+    lab.play(crate::common::deviating(), "false", rerun(4)).await;
+    assert_eq!(lab.latest().await, latest);
+    // What passed fails when it is run again, and what failed passes.
+    lab.play(Target::builtin(), "true", rerun(1)).await;
+    lab.play(Target::builtin(), "false", rerun(4)).await;
+    assert_eq!(sum(&lab.latest().await), (3, 1, ExitCode::Unexpected));
+    lab.play(Target::builtin(), "false", rerun(1)).await;
+    let latest = lab.latest().await;
+    assert_eq!((sum(&latest), latest.score.must.held), ((4, 0, ExitCode::AsExpected), 1));
+    let report = lab.store.latest_outcomes("builtin").await.unwrap().unwrap();
+    assert_eq!((report.run.id, report.results.len(), Some(report.summary)), (whole.run.id, 4, latest.record.summary));
+}
+
+/// The clock of a host may be years ahead, and be corrected later.
+#[tokio::test]
+async fn runs_are_ordered_by_the_store_and_not_by_clocks() {
+    let lab = Lab::new().await;
+    let mut future = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
+    future.run.id = "29990101T000000.000Z-0000".into();
+    future.run.started_unix_ms = 32_472_144_000_000;
+    let keys: Vec<CaseKey> = future.results.iter().map(|result| result.key.clone()).collect();
+    lab.store.begin(&future.run, &future.cases, &keys).await.unwrap();
+    lab.store.finish(&future.run.id, &future.summary).await.unwrap();
+    assert_eq!(lab.latest().await.record.info.id, future.run.id);
+    let now = lab.play(Target::builtin(), "false", Filter::everything()).await;
+    assert_eq!(lab.latest().await.record.info.id, now.run.id);
+    let order: Vec<String> = lab.store.runs(9).await.unwrap().into_iter().map(|record| record.info.id).collect();
+    assert_eq!((order.len(), &order[0], &order[1]), (3, &now.run.id, &future.run.id));
+    assert_eq!(lab.store.history("builtin", CASE, 1).await.unwrap()[0].run, now.run.id);
+}
