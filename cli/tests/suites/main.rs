@@ -3,6 +3,7 @@
 
 mod action;
 mod arrows;
+mod counts_agree;
 mod error_messages;
 mod guide;
 mod packaging;

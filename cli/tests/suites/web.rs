@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 /// Ends with the test.
-struct Server {
+pub(crate) struct Server {
     process: Child,
     address: String,
 }
@@ -28,7 +28,7 @@ impl Server {
         Self::of(&mut command)
     }
 
-    fn of(command: &mut Command) -> Self {
+    pub(crate) fn of(command: &mut Command) -> Self {
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -47,6 +47,15 @@ impl Server {
         BufReader::new(stream)
     }
 
+    /// The text of a page.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let mut answer = String::new();
+        self.ask("GET", path, "").read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
+        body.to_owned()
+    }
+
     fn json(&self, method: &str, path: &str, document: &str) -> Value {
         let mut answer = String::new();
         self.ask(method, path, document).read_to_string(&mut answer).unwrap();
@@ -57,7 +66,7 @@ impl Server {
 }
 
 /// A command with `--out folder`, and no store that whoever runs the tests may have named.
-fn weft(arguments: &[&str], folder: &Path) -> Command {
+pub(crate) fn weft(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.env_remove("WEFT_STORE").args(arguments).arg("--out").arg(folder).stdin(Stdio::null());
     command

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
 
-use super::{CaseKey, CaseResult, RunStatus, Verdict};
+use super::{CaseKey, CaseResult, RunStatus, Score, Verdict};
 
 /// Counts, and the exit code that follows from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,9 @@ pub struct Summary {
     /// target on the way.
     #[schemars(with = "Vec<String>")]
     pub failing: Vec<RequirementId>,
+    /// How many requirements hold, each by the worst of its verdicts; runs of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
     /// Results that are no pass and that the target's baseline expects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedResult>,
@@ -211,6 +214,7 @@ impl Summary {
             planned,
             counts,
             failing,
+            score: Some(Score::of(results.iter().copied())),
             expected,
             stale,
             declared_otherwise: Vec::new(),

@@ -40,6 +40,8 @@ struct Page<'a> {
     started: String,
     took: String,
     counts: Vec<(&'static str, u64)>,
+    /// How many requirements hold, by level.
+    held: String,
     broken: Vec<Broken>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
@@ -144,6 +146,7 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
         started: clock::rfc3339(report.run.started_unix_ms),
         took: clock::duration(report.summary.duration_us),
         counts: counts.filter(|(_, count)| *count > 0).collect(),
+        held: report.summary.score.map(|score| score.to_string()).unwrap_or_default(),
         broken: broken(report, |result| format!("#{}", link(&result.key.path()))),
         requirements: ledger(report.results.iter()),
         sections: sections(report),

@@ -2,9 +2,12 @@
 //!
 //! JUnit knows failures (the target's), errors (all else that is no pass) and skips. An inconclusive case is an error of type
 //! `inconclusive`, so that nobody takes it for a pass; not applicable and unimplemented cases are skipped, and so is what the baseline
-//! expects, as others do with expected failures. What makes a run fail beside its cases (seen on the way, stale) has a suite of its own:
-//! a CI system that looks at this file alone sees what the exit code says.
+//! expects, as others do with expected failures. So its counts are those of all other reports.
+//!
+//! What makes a run fail beside its cases (seen on the way, stale) is the output of a suite of its own. If nothing else in the file
+//! fails, this suite has a test for each: a CI system that looks at this file alone must not take the run for a success.
 
+use std::fmt;
 use std::time::Duration;
 
 use weft_core::text::visible;
@@ -41,7 +44,12 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     let beside = beside(report);
     if !beside.is_empty() {
         let mut suite = suite(report, "beside the cases");
-        suite.add_test_cases(beside);
+        if fails(report) {
+            let output: Vec<String> = beside.iter().map(Beside::to_string).collect();
+            suite.set_system_out(output.join("\n"));
+        } else {
+            suite.add_test_cases(beside.iter().map(Beside::test));
+        }
         document.add_test_suite(suite);
     }
     let text = document.to_string().map_err(|error| ReportError::Make { format: "JUnit", error: error.to_string() })?;
@@ -58,23 +66,48 @@ fn suite(report: &RunReport, name: &str) -> TestSuite {
 }
 
 /// What makes the run fail, and no case of it.
-fn beside(report: &RunReport) -> Vec<TestCase> {
-    let failure = |class: &str, name: &str, message: &str, text: String| {
+struct Beside<'a> {
+    class: &'static str,
+    name: &'a str,
+    message: &'a str,
+    text: String,
+}
+
+impl Beside<'_> {
+    fn test(&self) -> TestCase {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-        status.set_type(class).set_message(message).set_description(text);
-        let mut test = TestCase::new(name, status);
-        test.set_classname(class);
+        status.set_type(self.class).set_message(self.message).set_description(self.text.as_str());
+        let mut test = TestCase::new(self.name, status);
+        test.set_classname(self.class);
         test.set_time(Duration::ZERO);
         test
-    };
+    }
+}
+
+impl fmt::Display for Beside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.class, self.message)?;
+        f.write_str(&self.text)
+    }
+}
+
+fn beside(report: &RunReport) -> Vec<Beside<'_>> {
     let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
         let row = id.row();
         let cases: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
         let text = format!("{} {} ({}): {}\nin: {}\n", row.id, row.level, row.role, row.summary, cases.join(" "));
-        failure("seen-on-the-way", row.id, "The monitor saw it broken in cases that are about something else.", text)
+        let message = "The monitor saw it broken in cases that are about something else.";
+        Beside { class: "seen-on-the-way", name: row.id, message, text }
     });
-    let stale = report.summary.stale.iter().map(|entry| failure("stale-baseline", entry, entry, String::new()));
+    let stale = report.summary.stale.iter();
+    let stale = stale.map(|entry| Beside { class: "stale-baseline", name: entry, message: entry, text: String::new() });
     broken.chain(stale).collect()
+}
+
+/// Does a case of the run count as a failure or an error?
+pub(super) fn fails(report: &RunReport) -> bool {
+    let unexpected = |result: &CaseResult| report.summary.expects(result).is_none();
+    report.results.iter().any(|result| result.verdict > Verdict::Pass && unexpected(result))
 }
 
 /// The schema of Jenkins' xUnit plugin counts the skipped in each suite, but has no place for their sum.

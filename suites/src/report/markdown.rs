@@ -39,6 +39,12 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         run.id,
         summary.exit_code.code(),
     ));
+    if let Some(held) = summary.score.map(|score| score.to_string()).filter(|held| !held.is_empty()) {
+        text.push_str(&format!("\nRequirements held: {held}.\n"));
+    }
+    if run.is_selection {
+        text.push_str("\nThis run is partial: cases were selected.\n");
+    }
     if !summary.reasons.is_empty() {
         let reasons = escaped(&summary.reasons.join("; "));
         text.push_str(&format!("\nExit code {}: {reasons}.\n", summary.exit_code.code()));

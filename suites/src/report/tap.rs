@@ -3,10 +3,12 @@
 //! It says version 13, which every reader takes, and has nothing that version 14 added; Perl's `prove` refuses a 14 in the first line.
 //!
 //! Not applicable and unimplemented cases are skipped; what the baseline expects is marked TODO, which TAP's readers do not count
-//! as a failure. What makes a run fail beside its cases (seen on the way, stale) has points behind theirs.
+//! as a failure. What makes a run fail beside its cases (seen on the way, stale) is a comment, or a point each if no case fails, as in the
+//! [JUnit report](super::junit).
 
 use weft_core::text::visible;
 
+use super::junit::fails;
 use super::{ReportError, cases};
 use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 
@@ -16,7 +18,8 @@ use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 /// None that this model is known to have.
 pub fn tap(report: &RunReport) -> Result<String, ReportError> {
     let beside = beside(report);
-    let mut text = format!("TAP version 13\n1..{}\n", report.results.len() + beside.len());
+    let points = if fails(report) { 0 } else { beside.len() };
+    let mut text = format!("TAP version 13\n1..{}\n", report.results.len() + points);
     for (number, result) in (1..).zip(&report.results) {
         let expected = report.summary.expects(result);
         let ok = matches!(result.verdict, Verdict::Pass | Verdict::NotApplicable | Verdict::Unimplemented);
@@ -34,7 +37,8 @@ pub fn tap(report: &RunReport) -> Result<String, ReportError> {
         }
     }
     for (number, what) in (report.results.len() + 1..).zip(beside) {
-        text.push_str(&format!("not ok {number} - {}\n", line(&what)));
+        let point = if points > 0 { format!("not ok {number} -") } else { "#".to_owned() };
+        text.push_str(&format!("{point} {}\n", line(&what)));
     }
     if report.results.is_empty() {
         text.push_str("# nothing was run\n");

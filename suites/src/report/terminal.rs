@@ -95,6 +95,9 @@ impl<W: Write> State<W> {
                     count => format!(", {count} of them as the baseline expects"),
                 };
                 writeln!(self.writer, "\n{}: {sum}{expected}; {}, {time}", cases(summary.planned), summary.status)?;
+                if let Some(held) = summary.score.map(|score| score.to_string()).filter(|held| !held.is_empty()) {
+                    writeln!(self.writer, "requirements held: {held}")?;
+                }
                 for line in std::mem::take(&mut self.evidence).told() {
                     writeln!(self.writer, "evidence {line}")?;
                 }

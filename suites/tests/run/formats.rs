@@ -78,6 +78,26 @@ async fn what_fails_beside_the_cases_is_in_the_files_of_ci_systems() {
     crate::reports::is_valid(&junit);
 }
 
+/// Where cases fail, too, the files fail by these alone: they count what the terminal counts.
+#[tokio::test]
+async fn what_fails_beside_failing_cases_is_not_counted() {
+    let out = tempfile::tempdir().unwrap();
+    let target = Target::builtin().with_deviations(["mpa.accepts-wrong-key", "mpa.pad-not-zero"]).unwrap();
+    let target = target.with_baseline(vec![entry("no/such/case", Verdict::Fail, "x")]);
+    let report = key_case(target, out.path()).await;
+    assert_eq!(report.summary.counts.fail, 16);
+    let tap = report::tap(&report).unwrap();
+    assert_eq!(points(&tap).len(), 16);
+    assert!(tap.contains("\n# seen on the way: MPA-4.1-3 is broken in 16 cases"), "{tap}");
+    let junit = report::junit(&report).unwrap();
+    assert!(junit.contains("tests=\"16\" failures=\"16\""), "{junit}");
+    let (_, beside) = junit.split_once("<testsuite name=\"beside the cases\" tests=\"0\"").unwrap();
+    for told in ["seen-on-the-way: ", "MPA-4.1-3 ", "stale-baseline: no/such/case: there is no such case"] {
+        assert!(beside.contains(told), "{told} in {beside}");
+    }
+    crate::reports::is_valid(&junit);
+}
+
 #[tokio::test]
 async fn junit_skips_what_the_baseline_expects() {
     let report = failing(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "")]).await;
