@@ -312,6 +312,7 @@ async fn no_address_leads_out_of_the_run() {
 
 #[tokio::test]
 async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
+    const NO_FILES: &str = "This dashboard has no files of this run in its folder.";
     let folder = tempfile::tempdir().unwrap();
     let first = failing_run(folder.path()).await;
     let second = failing_run(folder.path()).await;
@@ -323,12 +324,22 @@ async fn each_run_of_a_folder_shows_its_own_files_as_long_as_they_are_there() {
         assert_eq!(response.status(), StatusCode::OK);
         // The comment of the section names the run.
         assert!(String::from_utf8_lossy(&octets(response).await).contains(&format!("run {id}")));
-        assert!(!site.text(&page).await.contains("not in the folder any more"));
+        assert!(!site.text(&page).await.contains(NO_FILES));
     }
     std::fs::remove_dir_all(folder.path().join("earlier")).unwrap();
     let page = case_page(&first.run.id, key);
     assert_eq!(site.get(&page.replace("/cases/", "/evidence/pcapng/")).await.status(), StatusCode::NOT_FOUND);
-    assert!(site.text(&page).await.contains("not in the folder any more"));
+    assert!(site.text(&page).await.contains(NO_FILES));
+    // A run of another host into the same store: its files never were here.
+    let (mut run, result) = (first.run.clone(), &first.results[0]);
+    run.id = "29990101".into();
+    site.store.begin(&run, &first.cases, std::slice::from_ref(key)).await.unwrap();
+    site.store.finish_case(&run.id, result).await.unwrap();
+    let page = site.text(&case_page(&run.id, key)).await;
+    assert!(
+        page.contains(NO_FILES) && page.contains("recorded into another folder, or its files were removed"),
+        "{page}"
+    );
 }
 
 #[tokio::test]
