@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
     /// Continue the newest run of this target that is not over; if it only misses its reports, write them
-    #[arg(long, conflicts_with_all = ["seed", "rerun", "shard"])]
+    #[arg(long, conflicts_with_all = ["select", "seed", "tier", "rerun", "shard"])]
     resume: bool,
     /// Results store by URL (sqlite://PATH, postgres://USER@HOST/DATABASE) instead of the file in the folder of --out; put PostgreSQL's password into PGPASSWORD, not into the URL
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
@@ -210,6 +210,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             )
         })?,
     };
+    if arguments.jobs > 1 && !target.runs_several_cases() {
+        exit::note(&format!("--jobs {} is ignored: this target runs one case at a time", arguments.jobs));
+    }
     select::each_selects(&suites, &arguments.select, arguments.tier)?;
     if let Some(case) = &arguments.history {
         return runtime::block_on(async { history::run(&arguments.open_store().await?, target.name(), case).await });

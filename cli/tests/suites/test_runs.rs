@@ -94,6 +94,25 @@ fn options_that_would_do_nothing_are_refused() {
         let (code, text) = weft(&[&["test", CASE][..], &arguments].concat());
         assert!(code == 2 && text.contains(arguments[0]) && text.contains(arguments[1]), "{text}");
     }
+    // A run that is resumed keeps its plan.
+    for (more, named) in [(&[CASE][..], "[SELECT]"), (&["--tier", "full"], "--tier"), (&["--shard", "1/2"], "--shard")]
+    {
+        let (code, text) = weft(&[&["test", "builtin", "--resume"][..], more].concat());
+        assert!(code == 2 && text.contains("--resume") && text.contains(named), "{text}");
+    }
+}
+
+#[test]
+fn jobs_of_a_target_that_runs_one_case_at_a_time_are_reported_as_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, file) = (path(folder.path(), "out"), path(folder.path(), "nic.toml"));
+    // Nothing listens there; what is printed before matters.
+    std::fs::write(&file, "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nrole = \"responder\"\n").unwrap();
+    let key = format!("{CASE}[octet=3]");
+    let text = weft(&["test", &file, &key, "--out", &out, "--jobs", "4"]).1;
+    assert!(text.contains("--jobs 4 is ignored: this target runs one case at a time"), "{text}");
+    let text = weft(&["test", "builtin", &key, "--out", &out, "--jobs", "4"]).1;
+    assert!(!text.contains("is ignored"), "{text}");
 }
 
 #[test]

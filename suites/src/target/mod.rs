@@ -360,6 +360,12 @@ impl Target {
         }
     }
 
+    /// Can several cases be run at a time against it? Others would disturb each other.
+    #[must_use]
+    pub fn runs_several_cases(&self) -> bool {
+        self.kind != TargetKind::Tcp
+    }
+
     /// Is it one of weft's own, with all that they offer?
     pub(crate) fn is_builtin(&self) -> bool {
         self.kind == TargetKind::Builtin

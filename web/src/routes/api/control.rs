@@ -12,7 +12,7 @@ use super::super::control::{repeated, resumed};
 use super::ApiFailure;
 use super::ask::{Address, Sent};
 use super::model::Accepted;
-use crate::app::App;
+use crate::app::{App, Failure};
 use crate::starter::Wanted;
 
 /// What is to be run.
@@ -31,7 +31,8 @@ pub(super) struct Start {
     #[serde(default, deserialize_with = "whole")]
     #[schemars(range(max = 18_446_744_073_709_551_615_u64))]
     pub(super) seed: Option<u64>,
-    /// Goes on with the newest run of the target that did not come to its end; the rest counts for nothing then.
+    /// Goes on with the newest run of the target that did not come to its end. It keeps its plan: `select`, `tier` and `seed` are
+    /// refused then.
     #[serde(default)]
     pub(super) resume: bool,
 }
@@ -77,6 +78,10 @@ pub(super) async fn start(
     Sent(start): Sent<Start>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
     let wanted = match start.resume {
+        true if !start.select.is_empty() || start.tier != Tier::default() || start.seed.is_some() => {
+            let words = "A run that is resumed keeps its plan: leave select, tier and seed out.";
+            return Err(Failure::Unclear(words.to_owned()).into());
+        }
         true => resumed(&app, &target).await?,
         false => {
             let words: Vec<&str> = start.select.iter().map(String::as_str).collect();
