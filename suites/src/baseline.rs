@@ -43,6 +43,23 @@ impl BaselineEntry {
         (!is_there).then_some("the case has no such choice of its parameters")
     }
 
+    /// Is all that it expects expected by `earlier`, too, whatever the results are?
+    fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
+        let id = self.case.split('[').next().unwrap_or_default();
+        (earlier.case == self.case || earlier.case == id)
+            && earlier.outcome == self.outcome
+            && self.signature.contains(&earlier.signature)
+    }
+
+    /// Do these results have all that it is about? The seed draws which variants of a case a run has.
+    fn is_about_no_more_than(&self, judged: &[&CaseResult], choices: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
+        let about = match self.choice() {
+            Some(one) => vec![one],
+            None => choices(&self.case).unwrap_or_default(),
+        };
+        about.iter().all(|key| judged.iter().any(|result| result.key == *key))
+    }
+
     /// Is it true of this result?
     fn holds(&self, result: &CaseResult) -> bool {
         // As a report shows it, values of that run may stand in it; and it may end in the middle of one.
@@ -58,6 +75,9 @@ fn was_tried(result: &CaseResult) -> bool {
 }
 
 /// What is expected of the results, and which entries are stale. `choices` gives the choices of a case of the suites' parameters.
+///
+/// An entry is stale if all that it is about was run and decided, and it is true of none of that. So the seed of a run, which draws other
+/// variants each time, makes no entry stale.
 pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],
@@ -66,16 +86,19 @@ pub(crate) fn judge(
 ) -> (Vec<ExpectedResult>, Vec<String>) {
     let mut expected: Vec<ExpectedResult> = Vec::new();
     let mut stale = Vec::new();
-    for entry in entries {
+    for (index, entry) in entries.iter().enumerate() {
         if let Some(why) = entry.of_nothing(&choices) {
             stale.push(format!("{}: {why}", entry.case));
+            continue;
+        }
+        if entries.iter().take(index).any(|earlier| entry.is_covered_by(earlier)) {
+            stale.push(format!("{}: entries before this one expect it already; take this one out", entry.case));
             continue;
         }
         let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.holds(result));
         let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
         // Not selected, not come to, or not tried: nothing can be said about the entry.
         let Some(first) = judged.first() else { continue };
-        let before = expected.len();
         let held: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.holds(result)).collect();
         for result in &held {
             if !expected.iter().any(|other| other.key == result.key) {
@@ -83,24 +106,18 @@ pub(crate) fn judge(
                 expected.push(ExpectedResult { key: result.key.clone(), reason, link });
             }
         }
-        if expected.len() > before || status != RunStatus::Done {
-            continue;
-        }
-        stale.push(if held.is_empty() {
-            format!(
+        let is_decided = judged.iter().all(|result| !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error));
+        if held.is_empty() && is_decided && status == RunStatus::Done && entry.is_about_no_more_than(&judged, &choices)
+        {
+            stale.push(format!(
                 "{}: expected {} with {:?}, found {} with {:?}",
                 entry.case,
                 entry.outcome,
                 entry.signature,
                 first.verdict,
                 first.signature()
-            )
-        } else {
-            format!(
-                "{}: {} with {:?} is true, but entries before this one expect it already; take this one out",
-                entry.case, entry.outcome, entry.signature
-            )
-        });
+            ));
+        }
     }
     (expected, stale)
 }

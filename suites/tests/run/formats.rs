@@ -260,6 +260,22 @@ async fn a_stale_entry_fails_the_run() {
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     assert!(report.summary.counts.not_applicable > 0 && report.summary.stale.is_empty(), "{:?}", report.summary.stale);
     assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
+    // Nor of a case of which the seed drew some variants: others may show what it expects.
+    let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
+    let filter = Filter::of([CASE]).tier(Tier::Smoke);
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    assert_eq!(
+        (report.results.len(), report.summary.exit_code),
+        (2, ExitCode::AsExpected),
+        "{:?}",
+        report.summary.stale
+    );
+    // One that decided nothing says nothing.
+    let folder = crate::common::one_case(out.path(), "local c = t:connect() c:expect_close { within = 1 }");
+    let target = Target::builtin().with_baseline(vec![entry("mpa/x/one", Verdict::Fail, "MPA-7.1.1-2")]);
+    let suites = Suites::from_folder(&folder).unwrap();
+    let (report, _) = crate::common::run(target, suites, Filter::everything(), out.path()).await;
+    assert_eq!(report.summary.exit_code, ExitCode::Inconclusive, "{:?}", report.summary.stale);
     // What was not selected is not judged.
     let target = Target::builtin().with_baseline(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "x")]);
     let filter = Filter::of([format!("{CASE}[octet=4]")]);
