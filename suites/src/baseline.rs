@@ -5,6 +5,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, stable};
 
+/// The fields that an entry must have.
+const REQUIRED: [&str; 4] = ["case", "outcome", "signature", "reason"];
+
+/// The required fields that the `[[baseline]]` entries of a target file lack, all of them; `None` if they lack none.
+pub(crate) fn missing_fields(file: &toml::Table) -> Option<String> {
+    let entries = file.get("baseline")?.as_array()?;
+    let lacks = (1..).zip(entries).filter_map(|(number, entry)| {
+        let entry = entry.as_table()?;
+        let missing: Vec<&str> = REQUIRED.into_iter().filter(|name| !entry.contains_key(*name)).collect();
+        let case =
+            entry.get("case").and_then(toml::Value::as_str).map_or_else(String::new, |case| format!(" ({case})"));
+        (!missing.is_empty()).then(|| format!("entry {number}{case} lacks {}", missing.join(", ")))
+    });
+    let lacks: Vec<String> = lacks.collect();
+    (!lacks.is_empty()).then(|| format!("baseline: {}", lacks.join("; ")))
+}
+
 /// One `[[baseline]]` of a target file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

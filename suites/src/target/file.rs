@@ -14,6 +14,7 @@ use super::{
     AgentField, LocalCommand, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetKind, start,
 };
 use crate::agent::{AgentAt, Way};
+use crate::baseline::missing_fields;
 use crate::correct::StartupFields;
 use crate::model::{Role, Verdict};
 
@@ -44,9 +45,13 @@ impl Target {
     /// # Errors
     /// Its fields are wrong.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, TargetError> {
+        let wrong = |message: String| TargetError::Sense { file: file.to_owned(), message };
+        // Serde would name one missing field at a time.
+        if let Some(missing) = toml::from_str(text).ok().and_then(|table| missing_fields(&table)) {
+            return Err(wrong(missing));
+        }
         let fields: TargetFile = toml::from_str(text)
             .map_err(|error| TargetError::Toml { file: file.to_owned(), error: Box::new(error) })?;
-        let wrong = |message: String| TargetError::Sense { file: file.to_owned(), message };
         if !Self::is_name(&fields.name) {
             let expected = "expected letters, digits, '.', '_' and '-', and no '.' at the beginning";
             return Err(wrong(format!("name = {:?}: {expected}", fields.name)));
@@ -283,6 +288,14 @@ mod tests {
         assert_eq!(start, [("start", "rping -c".into()), ("agent", "ssh nic".into())]);
         assert_eq!(commands(format!("{GOOD}restart = [\"power\", \"on\"]\n")), [("restart", "power on".into())]);
         assert_eq!(commands(format!("{GOOD}agent = \"192.0.2.7:7471\"\nagent_token = \"x\"\n")), []);
+    }
+
+    #[test]
+    fn names_all_missing_fields_of_a_baseline_at_once() {
+        let text = format!("{GOOD}[[baseline]]\ncase = \"mpa/x/one\"\n[[baseline]]\noutcome = \"fail\"\n");
+        let error = Target::from_toml("t.toml", &text).unwrap_err().to_string();
+        let lacks = "entry 1 (mpa/x/one) lacks outcome, signature, reason; entry 2 lacks case, signature, reason";
+        assert_eq!(error, format!("t.toml: baseline: {lacks}"));
     }
 
     #[test]
