@@ -3,12 +3,18 @@
 //! **Memory.** A connection is handed out to its end, and all but [`Past`] of it forgotten, when
 //!
 //! * its ports are used again;
-//! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late repetitions change nothing;
-//! * more than [`MOST_OPEN`] are being read: those idle for longest go first;
-//! * all together keep more than [`MOST_OCTETS`]: those idle for longest go first, never the one that was just heard of.
+//! * it was closed (RST, or FIN from both ends) and [`LINGERING`] others were closed since: late repetitions change nothing.
 //!
-//! When one that is over is heard of again with octets that it did not have, it goes on under its number as one does whose
-//! beginning was not captured.
+//! It is put aside when
+//!
+//! * more than [`MOST_OPEN`] are being read;
+//! * all together keep more than [`MOST_OCTETS`]; never the one that was just heard of.
+//!
+//! Those without MPA and SDP go first, and of these the ones that are idle for longest. Of a connection with MPA or SDP a [`Record`]
+//! stays.
+//!
+//! When one that is over is heard of again with octets that it did not have, it goes on under its number: as its record says, else as
+//! one does whose beginning was not captured. [`Dropped`] counts what that cost.
 //!
 //! **Ports that are used again.** A SYN with another sequence number begins another connection. If the SYN was not captured, the
 //! sequence numbers tell: they are far from those of the connection before.
@@ -17,10 +23,11 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::dissector::{Sink, Watch, of_segment};
-use crate::framing::{PeerView, Reader, Target};
+use crate::dropped::Dropped;
+use crate::framing::{PeerView, Reader, ReaderRecord, Target};
 use crate::ip::Segment;
-use crate::tcp::{Afterwards, Arrived, FAR_BEHIND_CLOSE, Half, Past, Place, Table, is_far};
-use crate::unit::{Ends, Unit};
+use crate::tcp::{Afterwards, Arrived, FAR, FAR_BEHIND_CLOSE, Half, HalfRecord, Past, Place, Table, is_far};
+use crate::unit::{Ends, Kind, Unit};
 
 /// Closed connections that are kept for octets which were captured late.
 const LINGERING: usize = 1024;
@@ -30,9 +37,6 @@ const MOST_OPEN: usize = 8_192;
 const CONNECTION: usize = 8 << 10;
 /// Octets that they may keep together.
 const MOST_OCTETS: usize = 64 << 20;
-/// The largest window of TCP (RFC 7323 section 2.2): a segment that is farther from the octets before it is of another connection,
-/// or behind so many missing ones that nothing joins them.
-const FAR: u32 = 1 << 30;
 /// Suspended SDP connections that another one may come for.
 const MOST_SUSPENDED: usize = 64;
 
@@ -42,6 +46,9 @@ struct Suspended {
     peer: IpAddr,
     at: SocketAddr,
 }
+
+/// What is kept of each direction of a connection with MPA or SDP that was put aside.
+type Record = [(HalfRecord, ReaderRecord); 2];
 
 /// One direction of a connection.
 struct Direction {
@@ -98,6 +105,8 @@ struct Connection {
     closed: bool,
     /// Was it over, and goes on? Then its beginning was read.
     goes_on: bool,
+    /// Units that were incomplete, and holes.
+    broken: u64,
 }
 
 impl Connection {
@@ -113,6 +122,24 @@ impl Connection {
             holds_back: false,
             closed: false,
             goes_on: false,
+            broken: 0,
+        }
+    }
+
+    /// It goes on, as its record says or as far as what is remembered of it tells.
+    fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
+        let Some(record) = record else {
+            for (index, direction) in self.directions.iter_mut().enumerate() {
+                direction.half = past.syn_alone(index).map_or_else(Half::default, Half::opened);
+            }
+            self.goes_on = past.has_octets();
+            return;
+        };
+        self.goes_on = true;
+        for (direction, (half, reader)) in self.directions.iter_mut().zip(*record) {
+            direction.half = Half::resumed(&half, reader.next());
+            direction.reader = Reader::resumed(reader);
+            direction.fin = direction.half.has_fin();
         }
     }
 
@@ -201,7 +228,10 @@ impl Connection {
         let peer_without_crc = self.directions[1 - index].reader.is_without_crc_fields();
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
         reader.peer_without_crc = peer_without_crc;
-        let mut hand = |unit: &Unit<'_>| hand_out(&mut self.watch, unit, sink);
+        let mut hand = |unit: &Unit<'_>| {
+            self.broken += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
+            hand_out(&mut self.watch, unit, sink);
+        };
         let direction = u8::from(index == 1);
         read(reader, half, &mut Target { stream: self.number, direction, ends, arrived, sink: &mut hand });
     }
@@ -222,6 +252,11 @@ impl Connection {
         }
     }
 
+    /// Was MPA or SDP found on it?
+    fn is_mpa(&self) -> bool {
+        self.directions.iter().any(|direction| direction.reader.is_mpa())
+    }
+
     /// Where it goes on, if both ends have agreed to suspend it.
     fn suspended(&self) -> Option<Suspended> {
         let (local, port) = self.watch.as_ref()?.suspended()?;
@@ -238,14 +273,20 @@ impl Connection {
         octets.sum::<usize>() + self.watch.as_ref().map_or(0, Watch::memory)
     }
 
-    fn past(&self) -> Past {
+    /// What is remembered of it; `aside`: it is open.
+    fn past(&self, aside: bool) -> Past {
         let [forth, back] = &self.directions;
         Past {
+            aside,
             number: self.number,
             first: forth.ends.src,
             isn: [forth.half.isn(), back.half.isn()],
             end: [forth.half.end_seq(), back.half.end_seq()],
         }
+    }
+
+    fn into_record(self) -> Record {
+        self.directions.map(|Direction { half, reader, .. }| (half.record(), reader.record(&half)))
     }
 }
 
@@ -260,7 +301,7 @@ fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
 #[derive(Default)]
 pub(crate) struct Connections {
     unwatched: bool,
-    table: Table,
+    table: Table<Record>,
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
     /// Numbers given away.
@@ -273,6 +314,7 @@ pub(crate) struct Connections {
     closed: VecDeque<(usize, u32)>,
     /// Those that were suspended and did not go on, oldest first.
     suspended: VecDeque<Suspended>,
+    dropped: Dropped,
 }
 
 impl Connections {
@@ -292,6 +334,11 @@ impl Connections {
         self.memory + (self.slots.len() - self.free.len()) * CONNECTION + self.table.memory()
     }
 
+    /// What the bounds on memory cost.
+    pub(crate) fn dropped(&self) -> Dropped {
+        Dropped { forgotten: self.dropped.forgotten + self.table.forgotten(), ..self.dropped }
+    }
+
     /// Are there octets that no unit was handed out for?
     pub(crate) fn hold_back(&self) -> bool {
         self.holding > 0
@@ -301,7 +348,7 @@ impl Connections {
         let Segment { src, dst, .. } = segment;
         let slot = match self.table.find(segment) {
             Some(Place::Open(slot)) if self.is_replaced(slot, segment) => {
-                self.retire(slot, sink);
+                self.retire(slot, false, sink);
                 self.open_new(*src, *dst, sink)
             }
             Some(Place::Open(slot)) => slot,
@@ -310,11 +357,7 @@ impl Connections {
                 Afterwards::Another => self.open_new(*src, *dst, sink),
                 Afterwards::Continues => {
                     let other = if past.first == *src { dst } else { src };
-                    let slot = self.open(past.number, past.first, *other, sink);
-                    if let Some(Some(connection)) = self.slots.get_mut(slot) {
-                        connection.goes_on = true;
-                    }
-                    slot
+                    self.go_on(&past, *other, sink)
                 }
             },
             None => self.open_new(*src, *dst, sink),
@@ -333,6 +376,7 @@ impl Connections {
             self.suspended.push_back(suspended);
             self.suspended.drain(..self.suspended.len().saturating_sub(MOST_SUSPENDED));
         }
+        let number = connection.number;
         let memory = connection.count_memory();
         let before = std::mem::replace(&mut connection.memory, memory);
         self.memory = self.memory - before + memory;
@@ -340,11 +384,12 @@ impl Connections {
         let held_back = std::mem::replace(&mut connection.holds_back, holds_back);
         self.holding = self.holding + usize::from(holds_back) - usize::from(held_back);
         if closes {
-            self.closed.push_back((slot, connection.number));
+            self.closed.push_back((slot, number));
             self.retire_closed(sink);
         }
         if self.memory > MOST_OCTETS {
-            self.retire_idle(slot, |all| all.memory <= MOST_OCTETS / 2, sink);
+            let may = |it: &Connection| it.number != number && it.memory > 0;
+            self.put_aside(may, |all| all.memory <= MOST_OCTETS / 2, sink);
         }
     }
 
@@ -368,12 +413,32 @@ impl Connections {
     fn open_new(&mut self, first: SocketAddr, other: SocketAddr, sink: &mut dyn Sink) -> usize {
         let number = self.count;
         self.count = self.count.saturating_add(1);
-        self.open(number, first, other, sink)
+        self.open(number, first, other, sink).0
     }
 
-    fn open(&mut self, number: u32, first: SocketAddr, other: SocketAddr, sink: &mut dyn Sink) -> usize {
+    /// A connection that is over goes on.
+    fn go_on(&mut self, past: &Past, other: SocketAddr, sink: &mut dyn Sink) -> usize {
+        let (slot, record) = self.open(past.number, past.first, other, sink);
+        if past.aside {
+            self.dropped.interruptions += u64::from(record.is_some());
+            self.dropped.others += u64::from(record.is_none() && past.has_octets());
+        }
+        if let Some(Some(connection)) = self.slots.get_mut(slot) {
+            connection.go_on(past, record);
+        }
+        slot
+    }
+
+    /// A new connection in a slot of its own, and the record of the one that had its ports before.
+    fn open(
+        &mut self,
+        number: u32,
+        first: SocketAddr,
+        other: SocketAddr,
+        sink: &mut dyn Sink,
+    ) -> (usize, Option<Box<Record>>) {
         if self.slots.len() - self.free.len() >= MOST_OPEN {
-            self.retire_idle(usize::MAX, |all| all.slots.len() - all.free.len() <= MOST_OPEN / 4 * 3, sink);
+            self.put_aside(|_| true, |all| all.slots.len() - all.free.len() <= MOST_OPEN / 4 * 3, sink);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -381,19 +446,25 @@ impl Connections {
         });
         self.slots[slot] =
             Some(Box::new(Connection::new(number, first, other, (!self.unwatched).then(Watch::default))));
-        self.table.open(first, other, slot);
-        slot
+        (slot, self.table.open(first, other, slot))
     }
 
-    /// Hands a connection out to its end.
-    fn retire(&mut self, slot: usize, sink: &mut dyn Sink) {
+    /// Hands a connection out to its end; it may still go on, if it is put `aside`.
+    fn retire(&mut self, slot: usize, aside: bool, sink: &mut dyn Sink) {
         let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.free.push(slot);
         self.memory -= connection.memory;
         self.holding -= usize::from(connection.holds_back);
+        let broken = connection.broken;
         connection.finish(sink);
         let Ends { src, dst, .. } = connection.directions[0].ends;
-        self.table.close(src, dst, connection.past());
+        let past = connection.past(aside);
+        let mut record = None;
+        if aside && connection.is_mpa() {
+            self.dropped.units += connection.broken - broken;
+            record = Some(Box::new(connection.into_record()));
+        }
+        self.table.close(src, dst, past, record);
     }
 
     fn retire_closed(&mut self, sink: &mut dyn Sink) {
@@ -401,21 +472,23 @@ impl Connections {
             let Some((slot, number)) = self.closed.pop_front() else { return };
             // Its slot may have been given to another in the meantime.
             if matches!(self.slots.get(slot), Some(Some(connection)) if connection.number == number) {
-                self.retire(slot, sink);
+                self.retire(slot, false, sink);
             }
         }
     }
 
-    /// Retires connections other than `kept`, those idle for longest first, until it is `enough`.
-    fn retire_idle(&mut self, kept: usize, enough: impl Fn(&Self) -> bool, sink: &mut dyn Sink) {
-        let open = self.slots.iter().enumerate().filter_map(|(slot, it)| it.as_ref().map(|it| (it.heard, slot)));
-        let mut idle: Vec<(u64, usize)> = open.filter(|(_, slot)| *slot != kept).collect();
+    /// Puts connections aside that `may` go, until it is `enough`: those without MPA first, and those idle for longest.
+    fn put_aside(&mut self, may: impl Fn(&Connection) -> bool, enough: impl Fn(&Self) -> bool, sink: &mut dyn Sink) {
+        let open = self.slots.iter().enumerate().filter_map(|(slot, it)| Some((slot, it.as_ref()?)));
+        let mut idle: Vec<(bool, u64, usize)> =
+            open.filter(|(_, it)| may(it)).map(|(slot, it)| (it.is_mpa() && !it.closed, it.heard, slot)).collect();
         idle.sort_unstable();
-        for (_, slot) in idle {
+        for (_, _, slot) in idle {
             if enough(self) {
                 return;
             }
-            self.retire(slot, sink);
+            let aside = self.slots.get(slot).is_some_and(|it| it.as_ref().is_some_and(|it| !it.closed));
+            self.retire(slot, aside, sink);
         }
     }
 
@@ -426,6 +499,7 @@ impl Connections {
         for connection in &mut open {
             connection.finish(sink);
         }
-        *self = Connections { count: self.count, unwatched: self.unwatched, ..Connections::default() };
+        let dropped = self.dropped();
+        *self = Connections { count: self.count, unwatched: self.unwatched, dropped, ..Connections::default() };
     }
 }

@@ -5,6 +5,7 @@ use zerocopy::FromBytes;
 
 use crate::connections::Connections;
 use crate::context::Context;
+use crate::dropped::Dropped;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow;
@@ -289,6 +290,12 @@ impl Dissector {
     #[must_use]
     pub fn unread(&self) -> Vec<(Unread, u64)> {
         self.unread.with(Unread::Fragment, self.ip.lost_fragments())
+    }
+
+    /// What was given up because there are bounds on memory.
+    #[must_use]
+    pub fn dropped(&self) -> Dropped {
+        self.connections.dropped()
     }
 
     /// The capture ends: what was held back is handed out.

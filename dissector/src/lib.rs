@@ -34,6 +34,7 @@ pub mod contents;
 pub mod context;
 mod digits;
 mod dissector;
+mod dropped;
 pub mod fact;
 pub mod filter;
 mod finding;
@@ -55,6 +56,7 @@ pub mod tree;
 pub mod unit;
 
 pub use dissector::{Dissector, Sink};
+pub use dropped::Dropped;
 pub use finding::Finding;
 pub use follow::{exchange, sdp, ulp};
 pub use link::{Unread, reads_link_type};

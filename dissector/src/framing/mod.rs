@@ -12,6 +12,7 @@
 //! | [`explain`] | what would explain that framing was lost? |
 //! | [`resync`] | where do FPDUs go on after framing was lost? |
 //! | [`emit`] | what is handed out |
+//! | [`record`] | what is kept when reading is interrupted? |
 //!
 //! Octets come in the order of the capture, so a question may have to wait: [`Later`] travels up through `?`, nothing is
 //! changed, and the same question is asked again when what it waits for is there. A direction whose own start-up frame was not
@@ -24,6 +25,7 @@ mod emit;
 mod explain;
 mod guess;
 mod lock;
+mod record;
 mod resync;
 mod sdp;
 mod settings;
@@ -32,6 +34,7 @@ mod straight;
 mod stretch;
 
 pub(crate) use emit::Target;
+pub(crate) use record::ReaderRecord;
 pub(crate) use settings::PeerView;
 pub(crate) use startup::OwnStartup;
 
@@ -103,6 +106,8 @@ pub(crate) struct Reader {
     /// Is the other direction proven to be without CRC fields?
     pub(crate) peer_without_crc: bool,
     fpdus: u64,
+    /// Position behind the last FPDU that was chosen; behind what was captured of it, where its end was not.
+    next: u64,
     /// What searching for FPDUs may still cost.
     effort: Effort,
     /// Octets before this were searched for a start-up key.
@@ -133,6 +138,7 @@ impl Default for Reader {
             crc_field: true,
             peer_without_crc: false,
             fpdus: 0,
+            next: 0,
             effort: Effort::default(),
             searched: 0,
             keyless: false,
@@ -245,6 +251,7 @@ impl Reader {
             return Ok(());
         };
         self.emit_fpdu(half, &chosen, out);
+        self.next = chosen.layout.end;
         half.consume(chosen.layout.end.min(half.end()));
         Ok(())
     }

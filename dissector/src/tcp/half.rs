@@ -97,7 +97,35 @@ pub(crate) struct Half {
     seen: bool,
 }
 
+/// Where a direction stopped: what [`Half::resumed`] needs to read on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HalfRecord {
+    isn: Option<u32>,
+    base: Option<u32>,
+    fin: Option<u32>,
+    end: u64,
+    seen: bool,
+}
+
 impl Half {
+    /// A direction of which only the SYN was captured.
+    pub(crate) fn opened(isn: u32) -> Self {
+        Half { isn: Some(isn), base: Some(isn.wrapping_add(1)), ..Half::default() }
+    }
+
+    /// A direction that goes on at `position`, or behind the last octet that it had, whichever is higher.
+    pub(crate) fn resumed(record: &HalfRecord, position: u64) -> Self {
+        let HalfRecord { isn, base, fin, end, seen } = *record;
+        let at = if seen { position.max(end) } else { 0 };
+        let (last, consumed, settled) = (at, at, at);
+        Half { isn, base, fin, last, consumed, settled, end: at, seen, begun: seen, ..Half::default() }
+    }
+
+    /// What [`Half::resumed`] needs. Octets that are not read are not in it.
+    pub(crate) fn record(&self) -> HalfRecord {
+        HalfRecord { isn: self.isn, base: self.base, fin: self.fin, end: self.end, seen: self.seen }
+    }
+
     /// Takes note of a segment; gives its octets, if it has any that are not read yet, for [`Half::keep`]. The reader may read them
     /// before that where they lie.
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<Arrived<'a>> {
@@ -343,6 +371,12 @@ impl Half {
     pub(crate) fn end_seq(&self) -> Option<u32> {
         let octets = if self.seen { self.end.wrapping_sub(ORIGIN) as u32 } else { 0 };
         self.base.map(|base| base.wrapping_add(octets))
+    }
+
+    /// Was a FIN captured?
+    #[must_use]
+    pub(crate) fn has_fin(&self) -> bool {
+        self.fin.is_some()
     }
 
     /// Does a FIN stand behind the highest octet known to exist?

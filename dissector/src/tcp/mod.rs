@@ -11,5 +11,5 @@ mod table;
 mod testing;
 
 pub(crate) use arrived::Arrived;
-pub(crate) use half::{Half, Later};
-pub(crate) use table::{Afterwards, FAR_BEHIND_CLOSE, Past, Place, Table, is_far};
+pub(crate) use half::{Half, HalfRecord, Later};
+pub(crate) use table::{Afterwards, FAR, FAR_BEHIND_CLOSE, Past, Place, Table, is_far};

@@ -1,7 +1,14 @@
-//! Connections that end, come again, and are many.
+//! Connections that end, come again, and are many; more of them at a time than are kept.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
-use crate::common::{ACK, FIN, RST, SYN, Watch, fpdus, send, startup, tcp, told};
+use std::collections::BTreeMap;
+
+use weft_core::requirement::Severity;
+use weft_dissector::source::Frame;
+use weft_dissector::unit::{Kind, Unit};
+use weft_dissector::{Dissector, Dropped, Finding, Sink};
+
+use crate::common::{ACK, FIN, RAW, RST, SYN, Watch, fpdus, send, startup, tcp, told};
 
 fn streams(units: &[serde_json::Value]) -> Vec<u64> {
     units.iter().map(|unit| unit["stream"].as_u64().unwrap()).collect()
@@ -151,4 +158,146 @@ fn a_syn_behind_the_octets_it_begins_is_of_the_same_connection() {
     watch.packet(&tcp(0, 5000, SYN, &[]));
     watch.packet(&tcp(0, 5001, ACK, b"GET /"));
     assert_eq!(streams(&watch.finish()), [0, 1]);
+}
+
+/// Counts: complete FPDUs of each connection, incomplete ones, errors and warnings.
+#[derive(Default)]
+struct Tally {
+    complete: BTreeMap<u32, u64>,
+    incomplete: u64,
+    alarms: Vec<String>,
+}
+
+impl Sink for Tally {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        if let (Kind::Fpdu(_), Some(stream)) = (&unit.kind, unit.stream) {
+            *self.complete.entry(stream).or_default() += u64::from(!unit.incomplete);
+            self.incomplete += u64::from(unit.incomplete);
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        if finding.severity > Severity::Note {
+            self.alarms.push(finding.requirement.to_string());
+        }
+    }
+}
+
+/// A dissector of very many connections.
+#[derive(Default)]
+struct Crowd {
+    dissector: Dissector,
+    tally: Tally,
+    frames: u64,
+}
+
+impl Crowd {
+    /// A segment of the connection from port `port` of host `host`; from that end (0) or to it (1).
+    fn segment(&mut self, (host, port): (u8, u16), from: usize, seq: u32, flags: u8, payload: &[u8]) {
+        let mut octets = tcp(from, seq, flags, payload);
+        let (address, at) = if from == 0 { (12, 20) } else { (16, 22) };
+        octets[address + 2] = host;
+        octets[at..at + 2].copy_from_slice(&port.to_be_bytes());
+        // Each end acknowledges what the tests have the other one send first.
+        let ack = if from == 0 { 2000_u32 } else { 1000 };
+        octets[28..32].copy_from_slice(&ack.to_be_bytes());
+        self.frames += 1;
+        let (number, wire_len) = (self.frames, u32::try_from(octets.len()).unwrap());
+        let frame = Frame { number, time: number * 1000, link_type: RAW, octets: &octets, wire_len };
+        self.dissector.frame(&frame, &mut self.tally);
+    }
+
+    fn handshake(&mut self, end: (u8, u16)) {
+        self.segment(end, 0, 999, SYN, &[]);
+        self.segment(end, 1, 1999, SYN | ACK, &[]);
+    }
+
+    fn start(&mut self, end: (u8, u16), flags: u8) {
+        self.segment(end, 0, 1000, ACK, &startup(false, flags, 1, b""));
+        self.segment(end, 1, 2000, ACK, &startup(true, flags, 1, b""));
+    }
+
+    fn finish(mut self) -> (Tally, Dropped) {
+        self.dissector.finish(&mut self.tally);
+        (self.tally, self.dissector.dropped())
+    }
+}
+
+/// More than are read at the same time.
+const CROWD: u16 = 8_400;
+
+#[test]
+fn a_port_scan_costs_the_connection_beside_it_nothing() {
+    let mut crowd = Crowd::default();
+    let mine = (9, 4000);
+    let fpdu = |msn| fpdus(&[send(msn, b"beside a scan")], false, true);
+    let mut seq = 1020;
+    crowd.handshake(mine);
+    crowd.start(mine, 0x40);
+    for msn in 1..=50 {
+        // The connection is idle for longest, twice.
+        if msn % 20 == 0 {
+            (0..CROWD).for_each(|n| crowd.segment((u8::try_from(msn).unwrap(), 10_000 + n), 0, 7, SYN, &[]));
+        }
+        crowd.segment(mine, 0, seq, ACK, &fpdu(msn));
+        seq += u32::try_from(fpdu(msn).len()).unwrap();
+    }
+    let (tally, dropped) = crowd.finish();
+    assert_eq!((tally.complete, dropped), (BTreeMap::from([(0, 50)]), Dropped::default()));
+    assert_eq!(tally.alarms, [""; 0]);
+}
+
+/// Without CRC nothing but the start-up frames tells that octets are iWARP.
+#[test]
+fn more_connections_than_are_kept_lose_no_fpdu() {
+    let mut crowd = Crowd::default();
+    let fpdu = |msn| fpdus(&[send(msn, b"of a crowd, without CRC")], false, false);
+    let len = u32::try_from(fpdu(1).len()).unwrap();
+    let ends: Vec<(u8, u16)> = (0..CROWD).map(|n| (1, 10_000 + n)).collect();
+    // Each step of all connections, then the next: each is idle for longest when its turn comes.
+    ends.iter().for_each(|end| crowd.segment(*end, 0, 999, SYN, &[]));
+    ends.iter().for_each(|end| crowd.segment(*end, 1, 1999, SYN | ACK, &[]));
+    ends.iter().for_each(|end| crowd.segment(*end, 0, 1000, ACK, &startup(false, 0, 1, b"")));
+    ends.iter().for_each(|end| crowd.segment(*end, 1, 2000, ACK, &startup(true, 0, 1, b"")));
+    for msn in 1..=2 {
+        ends.iter().for_each(|end| crowd.segment(*end, 0, 1020 + (msn - 1) * len, ACK, &fpdu(msn)));
+    }
+    let (tally, dropped) = crowd.finish();
+    assert_eq!(tally.complete.len(), usize::from(CROWD));
+    assert!(tally.complete.values().all(|count| *count == 2));
+    assert_eq!(tally.alarms, [""; 0]);
+    assert!(dropped.interruptions > u64::from(CROWD), "{dropped:?}");
+    assert_eq!((dropped.units, dropped.others, dropped.forgotten), (0, 0, 0));
+}
+
+/// 90 connections wait behind a hole, each with less than it may keep alone, all with more than there is room for.
+#[test]
+fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
+    let mut crowd = Crowd::default();
+    let fpdu = |msn| fpdus(&[send(msn, &vec![7; 59_000])], false, false);
+    let (small, len) = (fpdus(&[send(1, b"small")], false, false), fpdu(1).len());
+    let at = |fpdus: u32| 1020 + fpdus * u32::try_from(len).unwrap();
+    let ends: Vec<(u8, u16)> = (0..90).map(|n| (1, 10_000 + n)).collect();
+    ends.iter().for_each(|end| {
+        crowd.handshake(*end);
+        crowd.start(*end, 0);
+    });
+    // Of this one, half an FPDU comes now and the rest after it was put aside.
+    let halved = (2, 9_999);
+    crowd.handshake(halved);
+    crowd.start(halved, 0);
+    crowd.segment(halved, 0, at(0), ACK, &fpdu(1)[..30_000]);
+    for msn in (1..=15).filter(|msn| *msn != 2) {
+        ends.iter().for_each(|end| crowd.segment(*end, 0, at(msn - 1), ACK, &fpdu(msn)));
+    }
+    ends.iter().for_each(|end| crowd.segment(*end, 0, at(15), ACK, &small));
+    ends.iter().for_each(|end| crowd.segment(*end, 0, at(15) + 32, ACK, &small));
+    crowd.segment(halved, 0, at(0) + 30_000, ACK, &fpdu(1)[30_000..]);
+    crowd.segment(halved, 0, at(1), ACK, &fpdu(2));
+    let (tally, dropped) = crowd.finish();
+    assert_eq!(small.len(), 32);
+    let expected: BTreeMap<u32, u64> = (0..90).map(|stream| (stream, 16)).chain([(90, 1)]).collect();
+    assert_eq!((tally.complete, tally.incomplete), (expected, 1));
+    assert!(dropped.interruptions > 30 && dropped.units > 30, "{dropped:?}");
+    assert_eq!((dropped.others, dropped.forgotten), (0, 0));
 }

@@ -1,0 +1,67 @@
+//! What was given up because there are bounds on memory.
+
+use std::fmt;
+
+use crate::output::text::counted;
+
+/// What a capture cost that has very many connections, or very many bytes that wait for missing ones. All zero for any other.
+///
+/// A connection that is put aside stays known by its number and, if it has iWARP or SDP, by its start-up settings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dropped {
+    /// How often a connection with iWARP or SDP was put aside and resumed. Rules that need what was before did not apply.
+    pub interruptions: u64,
+    /// Units of connections that were put aside that were handed out incomplete then, and holes in front of later bytes.
+    pub units: u64,
+    /// How often a connection with bytes, but without iWARP and SDP so far, was put aside and resumed.
+    pub others: u64,
+    /// Connections with iWARP or SDP whose settings were forgotten, too.
+    pub forgotten: u64,
+}
+
+impl Dropped {
+    /// Was nothing given up?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Dropped::default()
+    }
+}
+
+/// As in "reading of connections with iWARP or SDP was interrupted 3 times; incomplete or missing because of that: 1 unit".
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if self.interruptions > 0 {
+            let times = counted(self.interruptions, "time");
+            parts.push(format!("reading of connections with iWARP or SDP was interrupted {times}"));
+        }
+        if self.units > 0 {
+            parts.push(format!("incomplete or missing because of that: {}", counted(self.units, "unit")));
+        }
+        if self.others > 0 {
+            let times = counted(self.others, "time");
+            parts.push(format!("reading of other connections was interrupted {times}: iWARP may be missed there"));
+        }
+        if self.forgotten > 0 {
+            parts.push(format!("{} with iWARP or SDP forgotten", counted(self.forgotten, "connection")));
+        }
+        f.write_str(&parts.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_what_was_given_up_and_nothing_else() {
+        assert!(Dropped::default().is_empty());
+        let dropped = Dropped { interruptions: 3, units: 1, ..Dropped::default() };
+        let text = "reading of connections with iWARP or SDP was interrupted 3 times; \
+                    incomplete or missing because of that: 1 unit";
+        assert_eq!(dropped.to_string(), text);
+        let dropped = Dropped { others: 1, forgotten: 2, ..Dropped::default() };
+        assert!(dropped.to_string().ends_with("missed there; 2 connections with iWARP or SDP forgotten"));
+    }
+}

@@ -1,0 +1,51 @@
+//! What is kept of a direction whose reading is interrupted: its settings, without octets.
+
+use crate::tcp::Half;
+
+use super::effort::Effort;
+use super::{Hello, OwnStartup, Reader, Settings, State};
+
+/// Enough for [`Reader::resumed`] to read on.
+#[derive(Debug)]
+pub(crate) struct ReaderRecord {
+    state: State,
+    startup: Option<OwnStartup>,
+    hello: Option<Hello>,
+    settings: Settings,
+    phase: Option<u16>,
+    origin: u64,
+    zero: u64,
+    crc_field: bool,
+    fpdus: u64,
+    effort: Effort,
+    next: u64,
+}
+
+impl ReaderRecord {
+    /// Position from which the direction is read on: behind an FPDU that was handed out incomplete.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+}
+
+impl Reader {
+    /// Was a start-up frame, an FPDU or an SDP Hello found?
+    pub(crate) fn is_mpa(&self) -> bool {
+        self.state != State::Searching || self.hello.is_some()
+    }
+
+    /// What [`Reader::resumed`] needs; comes behind [`Reader::finish`].
+    pub(crate) fn record(self, half: &Half) -> ReaderRecord {
+        let Reader { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, .. } = self;
+        let next = if state == State::InStep { self.next.max(half.end()) } else { half.end() };
+        ReaderRecord { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, next }
+    }
+
+    /// A reader that goes on at [`ReaderRecord::next`].
+    pub(crate) fn resumed(record: ReaderRecord) -> Self {
+        let ReaderRecord { state, startup, hello, settings, phase, origin, zero, crc_field, fpdus, effort, next } =
+            record;
+        let known = Reader { state, startup, hello, sdp: hello, settings, phase, origin, zero, ..Reader::default() };
+        Reader { crc_field, fpdus, effort, next, searched: next, ..known }
+    }
+}
