@@ -125,7 +125,10 @@ impl State {
         let wire_len = u32::try_from(octets.len()).unwrap_or(u32::MAX);
         let time = self.origin.saturating_add(frame.at_ns);
         if let Some((dissector, printer)) = &mut self.trace {
-            dissector.frame(&Captured { number, time, link_type: LINKTYPE_ETHERNET, octets, wire_len }, printer);
+            dissector.frame(
+                &Captured { number, time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len },
+                printer,
+            );
         }
         if let Some(writer) = &mut self.capture {
             let way = Some(if frame.from_tester { Way::Outbound } else { Way::Inbound });

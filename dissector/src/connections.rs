@@ -16,6 +16,11 @@
 //! When one that is over is heard of again with octets that it did not have, it goes on under its number: as its record says, else as
 //! one does whose beginning was not captured. [`Dropped`] counts what that cost.
 //!
+//! **Equal ports in several networks.** The first segment of another VLAN, tunnel or interface with the ports of a known connection is
+//! a copy of one, or the other direction of it, or of another connection. It counts as one of the connection if its sequence numbers fit, until a
+//! segment with a known sequence number tells: with the same octets it is a copy, with others it begins another connection.
+//! [`Joined`] counts the copies.
+//!
 //! **Ports that are used again.** A SYN with another sequence number begins another connection. If the SYN was not captured, the
 //! sequence numbers tell: they are far from those of the connection before.
 
@@ -26,7 +31,12 @@ use crate::dissector::{Sink, Watch, of_segment};
 use crate::dropped::Dropped;
 use crate::framing::{PeerView, Reader, ReaderRecord, Target};
 use crate::ip::Segment;
-use crate::tcp::{Afterwards, Arrived, FAR, FAR_BEHIND_CLOSE, Half, HalfRecord, Past, Place, Table, is_far};
+use crate::joined::Joined;
+use crate::path::Path;
+use crate::tcp::half::ORIGIN;
+use crate::tcp::{
+    Afterwards, Arrived, FAR, FAR_BEHIND_CLOSE, Half, HalfRecord, Located, Past, Place, Prints, Table, is_far,
+};
 use crate::unit::{Ends, Kind, Unit};
 
 /// Closed connections that are kept for octets which were captured late.
@@ -37,6 +47,11 @@ const MOST_OPEN: usize = 8_192;
 const CONNECTION: usize = 8 << 10;
 /// Octets that they may keep together.
 const MOST_OCTETS: usize = 64 << 20;
+/// Sequence numbers that are farther apart in two networks are of two connections. Random ones are nearer once in 2,048 times, and
+/// both directions have to be.
+const NEAR: u32 = 1 << 20;
+/// Sequence numbers are used again behind four times as many octets.
+const SEQUENCE_NUMBERS_LAST: u64 = 1 << 30;
 /// Suspended SDP connections that another one may come for.
 const MOST_SUSPENDED: usize = 64;
 
@@ -58,6 +73,8 @@ struct Direction {
     fin: bool,
     /// The first acknowledgement number that the other end sent for it.
     acked: Option<u32>,
+    /// What its segments began with.
+    prints: Prints,
 }
 
 impl Direction {
@@ -68,7 +85,20 @@ impl Direction {
             reader: Reader::default(),
             fin: false,
             acked: None,
+            prints: Prints::default(),
         }
+    }
+
+    /// Is the sequence number near to those that are known of the direction? `None` if none is.
+    fn is_near(&self, seq: u32) -> Option<bool> {
+        let known = self.half.end_seq().or(self.acked)?;
+        Some(!is_far(known, seq, NEAR))
+    }
+
+    /// Does a segment carry what is known at its sequence number? `None`: that is not known.
+    fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
+        let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
+        self.prints.compare(segment).filter(|_| is_unique)
     }
 
     /// Does a SYN with this number stand before what is known of the direction, though it was captured later?
@@ -91,6 +121,8 @@ impl Direction {
 /// A connection. Direction 0 is that of its first frame.
 struct Connection {
     number: u32,
+    /// Which of the networks it is in where connections have its ports.
+    network: u16,
     directions: [Direction; 2],
     /// Its monitor, when there is one.
     watch: Option<Watch>,
@@ -110,10 +142,11 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(number: u32, first: SocketAddr, other: SocketAddr, watch: Option<Watch>) -> Self {
+    fn new(number: u32, network: u16, (first, other): (SocketAddr, SocketAddr), watch: Option<Watch>) -> Self {
         let directions = [Direction::new(first, other), Direction::new(other, first)];
         Connection {
             number,
+            network,
             directions,
             watch,
             heard: 0,
@@ -126,12 +159,17 @@ impl Connection {
         }
     }
 
+    /// Nothing but these SYNs was captured before.
+    fn begin(&mut self, syns: [Option<u32>; 2]) {
+        for (direction, isn) in self.directions.iter_mut().zip(syns) {
+            direction.half = isn.map_or_else(Half::default, Half::opened);
+        }
+    }
+
     /// It goes on, as its record says or as far as what is remembered of it tells.
     fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
         let Some(record) = record else {
-            for (index, direction) in self.directions.iter_mut().enumerate() {
-                direction.half = past.syn_alone(index).map_or_else(Half::default, Half::opened);
-            }
+            self.begin([0, 1].map(|direction| past.syn_alone(direction)));
             self.goes_on = past.has_octets();
             return;
         };
@@ -145,6 +183,41 @@ impl Connection {
 
     fn direction_of(&self, segment: &Segment<'_>) -> usize {
         usize::from(segment.src != self.directions[0].ends.src)
+    }
+
+    /// Is a segment of another network a copy of one of this connection's (`Some(true)`), of another connection (`Some(false)`)
+    /// or, as far as its numbers tell, of this one (`None`)?
+    fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
+        let mine = self.direction_of(segment);
+        let (own, other) = (&self.directions[mine], &self.directions[1 - mine]);
+        if let Some(is_copy) = own.compare(segment) {
+            return Some(is_copy);
+        }
+        let fits = if segment.syn {
+            match own.half.isn() {
+                Some(isn) => isn == segment.seq,
+                None if segment.ack_flag => other.half.isn().is_some_and(|isn| isn.wrapping_add(1) == segment.ack),
+                None => own.begins_with(segment.seq),
+            }
+        } else {
+            let near = own.is_near(segment.seq);
+            let acknowledges = if segment.ack_flag { other.is_near(segment.ack) } else { None };
+            near.or(acknowledges) == Some(true) && acknowledges != Some(false)
+        };
+        if fits { None } else { Some(false) }
+    }
+
+    /// What was captured of the SYNs before a segment of another network turned out to be of another connection.
+    fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
+        let mine = self.direction_of(segment);
+        let near = |direction: usize, number: u32| {
+            let isn = self.directions[direction].half.isn();
+            isn.filter(|isn| number.wrapping_sub(*isn) < NEAR)
+        };
+        let mut syns = [None; 2];
+        syns[mine] = near(mine, segment.seq);
+        syns[1 - mine] = near(1 - mine, segment.ack).filter(|_| segment.ack_flag);
+        syns
     }
 
     /// A SYN with another sequence number, or numbers that are far away, reuse the port pair.
@@ -170,6 +243,7 @@ impl Connection {
         if let Some(watch) = &mut self.watch {
             watch.segment(index, segment);
         }
+        self.directions[index].prints.note(segment);
         if segment.ack_flag && !segment.rst {
             self.directions[1 - index].acked.get_or_insert(segment.ack);
         }
@@ -315,6 +389,15 @@ pub(crate) struct Connections {
     /// Those that were suspended and did not go on, oldest first.
     suspended: VecDeque<Suspended>,
     dropped: Dropped,
+    joined: Joined,
+}
+
+/// What a segment is of.
+enum Owner {
+    /// What is known in its network.
+    Known(u16, Option<Place>),
+    /// A new connection, whose SYNs may be known.
+    New(u16, [Option<u32>; 2]),
 }
 
 impl Connections {
@@ -339,6 +422,11 @@ impl Connections {
         Dropped { forgotten: self.dropped.forgotten + self.table.forgotten(), ..self.dropped }
     }
 
+    /// Connections that were captured in several networks.
+    pub(crate) fn joined(&self) -> Joined {
+        self.joined
+    }
+
     /// Are there octets that no unit was handed out for?
     pub(crate) fn hold_back(&self) -> bool {
         self.holding > 0
@@ -346,21 +434,25 @@ impl Connections {
 
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) {
         let Segment { src, dst, .. } = segment;
-        let slot = match self.table.find(segment) {
-            Some(Place::Open(slot)) if self.is_replaced(slot, segment) => {
+        let slot = match self.owner(segment) {
+            Owner::Known(network, Some(Place::Open(slot))) if self.is_replaced(slot, segment) => {
                 self.retire(slot, false, sink);
-                self.open_new(*src, *dst, sink)
+                self.open_new(network, segment, sink)
             }
-            Some(Place::Open(slot)) => slot,
-            Some(Place::Past(past)) => match past.sees(segment) {
+            Owner::Known(_, Some(Place::Open(slot))) => slot,
+            Owner::Known(network, Some(Place::Past(past))) => match past.sees(segment) {
                 Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
-                Afterwards::Another => self.open_new(*src, *dst, sink),
-                Afterwards::Continues => {
-                    let other = if past.first == *src { dst } else { src };
-                    self.go_on(&past, *other, sink)
-                }
+                Afterwards::Another => self.open_new(network, segment, sink),
+                Afterwards::Continues => self.go_on(&past, network, segment, sink),
             },
-            None => self.open_new(*src, *dst, sink),
+            Owner::Known(network, None) => self.open_new(network, segment, sink),
+            Owner::New(network, syns) => {
+                let slot = self.open_new(network, segment, sink);
+                if let Some(Some(connection)) = self.slots.get_mut(slot) {
+                    connection.begin(syns);
+                }
+                slot
+            }
         };
         let resumes = segment.syn && !segment.ack_flag && self.take_suspended(Suspended { peer: src.ip(), at: *dst });
         let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
@@ -393,9 +485,82 @@ impl Connections {
         }
     }
 
+    /// Which connection a segment is of, by its ports and its network.
+    fn owner(&mut self, segment: &Segment<'_>) -> Owner {
+        let (network, place) = match self.table.find(segment) {
+            Located::Known { network, place, is_certain: true } => return Owner::Known(network, place),
+            Located::Known { network, place, is_certain: false } => (network, place),
+            Located::Elsewhere => return self.owner_elsewhere(segment),
+        };
+        match place.and_then(|place| self.recognises(&place, segment)) {
+            Some(true) => self.table.join(segment, network, true),
+            Some(false) if self.is_open(place) => {
+                if let Some(own) = self.table.separate(segment) {
+                    self.joined.count -= 1;
+                    return Owner::New(own, self.syns(place, segment));
+                }
+            }
+            // What is over, or nearly so, gives its ports to another.
+            Some(false) | None => {}
+        }
+        Owner::Known(network, place)
+    }
+
+    fn is_open(&self, place: Option<Place>) -> bool {
+        let Some(Place::Open(slot)) = place else { return false };
+        self.slots.get(slot).and_then(Option::as_ref).is_some_and(|connection| !connection.closed)
+    }
+
+    /// The same for the first segment of a path whose ports are known.
+    fn owner_elsewhere(&mut self, segment: &Segment<'_>) -> Owner {
+        for (network, place) in self.table.networks(segment) {
+            let is_copy = self.recognises(&place, segment);
+            if is_copy != Some(false) {
+                self.table.join(segment, network, is_copy == Some(true));
+                self.joined.count += 1;
+                let stream = self.number_of(&place);
+                self.joined.first = self.joined.first.or(stream.map(|stream| (stream, segment.frame)));
+                return Owner::Known(network, Some(place));
+            }
+        }
+        match self.table.separate(segment) {
+            Some(network) => Owner::New(network, [None; 2]),
+            None => Owner::Known(0, self.table.networks(segment).first().map(|(_, place)| *place)),
+        }
+    }
+
+    fn number_of(&self, place: &Place) -> Option<u32> {
+        match place {
+            Place::Open(slot) => Some(self.slots.get(*slot)?.as_ref()?.number),
+            Place::Past(past) => Some(past.number),
+        }
+    }
+
+    /// As [`Connection::recognises`]; a connection that is over is known by its sequence numbers alone.
+    fn recognises(&self, place: &Place, segment: &Segment<'_>) -> Option<bool> {
+        match place {
+            Place::Open(slot) => {
+                let connection = self.slots.get(*slot).and_then(Option::as_ref);
+                connection.map_or(Some(false), |connection| connection.recognises(segment))
+            }
+            Place::Past(past) if past.is_near(segment, NEAR) => None,
+            Place::Past(_) => Some(false),
+        }
+    }
+
+    fn syns(&self, place: Option<Place>, segment: &Segment<'_>) -> [Option<u32>; 2] {
+        let Some(Place::Open(slot)) = place else { return [None; 2] };
+        let connection = self.slots.get(slot).and_then(Option::as_ref);
+        connection.map_or([None; 2], |it| {
+            let [forth, back] = it.syns(segment);
+            // Direction 0 of the new one is that of the segment.
+            if it.direction_of(segment) == 0 { [forth, back] } else { [back, forth] }
+        })
+    }
+
     /// The connection that a segment, just taken in, belongs to: its number and monitor.
     pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(u32, &mut Watch)> {
-        let Some(Place::Open(slot)) = self.table.find(segment) else { return None };
+        let Located::Known { place: Some(Place::Open(slot)), .. } = self.table.find(segment) else { return None };
         let connection = self.slots.get_mut(slot)?.as_mut()?;
         Some((connection.number, connection.watch.as_mut()?))
     }
@@ -410,15 +575,16 @@ impl Connections {
         matches!(self.slots.get(slot), Some(Some(connection)) if connection.is_replaced_by(segment))
     }
 
-    fn open_new(&mut self, first: SocketAddr, other: SocketAddr, sink: &mut dyn Sink) -> usize {
+    fn open_new(&mut self, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
         let number = self.count;
         self.count = self.count.saturating_add(1);
-        self.open(number, first, other, sink).0
+        self.open(number, (segment.src, segment.dst), (network, segment.path), sink).0
     }
 
     /// A connection that is over goes on.
-    fn go_on(&mut self, past: &Past, other: SocketAddr, sink: &mut dyn Sink) -> usize {
-        let (slot, record) = self.open(past.number, past.first, other, sink);
+    fn go_on(&mut self, past: &Past, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
+        let other = if past.first == segment.src { segment.dst } else { segment.src };
+        let (slot, record) = self.open(past.number, (past.first, other), (network, segment.path), sink);
         if past.aside {
             self.dropped.interruptions += u64::from(record.is_some());
             self.dropped.others += u64::from(record.is_none() && past.has_octets());
@@ -433,8 +599,8 @@ impl Connections {
     fn open(
         &mut self,
         number: u32,
-        first: SocketAddr,
-        other: SocketAddr,
+        ports: (SocketAddr, SocketAddr),
+        at: (u16, Path),
         sink: &mut dyn Sink,
     ) -> (usize, Option<Box<Record>>) {
         if self.slots.len() - self.free.len() >= MOST_OPEN {
@@ -444,9 +610,8 @@ impl Connections {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] =
-            Some(Box::new(Connection::new(number, first, other, (!self.unwatched).then(Watch::default))));
-        (slot, self.table.open(first, other, slot))
+        self.slots[slot] = Some(Box::new(Connection::new(number, at.0, ports, (!self.unwatched).then(Watch::default))));
+        (slot, self.table.open(ports, at, slot))
     }
 
     /// Hands a connection out to its end; it may still go on, if it is put `aside`.
@@ -458,13 +623,14 @@ impl Connections {
         let broken = connection.broken;
         connection.finish(sink);
         let Ends { src, dst, .. } = connection.directions[0].ends;
+        let network = connection.network;
         let past = connection.past(aside);
         let mut record = None;
         if aside && connection.is_mpa() {
             self.dropped.units += connection.broken - broken;
             record = Some(Box::new(connection.into_record()));
         }
-        self.table.close(src, dst, past, record);
+        self.table.close(src, dst, network, past, record);
     }
 
     fn retire_closed(&mut self, sink: &mut dyn Sink) {
@@ -500,6 +666,7 @@ impl Connections {
             connection.finish(sink);
         }
         let dropped = self.dropped();
-        *self = Connections { count: self.count, unwatched: self.unwatched, dropped, ..Connections::default() };
+        let Connections { count, unwatched, joined, .. } = *self;
+        *self = Connections { count, unwatched, dropped, joined, ..Connections::default() };
     }
 }

@@ -14,6 +14,7 @@ use crate::follow::exchange::{Exchange, Exchanges};
 use crate::follow::portmap::{PmSeen, Transactions};
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
+use crate::joined::Joined;
 use crate::link::{Unread, UnreadCounts};
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
@@ -296,6 +297,12 @@ impl Dissector {
     #[must_use]
     pub fn dropped(&self) -> Dropped {
         self.connections.dropped()
+    }
+
+    /// Connections that were captured in several VLANs, tunnels or interfaces.
+    #[must_use]
+    pub fn joined(&self) -> Joined {
+        self.connections.joined()
     }
 
     /// The capture ends: what was held back is handed out.

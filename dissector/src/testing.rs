@@ -409,7 +409,7 @@ impl Wire {
         for ((time, octets), number) in self.frames.iter().zip(1..) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             let octets = &octets[..octets.len().min(self.snap_length)];
-            let frame = Frame { number, time: *time, link_type: 1, octets, wire_len };
+            let frame = Frame { number, time: *time, interface: 0, link_type: 1, octets, wire_len };
             dissector.frame(&frame, sink);
             look(&dissector);
         }

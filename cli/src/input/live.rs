@@ -281,6 +281,7 @@ impl LiveInput {
                 let frame = Frame {
                     number: self.frames,
                     time: packet.time,
+                    interface: 0,
                     link_type: self.link_type,
                     octets: packet.octets,
                     wire_len: packet.wire_len,
@@ -412,7 +413,9 @@ mod tests {
         let mut ends = Vec::new();
         for number in 1..=2 {
             ends.push(is_one_file_too_many(stop, Some(&saver), 0));
-            saver.frame(&Frame { number, time: 0, link_type: 1, octets: &[7; 60], wire_len: 60 }).unwrap();
+            saver
+                .frame(&Frame { number, time: 0, interface: 0, link_type: 1, octets: &[7; 60], wire_len: 60 })
+                .unwrap();
         }
         ends.push(is_one_file_too_many(stop, Some(&saver), 0));
         assert_eq!((ends, saver.files()), (vec![false, false, true], 2));

@@ -273,7 +273,7 @@ mod tests {
         let mut saver = Saver::new(&folder.join("x.pcapng"), ring(words).unwrap(), 1, &Settings::new("lo")).unwrap();
         for number in 1..=count {
             let (time, octets) = (number * 1_000_000_000, &[7; 1000][..]);
-            saver.frame(&Frame { number, time, link_type: 1, octets, wire_len: 1000 }).unwrap();
+            saver.frame(&Frame { number, time, interface: 0, link_type: 1, octets, wire_len: 1000 }).unwrap();
         }
         saver.finish().unwrap()
     }

@@ -346,7 +346,8 @@ mod tests {
         impl Sink for Both<'_> {
             fn packet(&mut self, packet: &Packet) {
                 *self.1 = packet.frame;
-                let frame = Frame { number: packet.frame, time: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+                let frame =
+                    Frame { number: packet.frame, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
                 assert!(self.0.begin(&frame));
                 self.0.packet(packet);
             }

@@ -11,6 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use etherparse::{TcpHeaderSlice, UdpHeaderSlice};
 
 use crate::link::{self, Header, Unread};
+use crate::path::Path;
 use crate::source::Frame;
 use fragments::{Fragments, Key};
 
@@ -53,6 +54,8 @@ pub(crate) struct Segment<'a> {
     pub src: SocketAddr,
     /// The receiver.
     pub dst: SocketAddr,
+    /// The network that it was captured in.
+    pub path: Path,
     /// Sequence number.
     pub seq: u32,
     /// SYN.
@@ -166,11 +169,15 @@ impl IpReader {
         let wire_len = (frame.wire_len as usize).max(whole).min(LONGEST_PACKET.max(whole));
         let mut rest = Rest { reassembled: false, at: 0, end: whole, wire_len };
         let mut header = Header::Link(frame.link_type);
+        let mut path = Path::on(frame.interface);
         // The result is built behind the loop: it borrows what the next round of the loop would change.
         let mut found = None;
         for _ in 0..MOST_HEADERS {
             let octets = rest.of(frame.octets, &self.reassembled);
             if header != Header::Ip {
+                if let Some(tag) = link::tag(header, octets) {
+                    path.add(tag);
+                }
                 let (next, length) = link::step(header, octets)?;
                 (header, rest) = (next, rest.behind(length)?);
                 continue;
@@ -216,7 +223,7 @@ impl IpReader {
         let (protocol, packet) = found.ok_or(Unread::TooDeep)?;
         let octets = packet.rest.of(frame.octets, &self.reassembled);
         let transport =
-            if protocol == TCP { segment(frame, &packet, octets) } else { datagram(frame, &packet, octets) };
+            if protocol == TCP { segment(frame, &packet, path, octets) } else { datagram(frame, &packet, octets) };
         transport.map(Some)
     }
 
@@ -237,7 +244,7 @@ fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, Unread> {
     Ok(link::udp_tunnel(to).filter(|header| link::step(*header, payload).is_ok()))
 }
 
-fn segment<'a>(frame: &Frame<'_>, packet: &Packet, octets: &'a [u8]) -> Result<Transport<'a>, Unread> {
+fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8]) -> Result<Transport<'a>, Unread> {
     let fixed = octets.first_chunk::<20>().ok_or(Unread::Truncated)?;
     let head = usize::from(fixed[12] >> 4) * 4;
     let wire_len = packet.rest.wire_len.checked_sub(head).and_then(|len| u32::try_from(len).ok());
@@ -257,6 +264,7 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, octets: &'a [u8]) -> Result<T
         time: frame.time,
         src: SocketAddr::new(packet.src, header.source_port()),
         dst: SocketAddr::new(packet.dst, header.destination_port()),
+        path,
         seq: header.sequence_number(),
         syn: header.syn(),
         fin: header.fin(),

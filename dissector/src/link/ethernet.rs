@@ -9,8 +9,8 @@ const PROVIDER_BRIDGING: u16 = 0x88a8;
 /// Tags of double tagging before 802.1ad.
 const QINQ: [u16; 2] = [0x9100, 0x9200];
 /// 802.1ah: a service tag of four bytes, then a complete Ethernet frame.
-const BACKBONE: u16 = 0x88e7;
-const TRANSPARENT_BRIDGING: u16 = 0x6558;
+pub(super) const BACKBONE: u16 = 0x88e7;
+pub(super) const TRANSPARENT_BRIDGING: u16 = 0x6558;
 const MPLS_UNICAST: u16 = 0x8847;
 const MPLS_MULTICAST: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
@@ -19,6 +19,11 @@ const MACSEC: u16 = 0x88e5;
 const NSH: u16 = 0x894f;
 /// A smaller value is a length (IEEE 802.3, 3.2.6).
 const SMALLEST_ETHER_TYPE: u16 = 0x0600;
+
+/// Does the EtherType announce a VLAN tag?
+pub(super) fn is_vlan(ether_type: u16) -> bool {
+    matches!(ether_type, VLAN | PROVIDER_BRIDGING) || QINQ.contains(&ether_type)
+}
 
 /// Destination, source, EtherType.
 pub(super) fn read(bytes: &[u8]) -> Step {
@@ -38,8 +43,7 @@ pub(super) fn named(ether_type: u16, at: usize) -> Step {
 pub(super) fn payload(ether_type: u16, bytes: &[u8]) -> Step {
     match ether_type {
         IPV4 | IPV6 => Ok((Header::Ip, 0)),
-        VLAN | PROVIDER_BRIDGING => named(u16_at(bytes, 2)?, 4),
-        tag if QINQ.contains(&tag) => named(u16_at(bytes, 2)?, 4),
+        tag if is_vlan(tag) => named(u16_at(bytes, 2)?, 4),
         BACKBONE => Ok((Header::Ethernet, 4)),
         TRANSPARENT_BRIDGING => Ok((Header::Ethernet, 0)),
         MPLS_UNICAST | MPLS_MULTICAST => Ok((Header::Mpls, 0)),

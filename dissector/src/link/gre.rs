@@ -34,6 +34,13 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     }
 }
 
+/// Where NVGRE's number of the network is (RFC 7637 section 3.2: the upper 24 bits of the key).
+pub(super) fn vsid(bytes: &[u8]) -> Option<usize> {
+    let flags = u16_at(bytes, 0).ok()?;
+    let is_nvgre = flags & (KEY | VERSION) == KEY && u16_at(bytes, 2).ok()? == ethernet::TRANSPARENT_BRIDGING;
+    is_nvgre.then_some(if flags & CHECKSUM == 0 { 4 } else { 8 })
+}
+
 /// The last bits of the header tell whether the frame is Ethernet or IP, and whether eight more bytes follow.
 fn erspan_3(bytes: &[u8], at: usize) -> Step {
     let last = u16_at(bytes, at + 10)?;

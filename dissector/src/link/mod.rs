@@ -15,12 +15,14 @@ mod gtp;
 mod ipoib;
 mod macsec;
 mod mpls;
+mod network;
 mod nsh;
 mod ppp;
 mod unread;
 mod vxlan;
 mod wifi;
 
+pub(crate) use network::tag;
 pub use unread::Unread;
 pub(crate) use unread::UnreadCounts;
 

@@ -43,6 +43,8 @@ pub struct Record {
     pub facts: FrameFacts,
     /// Its link type.
     pub link_type: u16,
+    /// Number of the interface in the capture.
+    pub interface: u32,
     /// The wanted fields.
     pub values: Values,
     /// Its octets, when they are kept.
@@ -96,7 +98,7 @@ impl Frames {
         let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
         let len = Some((frame.wire_len, captured));
         let mut record = self.fresh(FrameFacts { number: frame.number, time: frame.time, origin, len, packet: None });
-        record.link_type = frame.link_type;
+        (record.interface, record.link_type) = (frame.interface, frame.link_type);
         if self.keep.octets {
             record.octets.extend_from_slice(frame.octets);
             self.held += frame.octets.len();
@@ -206,7 +208,7 @@ impl Frames {
         record.findings.clear();
         record.octets.clear();
         record.facts = facts;
-        record.link_type = 0;
+        (record.interface, record.link_type) = (0, 0);
         record
     }
 
@@ -245,7 +247,7 @@ mod tests {
     use crate::{Dissector, Sink};
 
     fn begin(frames: &mut Frames, number: u64) {
-        frames.begin(&Frame { number, time: number, link_type: 1, octets: &[0; 60], wire_len: 60 });
+        frames.begin(&Frame { number, time: number, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 });
         frames.end(false);
     }
 
@@ -263,7 +265,7 @@ mod tests {
         let header = etherparse::PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(3935, 1);
         header.write(&mut octets, &[0x04; 48]).unwrap();
         let wire_len = u32::try_from(octets.len()).unwrap();
-        let frame = Frame { number, time: number, link_type: 101, octets: &octets, wire_len };
+        let frame = Frame { number, time: number, interface: 0, link_type: 101, octets: &octets, wire_len };
         Dissector::default().frame(&frame, &mut Units(frames));
     }
 
@@ -301,7 +303,7 @@ mod tests {
     fn complete_frames_leave_at_once() {
         let (mut frames, slots) = frames();
         begin(&mut frames, 1);
-        frames.begin(&Frame { number: 2, time: 2, link_type: 1, octets: &[0; 60], wire_len: 60 });
+        frames.begin(&Frame { number: 2, time: 2, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 });
         unit(&mut frames, 2);
         assert_eq!(ready(&mut frames, slots), []);
         frames.end(true);

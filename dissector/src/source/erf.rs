@@ -58,6 +58,8 @@ struct Record {
     wire_len: u32,
     /// Nanoseconds since 1970.
     time: u64,
+    /// The card's port.
+    interface: u32,
     has_extensions: bool,
 }
 
@@ -79,6 +81,8 @@ impl Record {
             total: usize::from(u16::from_be_bytes([head[10], head[11]])),
             wire_len: u32::from(u16::from_be_bytes([head[14], head[15]])),
             time: seconds * 1_000_000_000 + ((fraction * 1_000_000_000) >> 32),
+            // The lowest two bits of the flags.
+            interface: u32::from(head[9] & 3),
             has_extensions: head[8] & 0x80 != 0,
         })
     }
@@ -122,6 +126,7 @@ impl Format for Erf {
         };
         // Records are padded; the packet is not longer than it was on the wire.
         let len = (used - start).min(record.wire_len as usize);
-        Next::Frame { start, len, used, time: record.time, link_type, wire_len: record.wire_len }
+        let (interface, wire_len) = (record.interface, record.wire_len);
+        Next::Frame { start, len, used, time: record.time, interface, link_type, wire_len }
     }
 }

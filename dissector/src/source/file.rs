@@ -113,7 +113,7 @@ impl Capture {
         }
         loop {
             match self.format.next(self.buffer.octets()) {
-                Next::Frame { start, len, used, time, link_type, wire_len } => {
+                Next::Frame { start, len, used, time, interface, link_type, wire_len } => {
                     self.frames += 1;
                     self.used = used;
                     if time.saturating_add(OUT_OF_ORDER) < self.latest {
@@ -121,7 +121,7 @@ impl Capture {
                     }
                     self.latest = self.latest.max(time);
                     let octets = &self.buffer.octets()[start..start + len];
-                    return Some(Frame { number: self.frames, time, link_type, octets, wire_len });
+                    return Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len });
                 }
                 Next::Unreadable { used } => {
                     self.frames += 1;
@@ -215,11 +215,11 @@ impl Capture {
             self.frames
         ));
         let cut = self.format.cut(self.buffer.octets());
-        let Next::Frame { start, len, time, link_type, wire_len, .. } = cut else { return None };
+        let Next::Frame { start, len, time, interface, link_type, wire_len, .. } = cut else { return None };
         self.frames += 1;
         self.used = left;
         let octets = &self.buffer.octets()[start..start + len];
-        Some(Frame { number: self.frames, time, link_type, octets, wire_len })
+        Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len })
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Frame<'a> {
     pub number: u64,
     /// When it was captured: nanoseconds since 1970-01-01 UTC, 0 where the capture does not tell.
     pub time: u64,
+    /// The interface that it was captured on, as the capture numbers them; 0 where there is one.
+    pub interface: u32,
     /// Link type as <https://www.tcpdump.org/linktypes.html> numbers it.
     pub link_type: u16,
     /// The octets that were captured.
@@ -33,7 +35,7 @@ pub struct Frame<'a> {
 /// What a format reader found next in the buffered octets.
 enum Next {
     /// A frame: octets of the buffer from `start`, `len` long; `used` octets of the buffer are done with after it.
-    Frame { start: usize, len: usize, used: usize, time: u64, link_type: u16, wire_len: u32 },
+    Frame { start: usize, len: usize, used: usize, time: u64, interface: u32, link_type: u16, wire_len: u32 },
     /// A frame of an interface that the capture does not describe: it counts, but cannot be read.
     Unreadable { used: usize },
     /// Something that is no frame.

@@ -102,7 +102,7 @@ impl Format for NetMon {
         match link_type(media) {
             Some(link_type) => {
                 let wire_len = wire_len.max(u32::try_from(len).unwrap_or(u32::MAX));
-                Next::Frame { start: head, len, used, time, link_type, wire_len }
+                Next::Frame { start: head, len, used, time, interface: 0, link_type, wire_len }
             }
             None => Next::Other { used },
         }

@@ -54,6 +54,7 @@ impl Pcap {
             len,
             used: self.record_header_len + len,
             time: u64::from(seconds) * 1_000_000_000 + fraction,
+            interface: 0,
             link_type: self.link_type,
             wire_len: wire_len.max(u32::try_from(len).unwrap_or(u32::MAX)),
         }

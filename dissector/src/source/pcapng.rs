@@ -117,7 +117,8 @@ impl PcapNg {
     }
 
     fn frame(&self, interface: u32, start: usize, len: usize, used: usize, ticks: u64, wire_len: u32) -> Next {
-        let Some(interface) = self.interfaces.get(interface as usize) else { return Next::Unreadable { used } };
+        let number = interface;
+        let Some(interface) = self.interfaces.get(number as usize) else { return Next::Unreadable { used } };
         let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(interface.resolution);
         let nanoseconds = i128::try_from(nanoseconds).unwrap_or(0) + i128::from(interface.offset) * 1_000_000_000;
         Next::Frame {
@@ -125,6 +126,7 @@ impl PcapNg {
             len,
             used,
             time: u64::try_from(nanoseconds).unwrap_or(0),
+            interface: number,
             link_type: interface.link_type,
             wire_len: wire_len.max(u32::try_from(len).unwrap_or(u32::MAX)),
         }

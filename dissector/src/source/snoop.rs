@@ -29,7 +29,7 @@ impl Snoop {
         let field = |at| word(octets, at).unwrap_or(0);
         let time = u64::from(field(16)) * 1_000_000_000 + u64::from(field(20)) * 1_000;
         let wire_len = field(0).max(u32::try_from(len).unwrap_or(u32::MAX));
-        Next::Frame { start: RECORD_HEADER_LEN, len, used, time, link_type: self.link_type, wire_len }
+        Next::Frame { start: RECORD_HEADER_LEN, len, used, time, interface: 0, link_type: self.link_type, wire_len }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod arrived;
 pub(crate) mod half;
+mod prints;
 mod run;
 mod table;
 #[cfg(test)]
@@ -12,4 +13,5 @@ mod testing;
 
 pub(crate) use arrived::Arrived;
 pub(crate) use half::{Half, HalfRecord, Later};
-pub(crate) use table::{Afterwards, FAR, FAR_BEHIND_CLOSE, Past, Place, Table, is_far};
+pub(crate) use prints::Prints;
+pub(crate) use table::{Afterwards, FAR, FAR_BEHIND_CLOSE, Located, Past, Place, Table, is_far};

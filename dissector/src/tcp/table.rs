@@ -1,12 +1,19 @@
 //! Which connection a segment belongs to. Connections are numbered from 0 by their first frame.
+//!
+//! Equal ports may be those of different connections in different networks ([`Path`]), or of one connection that was captured in
+//! several. The table remembers which path leads to which connection; its caller decides.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
 use crate::ip::Segment;
+use crate::path::Path;
 
 /// Connections that are over and still remembered; the oldest is forgotten first, those with a record last.
 const MOST_PAST: usize = 65_536;
+
+/// Paths of one pair of ports that are told apart.
+const MOST_LANES: usize = 16;
 
 /// Sequence numbers that are so far from the end of a connection that is closed are of another one with the same ports. What
 /// its ends repeat, or send behind a FIN by mistake, is nearer.
@@ -23,12 +30,32 @@ pub(crate) fn is_far(a: u32, b: u32, most: u32) -> bool {
 
 /// The two ends of a connection, in an order of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct ConnectionKey(SocketAddr, SocketAddr);
+struct Ports(SocketAddr, SocketAddr);
 
-impl ConnectionKey {
+impl Ports {
     fn new(a: SocketAddr, b: SocketAddr) -> Self {
-        if a <= b { ConnectionKey(a, b) } else { ConnectionKey(b, a) }
+        if a <= b { Ports(a, b) } else { Ports(b, a) }
     }
+
+    fn of(segment: &Segment<'_>) -> Self {
+        Ports::new(segment.src, segment.dst)
+    }
+}
+
+/// Ports, and a number for those connections that have them in different networks. The first one has 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct ConnectionKey {
+    ports: Ports,
+    network: u16,
+}
+
+/// What [`Table::find`] finds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Located {
+    /// The network of the segment, and the connection there. `is_certain`: no segment has to be compared any more.
+    Known { network: u16, place: Option<Place>, is_certain: bool },
+    /// The ports are known, the segment's path is not.
+    Elsewhere,
 }
 
 /// What is remembered of a connection that was handed out to its end. Index 0 is the sender of its first frame.
@@ -79,6 +106,14 @@ impl Past {
         if repeated { Afterwards::Nothing } else { Afterwards::Continues }
     }
 
+    /// May a segment of another network be of this connection? Its numbers are no more than `most` from those that are known.
+    pub(crate) fn is_near(&self, segment: &Segment<'_>, most: u32) -> bool {
+        let direction = usize::from(segment.src != self.first);
+        let near = |direction: usize, number: u32| self.end[direction].is_none_or(|end| !is_far(end, number, most));
+        let numbers = near(direction, segment.seq) && (!segment.ack_flag || near(1 - direction, segment.ack));
+        (segment.syn || numbers) && self.sees(segment) != Afterwards::Another
+    }
+
     /// Is the segment the SYN-ACK of a connection that was put aside behind its SYN?
     fn is_answered_by(&self, segment: &Segment<'_>) -> bool {
         let direction = usize::from(segment.src != self.first);
@@ -109,14 +144,32 @@ pub(crate) enum Place {
 /// Does a connection that is over have a record, and when was it closed? The smallest is forgotten first.
 type Age = (bool, u64);
 
+/// A connection: where it is, since when, and the path of its first segment.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    place: Place,
+    age: Age,
+    path: Path,
+}
+
+/// A further path of the same ports, and the network that it leads to.
+#[derive(Debug)]
+struct Lane {
+    path: Path,
+    network: u16,
+    is_certain: bool,
+}
+
 /// Finds the present or last connection of a port pair. A connection that is over may have a record of type `R`.
 pub(crate) struct Table<R> {
-    places: HashMap<ConnectionKey, (Place, Age)>,
+    places: HashMap<ConnectionKey, Entry>,
+    /// Paths other than that of the first entry; most ports have none.
+    lanes: HashMap<Ports, Vec<Lane>>,
     past: BTreeMap<Age, (ConnectionKey, Option<Box<R>>)>,
     /// Connections that were closed here so far.
     count: u64,
     /// The last answer: segments of one connection come in rows.
-    last: Option<(SocketAddr, SocketAddr, usize)>,
+    last: Option<(SocketAddr, SocketAddr, Path, u16, usize)>,
     /// Records that are kept, and those that were forgotten.
     records: usize,
     forgotten: u64,
@@ -124,14 +177,16 @@ pub(crate) struct Table<R> {
 
 impl<R> Default for Table<R> {
     fn default() -> Self {
-        Table { places: HashMap::new(), past: BTreeMap::new(), count: 0, last: None, records: 0, forgotten: 0 }
+        let (places, lanes, past) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Table { places, lanes, past, count: 0, last: None, records: 0, forgotten: 0 }
     }
 }
 
 impl<R> Table<R> {
-    /// Bytes, about. The map has room for twice as many as it holds.
+    /// Bytes, about. The maps have room for twice as many as they hold.
     pub(crate) fn memory(&self) -> usize {
-        self.places.len() * 2 * size_of::<(ConnectionKey, (Place, Age))>()
+        self.places.len() * 2 * size_of::<(ConnectionKey, Entry)>()
+            + self.lanes.len() * (2 * size_of::<(Ports, Vec<Lane>)>() + 4 * size_of::<Lane>())
             + self.past.len() * 2 * size_of::<(Age, (ConnectionKey, Option<Box<R>>))>()
             + self.records * size_of::<R>()
     }
@@ -141,37 +196,87 @@ impl<R> Table<R> {
         self.forgotten
     }
 
-    /// The connection of the segment's ports.
-    pub(crate) fn find(&mut self, segment: &Segment<'_>) -> Option<Place> {
-        let Segment { src: a, dst: b, .. } = segment;
-        if let Some((src, dst, slot)) = &self.last
+    /// The connection of the segment's ports and path.
+    pub(crate) fn find(&mut self, segment: &Segment<'_>) -> Located {
+        let Segment { src: a, dst: b, path, .. } = segment;
+        if let Some((src, dst, before, network, slot)) = &self.last
             && (src == a && dst == b || src == b && dst == a)
+            && before == path
         {
-            return Some(Place::Open(*slot));
+            return Located::Known { network: *network, place: Some(Place::Open(*slot)), is_certain: true };
         }
-        let (place, _) = *self.places.get(&ConnectionKey::new(*a, *b))?;
-        if let Place::Open(slot) = place {
-            self.last = Some((*a, *b, slot));
+        let ports = Ports::of(segment);
+        let first = self.places.get(&ConnectionKey { ports, network: 0 });
+        let (network, is_certain) = match first {
+            Some(entry) if entry.path == *path => (0, true),
+            _ => match self.lanes.get(&ports).and_then(|lanes| lanes.iter().find(|lane| lane.path == *path)) {
+                Some(lane) => (lane.network, lane.is_certain),
+                None if first.is_none() && !self.lanes.contains_key(&ports) => (0, true),
+                None => return Located::Elsewhere,
+            },
+        };
+        let place = self.places.get(&ConnectionKey { ports, network }).map(|entry| entry.place);
+        if let (Some(Place::Open(slot)), true) = (place, is_certain) {
+            self.last = Some((*a, *b, *path, network, slot));
         }
-        Some(place)
+        Located::Known { network, place, is_certain }
     }
 
-    /// From now on these ports mean the connection in `slot`. Returns the record of the one before.
-    pub(crate) fn open(&mut self, a: SocketAddr, b: SocketAddr, slot: usize) -> Option<Box<R>> {
-        self.last = Some((a, b, slot));
-        let before = self.places.insert(ConnectionKey::new(a, b), (Place::Open(slot), (false, 0)));
-        self.take_record(before?)
+    /// The connections of the segment's ports, each with its network.
+    pub(crate) fn networks(&self, segment: &Segment<'_>) -> Vec<(u16, Place)> {
+        let ports = Ports::of(segment);
+        let place = |network| Some((network, self.places.get(&ConnectionKey { ports, network })?.place));
+        (0..=self.highest(ports)).filter_map(place).collect()
     }
 
-    /// The connection of these ports, which is open, is over.
-    pub(crate) fn close(&mut self, a: SocketAddr, b: SocketAddr, past: Past, record: Option<Box<R>>) {
-        let key = ConnectionKey::new(a, b);
+    /// The highest number of a network of these ports.
+    fn highest(&self, ports: Ports) -> u16 {
+        let lanes = self.lanes.get(&ports).into_iter().flatten();
+        lanes.map(|lane| lane.network).max().unwrap_or(0)
+    }
+
+    /// From now on the segment's path leads to `network`.
+    pub(crate) fn join(&mut self, segment: &Segment<'_>, network: u16, is_certain: bool) {
+        self.last = None;
+        let lanes = self.lanes.entry(Ports::of(segment)).or_default();
+        match lanes.iter_mut().find(|lane| lane.path == segment.path) {
+            Some(lane) => (lane.network, lane.is_certain) = (network, is_certain),
+            None => lanes.push(Lane { path: segment.path, network, is_certain }),
+        }
+    }
+
+    /// From now on the segment's path leads to a network of its own. `None` if there are too many of them.
+    pub(crate) fn separate(&mut self, segment: &Segment<'_>) -> Option<u16> {
+        let ports = Ports::of(segment);
+        let first = ConnectionKey { ports, network: 0 };
+        let network = if self.places.contains_key(&first) { self.highest(ports) + 1 } else { 0 };
+        if self.lanes.get(&ports).is_some_and(|lanes| lanes.len() >= MOST_LANES) {
+            return None;
+        }
+        self.join(segment, network, true);
+        Some(network)
+    }
+
+    /// From now on these ports, in this network, mean the connection in `slot`. Returns the record of the one before.
+    pub(crate) fn open(&mut self, (a, b): (SocketAddr, SocketAddr), at: (u16, Path), slot: usize) -> Option<Box<R>> {
+        self.last = None;
+        let (network, path) = at;
+        let key = ConnectionKey { ports: Ports::new(a, b), network };
+        let path = self.places.get(&key).map_or(path, |entry| entry.path);
+        let before = self.places.insert(key, Entry { place: Place::Open(slot), age: (false, 0), path });
+        self.take_record(&before?)
+    }
+
+    /// The connection of these ports in this network, which is open, is over.
+    pub(crate) fn close(&mut self, a: SocketAddr, b: SocketAddr, network: u16, past: Past, record: Option<Box<R>>) {
+        let key = ConnectionKey { ports: Ports::new(a, b), network };
         self.last = None;
         self.count += 1;
         let age = (record.is_some(), self.count);
         self.records += usize::from(record.is_some());
-        if let Some(before) = self.places.insert(key, (Place::Past(past), age)) {
-            self.take_record(before);
+        let path = self.places.get(&key).map_or_else(Path::default, |entry| entry.path);
+        if let Some(before) = self.places.insert(key, Entry { place: Place::Past(past), age, path }) {
+            self.take_record(&before);
         }
         self.past.insert(age, (key, record));
         if self.past.len() > MOST_PAST
@@ -179,14 +284,24 @@ impl<R> Table<R> {
         {
             self.records -= usize::from(record.is_some());
             self.forgotten += u64::from(record.is_some());
-            self.places.remove(&oldest);
+            self.forget(oldest);
+        }
+    }
+
+    fn forget(&mut self, key: ConnectionKey) {
+        self.places.remove(&key);
+        if let Some(lanes) = self.lanes.get_mut(&key.ports) {
+            lanes.retain(|lane| lane.network != key.network);
+            if lanes.is_empty() {
+                self.lanes.remove(&key.ports);
+            }
         }
     }
 
     /// The record of a connection that is over, and whose place is given to another.
-    fn take_record(&mut self, (place, age): (Place, Age)) -> Option<Box<R>> {
-        let Place::Past(_) = place else { return None };
-        let record = self.past.remove(&age)?.1;
+    fn take_record(&mut self, entry: &Entry) -> Option<Box<R>> {
+        let Place::Past(_) = entry.place else { return None };
+        let record = self.past.remove(&entry.age)?.1;
         self.records -= usize::from(record.is_some());
         record
     }
@@ -251,15 +366,42 @@ mod tests {
         let mut table = Table::default();
         let to = |n: usize| SocketAddr::from(([10, 1, (n >> 16) as u8, 2], (n & 0xffff) as u16));
         for n in 0..=MOST_PAST {
-            table.close(PAST.first, to(n), PAST, (n < 2).then(|| Box::new(n)));
+            table.close(PAST.first, to(n), 0, PAST, (n < 2).then(|| Box::new(n)));
         }
         assert_eq!((table.records, table.forgotten()), (2, 0));
-        assert_eq!(table.open(PAST.first, to(0), 9).as_deref(), Some(&0));
-        assert!(table.open(PAST.first, to(2), 9).is_none());
+        assert_eq!(table.open((PAST.first, to(0)), (0, Path::default()), 9).as_deref(), Some(&0));
+        assert!(table.open((PAST.first, to(2)), (0, Path::default()), 9).is_none());
         for n in 0..=MOST_PAST {
-            table.close(to(n), PAST.first, PAST, Some(Box::new(n)));
+            table.close(to(n), PAST.first, 0, PAST, Some(Box::new(n)));
         }
         assert_eq!((table.records, table.forgotten()), (MOST_PAST, 1));
+    }
+
+    #[test]
+    fn paths_lead_to_networks_until_these_are_forgotten() {
+        let mut table = Table::<()>::default();
+        let on = |interface| Segment { path: Path::on(interface), ..octets(1, 1) };
+        let Segment { src, dst, .. } = on(0);
+        let slot = |table: &mut Table<()>, interface| match table.find(&on(interface)) {
+            Located::Known { place: Some(Place::Open(slot)), is_certain, .. } => Some((slot, is_certain)),
+            Located::Known { place: Some(Place::Past(_)) | None, .. } | Located::Elsewhere => None,
+        };
+        table.open((src, dst), (0, on(0).path), 10);
+        assert!(matches!(table.find(&on(1)), Located::Elsewhere));
+        table.join(&on(1), 0, false);
+        assert_eq!(table.separate(&on(2)), Some(1));
+        table.open((src, dst), (1, on(2).path), 11);
+        let found = [0, 1, 2].map(|interface| slot(&mut table, interface));
+        assert_eq!(found, [Some((10, true)), Some((10, false)), Some((11, true))]);
+        // The path of an unconfirmed copy turns out to be a network of its own.
+        assert_eq!(table.separate(&on(1)), Some(2));
+        assert_eq!(table.networks(&on(9)).len(), 2);
+        table.close(src, dst, 0, PAST, None);
+        table.forget(ConnectionKey { ports: Ports::new(src, dst), network: 0 });
+        assert_eq!([0, 2].map(|interface| slot(&mut table, interface)), [None, Some((11, true))]);
+        assert_eq!(table.separate(&on(0)), Some(0));
+        (3..30).for_each(|interface| _ = table.separate(&on(interface)));
+        assert_eq!(table.separate(&on(40)), None);
     }
 
     #[test]
@@ -267,10 +409,10 @@ mod tests {
         let mut table = Table::<()>::default();
         let far = |n: usize| SocketAddr::from(([10, 1, (n >> 16) as u8, 2], (n & 0xffff) as u16));
         for n in 0..=MOST_PAST {
-            table.close(PAST.first, far(n), Past { number: u32::try_from(n).unwrap(), ..PAST }, None);
+            table.close(PAST.first, far(n), 0, Past { number: u32::try_from(n).unwrap(), ..PAST }, None);
         }
         let mut number = |n| match table.find(&Segment { src: PAST.first, dst: far(n), ..octets(0, 0) }) {
-            Some(Place::Past(past)) => Some(past.number),
+            Located::Known { place: Some(Place::Past(past)), .. } => Some(past.number),
             _ => None,
         };
         assert_eq!((number(0), number(1), number(MOST_PAST)), (None, Some(1), Some(65_536)));

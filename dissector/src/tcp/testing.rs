@@ -11,6 +11,7 @@ pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
         time: 0,
         src: SocketAddr::from(([10, 0, 0, 1], 1)),
         dst: SocketAddr::from(([10, 0, 0, 2], 2)),
+        path: crate::path::Path::default(),
         seq,
         syn: false,
         fin: false,

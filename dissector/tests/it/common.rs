@@ -110,10 +110,20 @@ impl Watch {
     }
 
     pub(crate) fn frame(&mut self, link_type: u16, octets: &[u8], wire_len: usize) {
+        self.frame_on(0, link_type, octets, wire_len);
+    }
+
+    /// A frame from interface `interface` of the capture.
+    pub(crate) fn frame_on(&mut self, interface: u32, link_type: u16, octets: &[u8], wire_len: usize) {
         self.frames += 1;
         let wire_len = u32::try_from(wire_len).unwrap();
-        let frame = Frame { number: self.frames, time: self.frames, link_type, octets, wire_len };
+        let frame = Frame { number: self.frames, time: self.frames, interface, link_type, octets, wire_len };
         self.dissector.frame(&frame, &mut self.units);
+    }
+
+    /// How many copies of connections were joined.
+    pub(crate) fn joined(&self) -> u64 {
+        self.dissector.joined().count
     }
 
     /// Octets of a direction from `offset` behind its SYN.

@@ -203,7 +203,7 @@ impl Crowd {
         octets[28..32].copy_from_slice(&ack.to_be_bytes());
         self.frames += 1;
         let (number, wire_len) = (self.frames, u32::try_from(octets.len()).unwrap());
-        let frame = Frame { number, time: number * 1000, link_type: RAW, octets: &octets, wire_len };
+        let frame = Frame { number, time: number * 1000, interface: 0, link_type: RAW, octets: &octets, wire_len };
         self.dissector.frame(&frame, &mut self.tally);
     }
 

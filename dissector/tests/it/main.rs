@@ -8,6 +8,7 @@ mod framing;
 mod habits;
 mod links;
 mod metamorphic;
+mod networks;
 mod osc;
 mod portmap;
 mod sources;

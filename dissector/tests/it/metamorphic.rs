@@ -52,8 +52,9 @@ impl Sink for Alarms {
 fn alarms(frames: &[CapturedFrame]) -> BTreeMap<String, u64> {
     let (mut dissector, mut alarms) = (Dissector::default(), Alarms::default());
     for (frame, number) in frames.iter().zip(1..) {
-        let CapturedFrame { time, link_type, octets, wire_len } = frame;
-        let frame = Frame { number, time: *time, link_type: *link_type, octets, wire_len: *wire_len };
+        let CapturedFrame { time, interface, link_type, octets, wire_len } = frame;
+        let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
+        let frame = Frame { number, time, interface, link_type, octets, wire_len };
         dissector.frame(&frame, &mut alarms);
     }
     dissector.finish(&mut alarms);
@@ -85,8 +86,8 @@ impl Whole {
 fn read(path: &Path) -> Frames {
     let mut capture = Capture::open(path).unwrap();
     let mut frames = Vec::new();
-    while let Some(Frame { time, link_type, octets, wire_len, .. }) = capture.next_frame() {
-        frames.push(CapturedFrame { time, link_type, octets: octets.to_vec(), wire_len });
+    while let Some(Frame { time, interface, link_type, octets, wire_len, .. }) = capture.next_frame() {
+        frames.push(CapturedFrame { time, interface, link_type, octets: octets.to_vec(), wire_len });
     }
     frames
 }

@@ -38,6 +38,7 @@ pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
         let captured = Captured {
             number,
             time: frame.at_ns,
+            interface: 0,
             link_type: LINKTYPE_ETHERNET,
             octets: &frame.octets,
             wire_len: u32::try_from(frame.octets.len()).unwrap_or(u32::MAX),

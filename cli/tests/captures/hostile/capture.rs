@@ -161,7 +161,8 @@ impl Capture {
         let (mut dissector, mut found) = (Dissector::default(), Findings(Vec::new()));
         for (number, octets) in (1..).zip(&self.frames) {
             let wire_len = u32::try_from(octets.len()).unwrap();
-            let frame = Frame { number, time: number * GAP, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+            let frame =
+                Frame { number, time: number * GAP, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);

@@ -105,7 +105,7 @@ impl Datagrams {
         let (mut found, mut dissector) = (Collect(Vec::new()), Dissector::default());
         for ((time, octets), number) in self.frames.iter().zip(1..) {
             let wire_len = u32::try_from(octets.len()).unwrap();
-            dissector.frame(&Frame { number, time: *time, link_type: 1, octets, wire_len }, &mut found);
+            dissector.frame(&Frame { number, time: *time, interface: 0, link_type: 1, octets, wire_len }, &mut found);
         }
         dissector.finish(&mut found);
         found.0

@@ -5,7 +5,7 @@ use super::sides::sides;
 use super::{Dice, Frames};
 
 /// Inserts `frame` so that it is number `at`, at the time of its neighbour.
-fn insert(frames: &mut Frames, at: usize, mut frame: super::CapturedFrame) {
+pub(super) fn insert(frames: &mut Frames, at: usize, mut frame: super::CapturedFrame) {
     let at = at.min(frames.len());
     frame.time = at.checked_sub(1).map_or(frame.time, |before| frames[before].time);
     frames.insert(at, frame);

@@ -31,8 +31,9 @@ impl Sink for Fields {
 fn off(frames: &mut Frames, mut field: impl FnMut() -> u8) {
     let (mut dissector, mut fields) = (Dissector::units_only(), Fields::default());
     for (frame, number) in frames.iter().zip(1..) {
-        let super::CapturedFrame { time, link_type, octets, wire_len } = frame;
-        let frame = Frame { number, time: *time, link_type: *link_type, octets, wire_len: *wire_len };
+        let super::CapturedFrame { time, interface, link_type, octets, wire_len } = frame;
+        let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
+        let frame = Frame { number, time, interface, link_type, octets, wire_len };
         dissector.frame(&frame, &mut fields);
     }
     dissector.finish(&mut fields);

@@ -1,13 +1,49 @@
 //! What is around the IP packet.
 
+use super::again::insert;
 use super::packet::{RAW_IP, ipv4_at};
+use super::sides::sides;
 use super::{CapturedFrame, Dice, Frames};
 
 /// Inserts octets between the addresses and the EtherType.
 fn tag(frames: &mut Frames, tags: &[u8]) {
-    for frame in frames.iter_mut().filter(|frame| frame.link_type == 1 && frame.octets.len() >= 14) {
+    frames.iter_mut().for_each(|frame| tag_one(frame, tags));
+}
+
+fn tag_one(frame: &mut CapturedFrame, tags: &[u8]) {
+    if frame.link_type == 1 && frame.octets.len() >= 14 {
         frame.octets.splice(12..12, tags.iter().copied());
         frame.wire_len += u32::try_from(tags.len()).unwrap();
+    }
+}
+
+/// As a switch with asymmetric VLANs forwards.
+pub(super) fn vlan_each_way(frames: &mut Frames, _: &mut Dice) {
+    let sides = sides(frames);
+    for (frame, side) in frames.iter_mut().zip(sides) {
+        tag_one(frame, &[0x81, 0, 0, if side == Some(1) { 8 } else { 7 }]);
+    }
+}
+
+/// As a passive tap of a full-duplex link does.
+pub(super) fn interface_each_way(frames: &mut Frames, _: &mut Dice) {
+    let sides = sides(frames);
+    frames.iter_mut().zip(sides).for_each(|(frame, side)| frame.interface = u32::from(side == Some(1)));
+}
+
+/// As a capture on a router's port in front of it and behind it.
+pub(super) fn copied_to_vlan(frames: &mut Frames, _: &mut Dice) {
+    let twice = |frame: &CapturedFrame| {
+        let mut copy = frame.clone();
+        tag_one(&mut copy, &[0x81, 0, 0, 7]);
+        [frame.clone(), copy]
+    };
+    *frames = frames.iter().flat_map(twice).collect();
+}
+
+pub(super) fn copied_to_interface(frames: &mut Frames, _: &mut Dice) {
+    for (number, frame) in frames.clone().into_iter().enumerate() {
+        insert(frames, 2 * number + 4, CapturedFrame { interface: 1, ..frame });
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) use dice::Dice;
 pub(crate) struct CapturedFrame {
     /// In nanoseconds.
     pub(crate) time: u64,
+    /// Number of the interface in the capture.
+    pub(crate) interface: u32,
     pub(crate) link_type: u16,
     pub(crate) octets: Vec<u8>,
     pub(crate) wire_len: u32,
@@ -116,6 +118,10 @@ pub(crate) const HABITS: &[Habit] = &[
     habit("the ports used again, SYNs lost", taps::ports_again_without_syns),
     habit("a VLAN", link::vlan),
     habit("two VLANs", link::two_vlans),
+    habit("a VLAN for each direction", link::vlan_each_way),
+    habit("an interface for each direction", link::interface_each_way),
+    habit("every frame twice, the copy in a VLAN", link::copied_to_vlan),
+    habit("every frame twice, the copy late and from another interface", link::copied_to_interface),
     habit("raw IP", link::raw_ip),
     habit("Ethernet padding", link::padding),
     habit("the FCS captured", link::fcs),

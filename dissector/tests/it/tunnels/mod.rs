@@ -47,7 +47,7 @@ fn units(link_type: u16, frames: &[Framed]) -> (Vec<Value>, Vec<(Unread, u64)>) 
     let mut units = Units::default();
     for (number, (octets, wire_len)) in (1..).zip(frames) {
         let wire_len = u32::try_from(*wire_len).unwrap();
-        dissector.frame(&Frame { number, time: number * 1000, link_type, octets, wire_len }, &mut units);
+        dissector.frame(&Frame { number, time: number * 1000, interface: 0, link_type, octets, wire_len }, &mut units);
     }
     dissector.finish(&mut units);
     units.all.iter_mut().for_each(without_offsets);

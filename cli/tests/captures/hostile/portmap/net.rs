@@ -230,7 +230,7 @@ impl Net {
         let (mut dissector, mut found) = (Dissector::default(), Collect(Vec::new()));
         for ((time, octets), number) in self.frames.iter().zip(1..) {
             let wire_len = u32::try_from(octets.len()).unwrap();
-            let frame = Frame { number, time: *time, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+            let frame = Frame { number, time: *time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);

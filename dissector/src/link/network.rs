@@ -1,0 +1,58 @@
+//! The number of a network that a header has.
+
+use crate::path::Tag;
+
+use super::{Header, ethernet, gre, types, u16_at};
+
+/// The network that the header at the beginning of `bytes` names.
+pub(crate) fn tag(header: Header, bytes: &[u8]) -> Option<Tag> {
+    match header {
+        Header::EtherType(ether_type) if ethernet::is_vlan(ether_type) => {
+            // 0 is a priority without a VLAN (IEEE 802.1Q, 9.6).
+            let number = u16_at(bytes, 0).ok()? & 0x0fff;
+            (number > 0).then_some(Tag::Vlan(number))
+        }
+        // A byte of flags precedes the I-SID.
+        Header::EtherType(ethernet::BACKBONE) => Some(Tag::Virtual(u24_at(bytes, 1)?)),
+        Header::Vxlan | Header::VxlanGpe | Header::Geneve => Some(Tag::Virtual(u24_at(bytes, 4)?)),
+        Header::Gre => Some(Tag::Virtual(u24_at(bytes, gre::vsid(bytes)?)?)),
+        Header::Link(types::LINUX_SLL2) => {
+            let index = bytes.get(4..8)?;
+            Some(Tag::Interface(u32::from_be_bytes([index[0], index[1], index[2], index[3]])))
+        }
+        _ => None,
+    }
+}
+
+fn u24_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let field = bytes.get(at..at + 3)?;
+    Some(u32::from_be_bytes([0, field[0], field[1], field[2]]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    #[test]
+    fn each_header_names_its_network() {
+        for (header, bytes, expected) in [
+            (Header::EtherType(0x8100), "e064 0800", Some(Tag::Vlan(100))),
+            (Header::EtherType(0x88a8), "0007 8100", Some(Tag::Vlan(7))),
+            (Header::EtherType(0x8100), "e000 0800", None),
+            (Header::EtherType(0x88e7), "00 000064", Some(Tag::Virtual(100))),
+            (Header::EtherType(0x0806), "0001 0800", None),
+            (Header::Vxlan, "08000000 00006400", Some(Tag::Virtual(100))),
+            (Header::Geneve, "0000 6558 00006400", Some(Tag::Virtual(100))),
+            (Header::Gre, "2000 6558 00006401", Some(Tag::Virtual(100))),
+            // With a checksum in front of the key; a key of GRE itself may differ by direction.
+            (Header::Gre, "a000 6558 12340000 00006401", Some(Tag::Virtual(100))),
+            (Header::Gre, "2000 0800 00006401", None),
+            (Header::Gre, "0000 6558 00006401", None),
+            (Header::Link(276), "0800 0000 00000003 0001 00 06 02aa000000010000", Some(Tag::Interface(3))),
+            (Header::Vxlan, "08000000 0000", None),
+        ] {
+            assert_eq!(tag(header, &hex(bytes)), expected, "{header:?} {bytes}");
+        }
+    }
+}

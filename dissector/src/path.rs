@@ -1,0 +1,77 @@
+//! Which network a packet was captured in: the capture's interface, VLANs, and virtual networks of tunnels.
+//!
+//! Two connections may have equal addresses and ports in different networks. Numbers that differ by direction (MPLS labels, TEIDs of
+//! GTP) and those of a capture's own transport (ERSPAN sessions) say nothing of that, and are left out.
+
+/// Tags that are kept apart; more of them are mixed into the last one.
+const MOST_TAGS: usize = 4;
+
+/// A number of a network, as a header has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// An interface of a capture on several (Linux cooked 2).
+    Interface(u32),
+    /// 802.1Q, 802.1ad: 12 bits, not 0.
+    Vlan(u16),
+    /// 802.1ah (I-SID), VXLAN, GENEVE (VNI), NVGRE (VSID): 24 bits.
+    Virtual(u32),
+}
+
+/// The network of a packet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Path {
+    interface: u32,
+    /// From the outermost, 0 where there are no more.
+    tags: [u32; MOST_TAGS],
+}
+
+impl Path {
+    /// A packet from interface `interface` of the capture.
+    pub(crate) fn on(interface: u32) -> Self {
+        Path { interface, ..Path::default() }
+    }
+
+    /// The packet is also within this network.
+    pub(crate) fn add(&mut self, tag: Tag) {
+        let number = match tag {
+            Tag::Interface(number) => {
+                self.interface = self.interface.rotate_left(16) ^ number;
+                return;
+            }
+            Tag::Vlan(number) => 1 << 24 | u32::from(number),
+            Tag::Virtual(number) => 2 << 24 | number & 0x00ff_ffff,
+        };
+        match self.tags.iter_mut().find(|tag| **tag == 0) {
+            Some(free) => *free = number,
+            None => self.tags[MOST_TAGS - 1] = self.tags[MOST_TAGS - 1].rotate_left(5) ^ number,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(interface: u32, tags: &[Tag]) -> Path {
+        let mut path = Path::on(interface);
+        tags.iter().for_each(|tag| path.add(*tag));
+        path
+    }
+
+    #[test]
+    fn interface_order_and_kind_of_tags_count() {
+        let tags = [Tag::Vlan(7), Tag::Virtual(7)];
+        assert_eq!(path(1, &tags), path(1, &tags));
+        assert_ne!(path(1, &tags), path(0, &tags));
+        assert_ne!(path(1, &tags), path(1, &[Tag::Virtual(7), Tag::Vlan(7)]));
+        assert_ne!(path(1, &tags[..1]), path(1, &tags[1..]));
+        assert_ne!(path(0, &[Tag::Interface(2)]), path(0, &[Tag::Interface(3)]));
+    }
+
+    #[test]
+    fn tags_beyond_those_that_are_kept_count() {
+        let deep = |last| path(0, &[1, 2, 3, 4, 5, last].map(Tag::Vlan));
+        assert_eq!(deep(6), deep(6));
+        assert_ne!(deep(6), deep(7));
+    }
+}
