@@ -1,7 +1,7 @@
 //! How is the FPDU laid out that begins here? As RFC 5044 says, or as one of the departures that real senders have made.
 //!
 //! Known departures: markers that stand elsewhere (a sender that does not count its CRC fields, a constant shift), FPDUPTR in
-//! little-endian order or counted from the marker in front, markers left out although asked for, the CRC field left out.
+//! little-endian order or counted from the marker in front, markers left out although asked for, markers that nobody asked for, the CRC field left out.
 
 use weft_core::crc;
 use weft_core::marker::INTERVAL;
@@ -160,6 +160,10 @@ impl Reader {
             }
             None => {}
         }
+        if let Some(marked) = self.with_unrequested_markers(half, start)? {
+            let octets = half.octets(marked.start, marked.end)?;
+            return Ok(Chosen::new(marked, octets, crc_on.then_some(true)));
+        }
         // Behind the end of the data nothing may follow, so an FPDU that is cut off there is not confirmed.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
         if within && !confirmed && !crc_on && plausible == Some(true) && self.wrong_pad(half, start)?.is_some() {
@@ -178,6 +182,31 @@ impl Reader {
     pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {
         let layout = Layout::new(start, ulpdu_length, phase);
         if crc_field { layout } else { layout.without_crc_field() }
+    }
+
+    /// The FPDU at `start` with markers although the receiver wants none: all of them right, and the CRC or what follows, too. Without
+    /// CRC also one without a marker in front of one that begins with a marker.
+    fn with_unrequested_markers(&self, half: &Half, start: u64) -> Result<Option<Layout>, Later> {
+        if self.phase.is_some() || self.settings.markers != Some(false) {
+            return Ok(None);
+        }
+        let phase = Some((self.origin % INTERVAL) as u16);
+        let header = header_at(half, start, phase)?;
+        let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(None) };
+        let layout = self.layout(start, ulpdu_length, phase, self.crc_field);
+        let is_marked = layout.pieces().any(|piece| matches!(piece, Piece::Marker { .. }));
+        if is_marked && !markers_recognised(half, &layout)? {
+            return Ok(None);
+        }
+        let Some(octets) = half.octets(start, layout.end)? else { return Ok(None) };
+        let proven = if self.settings.crc == Some(true) {
+            crc_good(octets)
+        } else {
+            let before_marker = is_marked || half.octets(layout.end, layout.end + 4)? == Some(&[0; 4]);
+            before_marker && self.may_end_at(half, layout.end, phase)?
+        };
+        let phase = phase.filter(|_| is_marked);
+        Ok(proven.then(|| self.layout(start, ulpdu_length, phase, self.crc_field)))
     }
 
     /// The CRC is good, so the length is right; are the markers where they belong?

@@ -270,3 +270,17 @@ fn the_enhanced_start_up_tells_its_words() {
     assert_eq!(told(&units, 1, "iwarp_mpa.d_flag")[0], "mpa_reply 0");
     assert_eq!(told(&units, 0, "payload_len")[1], "fpdu 0");
 }
+
+/// The receiver sent M=0; the sender inserts markers all the same. Some of its FPDUs have none, since they are short.
+#[test]
+fn markers_that_nobody_asked_for_hide_no_fpdu() {
+    for (flags, status) in [(CRC, "good"), (0, "unchecked")] {
+        let mut watch = Watch::opened();
+        watch.data(0, 0, &startup(false, flags, 1, b""));
+        watch.data(1, 0, &startup(true, flags, 1, b""));
+        watch.data(0, 20, &fpdus(&sends(9, 300), true, flags == CRC));
+        let units = watch.finish();
+        assert_eq!(told(&units, 0, "crc_status")[1..], vec![format!("fpdu \"{status}\""); 9]);
+        assert!(units.iter().any(|unit| unit["marker_status"] == "misplaced"), "{units:#?}");
+    }
+}

@@ -9,6 +9,7 @@ use crate::unit::{Fpdu, MarkerStatus, Unit};
 
 pub(super) static WHERE_DUE: Rule = Rule {
     requirements: &[
+        requirement!("MPA-1.2-5"),
         requirement!("MPA-2-3"),
         requirement!("MPA-4.3-3"),
         requirement!("MPA-4.3-4"),
@@ -16,6 +17,7 @@ pub(super) static WHERE_DUE: Rule = Rule {
         requirement!("MPA-4.3-12"),
         requirement!("MPA-7.1.1-6"),
         requirement!("MPA-7.1.1-7"),
+        requirement!("MPA-7.1.1-8"),
         requirement!("MPA-7.1.1-9"),
         requirement!("MPA-7.1.2-21"),
         requirement!("MPA-C.2-2"),
@@ -52,6 +54,12 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     let body = fpdu.body.len() + 4;
     let octets = body..body + 4 * fpdu.markers.len();
     let first_fpdu = stream.fpdus == 1 && !stream.broken;
+    if fpdu.layout.phase().is_some() && is_declined(books, direction) {
+        if stream.misplaced == 1 {
+            unrequested(unit, octets, first_fpdu, findings);
+        }
+        return;
+    }
     let expected = "a marker at every multiple of 512 octets behind the start-up frame";
     let Some(phase) = fpdu.layout.phase() else {
         findings.at(requirement!("MPA-4.3-4"), unit, 0..2, expected, "no markers in this FPDU".to_owned());
@@ -128,13 +136,33 @@ fn informative(books: &Books, unit: &Unit<'_>, direction: usize, findings: &mut 
     }
 }
 
+/// Did the receiver of what `direction` sends say that it wants no markers?
+fn is_declined(books: &Books, direction: usize) -> bool {
+    books.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
+}
+
+/// The first FPDU with markers towards a peer that wants none. `octets`: its markers.
+fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, findings: &mut Findings<'_>) {
+    let found = || "an FPDU with markers".to_owned();
+    let none = "no markers, as the peer sent M=0";
+    findings.at(requirement!("MPA-7.1.1-8"), unit, octets.clone(), none, found());
+    findings.at(requirement!("MPA-1.2-5"), unit, octets.clone(), none, found());
+    if is_first {
+        findings.at(requirement!("MPA-7.1.2-21"), unit, octets.clone(), "ULPDU_Length first", found());
+    }
+    let mut notes = findings.note();
+    let expected = "markers in each direction as its receiver declared";
+    notes.at(requirement!("MPA-C.2-2"), unit, octets.clone(), expected, found());
+    notes.at(requirement!("MPA-C.3-1"), unit, octets, expected, found());
+}
+
 /// Where no FPDU could be read, a marker in front of one explains it, though the receiver sent M=0.
 fn not_asked_for(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !Stream::is_marker_not_asked_for(unit) {
         return;
     }
     let direction = usize::from(unit.direction);
-    let declined = books.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers());
+    let declined = is_declined(books, direction);
     let stream = &books.mpa.streams[direction];
     if !declined || stream.fpdus > 0 {
         return;
