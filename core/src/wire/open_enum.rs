@@ -4,11 +4,12 @@
 //! round trip and can be sent on purpose. [`rdmap::Opcode`](crate::wire::rdmap::Opcode) is written by hand because it
 //! answers more questions than its name.
 
-/// Declares a newtype over an integer with named constants, `ALL` of them, `name()`, `is_assigned()`, `Display`, `Debug`.
+/// Declares a newtype over an integer with named constants, `ALL` of them, `name()`, `is_assigned()`, `Display`, `Debug`. Ranges
+/// of values that are not assigned may have a name of their own.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
-        $name:ident($int:ty), otherwise $other:literal {
+        $name:ident($int:ty), otherwise $other:literal $(, $range:pat => $range_text:literal)* {
             $($(#[$doc:meta])* $constant:ident = $value:literal => $text:literal,)+
         }
     ) => {
@@ -27,6 +28,7 @@ macro_rules! open_enum {
             pub const fn name(self) -> &'static str {
                 match self.0 {
                     $($value => $text,)+
+                    $($range => $range_text,)*
                     _ => $other,
                 }
             }

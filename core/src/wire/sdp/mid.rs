@@ -4,7 +4,7 @@ use crate::wire::open_enum::open_enum;
 
 open_enum! {
     /// MID, eight bits; reserved and experimental values survive.
-    Mid(u8), otherwise "reserved" {
+    Mid(u8), otherwise "reserved", 0x40..=0x7f => "experimental" {
         /// Hello.
         HELLO = 0x00 => "Hello",
         /// HelloAck.
@@ -90,5 +90,7 @@ mod tests {
         let payload: Vec<Mid> = Mid::ALL.iter().copied().filter(|mid| mid.may_carry_payload()).collect();
         assert_eq!(payload, [Mid::SINK_AVAIL, Mid::SRC_AVAIL, Mid::DATA]);
         assert_eq!((Mid(0x0f).name(), Mid(0xfe).name()), ("reserved", "SrcAvail"));
+        let names = [0x3f, 0x40, 0x7f, 0x80].map(|mid| Mid(mid).name());
+        assert_eq!(names, ["reserved", "experimental", "experimental", "reserved"]);
     }
 }
