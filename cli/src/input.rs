@@ -2,9 +2,11 @@
 //! a note when it was damaged.
 
 mod live;
+mod remarks;
 mod save;
 
 pub(crate) use live::{LiveArguments, Place, SoFar, refused};
+pub(crate) use remarks::remark;
 pub(crate) use save::Ring;
 
 use live::LiveInput;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use weft_core::text::visible;
 use weft_dissector::source::{Capture, Frame, OpenError};
-use weft_dissector::{Dissector, Sink, reads_link_type};
+use weft_dissector::{Dissector, Sink, Unread, reads_link_type};
 
 use crate::exit::{BadInput, note};
 
@@ -219,7 +221,10 @@ impl Input {
                 Next::Idle => self.idle(),
                 Next::End => {
                     dissector.finish(sink);
-                    return self.close();
+                    let name = self.name.clone();
+                    self.close()?;
+                    remark(&name, &dissector);
+                    return Ok(());
                 }
             }
         }
@@ -231,8 +236,9 @@ impl Input {
         self.progress.finish_and_clear();
         if let Some(link_type) = self.strange.filter(|_| !self.readable) {
             return Err(BadInput(format!(
-                "{}: no frame can be read: link type {link_type} is not supported; docs/captures.md lists those that are",
-                self.name
+                "{}: no frame can be read: {} is not supported; docs/captures.md lists those that are",
+                self.name,
+                Unread::LinkType(link_type)
             ))
             .into());
         }

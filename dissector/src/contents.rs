@@ -78,15 +78,15 @@ impl Contents {
             *connection = index(name);
         }
     }
+}
 
-    /// The frames that were not read although connections can be in them, as in "3 frames of IPsec ESP
-    /// (encrypted)".
-    #[must_use]
-    pub fn hidden(&self) -> Option<String> {
-        let hidden = self.unread.iter().filter(|(why, _)| why.may_hide_connections());
-        let parts: Vec<_> = hidden.map(|(why, count)| format!("{} of {why}", counted(*count, "frame"))).collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
-    }
+/// The frames that were not read although connections can be in them, of those that [`crate::Dissector::unread`] counts, as in
+/// "3 frames of IPsec ESP (encrypted)".
+#[must_use]
+pub fn hidden(unread: &[(Unread, u64)]) -> Option<String> {
+    let hidden = unread.iter().filter(|(why, _)| why.may_hide_connections());
+    let parts: Vec<_> = hidden.map(|(why, count)| format!("{} of {why}", counted(*count, "frame"))).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The protocol that begins with these bytes.

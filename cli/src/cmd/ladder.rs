@@ -8,7 +8,7 @@ use weft_dissector::Dissector;
 use weft_dissector::output::story::{Story, Subject};
 
 use crate::exit::{BadInput, unwritable};
-use crate::input::{CaptureFile, Next};
+use crate::input::{CaptureFile, Next, remark};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     dissector.finish(&mut story);
     input.close()?;
+    remark(&name, &dissector);
     let Some(ladder) = story.ladder() else {
         let what = match subject {
             Subject::Stream(stream) => format!("TCP connection {stream}"),

@@ -16,7 +16,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, note};
-use crate::input::{Input, LiveArguments, Next};
+use crate::input::{Input, LiveArguments, Next, remark};
 
 /// Findings of a requirement that are shown one by one, unless all are asked for.
 const SHOWN: usize = 5;
@@ -161,16 +161,15 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
         }
     }
     dissector.finish(&mut lint);
+    lint.out.flush()?;
     input.close()?;
     let Lint { failed, counts, by_requirement, groups, judged, mut contents, out, .. } = lint;
     failed?;
     contents.unread = dissector.unread();
-    if !judged {
-        out.flush()?;
+    if judged {
+        remark(&name, &dissector);
+    } else {
         note(&format!("{name}: nothing to judge: no iWARP, SDP or port mapper; the capture has {contents}"));
-    } else if let Some(hidden) = contents.hidden() {
-        out.flush()?;
-        note(&format!("{name}: not read: {hidden}"));
     }
     let count = |severity| counts.get(&severity).copied().unwrap_or(0);
     let (errors, warnings, notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));

@@ -5,3 +5,4 @@ mod bad_input;
 mod dissect;
 mod hostile;
 mod live;
+mod several;

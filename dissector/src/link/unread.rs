@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::source::Media;
+
 /// Reasons that are counted apart: a hostile capture could name any number.
 const MOST_REASONS: usize = 256;
 
@@ -84,7 +86,10 @@ impl fmt::Display for Unread {
             Unread::Malformed => f.write_str("malformed header"),
             Unread::TooDeep => f.write_str("too many headers"),
             Unread::LinkType(247) => f.write_str("InfiniBand"),
-            Unread::LinkType(link_type) => write!(f, "link type {link_type}"),
+            Unread::LinkType(link_type) => match Media::of(*link_type) {
+                Some(media) => write!(f, "{media}"),
+                None => write!(f, "link type {link_type}"),
+            },
             Unread::EtherType(0x0806) => f.write_str("ARP"),
             Unread::EtherType(0x8906 | 0x8914) => f.write_str("FCoE"),
             Unread::EtherType(0x8915) => f.write_str("RoCE v1"),

@@ -1,6 +1,6 @@
 //! Endace's extensible record format: records without a file header. Lengths are big-endian, times little-endian.
 
-use super::{Format, Next};
+use super::{Format, Media, Next};
 
 pub(super) const HEADER_LEN: usize = 16;
 const EXTENSION_LEN: usize = 8;
@@ -107,7 +107,7 @@ pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
         kind if IP.contains(&kind) => Some((101, at)),
         INFINIBAND => Some((247, at)),
         kind if NO_PACKET.contains(&kind) => None,
-        other => Some((0x8000 + u16::from(other), at)),
+        other => Some((Media::Erf(other).link_type(), at)),
     }
 }
 

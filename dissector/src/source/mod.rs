@@ -8,12 +8,14 @@ mod buffer;
 mod compressed;
 pub(crate) mod erf;
 mod file;
+mod media;
 mod netmon;
 mod pcap;
 mod pcapng;
 mod snoop;
 
 pub use file::{Capture, OpenError};
+pub(crate) use media::Media;
 
 /// One captured frame.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +26,7 @@ pub struct Frame<'a> {
     pub time: u64,
     /// The interface that it was captured on, as the capture numbers them; 0 where there is one.
     pub interface: u32,
-    /// Link type as <https://www.tcpdump.org/linktypes.html> numbers it.
+    /// Link type as <https://www.tcpdump.org/linktypes.html> numbers it. From 0x8000 on it is a media type that has none.
     pub link_type: u16,
     /// The octets that were captured.
     pub octets: &'a [u8],

@@ -4,7 +4,7 @@
 //! the frames follow the header one after the other, as Network Monitor and Wireshark write them. Times are in the zone of the
 //! capturing host, which version 1 does not name; they are taken as UTC.
 
-use super::{Format, Next};
+use super::{Format, Media, Next};
 
 pub(super) const HEADER_LEN: usize = 128;
 
@@ -80,7 +80,7 @@ fn link_type(media: u16) -> Option<u16> {
         0xe000..=0xefff => Some(media & 0xfff),
         // Notes of the program itself.
         0xfff0..=0xffff => None,
-        other => Some(other.saturating_add(0x8000)),
+        other => Some(Media::NetMon(other).link_type()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The snoop format of Solaris (RFC 1761), version 2. All fields are big-endian.
 
-use super::{Format, Next};
+use super::{Format, Media, Next};
 
 pub(super) const HEADER_LEN: usize = 16;
 const MAGIC: &[u8] = b"snoop\0\0\0\0\0\0\x02";
@@ -20,7 +20,7 @@ impl Snoop {
         let link_type = match datalink {
             0 | 4 => 1,
             26 => 242,
-            other => u16::try_from(other).unwrap_or(u16::MAX).saturating_add(0x8000),
+            other => Media::Snoop(u16::try_from(other).unwrap_or(u16::MAX)).link_type(),
         };
         Some(Snoop { link_type })
     }

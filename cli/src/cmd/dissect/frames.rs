@@ -17,7 +17,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::Colour;
 use crate::exit::{BadInput, note, unwritable};
-use crate::input::{Input, Next};
+use crate::input::{Input, Next, remark};
 
 use super::count::{Counted, Counts};
 use super::{Arguments, Chosen, Format, Out, no_match};
@@ -97,7 +97,10 @@ pub(crate) fn run(
         counts.frames = input.frames();
         note(&format!("{}: {}", input.name(), counts.told(filter.is_some(), judged)));
     }
-    input.close()
+    let name = input.name().to_owned();
+    input.close()?;
+    remark(&name, &dissector);
+    Ok(())
 }
 
 struct Gather {
@@ -191,7 +194,7 @@ enum Printer {
     Fields(FieldsWriter),
     Json(PacketsWriter),
     Pdml,
-    Capture { writer: Box<Writer<Box<dyn Write>>>, interfaces: HashMap<u16, u32>, written: Written },
+    Capture { writer: Box<Writer<Box<dyn Write>>>, interfaces: HashMap<(u32, u16), u32>, written: Written },
 }
 
 /// What was written to a capture.
@@ -239,12 +242,13 @@ impl Printer {
             Printer::Capture { writer, interfaces, written } => {
                 // Frames that left before their last unit was certain were written then.
                 let Some((wire_len, _)) = record.facts.len else { return Ok(()) };
-                let interface = match interfaces.get(&record.link_type) {
+                let key = (record.interface, record.link_type);
+                let interface = match interfaces.get(&key) {
                     Some(number) => *number,
                     None => {
                         let number =
                             writer.interface(&Interface { link_type: record.link_type, ..Interface::default() })?;
-                        interfaces.insert(record.link_type, number);
+                        interfaces.insert(key, number);
                         number
                     }
                 };

@@ -13,7 +13,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::Colour;
 use crate::exit::note;
-use crate::input::{Input, Next};
+use crate::input::{Input, Next, remark};
 
 use super::count::{Counts, Nothing};
 use super::events::Events;
@@ -93,6 +93,7 @@ pub(crate) fn run(
     let (found, nothing) = (output.found, format!("{name}: {nothing}"));
     let is_empty = output.selection.is_some_and(|selection| !selection.matched);
     input.close()?;
+    remark(&name, &dissector);
     if !found && frames > 0 {
         note(&nothing);
     } else if is_empty && frames > 0 {
