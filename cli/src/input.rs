@@ -2,6 +2,7 @@
 //! a note when it was damaged.
 
 mod live;
+mod parts;
 mod remarks;
 mod save;
 
@@ -10,12 +11,14 @@ pub(crate) use remarks::remark;
 pub(crate) use save::Ring;
 
 use live::LiveInput;
+use parts::Parts;
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weft_core::text::visible;
+use weft_dissector::output::text::counted;
 use weft_dissector::source::{Capture, Frame, OpenError};
 use weft_dissector::{Dissector, Sink, Unread, reads_link_type};
 
@@ -30,10 +33,12 @@ const STEP: u64 = 4096;
 #[derive(clap::Args)]
 pub(crate) struct CaptureFile {
     /// The capture: pcap or pcapng, plain or compressed with gzip or zstd; - is standard input
+    ///
+    /// Several files, such as those of a ring, are read as one capture, in the order of time.
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
-    file: Option<PathBuf>,
-    /// The same, as tshark spells it
-    #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "file", id = "read")]
+    files: Vec<PathBuf>,
+    /// One capture, as tshark spells it
+    #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) live: LiveArguments,
@@ -51,9 +56,10 @@ impl CaptureFile {
             return Input::live(&self.live, interface, write.map(|(path, ring)| (Place::At(path), ring)));
         }
         self.live.none()?;
-        match self.file.as_ref().or(self.read.as_ref()) {
-            Some(path) => Input::open(path),
-            None => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
+        match (&self.files[..], &self.read) {
+            ([path], _) | ([], Some(path)) => Input::open(path),
+            (paths @ [_, _, ..], _) => Input::open_several(paths),
+            ([], None) => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
         }
     }
 }
@@ -80,6 +86,8 @@ const STANDARD_INPUT: &str = "standard input";
 pub(crate) struct Input {
     source: Source,
     name: String,
+    /// The files that are read.
+    paths: Vec<PathBuf>,
     progress: ProgressBar,
     /// A link type that cannot be looked into, where no frame had another.
     strange: Option<u16>,
@@ -88,6 +96,7 @@ pub(crate) struct Input {
 
 enum Source {
     File(Box<Capture>),
+    Files(Parts),
     Live(Box<LiveInput>),
 }
 
@@ -102,6 +111,7 @@ impl Input {
         Ok(Input {
             source,
             name: interface.to_owned(),
+            paths: Vec::new(),
             progress: ProgressBar::hidden(),
             strange: None,
             readable: false,
@@ -110,21 +120,7 @@ impl Input {
 
     /// Opens the capture at `path`.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let name = if path == Path::new("-") { STANDARD_INPUT.to_owned() } else { shown(path) };
-        let capture = Capture::open(path).map_err(|error| {
-            let why = match &error {
-                OpenError::Io(error) => match error.kind() {
-                    std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                    std::io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
-                    _ => error.to_string(),
-                },
-                OpenError::UnknownFormat(first) if begins_as_pcap(first) => {
-                    "is cut off inside the pcap header, which has 24 octets".to_owned()
-                }
-                other => other.to_string(),
-            };
-            BadInput(format!("{name}: {why}"))
-        })?;
+        let (capture, name) = (open_capture(path)?, name_of(path));
         let len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         let progress = if len >= LONG && stderr().is_terminal() {
             let bar = ProgressBar::new(len);
@@ -136,7 +132,17 @@ impl Input {
         } else {
             ProgressBar::hidden()
         };
-        Ok(Input { source: Source::File(Box::new(capture)), name, progress, strange: None, readable: false })
+        let (source, paths) = (Source::File(Box::new(capture)), vec![path.to_owned()]);
+        Ok(Input { source, name, paths, progress, strange: None, readable: false })
+    }
+
+    /// Opens the captures at `paths`, of which there are at least two, as one.
+    fn open_several(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let source = Source::Files(Parts::open(paths)?);
+        let others = counted(paths.len() as u64 - 1, "other");
+        let name = format!("{} and {others}", paths.first().map_or_else(String::new, |path| shown(path)));
+        let progress = ProgressBar::hidden();
+        Ok(Input { source, name, paths: paths.to_vec(), progress, strange: None, readable: false })
     }
 
     /// The file's name, for people.
@@ -144,23 +150,24 @@ impl Input {
         &self.name
     }
 
-    /// Is it the file at `path`? Then writing there would destroy what is being read.
+    /// Is one of its files at `path`? Then writing there would destroy what is being read.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
-        let own = match &self.name[..] {
-            STANDARD_INPUT => std::fs::metadata("/dev/stdin"),
-            name => std::fs::metadata(name),
-        };
         // By whatever name: a hard link is the same file.
         let same =
             |own: &std::fs::Metadata, other: &std::fs::Metadata| (own.dev(), own.ino()) == (other.dev(), other.ino());
-        matches!((own, std::fs::metadata(path)), (Ok(own), Ok(other)) if own.is_file() && same(&own, &other))
+        self.paths.iter().any(|own| {
+            let own = if own == Path::new("-") { Path::new("/dev/stdin") } else { own };
+            let both = (std::fs::metadata(own), std::fs::metadata(path));
+            matches!(both, (Ok(own), Ok(other)) if own.is_file() && same(&own, &other))
+        })
     }
 
     /// Frames read so far.
     pub(crate) fn frames(&self) -> u64 {
         match &self.source {
             Source::File(capture) => capture.frames(),
+            Source::Files(parts) => parts.frames(),
             Source::Live(live) => live.frames(),
         }
     }
@@ -169,7 +176,7 @@ impl Input {
     pub(crate) fn so_far(&mut self) -> Option<SoFar> {
         match &mut self.source {
             Source::Live(live) => Some(live.so_far()),
-            Source::File(_) => None,
+            Source::File(_) | Source::Files(_) => None,
         }
     }
 
@@ -197,6 +204,7 @@ impl Input {
                 }
                 capture.next_frame().map_or(Next::End, Next::Frame)
             }
+            Source::Files(parts) => parts.next_frame().map_or(Next::End, Next::Frame),
         };
         if let Next::Frame(frame) = &next
             && !self.readable
@@ -244,6 +252,8 @@ impl Input {
         }
         let capture = match self.source {
             Source::File(capture) => capture,
+            // Each file was closed with its own note.
+            Source::Files(_) => return Ok(()),
             Source::Live(live) => return live.close(&self.name),
         };
         match capture.note() {
@@ -260,6 +270,29 @@ impl Input {
             }
         }
     }
+}
+
+/// The name of what is at `path`, for people.
+fn name_of(path: &Path) -> String {
+    if path == Path::new("-") { STANDARD_INPUT.to_owned() } else { shown(path) }
+}
+
+/// Opens the capture at `path`; the error says what to do.
+fn open_capture(path: &Path) -> Result<Capture, BadInput> {
+    Capture::open(path).map_err(|error| {
+        let why = match &error {
+            OpenError::Io(error) => match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                std::io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+                _ => error.to_string(),
+            },
+            OpenError::UnknownFormat(first) if begins_as_pcap(first) => {
+                "is cut off inside the pcap header, which has 24 octets".to_owned()
+            }
+            other => other.to_string(),
+        };
+        BadInput(format!("{}: {why}", name_of(path)))
+    })
 }
 
 /// Does something begin as the header of a pcap does, its first octets in hexadecimal?

@@ -1,4 +1,4 @@
-//! Captures from several networks, and with frames that are not read: what standard error says of them.
+//! Captures in several files, from several networks, and with frames that are not read: what standard error says of them.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -45,6 +45,58 @@ fn weft(arguments: &[&str], files: &[PathBuf]) -> Output {
 
 fn text(octets: &[u8]) -> String {
     String::from_utf8(octets.to_vec()).unwrap()
+}
+
+#[test]
+fn files_of_a_ring_are_read_in_the_order_of_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let whole = Records::read();
+    let parts: Vec<&[Vec<u8>]> = whole.records.chunks(whole.records.len().div_ceil(3)).collect();
+    for (part, name) in parts.iter().zip(["a", "b", "c"]) {
+        whole.write(&path(name), part);
+    }
+    whole.write(&path("whole"), &whole.records);
+    let ring = |names: &[&str]| names.iter().map(|name| path(name)).collect::<Vec<_>>();
+    for command in [&["dissect"][..], &["dissect", "-T", "text"], &["follow"], &["ladder"]] {
+        let expected = weft(command, &[path("whole")]);
+        let in_order = weft(command, &ring(&["a", "b", "c"]));
+        assert_eq!(text(&in_order.stdout), text(&expected.stdout), "{command:?}");
+        assert_eq!(text(&in_order.stderr), "", "{command:?}");
+        let mixed = weft(command, &ring(&["b", "c", "a"]));
+        assert_eq!(text(&mixed.stdout), text(&expected.stdout), "{command:?}");
+        let order = ["a", "b", "c"].map(|name| path(name).display().to_string()).join(", ");
+        let note = format!("weft: reading 3 captures in the order of their first frames, not as given: {order}\n");
+        assert_eq!(text(&mixed.stderr), note, "{command:?}");
+    }
+    let mixed = text(&weft(&["stats"], &ring(&["c", "a", "b"])).stdout);
+    assert!(!mixed.contains("not captured"), "{mixed}");
+    assert!(mixed.ends_with("c and 2 others: 1 connection with iWARP, 0 other TCP connections\n"), "{mixed}");
+}
+
+/// The files of two taps, of which each has one direction: frames of both take turns.
+#[test]
+fn files_of_two_taps_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["forth", "back", "whole"].map(|name| folder.path().join(name));
+    let whole = Records::read();
+    let source = |record: &Vec<u8>| record[HEAD + 6..HEAD + 12].to_vec();
+    let first = source(&whole.records[0]);
+    let (forth, back): (Vec<_>, Vec<_>) = whole.records.iter().cloned().partition(|record| source(record) == first);
+    assert!(!forth.is_empty() && !back.is_empty());
+    whole.write(&paths[0], &forth);
+    whole.write(&paths[1], &back);
+    whole.write(&paths[2], &whole.records);
+    let expected = text(&weft(&["dissect"], &paths[2..]).stdout);
+    assert_eq!(text(&weft(&["dissect"], &paths[..2]).stdout), expected);
+}
+
+#[test]
+fn standard_input_is_not_one_of_several() {
+    let files = [PathBuf::from("-"), PathBuf::from("b.pcap")];
+    let output = weft(&["dissect"], &files);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr), "weft: standard input cannot be read together with other captures\n");
 }
 
 /// Each frame is there twice, the second time in VLAN 7; and one is encrypted.

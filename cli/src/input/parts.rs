@@ -1,0 +1,137 @@
+//! Several captures read as one, by time: the files of a ring in any order, or those of several taps.
+//!
+//! A file is opened when its first frame is due, so a long ring needs few open files.
+
+use std::path::{Path, PathBuf};
+
+use weft_dissector::source::{Capture, Frame};
+
+use super::{open_capture, shown};
+use crate::exit::{BadInput, note};
+
+/// Files that a message names.
+const MOST_NAMED: usize = 5;
+
+/// A frame with its own octets.
+#[derive(Default)]
+struct OwnedFrame {
+    time: u64,
+    interface: u32,
+    link_type: u16,
+    wire_len: u32,
+    octets: Vec<u8>,
+}
+
+/// A file that is being read, and its next frame.
+struct Part {
+    capture: Box<Capture>,
+    name: String,
+    next: Option<OwnedFrame>,
+}
+
+/// A file whose first frame is not due.
+struct Later {
+    /// When that was captured.
+    time: u64,
+    path: PathBuf,
+    /// A pipe cannot be opened again.
+    pipe: Option<Part>,
+}
+
+/// The files.
+pub(super) struct Parts {
+    /// Those that are not due, the latest first.
+    later: Vec<Later>,
+    open: Vec<Part>,
+    current: OwnedFrame,
+    frames: u64,
+}
+
+impl Parts {
+    /// Looks at the first frame of each file, and reports on standard error if the order of time is another than that of `paths`.
+    pub(super) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut files = Vec::new();
+        for path in paths {
+            if path == Path::new("-") {
+                return Err(BadInput("standard input cannot be read together with other captures".to_owned()).into());
+            }
+            let part = Part::new(path, open_capture(path)?);
+            // A file without frames comes last: it has only a note.
+            let time = part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
+            let pipe = (!path.is_file()).then_some(part);
+            files.push(Later { time, path: path.clone(), pipe });
+        }
+        if !files.is_sorted_by_key(|file| file.time) {
+            files.sort_by_key(|file| file.time);
+            let named: Vec<String> = files.iter().take(MOST_NAMED).map(|file| shown(&file.path)).collect();
+            let more = if files.len() > MOST_NAMED { ", ..." } else { "" };
+            note(&format!(
+                "reading {} captures in the order of their first frames, not as given: {}{more}",
+                files.len(),
+                named.join(", ")
+            ));
+        }
+        files.reverse();
+        Ok(Parts { later: files, open: Vec::new(), current: OwnedFrame::default(), frames: 0 })
+    }
+
+    /// Frames so far.
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// The earliest frame that is left, numbered over all files.
+    pub(super) fn next_frame(&mut self) -> Option<Frame<'_>> {
+        let time = |part: &Part| part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
+        let earliest = self.open.iter().map(time).min().unwrap_or(u64::MAX);
+        while let Some(file) = self.later.pop_if(|file| file.time <= earliest) {
+            self.open.extend(file.pipe.or_else(|| Part::open(&file.path)));
+        }
+        // Files without frames go at once.
+        self.open.extract_if(.., |part| part.next.is_none()).for_each(Part::close);
+        let part = self.open.iter_mut().min_by_key(|part| time(part))?;
+        std::mem::swap(&mut self.current, part.next.as_mut()?);
+        part.advance();
+        self.frames += 1;
+        let OwnedFrame { time, interface, link_type, wire_len, octets } = &self.current;
+        let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
+        Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len })
+    }
+}
+
+impl Part {
+    fn new(path: &Path, capture: Capture) -> Self {
+        let next = Some(OwnedFrame::default());
+        let mut part = Part { capture: Box::new(capture), name: shown(path), next };
+        part.advance();
+        part
+    }
+
+    /// `None` if it cannot be opened any more; the reason is on standard error.
+    fn open(path: &Path) -> Option<Self> {
+        let opened = open_capture(path).map(|capture| Part::new(path, capture));
+        opened.inspect_err(|error| note(&error.to_string())).ok()
+    }
+
+    /// Reads the next frame, if there is one.
+    fn advance(&mut self) {
+        let (Some(next), Some(frame)) = (&mut self.next, self.capture.next_frame()) else {
+            self.next = None;
+            return;
+        };
+        let Frame { time, interface, link_type, octets, wire_len, .. } = frame;
+        next.octets.clear();
+        next.octets.extend_from_slice(octets);
+        (next.time, next.interface, next.link_type, next.wire_len) = (time, interface, link_type, wire_len);
+    }
+
+    fn close(self) {
+        match self.capture.note() {
+            Some(text) => note(&format!("{}: {text}", self.name)),
+            None if self.capture.frames() == 0 => {
+                note(&format!("{}: 0 frames: it has a header and nothing behind it", self.name));
+            }
+            None => {}
+        }
+    }
+}
