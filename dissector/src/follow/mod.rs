@@ -2,7 +2,9 @@
 //!
 //! These are books, not protocol machines: they never decide what should happen next, and share nothing with the endpoint.
 
+mod backlog;
 mod connection;
+mod early;
 pub mod exchange;
 mod message;
 mod mpa;

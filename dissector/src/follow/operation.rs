@@ -2,7 +2,8 @@
 //!
 //! Responses come in the order of the requests, so a queue for each requester is enough. It is bounded by [`MOST`]. Beyond it,
 //! and after octets that the capture does not hold, a Response is matched by its sink, and nothing is judged: many requests may
-//! have the same sink. [`Backlog`] tells when every request is known to be answered; from then on the queue is certain again.
+//! have the same sink. A response that is seen before its request waits for it ([`Early`]). [`Backlog`] tells when every request is
+//! known to be answered; from then on the queue is certain again.
 
 use std::collections::VecDeque;
 
@@ -10,6 +11,8 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawAtomicResponse, RawReadRequest, ReadRequest};
 use zerocopy::FromBytes;
 
+use super::backlog::Backlog;
+use super::early::{Early, Key};
 use super::message::{At, Place};
 use super::remark::{Remark, What};
 use crate::fact::Operation;
@@ -42,6 +45,15 @@ impl Asked {
         matches!(self, Asked::Atomic { .. })
     }
 
+    /// Does a response with this key answer it?
+    fn is_answered_by(&self, key: Key) -> bool {
+        match (self, key) {
+            (Asked::Read(read), Key::Sink(stag, to)) => read.sink_stag == stag && read.sink_to == to,
+            (Asked::Atomic { identifier, .. }, Key::Identifier(found)) => *identifier == found,
+            (Asked::Read(_), Key::Identifier(_)) | (Asked::Atomic { .. }, Key::Sink(..)) => false,
+        }
+    }
+
     fn has_sink(&self, stag: u32, to: u64) -> bool {
         matches!(self, Asked::Read(read) if read.sink_stag == stag && read.sink_to == to)
     }
@@ -65,6 +77,8 @@ pub(crate) struct Request {
     /// The frame of the first of them.
     begun: Option<u64>,
     segments: u32,
+    /// Was its response seen first? Then nothing is judged of that.
+    is_late: bool,
 }
 
 /// More requests without response than were agreed on.
@@ -80,48 +94,6 @@ pub(crate) struct Overrun {
     pub atomics: bool,
 }
 
-/// How many requests may be without response, where not all of them were captured. Requests count by their MSNs, the missing ones
-/// too; each response that was captured answers one.
-#[derive(Debug, Clone, Copy, Default)]
-struct Backlog {
-    /// At most so many; `None` before the first request.
-    most: Option<u64>,
-    /// Responses before the first request.
-    responses: u64,
-    /// May requests be missing behind the last one that was captured, or come late?
-    open: bool,
-    last_msn: Option<u32>,
-}
-
-impl Backlog {
-    /// Octets are missing while `known` requests are without response; of the requester, if `requests` says so.
-    fn lose(&mut self, known: Option<usize>, requests: bool) {
-        if let Some(known) = known {
-            (self.most, self.responses) = (Some(known as u64), 0);
-        }
-        self.open |= requests;
-    }
-
-    fn requested(&mut self, msn: u32) {
-        let sent = match (self.most, self.last_msn) {
-            (Some(most), Some(last)) => most + u64::from(msn.wrapping_sub(last).max(1)),
-            _ => u64::from(msn).saturating_sub(self.responses).max(1),
-        };
-        *self = Backlog { most: Some(sent), open: false, last_msn: Some(msn), ..*self };
-    }
-
-    fn answered(&mut self) {
-        self.responses += 1;
-        // More responses than requests: the requests come late.
-        self.open |= self.most == Some(0);
-        self.most = self.most.map(|most| most.saturating_sub(1));
-    }
-
-    fn is_empty(&self) -> bool {
-        self.most == Some(0) && !self.open
-    }
-}
-
 /// The operations of one requester.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
@@ -131,11 +103,14 @@ pub(crate) struct Operations {
     /// Is every request without response known?
     certain: bool,
     backlog: Backlog,
-    /// Responses that came before any request, and the frame of the first of them.
-    early: u64,
+    /// Responses that came before their requests, oldest first.
+    early: VecDeque<Early>,
+    /// The frame of the first that came before any request.
     early_frame: Option<(u64, Opcode)>,
     /// The first overrun that no later look has explained away.
     overrun: Option<Overrun>,
+    /// The most requests that were under way at a time, by the order of frames, while all were known.
+    deepest: Option<usize>,
     /// How many requests may be without response.
     limit: Option<u32>,
 }
@@ -146,11 +121,13 @@ impl Operations {
         self.certain = true;
     }
 
-    /// Octets are missing, in which there may have been `requests`; else responses.
+    /// Octets are missing, in which there may have been `requests`; else responses. What was seen is still matched, and not judged.
     pub(crate) fn lose(&mut self, requests: bool) {
         let mut backlog = self.backlog;
-        backlog.lose(self.outstanding(), requests || self.early > 0);
-        *self = Operations { limit: self.limit, backlog, ..Operations::default() };
+        backlog.lose(self.outstanding(), requests || self.certain && !self.early.is_empty());
+        let (requests, early) = (std::mem::take(&mut self.requests), std::mem::take(&mut self.early));
+        let Operations { limit, deepest, .. } = *self;
+        *self = Operations { requests, early, limit, deepest, backlog, ..Operations::default() };
     }
 
     /// At most this many requests may be without response.
@@ -170,7 +147,7 @@ impl Operations {
 
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
-        self.requests.capacity() * size_of::<Request>()
+        self.requests.capacity() * size_of::<Request>() + self.early.capacity() * size_of::<Early>()
     }
 
     /// The Read Request with `msn`.
@@ -180,7 +157,7 @@ impl Operations {
 
     /// The first response that no request asked for.
     pub(crate) fn unsolicited(&self) -> Option<(u64, Opcode)> {
-        self.early_frame.filter(|_| self.certain && self.early > 0)
+        self.early_frame.filter(|_| self.certain && !self.early.is_empty())
     }
 
     /// The first overrun.
@@ -209,8 +186,14 @@ impl Operations {
         })
     }
 
-    /// The requester sends a request, in an FPDU that ends at stream position `end`.
-    pub(crate) fn requested(&mut self, at: At, end: u64, view: &SegmentView<'_>) {
+    /// The requester sends a request, in an FPDU that ends at stream position `end`. Its response may have been seen already.
+    pub(crate) fn requested(
+        &mut self,
+        at: At,
+        end: u64,
+        view: &SegmentView<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
         let asked = match view.opcode() {
             Opcode::READ_REQUEST => view
                 .payload
@@ -229,30 +212,33 @@ impl Operations {
                     offset: raw.remote_tagged_offset.get(),
                 }),
         };
-        let Segment::Untagged(header, _) = view.segment else { return };
+        let Segment::Untagged(header, _) = view.segment else { return None };
         let msn = header.msn.get();
-        let Some(asked) = asked.filter(|_| self.requests.len() < MOST) else {
+        let is_full = self.requests.len() >= MOST;
+        let Some(asked) = asked.filter(|_| !is_full) else {
             self.lose(false);
-            return self.backlog.requested(msn);
+            self.backlog.requested(msn);
+            if is_full {
+                self.requests.clear();
+            }
+            return None;
         };
         self.backlog.requested(msn);
-        if self.early > 0 {
-            // Its response was seen first: the capture has the directions out of step.
-            self.early -= 1;
-            return;
-        }
         let outstanding = u32::try_from(self.requests.len() + 1).unwrap_or(u32::MAX);
-        self.requests.push_back(Request {
-            asked,
-            msn,
-            frame: at.frame,
-            end,
-            time: at.time,
-            outstanding,
-            answered: 0,
-            begun: None,
-            segments: 0,
-        });
+        let (frame, time) = (at.frame, at.time);
+        let (answered, begun, segments, is_late) = (0, None, 0, false);
+        let request = Request { asked, msn, frame, end, time, outstanding, answered, begun, segments, is_late };
+        if self.certain && !self.early.is_empty() {
+            // Its response was seen first: the capture has the directions out of step.
+            let early = self.early.pop_front()?;
+            return self.answered_early(request, early, at, remarks);
+        }
+        let answers = |early: &Early| asked.is_answered_by(early.key) && early.begun > at.frame;
+        if let Some(index) = self.early.iter().position(answers) {
+            let early = self.early.drain(..=index).next_back()?;
+            return self.answered_early(request, early, at, remarks);
+        }
+        self.requests.push_back(request);
         // The zero-length Read that ends the start-up may be sent whatever was agreed on (RFC 6581 section 9.1).
         let is_ready_to_receive = msn == 1 && matches!(asked, Asked::Read(read) if read.rdmardsz == 0);
         if let Some(limit) = self.limit
@@ -262,6 +248,38 @@ impl Operations {
         {
             let atomics = self.requests.iter().any(|request| request.asked.is_atomic());
             self.overrun = Some(Overrun { frame: at.frame, outstanding, limit, atomics });
+        }
+        None
+    }
+
+    /// The response to `request`, which comes now, was seen first. One that was captured first says nothing of when it was sent.
+    fn answered_early(
+        &mut self,
+        request: Request,
+        early: Early,
+        at: At,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Operation> {
+        if !request.asked.is_answered_by(early.key) || early.begun < request.frame {
+            return None;
+        }
+        let Early { begun, answered, segments, ended, .. } = early;
+        let request = Request { begun: Some(begun), answered, segments, is_late: true, ..request };
+        if let Asked::Atomic { fetch_add, offset, .. } = request.asked
+            && offset % 8 != 0
+            && self.certain
+        {
+            let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, 1 - at.direction);
+            remarks.push(At { direction: responder, ..at }.earlier(what, begun));
+        }
+        self.note_depth(begun, 1);
+        match ended {
+            Some((frame, time)) => Some(request.operation(u8::from(at.direction == 1), At { frame, time, ..at })),
+            None => {
+                self.requests.push_front(request);
+                self.current = Some(0);
+                None
+            }
         }
     }
 
@@ -288,6 +306,7 @@ impl Operations {
         self.backlog.answered();
         if self.backlog.is_empty() {
             self.requests.clear();
+            self.early.clear();
             self.certain = true;
         }
     }
@@ -301,18 +320,29 @@ impl Operations {
     ) -> Option<Operation> {
         let Segment::Tagged(header, _) = view.segment else { return None };
         let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-        let index = if place.first {
+        // Behind octets that are missing, the place of the segment tells.
+        let begins_sink = || self.requests.iter().any(|request| request.asked.has_sink(stag, to));
+        let index = if place.first || !self.certain && self.current.is_none() && begins_sink() {
             if let Some(unended) = self.current.take() {
                 // Its Response had no last segment; the books of messages say so.
                 self.requests.remove(unended);
             }
             self.begin_response(at, view, (stag, to), remarks)?
+        } else if let Some(index) = self.current.filter(|index| *index < self.requests.len()) {
+            index
         } else {
-            self.current.filter(|index| *index < self.requests.len())?
+            match self.early.back_mut().filter(|early| early.ended.is_none()) {
+                Some(open) => open.add(at, view),
+                // Its request may come late. If it does not begin here, no request names this sink.
+                None if !self.certain => self.early(at, view, Key::Sink(stag, to)),
+                None => {}
+            }
+            return None;
         };
         let request = &mut self.requests[index];
         let Asked::Read(read) = request.asked else { return None };
-        if !place.first && stag != read.sink_stag && self.certain {
+        let is_judged = self.certain && !request.is_late;
+        if !place.first && stag != read.sink_stag && is_judged {
             let what = What::SinkStag { expected: read.sink_stag, found: stag, later: true };
             remarks.push(at.remark(what, STAG));
         }
@@ -325,7 +355,7 @@ impl Operations {
         }
         let request = *request;
         let wrong = request.answered != u64::from(read.rdmardsz) || read.rdmardsz == 0 && request.segments > 1;
-        if wrong && self.certain {
+        if wrong && is_judged {
             let what =
                 What::ResponseLength { expected: read.rdmardsz, found: request.answered, segments: request.segments };
             remarks.push(at.remark(what, 0..ULPDU_AT));
@@ -342,16 +372,12 @@ impl Operations {
         (stag, to): (u32, u64),
         remarks: &mut Vec<Remark>,
     ) -> Option<usize> {
-        let exact = self.requests.iter().position(|request| request.asked.has_sink(stag, to));
         if !self.certain {
-            // What came before the request that this one names was answered where the capture has a hole. Octets that waited for
-            // missing ones come late: their request is not a later frame.
-            let index = exact.filter(|index| self.requests[*index].frame < at.frame)?;
-            self.requests.drain(..index);
-            return Some(0);
+            return self.begin_uncertain_response(at, view, (stag, to));
         }
+        let exact = self.requests.iter().position(|request| request.asked.has_sink(stag, to));
         let Some(oldest) = self.requests.front() else {
-            self.early(at, view.opcode());
+            self.early(at, view, Key::Sink(stag, to));
             return None;
         };
         let earlier_atomic = oldest.asked.is_atomic();
@@ -367,7 +393,7 @@ impl Operations {
         if exact.is_none() {
             let first_read = self.requests.iter().position(|request| !request.asked.is_atomic());
             let Some(index) = first_read else {
-                self.early(at, view.opcode());
+                self.early(at, view, Key::Sink(stag, to));
                 return None;
             };
             if index > 0 {
@@ -387,6 +413,33 @@ impl Operations {
             return Some(index);
         }
         Some(0)
+    }
+
+    /// The same where not every request without response is known. What came before the request that the response names was answered
+    /// where the capture has a hole. Octets that waited for missing ones come late: their request is not a later frame.
+    ///
+    /// If several requests have that sink, it is the latest one if there was never more than one under way; else nobody knows.
+    fn begin_uncertain_response(&mut self, at: At, view: &SegmentView<'_>, (stag, to): (u32, u64)) -> Option<usize> {
+        let answers = |request: &Request| request.asked.has_sink(stag, to) && request.frame < at.frame;
+        let Some(oldest) = self.requests.iter().position(answers) else {
+            self.early(at, view, Key::Sink(stag, to));
+            return None;
+        };
+        let latest = self.requests.iter().rposition(answers).unwrap_or(oldest);
+        if oldest == latest || self.deepest == Some(1) {
+            self.requests.drain(..latest);
+            return Some(0);
+        }
+        self.requests.drain(..=oldest);
+        None
+    }
+
+    /// Notes how many requests were under way when a response began in frame `begun`, besides `more`.
+    fn note_depth(&mut self, begun: u64, more: usize) {
+        if self.certain {
+            let depth = self.requests.iter().filter(|request| request.frame < begun).count() + more;
+            self.deepest = self.deepest.max(Some(depth));
+        }
     }
 
     /// An Atomic Response to this requester.
@@ -416,13 +469,13 @@ impl Operations {
         let exact = self.requests.iter().position(|request| of(request) == Some(found));
         let index = if self.certain {
             let Some(oldest) = self.requests.front() else {
-                self.early(at, view.opcode());
+                self.early(at, view, Key::Identifier(found));
                 return None;
             };
             let earlier_atomic = oldest.asked.is_atomic();
             let any = self.requests.iter().position(|request| request.asked.is_atomic());
             let Some(index) = exact.or(any) else {
-                self.early(at, view.opcode());
+                self.early(at, view, Key::Identifier(found));
                 return None;
             };
             if index > 0 && self.current != Some(0) {
@@ -434,9 +487,12 @@ impl Operations {
                 remarks.push(at.remark(What::Identifier { expected, found }, IDENTIFIER));
             }
             index
-        } else {
-            self.requests.drain(..exact?);
+        } else if let Some(index) = exact {
+            self.requests.drain(..index);
             0
+        } else {
+            self.early(at, view, Key::Identifier(found));
+            return None;
         };
         if let Asked::Atomic { fetch_add, offset, .. } = self.requests[index].asked
             && offset % 8 != 0
@@ -448,13 +504,20 @@ impl Operations {
         self.complete(index, at)
     }
 
-    fn early(&mut self, at: At, opcode: Opcode) {
-        self.early += 1;
-        self.early_frame.get_or_insert((at.frame, opcode));
+    /// A response without a request.
+    fn early(&mut self, at: At, view: &SegmentView<'_>, key: Key) {
+        if self.certain {
+            self.early_frame.get_or_insert((at.frame, view.opcode()));
+        }
+        if self.early.len() == MOST {
+            self.early.pop_front();
+        }
+        self.early.push_back(Early::new(at, view, key));
     }
 
     fn complete(&mut self, index: usize, at: At) -> Option<Operation> {
         let request = self.requests.remove(index)?;
+        self.note_depth(request.begun.unwrap_or(at.frame), 1);
         if let Some(current) = &mut self.current
             && *current > index
         {
@@ -470,17 +533,23 @@ impl Operations {
                 self.overrun = None;
             }
         }
-        let len = match request.asked {
-            Asked::Read(read) => read.rdmardsz,
-            Asked::Atomic { .. } => 8,
-        };
-        Some(Operation {
-            direction: u8::from(at.direction == 0),
-            atomic: request.asked.is_atomic(),
-            len,
-            outstanding: request.outstanding,
-            frames: (request.frame, request.begun.unwrap_or(at.frame), at.frame),
-            latency: at.time.saturating_sub(request.time),
-        })
+        Some(request.operation(u8::from(at.direction == 0), at))
+    }
+}
+
+impl Request {
+    /// It is answered, last in `at`; `direction` is the requester's.
+    fn operation(&self, direction: u8, at: At) -> Operation {
+        Operation {
+            direction,
+            atomic: self.asked.is_atomic(),
+            len: match self.asked {
+                Asked::Read(read) => read.rdmardsz,
+                Asked::Atomic { .. } => 8,
+            },
+            outstanding: self.outstanding,
+            frames: (self.frame, self.begun.unwrap_or(at.frame), at.frame),
+            latency: at.time.saturating_sub(self.time),
+        }
     }
 }

@@ -255,8 +255,7 @@ impl Traffic {
         let done = match (view.opcode(), view.segment) {
             (Opcode::READ_REQUEST | Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
                 let end = if let Kind::Fpdu(fpdu) = &unit.kind { fpdu.layout.end } else { 0 };
-                own.operations.requested(at, end, view);
-                None
+                own.operations.requested(at, end, view, remarks)
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());

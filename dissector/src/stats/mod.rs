@@ -6,6 +6,8 @@
 
 mod further;
 mod latency;
+#[cfg(test)]
+mod reads_tests;
 mod sdp;
 mod text;
 mod totals;
@@ -89,6 +91,12 @@ pub struct ConnectionStats {
     /// What its books of SDP say at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
+    /// Are octets missing, or its beginning? Then there may have been more Reads and atomic operations than are counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+    /// Was its end told? What comes behind is counted on.
+    #[serde(skip)]
+    ended: bool,
     /// Findings by severity: notes, warnings, errors.
     pub findings: [u64; 3],
 }
@@ -242,6 +250,8 @@ impl Stats {
                 ulp: None,
                 exchange: None,
                 sdp: None,
+                partial: false,
+                ended: false,
                 findings: [0; 3],
             }
         });
@@ -251,6 +261,18 @@ impl Stats {
             connection.duration_ns = connection.duration_ns.max(unit.time.saturating_sub(connection.began));
         }
         connection
+    }
+}
+
+impl ConnectionStats {
+    /// Does the unit show that octets of the connection are missing, or its beginning?
+    fn lacks(&self, unit: &Unit<'_>) -> bool {
+        let begins = || self.directions.iter().any(|side| side.startup.is_some() || side.sdp.is_some());
+        match unit.kind {
+            Kind::Gap { .. } | Kind::Unparsed { .. } => true,
+            Kind::Fpdu(_) => unit.incomplete || !begins(),
+            Kind::Startup(..) | Kind::Streaming { .. } | Kind::Sdp(..) | Kind::PortMapper(_) => unit.incomplete,
+        }
     }
 }
 
@@ -275,6 +297,7 @@ impl Sink for Stats {
         for (side, octets) in connection.directions.iter_mut().zip(before) {
             side.streaming_octets += octets;
         }
+        connection.partial |= connection.lacks(unit);
         connection.directions[usize::from(unit.direction)].unit(unit);
     }
 
@@ -314,6 +337,7 @@ impl Sink for Stats {
         }
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         // A connection that goes on after its end was told begins new books, which know less.
+        connection.partial |= std::mem::replace(&mut connection.ended, true);
         connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);
         connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(connection.exchange);
         if let Some(books) = context.sdp.as_deref() {

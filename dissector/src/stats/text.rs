@@ -26,7 +26,7 @@ impl fmt::Display for ConnectionStats {
         for (index, side) in self.directions.iter().enumerate() {
             let (from, to) = if index == 0 { (a, b) } else { (b, a) };
             writeln!(f, "  {from} → {to}")?;
-            side.write(&self.directions[1 - index], f)?;
+            side.write(&self.directions[1 - index], self.partial, f)?;
             if let Some(sdp) = &self.sdp {
                 sdp.halves[index].write(f)?;
             }
@@ -36,7 +36,7 @@ impl fmt::Display for ConnectionStats {
 }
 
 impl DirectionStats {
-    fn write(&self, peer: &DirectionStats, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(&self, peer: &DirectionStats, partial: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(startup) = &self.startup {
             write!(f, "    MPA {}: Rev {}", startup.frame, startup.revision)?;
             for (set, text) in [(startup.markers, "markers"), (startup.crc, "CRC"), (startup.rejected, "REJECTED")] {
@@ -70,8 +70,8 @@ impl DirectionStats {
                 writeln!(f, "    {} {how}", counted(count, what))?;
             }
         }
-        latencies("Reads", &self.reads, f)?;
-        latencies("atomic operations", &self.atomics, f)?;
+        latencies("Reads", &self.reads, partial, f)?;
+        latencies("atomic operations", &self.atomics, partial, f)?;
         if self.most_outstanding > 0 {
             write!(f, "    outstanding at most {}", self.most_outstanding)?;
             if let Some((_, ord)) = self.startup.as_ref().and_then(|startup| startup.ird_ord) {
@@ -103,12 +103,13 @@ pub(super) fn list<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
     counts.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
-fn latencies(what: &str, latencies: &Latencies, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn latencies(what: &str, latencies: &Latencies, partial: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(found) = latencies.percentiles() else { return Ok(()) };
+    let least = if partial { "at least " } else { "" };
     let ms = |ns: u64| format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
     writeln!(
         f,
-        "    {what}: {}, latency in ms: least {}, 50 % {}, 90 % {}, 99 % {}, most {}",
+        "    {what}: {least}{}, latency in ms: least {}, 50 % {}, 90 % {}, 99 % {}, most {}",
         found.count,
         ms(found.min_ns),
         ms(found.p50_ns),

@@ -137,7 +137,7 @@ fn response(_: &Books, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings
 mod tests {
     use weft_core::requirement;
 
-    use crate::testing::{Wire, exchange, proves};
+    use crate::testing::{Wire, exchange, proves, reply_frame, startup_frame};
 
     /// Requests with MSN and Request Identifier; both act on STag 200.
     fn fetch_add(number: u32, to: u64) -> String {
@@ -189,6 +189,21 @@ mod tests {
         let (add, swap) = (fetch_add(1, 0x2004), cmp_swap(1, 0x2004));
         proves(requirement!("RDMAP-7306.5.1.1-7"), &answered(&add), &refused(&add));
         proves(requirement!("RDMAP-7306.5.1.2-8"), &answered(&swap), &refused(&swap));
+    }
+
+    /// Without CRC the Request is read behind its answer, when the next one shows where it ends.
+    #[test]
+    fn an_answered_misaligned_request_is_found_without_crc() {
+        let requirement = requirement!("RDMAP-7306.5.1.2-8");
+        for (to, expected) in [(0x2004, true), (0x2008, false)] {
+            let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));
+            for (number, to) in [(1, to), (2, 0x2008)] {
+                wire.say(0, &cmp_swap(number, to));
+                wire.say(1, &response(number, number));
+            }
+            let found = wire.findings().iter().any(|finding| finding.requirement == requirement);
+            assert_eq!(found, expected, "TO {to:#x}");
+        }
     }
 
     #[test]

@@ -1,0 +1,94 @@
+//! Reads are counted whatever the capture lacks, with the times between their frames.
+
+use super::{ConnectionStats, Stats};
+use crate::testing::{Wire, fpdu, hex, reply_frame, startup_frame};
+
+/// Reads on each connection.
+const READS: u32 = 20;
+
+fn request(msn: u32) -> Vec<u8> {
+    let sink = "00000100 0000000000001000 00000008 00000200 0000000000002000";
+    fpdu(&hex(&format!("4141 00000000 00000001 {msn:08x} 00000000 {sink}")))
+}
+
+fn response() -> Vec<u8> {
+    fpdu(&hex("c142 00000100 0000000000001000 0102030405060708"))
+}
+
+/// `READS` Reads of `requester`, one after the other, all into the same buffer. Each segment is a millisecond behind the one before.
+fn reads(flags: u8, requester: usize) -> Wire {
+    let mut wire = Wire::started_as(&startup_frame(flags, 1, &[]), &reply_frame(flags, 1, &[]));
+    if requester == 1 {
+        // The Initiator begins.
+        wire.say(0, "4143 00000000 00000000 00000001 00000000 2a");
+    }
+    for msn in 1..=READS {
+        wire.send(requester, &request(msn));
+        wire.send(1 - requester, &response());
+    }
+    wire
+}
+
+fn stats(wire: &Wire) -> ConnectionStats {
+    let mut stats = Stats::default();
+    wire.feed(&mut stats);
+    stats.connections().next().unwrap().clone()
+}
+
+/// How many Reads, their shortest and longest time in milliseconds, and whether there may be more.
+fn told(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
+    let stats = stats(wire);
+    let found = stats.directions[requester].reads.percentiles().unwrap();
+    (found.count, found.min_ns / 1_000_000, found.max_ns / 1_000_000, stats.partial)
+}
+
+#[test]
+fn reads_with_and_without_crc_are_counted() {
+    for flags in [0x40, 0] {
+        for requester in [0, 1] {
+            let whole = (u64::from(READS), 1, 1, false);
+            assert_eq!(told(&reads(flags, requester), requester), whole, "flags {flags:x}, requester {requester}");
+        }
+    }
+}
+
+#[test]
+fn counting_goes_on_behind_a_loss() {
+    for flags in [0x40, 0] {
+        // Frames 0 to 3 are the SYNs and the start-up; then come request, response, request...
+        for lost in [10, 11] {
+            let wire = reads(flags, 0).changed(|mut frames| {
+                frames.remove(lost);
+                frames
+            });
+            let (count, least, most, partial) = told(&wire, 0);
+            // The Read that was lost, and the one whose message is the first behind it.
+            assert!(count >= u64::from(READS) - 3, "flags {flags:x}, frame {lost} lost: {count} Reads");
+            assert_eq!((least, most, partial), (1, 1, true), "flags {flags:x}, frame {lost} lost");
+        }
+    }
+}
+
+#[test]
+fn a_capture_that_begins_in_mid_stream_is_partial() {
+    let wire = reads(0x40, 0).changed(|mut frames| frames.split_off(6));
+    let (count, least, most, partial) = told(&wire, 0);
+    assert!(count >= u64::from(READS) - 3, "{count} Reads");
+    assert_eq!((least, most, partial), (1, 1, true));
+}
+
+/// Request and Response have 48 and 24 octets behind 54 of headers.
+#[test]
+fn a_snap_length_changes_no_latency() {
+    for flags in [0x40, 0] {
+        for (requester, snap_length) in [(0, 100), (1, 100), (0, 75), (1, 75)] {
+            let wire = reads(flags, requester).cut_to(snap_length);
+            let stats = stats(&wire);
+            let how = format!("flags {flags:x}, requester {requester}, {snap_length} octets");
+            assert!(stats.partial, "{how}");
+            if let Some(found) = stats.directions[requester].reads.percentiles() {
+                assert_eq!((found.min_ns, found.max_ns), (1_000_000, 1_000_000), "{how}");
+            }
+        }
+    }
+}
