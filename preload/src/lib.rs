@@ -9,7 +9,7 @@
 //!
 //! **Cost.** Each octet passes the loopback interface once more, and a second process. A `connect` waits for SDP's start-up also where the
 //! descriptor is non-blocking. What does not go through the C library's `connect`, `listen`, `accept` and names is not seen: static programs,
-//! raw system calls (Go), io_uring, `sendto` with MSG_FASTOPEN; nor set-user-ID programs. Urgent data is carried in line.
+//! raw system calls (Go), io_uring, `sendto` with MSG_FASTOPEN; nor set-user-ID programs.
 //!
 //! An engine in the process would save the hop, and have to do all of the above by itself, for each descriptor that a program can make of another.
 //!

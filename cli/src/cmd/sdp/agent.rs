@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let device = arguments.sdp.open(tape.clone())?;
-    let outward = Outward::new(&device, arguments.sdp.settings(), tape.as_ref())?;
+    let outward = Outward::new(&device, arguments.sdp.relayed(), tape.as_ref())?;
     let mapper = arguments.pm_listen.map(|at| {
         PmServer::bind(&[at], ServerSettings::default(), Table::default(), tape.as_ref())
             .map_err(|error| BadInput(format!("cannot listen on {at}: {error}")))

@@ -127,7 +127,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let to = to(arguments, &device, tape.as_ref()).await?;
     let listener = match arguments.listen.protocol {
         Protocol::Tcp => TcpListener::bind(listen).await.map(Listener::Tcp),
-        Protocol::Sdp => SdpListener::bind(&device, listen, arguments.sdp.settings()).map(Box::new).map(Listener::Sdp),
+        Protocol::Sdp => SdpListener::bind(&device, listen, arguments.sdp.relayed()).map(Box::new).map(Listener::Sdp),
     };
     let listener = listener.map_err(|error| cannot_listen(listen, &error))?;
     let local = listener.local_addr()?;
@@ -203,7 +203,7 @@ async fn to(arguments: &Arguments, device: &Device, tape: Option<&Tape>) -> anyh
     if arguments.connect.protocol == Protocol::Tcp {
         return Ok(To::Tcp(address));
     }
-    let outward = Outward::new(device, arguments.sdp.settings(), tape).context("no UDP socket for the port mapper")?;
+    let outward = Outward::new(device, arguments.sdp.relayed(), tape).context("no UDP socket for the port mapper")?;
     let mapper = match arguments.pm.as_deref() {
         None => return Ok(To::Sdp(outward, address)),
         Some("") => mapper_of(address),

@@ -157,6 +157,11 @@ impl SdpArguments {
         }
     }
 
+    /// The settings of a connection that is relayed: no urgent octet is lost, however early it arrives.
+    pub(crate) fn relayed(&self) -> SdpSettings {
+        SdpSettings { oob_inline: true, ..self.settings() }
+    }
+
     /// Brings a new connection into its Mode.
     pub(crate) fn set_mode(&self, stream: &SdpStream) -> anyhow::Result<()> {
         let mode = match self.mode {

@@ -138,6 +138,27 @@ impl SdpStream {
         self.lock().arrived.at_mark()
     }
 
+    /// Reads as any read does, but an Out-Of-Band octet that is in the stream comes alone, with `true`. 0 octets: the end of the stream, or
+    /// `to` is empty.
+    ///
+    /// # Errors
+    /// As reading.
+    pub async fn read_marked(&self, to: &mut [u8]) -> io::Result<(usize, bool)> {
+        poll_fn(|cx| {
+            let mut engine = self.lock();
+            let urgent = engine.arrived.inline && engine.arrived.at_mark();
+            let most = if urgent { to.len().min(1) } else { to.len() };
+            let Some(read) = engine.read(to.get_mut(..most).unwrap_or_default(), false) else {
+                engine.reader = Some(cx.waker().clone());
+                return Poll::Pending;
+            };
+            let read = read?;
+            self.go(&mut engine);
+            Poll::Ready(Ok((read, urgent && read > 0)))
+        })
+        .await
+    }
+
     /// Out-Of-Band octets that arrive from now on stay in the stream (SO_OOBINLINE). Not so at first.
     pub fn set_oob_inline(&self, inline: bool) {
         self.lock().arrived.inline = inline;

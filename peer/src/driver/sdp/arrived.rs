@@ -28,6 +28,11 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
+    /// Nothing has arrived.
+    pub(super) fn new(inline: bool) -> Self {
+        Arrived { inline, ..Arrived::default() }
+    }
+
     /// As many receives of `size` octets as what is not read takes up: octets fill them, and an Out-Of-Band octet ends one. The place
     /// where the next read begins takes up none: it is passed when more arrives.
     pub(super) fn receives(&self, size: usize) -> usize {

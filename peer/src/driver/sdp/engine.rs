@@ -138,7 +138,7 @@ impl Engine {
             next_receive: 0,
             ahead: Ahead::default(),
             spare: Spare::default(),
-            arrived: Arrived::default(),
+            arrived: Arrived::new(settings.oob_inline),
             ended: false,
             graceful: None,
             queue: SendQueue::default(),

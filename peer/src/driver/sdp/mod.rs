@@ -4,7 +4,7 @@
 //! the RNIC (`area`). What is written (`user`) is copied once, to where Sends, Writes and SrcAvails find it (`outgoing`, `queue`); a read
 //! copies it once, out of receives that are posted ahead so that every mechanism finds one (`posted`, `ahead`), or out of the Private Buffers
 //! that they took over (`arrived`). Memory that nothing waits in is kept as long as the connection moves (`spare`). `api` is what a
-//! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection.
+//! socket has beside that, `failover` moves it to another listener; `relay` joins one with a TCP connection, whose urgent octets `urgent` reads.
 //!
 //! What is not there: receives in the user's own memory. They are posted ahead of reads, and none is a user's. So MSG_WAITALL
 //! ([`SdpStream::receive_whole`]) is not the machine's `whole` (of [`Connection::receive`](crate::sdp::Connection::receive)): who wants all of
@@ -23,6 +23,7 @@ mod relay;
 mod spare;
 mod statistics;
 mod stream;
+mod urgent;
 mod user;
 
 use core::time::Duration;
@@ -61,6 +62,8 @@ pub struct SdpSettings {
     pub keep_alive: Option<Duration>,
     /// Who listens on IPv6 takes no IPv4 (IPV6_V6ONLY). Default false: `[::]` takes both, as far as the host does not say otherwise.
     pub only_v6: bool,
+    /// Out-Of-Band octets stay in the stream from the first one on (SO_OOBINLINE). Default false.
+    pub oob_inline: bool,
 }
 
 impl Default for SdpSettings {
@@ -73,6 +76,7 @@ impl Default for SdpSettings {
             receives: 4,
             keep_alive: None,
             only_v6: false,
+            oob_inline: false,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A stream joined with another one: what comes in on one side goes out on the other, whichever of them is TCP and which SDP.
 //!
 //! The end of one side's stream is a shut-down of the other's, in each direction by itself. A reset of one side resets the other, also
-//! while that one takes nothing; what had arrived before is handed on as far as it is taken at once. Urgent data is not carried: TCP gives it
-//! out of line, and is not asked for it.
+//! while that one takes nothing; what had arrived before is handed on as far as it is taken at once. An urgent octet (MSG_OOB) of one side
+//! is sent as urgent on the other side, at the same place of the stream (`urgent` reads and sends those of TCP).
 
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
-use super::SdpStream;
+use super::{SdpStream, urgent};
 
 /// What a direction carries at a time, in octets: at first, and at most. It grows while reads fill it.
 const FIRST: usize = 4 << 10;
@@ -25,7 +25,7 @@ const MOST: usize = 256 << 10;
 pub enum Side {
     /// Plain TCP.
     Tcp(TcpStream),
-    /// SDP.
+    /// SDP. A stream that was made with [`oob_inline`](super::SdpSettings::oob_inline) loses no urgent octet that arrives before the relay.
     Sdp(SdpStream),
 }
 
@@ -63,8 +63,10 @@ enum Broke {
 pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> Relayed {
     // Until both ways are at their end whatever ends this is a reset: also the death of the process, which would look like the end of the
     // stream to who is joined by TCP.
-    first.be_reset_when_dropped(true);
-    second.be_reset_when_dropped(true);
+    for side in [&first, &second] {
+        side.be_reset_when_dropped(true);
+        side.keep_urgent_inline();
+    }
     let (forth, back) = (AtomicU64::new(0), AtomicU64::new(0));
     let both = async {
         tokio::try_join!(async { carry(&first, &second, &forth).await.map_err(|broke| (true, broke)) }, async {
@@ -95,13 +97,14 @@ pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) ->
 async fn carry(from: &Side, to: &Side, count: &AtomicU64) -> Result<(), Broke> {
     let mut buffer = vec![0; FIRST];
     loop {
-        let read = tokio::select! {
+        let (read, urgent) = tokio::select! {
             biased;
             read = from.read(&mut buffer) => read.map_err(Broke::From)?,
             error = to.broken() => return Err(Broke::To(error)),
         };
         let taken = async {
             match buffer.get(..read) {
+                Some([octet]) if urgent => to.write_urgent(*octet).await,
                 Some(octets) if read > 0 => to.write_all(octets).await,
                 _ => to.finish().await,
             }
@@ -144,16 +147,27 @@ impl Side {
         }
     }
 
-    async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Octets that arrived, or one octet that is urgent, and which of the two it is.
+    async fn read(&self, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
         match self {
-            Side::Sdp(sdp) => (&mut &*sdp).read(buffer).await,
-            Side::Tcp(tcp) => loop {
-                tcp.readable().await?;
-                match tcp.try_read(buffer) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    read => return read,
-                }
-            },
+            Side::Sdp(sdp) => sdp.read_marked(buffer).await,
+            Side::Tcp(tcp) => urgent::read(tcp, buffer).await,
+        }
+    }
+
+    async fn write_urgent(&self, octet: u8) -> io::Result<()> {
+        match self {
+            Side::Sdp(sdp) => sdp.send_urgent(&[octet]).await,
+            Side::Tcp(tcp) => urgent::send(tcp, octet).await,
+        }
+    }
+
+    /// Urgent octets stay in the stream.
+    fn keep_urgent_inline(&self) {
+        match self {
+            Side::Sdp(sdp) => sdp.set_oob_inline(true),
+            // A socket on which that cannot be set is gone already.
+            Side::Tcp(tcp) => _ = SockRef::from(tcp).set_out_of_band_inline(true),
         }
     }
 

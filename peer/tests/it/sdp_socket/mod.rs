@@ -4,6 +4,7 @@
 mod api;
 mod closing;
 mod failover;
+mod urgent;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

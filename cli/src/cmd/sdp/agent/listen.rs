@@ -42,7 +42,7 @@ impl Agent {
             None => {}
         }
         let cannot = |error: &dyn std::fmt::Display| (Failure::InUse, format!("SDP cannot listen on {sdp}: {error}"));
-        let settings = SdpSettings { only_v6, ..self.sdp.settings() };
+        let settings = SdpSettings { only_v6, ..self.sdp.relayed() };
         let listener = SdpListener::bind(&self.device, sdp, settings).map_err(|error| cannot(&error))?;
         if let Some(mapper) = &self.mapper {
             let mapping = Mapping { service, target: Target::Fixed(vec![sdp]), pm_time: PmTime::ONCE };
