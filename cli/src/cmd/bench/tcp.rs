@@ -30,16 +30,12 @@ impl Tcp {
         Ok(Tcp { stream, buffer: vec![0; BUFFER] })
     }
 
-    /// The time that `count` messages of `size` octets take, until the other end has them all.
+    /// The time that `count` writes of `size` octets take, until the other end has them all.
     pub(in crate::cmd) fn stream(&mut self, count: u64, size: u32) -> io::Result<Duration> {
+        let message = vec![0; size as usize];
         let begin = Instant::now();
-        let mut left = count * u64::from(size);
-        self.command(left, 0)?;
-        while left > 0 {
-            let now = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
-            self.stream.write_all(&self.buffer[..now])?;
-            left -= now as u64;
-        }
+        self.command(count * u64::from(size), 0)?;
+        write(&mut self.stream, count, &message)?;
         self.stream.read_exact(&mut self.buffer[..1])?;
         Ok(begin.elapsed())
     }
@@ -62,6 +58,11 @@ impl Tcp {
         command[8..].copy_from_slice(&part.to_be_bytes());
         self.stream.write_all(&command)
     }
+}
+
+/// Writes a message so many times: one call each, as whoever it is compared with does.
+fn write(stream: &mut impl Write, count: u64, message: &[u8]) -> io::Result<()> {
+    (0..count).try_for_each(|_| stream.write_all(message))
 }
 
 fn serve(mut stream: TcpStream) -> io::Result<()> {
@@ -88,6 +89,34 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
         }
         if part == 0 {
             stream.write_all(&[1])?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Remembers how much each call wrote.
+    struct Calls(Vec<usize>);
+
+    impl Write for Calls {
+        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+            self.0.push(octets.len());
+            Ok(octets.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_message_is_a_write_of_its_own() {
+        for size in [1, 64, 2 << 20] {
+            let mut calls = Calls(Vec::new());
+            write(&mut calls, 3, &vec![0; size]).unwrap();
+            assert_eq!(calls.0, [size; 3]);
         }
     }
 }
