@@ -4,6 +4,7 @@
 mod memory;
 
 use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
 use std::task::Waker;
 
 use tokio::net::TcpStream;
@@ -26,8 +27,8 @@ use crate::sdp::{
 };
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CompletionStatus, CqError, CqHandle, LateSegment, Operation, Payload, QpHandle, QpInit, Rnic,
-    SendWr, WorkCompletion,
+    CompletedOperation, CompletionStatus, CqError, CqHandle, LateSegment, Operation, Payload, QpHandle, QpInit,
+    QpState, Rnic, SendWr, TerminateRecord, WorkCompletion,
 };
 
 /// Bit of a receive's `wr_id`; the rest is the Private Buffer.
@@ -75,6 +76,8 @@ pub(super) struct Engine {
     pub(super) ended: bool,
     /// How the connection ended.
     pub(super) graceful: Option<bool>,
+    /// What ended it below SDP, where that was not graceful.
+    cause: Option<String>,
     queue: SendQueue,
     /// Work requests that are through, while they are looked at.
     completions: Vec<WorkCompletion>,
@@ -141,6 +144,7 @@ impl Engine {
             arrived: Arrived::new(settings.oob_inline),
             ended: false,
             graceful: None,
+            cause: None,
             queue: SendQueue::default(),
             completions: Vec::new(),
             streaming: VecDeque::new(),
@@ -352,6 +356,9 @@ impl Engine {
             }
             Event::Closed { graceful, violation } => {
                 self.graceful = Some(graceful);
+                if !graceful {
+                    self.cause = self.cause_of_end();
+                }
                 if let Some(violation) = violation {
                     self.error.get_or_insert(violation.into());
                 }
@@ -438,6 +445,31 @@ impl Engine {
             self.run(now);
         }
         self.machine.handle_disconnected(now);
+    }
+
+    /// What the Queue Pair has seen of its end; none where SDP ended it.
+    fn cause_of_end(&self) -> Option<String> {
+        let qp = self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok()?;
+        match (qp.state, qp.terminate) {
+            (QpState::Rts, _) => None,
+            (_, Some(TerminateRecord { terminate, local: false })) => {
+                Some(format!("the peer sent a Terminate: {}", terminate.error))
+            }
+            (_, Some(TerminateRecord { terminate, local: true })) => {
+                Some(format!("this side sent a Terminate: {}", terminate.error))
+            }
+            (QpState::Idle | QpState::Closing, None) => Some("the peer ended TCP (FIN) without a DisConn".to_owned()),
+            (QpState::Terminate | QpState::Error, None) => Some("TCP was reset or timed out".to_owned()),
+        }
+    }
+
+    /// Why it is over, where that was not by a graceful close.
+    pub(super) fn why_broken(&self) -> SdpError {
+        let reset = || match &self.cause {
+            Some(cause) => SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset: {cause}")),
+            None => SdpError::Io(ErrorKind::ConnectionReset, "the connection was reset".to_owned()),
+        };
+        self.error.clone().unwrap_or_else(reset)
     }
 
     /// It is over, and not by a graceful close.

@@ -202,10 +202,7 @@ impl Side {
     /// Waits until it is broken; for ever, where it never is.
     async fn broken(&self) -> io::Error {
         match self {
-            Side::Sdp(sdp) => {
-                sdp.broken().await;
-                io::Error::new(io::ErrorKind::ConnectionReset, "the SDP connection was aborted")
-            }
+            Side::Sdp(sdp) => sdp.broken().await,
             Side::Tcp(tcp) => {
                 if tcp.ready(Interest::ERROR).await.is_ok()
                     && let Ok(Some(error)) = tcp.take_error()

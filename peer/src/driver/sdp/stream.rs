@@ -161,9 +161,10 @@ impl SdpStream {
         over(&self.shared).await;
     }
 
-    /// Waits until the connection is over by anything but a graceful close; for ever, where that is how it ends.
-    pub async fn broken(&self) {
+    /// Waits until the connection is over by anything but a graceful close, and says why; for ever, where that is how it ends.
+    pub async fn broken(&self) -> io::Error {
         wait(&self.shared, Engine::is_broken).await;
+        self.shared.lock().why_broken().into()
     }
 }
 

@@ -83,14 +83,10 @@ impl Engine {
         if !self.ended && !self.gone {
             return None;
         }
-        match self.error.clone() {
-            Some(error) => Some(Err(error)),
-            None if self.graceful == Some(false) => {
-                let reset = "the connection was reset".to_owned();
-                Some(Err(SdpError::Io(ErrorKind::ConnectionReset, reset)))
-            }
-            None => Some(Ok(0)),
+        if self.error.is_some() || self.graceful == Some(false) {
+            return Some(Err(self.why_broken()));
         }
+        Some(Ok(0))
     }
 
     /// Nobody reads any more: what arrives is dropped.

@@ -3,6 +3,7 @@
 
 mod raw;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,7 +15,7 @@ use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
 use weft_peer::sdp::{Policy, Profile, Settings};
 use weft_peer::verbs::{Node, RnicSettings};
 
-use raw::{READ_RESPONSE, Raw, TERMINATE, written};
+use raw::{READ_RESPONSE, Raw, TERMINATE, terminate, written};
 
 /// LocIRD of the side that is tested.
 const IRD: u16 = 3;
@@ -191,4 +192,21 @@ async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
     assert!(accepted.unwrap_err().to_string().contains("MajV 2"));
     // R is set.
     assert_eq!(told, b"MPA ID Rep Frame\x60\x01\0\0");
+}
+
+#[tokio::test]
+async fn what_ends_a_connection_is_named() {
+    for (terminates, words) in
+        [(true, "the peer sent a Terminate: "), (false, "the peer ended TCP (FIN) without a DisConn")]
+    {
+        let (mut stream, mut raw, _) = connected(settings(), 16).await;
+        if terminates {
+            raw.write(&terminate()).await;
+        } else {
+            raw.tcp.shutdown().await.unwrap();
+        }
+        let error = stream.read(&mut [0]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }

@@ -141,6 +141,11 @@ fn untagged(opcode: u8, queue: u32, msn: u32, payload: &[u8]) -> Vec<u8> {
     fpdu(&ulpdu)
 }
 
+/// A Terminate: RDMAP, local catastrophic error (RFC 5040, figure 9), without headers.
+pub(crate) fn terminate() -> Vec<u8> {
+    untagged(TERMINATE, 2, 1, &[0; 4])
+}
+
 /// An RDMA Write.
 pub(crate) fn written(stag: u32, at: u64, payload: &[u8]) -> Vec<u8> {
     let mut ulpdu = vec![0xc1, 0x40 | WRITE];
