@@ -93,7 +93,7 @@ async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
             arguments.sdp.set_mode(&stream)?;
             let deeds = Deeds::new(&device, arguments.sdp.settings(), &arguments.at);
             arguments.exchange_by_sdp(&stream, deeds).await?;
-            stream.closed().await;
+            stream.ended().await.map_err(broken)?;
         }
         Side::Tcp(mut stream) => {
             note(&format!("{address} is reached by plain TCP: the port mapper knows no SDP there"));

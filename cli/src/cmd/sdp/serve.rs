@@ -20,7 +20,8 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Examples:\n  weft sdp serve                       send back what comes\n  \
+    after_help = "Exit codes with --once: 0 both sides closed; 1 the connection was reset, a rule was broken, or this interrupted.\n\n\
+    Examples:\n  weft sdp serve                       send back what comes\n  \
     weft sdp serve sink --listen 0.0.0.0:7174\n  weft sdp serve source --octets 1000000000"
 )]
 pub(crate) struct Arguments {
@@ -161,7 +162,7 @@ impl One {
             }
         };
         stream.shutdown().await?;
-        stream.closed().await;
+        stream.ended().await?;
         if let Some(undone) = deeds.undone() {
             note(&undone);
         }

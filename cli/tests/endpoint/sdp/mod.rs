@@ -13,6 +13,10 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weft_peer::driver::Device;
+use weft_peer::driver::sdp::{SdpSettings, SdpStream};
+use weft_peer::verbs::{Node, RnicSettings};
 
 use process::{Listening, WEFT, fill, octets, open, proxies, read_error, reset, server, through};
 
@@ -242,6 +246,27 @@ fn serve_echoes_takes_and_gives() {
     assert_eq!(connect(&source.at, &[], Vec::new()).stdout.len(), 123_456);
     let different = connect(&source.at, &["--octets", "5"], Vec::new());
     assert_eq!(different.status.code(), Some(1), "{different:?}");
+}
+
+/// The exit code of one connection is its fate, also when it has taken or given all octets.
+#[tokio::test]
+async fn one_connection_that_was_reset_did_not_end_well() {
+    for (reset, code) in [(false, 0), (true, 1)] {
+        let mut source = Listening::start(&["serve", "source", "--listen", "127.0.0.1:0", "--octets", "100", "--once"]);
+        let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
+        let at = source.at.parse().unwrap();
+        let mut stream = SdpStream::connect(&device, at, SdpSettings::default()).await.unwrap();
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).await.unwrap();
+        assert_eq!(got.len(), 100);
+        if reset {
+            stream.abort();
+        } else {
+            stream.shutdown().await.unwrap();
+        }
+        stream.closed().await;
+        assert_eq!(source.process.wait().unwrap().code(), Some(code), "reset: {reset}");
+    }
 }
 
 /// As with any program in a pipe: no connection broke.

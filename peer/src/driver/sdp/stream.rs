@@ -161,6 +161,16 @@ impl SdpStream {
         over(&self.shared).await;
     }
 
+    /// The same.
+    ///
+    /// # Errors
+    /// It ended by anything but a graceful close.
+    pub async fn ended(&self) -> io::Result<()> {
+        over(&self.shared).await;
+        let engine = self.shared.lock();
+        if engine.is_broken() { Err(engine.why_broken().into()) } else { Ok(()) }
+    }
+
     /// Waits until the connection is over by anything but a graceful close, and says why; for ever, where that is how it ends.
     pub async fn broken(&self) -> io::Error {
         wait(&self.shared, Engine::is_broken).await;

@@ -208,5 +208,6 @@ async fn what_ends_a_connection_is_named() {
         let error = stream.read(&mut [0]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
         assert!(error.to_string().contains(words), "{error}");
+        assert!(stream.ended().await.unwrap_err().to_string().contains(words));
     }
 }
