@@ -280,21 +280,14 @@ impl Proxy {
         };
         match self.onward().await {
             Ok(second) => {
-                self.dress(&first)?;
-                self.dress(&second)?;
+                self.sdp.dress(&first)?;
+                self.sdp.dress(&second)?;
                 Ok((first, second))
             }
             Err(error) => {
                 first.abort().await;
                 Err(error)
             }
-        }
-    }
-
-    fn dress(&self, side: &Side) -> anyhow::Result<()> {
-        match side {
-            Side::Sdp(sdp) => self.sdp.set_mode(sdp),
-            Side::Tcp(tcp) => Ok(tcp.set_nodelay(true)?),
         }
     }
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use socket2::{SockRef, TcpKeepalive};
 use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::Deviations;
 use weft_peer::driver::device::DeviceSettings;
-use weft_peer::driver::sdp::{SdpSettings, SdpStream};
+use weft_peer::driver::sdp::{SdpSettings, SdpStream, Side};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::sdp::{Half, Policy, Profile, Refused, Settings, SrcAvailAnswer};
 use weft_peer::verbs::RnicSettings;
@@ -64,6 +65,9 @@ pub(crate) struct SdpArguments {
     /// Octets that may be written and not be out yet
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     send_buffer: u32,
+    /// Ask a peer that sends nothing for so many seconds, by TCP's keep-alive, whether it is there; 0 never asks
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(..=32_767))]
+    keep_alive: u32,
     /// Break a rule on purpose (may be given several times); `weft deviations` lists the names
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
@@ -153,6 +157,7 @@ impl SdpArguments {
             send_buffer: self.send_buffer as usize,
             receive: self.receive as usize,
             receives: self.receives.into(),
+            keep_alive: self.keep_alive(),
             ..SdpSettings::default()
         }
     }
@@ -160,6 +165,24 @@ impl SdpArguments {
     /// The settings of a connection that is relayed: no urgent octet is lost, however early it arrives.
     pub(crate) fn relayed(&self) -> SdpSettings {
         SdpSettings { oob_inline: true, ..self.settings() }
+    }
+
+    fn keep_alive(&self) -> Option<Duration> {
+        (self.keep_alive > 0).then(|| Duration::from_secs(self.keep_alive.into()))
+    }
+
+    /// Prepares a new connection that is relayed: its Mode, or what TCP has of such settings.
+    pub(crate) fn dress(&self, side: &Side) -> anyhow::Result<()> {
+        match side {
+            Side::Sdp(sdp) => self.set_mode(sdp)?,
+            Side::Tcp(tcp) => {
+                tcp.set_nodelay(true)?;
+                if let Some(idle) = self.keep_alive() {
+                    SockRef::from(tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(idle))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Brings a new connection into its Mode.

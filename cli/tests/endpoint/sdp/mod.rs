@@ -18,7 +18,9 @@ use weft_peer::driver::Device;
 use weft_peer::driver::sdp::{SdpSettings, SdpStream};
 use weft_peer::verbs::{Node, RnicSettings};
 
-use process::{Listening, WEFT, fill, octets, open, proxies, read_error, reset, server, through};
+use process::{
+    KEEP_ALIVE, Listening, WEFT, fill, has_timer, octets, open, proxies, read_error, reset, server, through,
+};
 
 #[test]
 fn each_half_ends_by_itself_and_no_octet_is_lost() {
@@ -68,6 +70,38 @@ fn a_reset_is_a_reset_on_the_other_side() {
     assert_eq!(read_error(client), ErrorKind::ConnectionReset);
     assert_eq!(near.told()["end"], "reset by the second side");
     assert_eq!(far.told()["end"], "reset by the second side");
+}
+
+/// A peer that is gone without a word is asked for by TCP, on both sides of a relay.
+#[test]
+fn a_silent_peer_is_asked_by_keep_alive() {
+    let (server, at) = server();
+    let (near, far) = proxies(&at, &[]);
+    let port = |at: &str| at.rsplit(':').next().unwrap().parse::<u16>().unwrap();
+    let (client, served) = open(&near, &server);
+    let sides =
+        [(port(&near.at), client.local_addr().unwrap().port()), (served.peer_addr().unwrap().port(), port(&at))];
+    for (proxy, program) in sides {
+        while !has_timer(proxy, program, KEEP_ALIVE) {
+            thread::yield_now();
+        }
+    }
+    // SDP's connection; nobody but the kernel knows the port of its other end.
+    let sdp = format!(":{:04X}", port(&far.at));
+    let is_kept = |line: &str| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        // Established.
+        let ours = columns[3] == "01" && columns[1..3].iter().any(|name| name.ends_with(&sdp));
+        (ours, columns[5].starts_with(KEEP_ALIVE))
+    };
+    loop {
+        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        let ends: Vec<bool> =
+            table.lines().skip(1).map(is_kept).filter(|(ours, _)| *ours).map(|(_, kept)| kept).collect();
+        if ends == [true, true] {
+            break;
+        }
+    }
 }
 
 /// Nobody reads on the far side, so that all on the way is full; then the near side resets.

@@ -151,7 +151,7 @@ pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usiz
         match (&mut &*client).write(&piece[sent % piece.len()..]) {
             Ok(written) => sent += written,
             Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),
-            Err(_) if window_is_closed(near, far) && window_is_closed(proxy, program) => break,
+            Err(_) if has_timer(near, far, PROBE) && has_timer(proxy, program, PROBE) => break,
             Err(_) => std::thread::yield_now(),
         }
     }
@@ -159,11 +159,15 @@ pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usiz
     sent
 }
 
-/// Is the socket with this port on this side probing a window of zero? Timer 4 of the kernel's table.
-fn window_is_closed(local: u16, remote: u16) -> bool {
+/// Timers of the kernel's table: of the keep-alive, and of the probes of a closed window.
+pub(crate) const KEEP_ALIVE: &str = "02:";
+const PROBE: &str = "04:";
+
+/// Does this timer run for the socket with this port on this side?
+pub(crate) fn has_timer(local: u16, remote: u16, timer: &str) -> bool {
     let ports = [format!(":{local:04X}"), format!(":{remote:04X}")];
     let table = fs::read_to_string("/proc/self/net/tcp").unwrap();
     table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|columns| {
-        columns[1].ends_with(&ports[0]) && columns[2].ends_with(&ports[1]) && columns[5].starts_with("04:")
+        columns[1].ends_with(&ports[0]) && columns[2].ends_with(&ports[1]) && columns[5].starts_with(timer)
     })
 }

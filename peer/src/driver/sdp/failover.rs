@@ -4,6 +4,7 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -15,6 +16,10 @@ use crate::driver::Device;
 use crate::driver::stream::Opener;
 use crate::memory::PdId;
 use crate::verbs::Rnic;
+
+/// How long the peer has to end the TCP connection that the two sides leave. Both have all that was sent on it: SuspCommAck is the last message
+/// (section 13.1.1), and one repetition of TCP's comes well within this time.
+const LEAVE: Duration = Duration::from_secs(2);
 
 /// The ends of the TCP connection.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +86,7 @@ pub(super) async fn go_on(shared: &Arc<Shared>) {
         (engine.device.clone(), engine.qp)
     };
     // What cannot be closed is reset with its Queue Pair.
-    let _ = device.disconnect(qp).await;
+    let _ = tokio::time::timeout(LEAVE, device.disconnect(qp)).await;
     if let Err(error) = replace(shared).await {
         let mut engine = shared.lock();
         engine.error.get_or_insert(error);
@@ -129,16 +134,27 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
 /// Connects, from the port of before where there was one. A port that is bound and not left to the connect is shared with no other
 /// connection, so it can be had again when the peer moves (section 13.1.1).
 pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
-    let (socket, any) = match to {
-        SocketAddr::V4(_) => (TcpSocket::new_v4()?, IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-        SocketAddr::V6(_) => (TcpSocket::new_v6()?, IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
-    };
-    socket.set_reuseaddr(true)?;
+    let socket = reusable(to)?;
+    let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     // One that somebody has taken meanwhile is not to be had; the peer may not mind.
     if before.is_none_or(|before| socket.bind(before).is_err()) {
         socket.bind(SocketAddr::new(any, 0))?;
     }
     socket.connect(to).await
+}
+
+/// Connects from this address and no other.
+pub(super) async fn connect_from(source: SocketAddr, to: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = reusable(to)?;
+    socket.bind(source)?;
+    socket.connect(to).await
+}
+
+/// A socket of the family, whose port can be had again.
+fn reusable(like: SocketAddr) -> std::io::Result<TcpSocket> {
+    let socket = if like.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    Ok(socket)
 }
 
 impl Engine {

@@ -64,6 +64,8 @@ pub struct SdpSettings {
     pub only_v6: bool,
     /// Out-Of-Band octets stay in the stream from the first one on (SO_OOBINLINE). Default false.
     pub oob_inline: bool,
+    /// Where this side connects from (bind(2)); port 0 is a free one. Default none: the host chooses.
+    pub source: Option<SocketAddr>,
 }
 
 impl Default for SdpSettings {
@@ -77,6 +79,7 @@ impl Default for SdpSettings {
             keep_alive: None,
             only_v6: false,
             oob_inline: false,
+            source: None,
         }
     }
 }
@@ -135,7 +138,12 @@ impl SdpStream {
     /// # Errors
     /// See [`SdpError`].
     pub async fn connect(device: &Device, address: SocketAddr, settings: SdpSettings) -> Result<Self, SdpError> {
-        let connecting = failover::connect(None, address);
+        let connecting = async {
+            match settings.source {
+                Some(source) => failover::connect_from(source, address).await,
+                None => failover::connect(None, address).await,
+            }
+        };
         let timed_out = |_| SdpError::Io(io::ErrorKind::TimedOut, "TCP was not connected in time".to_owned());
         let tcp = tokio::time::timeout(settings.connect_timeout, connecting).await.map_err(timed_out)??;
         SdpStream::over(device, tcp, settings).await

@@ -5,13 +5,14 @@ mod raw;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weft_core::coverage::{By, Proof};
 use weft_core::requirement;
 use weft_peer::driver::Device;
-use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
+use weft_peer::driver::sdp::{SdpError, SdpListener, SdpSettings, SdpStream};
 use weft_peer::sdp::{Policy, Profile, Settings};
 use weft_peer::verbs::{Node, RnicSettings};
 
@@ -23,9 +24,15 @@ const DIS_CONN: u8 = 2;
 const DATA: u8 = 0xff;
 const SRC_AVAIL: u8 = 0xfe;
 const SINK_AVAIL: u8 = 0xfd;
+const SUSP_COMM: u8 = 0x0d;
+const SUSP_COMM_ACK: u8 = 0x0e;
 
 fn device() -> Device {
-    Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
+    device_with(RnicSettings::default())
+}
+
+fn device_with(settings: RnicSettings) -> Device {
+    Device::new(Node::new(["weft0"]).open("weft0", settings).unwrap().0)
 }
 
 fn settings() -> SdpSettings {
@@ -49,8 +56,12 @@ fn hello_ack(bufs: u16) -> Vec<u8> {
 
 /// A socket that connected to the peer made by hand, and LocIRD of its Hello.
 async fn connected(settings: SdpSettings, bufs: u16) -> (SdpStream, Raw, u16) {
+    connected_by(&device(), settings, bufs).await
+}
+
+async fn connected_by(here: &Device, settings: SdpSettings, bufs: u16) -> (SdpStream, Raw, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (address, here) = (listener.local_addr().unwrap(), device());
+    let address = listener.local_addr().unwrap();
     let peer = async {
         let mut raw = Raw::new(listener.accept().await.unwrap().0);
         raw.bufs = bufs;
@@ -60,7 +71,7 @@ async fn connected(settings: SdpSettings, bufs: u16) -> (SdpStream, Raw, u16) {
         raw.write(&ack).await;
         (raw, u16::from_be_bytes([hello[28], hello[29]]))
     };
-    let (stream, (raw, ird)) = tokio::join!(SdpStream::connect(&here, address, settings), peer);
+    let (stream, (raw, ird)) = tokio::join!(SdpStream::connect(here, address, settings), peer);
     (stream.unwrap(), raw, ird)
 }
 
@@ -137,7 +148,7 @@ async fn an_advertised_receive_can_be_written() {
 async fn what_so_sndbuf_has_room_for_is_taken() {
     let mut proof = Proof::new(By::Test);
     let (mut stream, mut raw, _) = connected(SdpSettings { send_buffer: 4000, ..settings() }, 3).await;
-    let taken = tokio::time::timeout(std::time::Duration::from_secs(20), stream.write_all(&[7; 4000])).await;
+    let taken = tokio::time::timeout(Duration::from_secs(20), stream.write_all(&[7; 4000])).await;
     proof.shows(requirement!("SDP-9.5.6-2"), || assert!(taken.is_ok_and(|taken| taken.is_ok())));
     assert_eq!(raw.message().await.rest.len(), 4000);
 }
@@ -192,6 +203,41 @@ async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
     assert!(accepted.unwrap_err().to_string().contains("MajV 2"));
     // R is set.
     assert_eq!(told, b"MPA ID Rep Frame\x60\x01\0\0");
+}
+
+/// The peer moves, and leaves the old TCP connection as it is.
+#[tokio::test]
+async fn a_peer_that_keeps_its_old_connection_holds_nobody_up() {
+    // Longer than the test waits.
+    let device = device_with(RnicSettings { close_timeout: Duration::from_secs(3600), ..RnicSettings::default() });
+    let (_stream, mut raw, _) = connected_by(&device, settings(), 16).await;
+    let before = raw.tcp.peer_addr().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = other.local_addr().unwrap().port().to_be_bytes();
+    let suspend = raw.say(SUSP_COMM, &[0, 0, 0, 0, port[0], port[1], 0, 1]);
+    raw.write(&suspend).await;
+    assert_eq!(raw.message().await.mid, SUSP_COMM_ACK);
+    let accepted = tokio::time::timeout(Duration::from_secs(20), other.accept()).await;
+    let (tcp, from) = accepted.expect("a connection in time").unwrap();
+    assert_eq!(from.ip(), before.ip());
+    let hello = Raw::new(tcp).octets(32).await;
+    assert_eq!((hello[3], hello[4..8].to_vec()), (0, vec![0, 0, 0, 32]));
+}
+
+/// As a program does that binds its socket before it connects.
+#[tokio::test]
+async fn a_connection_comes_from_where_it_is_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let source: SocketAddr = "127.0.0.9:0".parse().unwrap();
+    let (device, settings) = (device(), SdpSettings { source: Some(source), ..settings() });
+    tokio::select! {
+        connected = SdpStream::connect(&device, address, settings) => panic!("{:?}", connected.map(drop)),
+        accepted = listener.accept() => assert_eq!(accepted.unwrap().1.ip(), source.ip()),
+    }
+    let nowhere = SdpSettings { source: Some("192.0.2.1:0".parse().unwrap()), ..settings };
+    let error = SdpStream::connect(&device, address, nowhere).await.unwrap_err();
+    assert!(matches!(error, SdpError::Io(ErrorKind::AddrNotAvailable, _)), "{error}");
 }
 
 #[tokio::test]
