@@ -25,13 +25,16 @@ impl Agent {
         Ok(Agent(stream))
     }
 
-    /// Asks.
-    pub(crate) fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+    /// Sends a request that has no answer.
+    pub(crate) fn say(&mut self, request: &Request) -> io::Result<()> {
         let line = format!("{request}\n");
         let sent = socket::send(self.0.as_raw_fd(), line.as_bytes());
-        if usize::try_from(sent) != Ok(line.len()) {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
+        if usize::try_from(sent) == Ok(line.len()) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    }
+
+    /// Asks.
+    pub(crate) fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+        self.say(request)?;
         let mut line = Vec::new();
         let mut octet = [0];
         while line.len() < LONGEST {

@@ -21,6 +21,10 @@ pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
     let by = rules.connect(service)?;
     // A non-blocking program asks again how it stands: that is the kernel's to say.
     let family = socket::family(fd).filter(|_| socket::is_closed(fd))?;
+    if let Some(failure) = why(rules, fd) {
+        socket::disconnect(fd);
+        return Some(failed(number(failure)));
+    }
     match reach(rules, fd, family, service, by) {
         Ok(result) => Some(result),
         Err(error) => absent(rules, &format!("connecting to {service}"), &error),
@@ -29,11 +33,21 @@ pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
 
 /// The result of a call, once the agent was asked; an error where it could not be.
 fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: By) -> io::Result<c_int> {
-    let service = SocketAddr::new(service.ip().to_canonical(), service.port());
-    let mut agent = Agent::open(&rules.agent, PATIENCE)?;
-    let at = match agent.ask(&Request::Connect { service, by })? {
+    let (service, no_wait) = (canonical(service), socket::is_non_blocking(fd));
+    let mut agent = Agent::open(&rules.agent, if no_wait { SHORTLY } else { PATIENCE })?;
+    let source = socket::local(fd).filter(|local| local.port() != 0 || !local.ip().is_unspecified()).map(canonical);
+    if source.is_some() {
+        // The agent connects from the same port.
+        socket::share_port(fd);
+    }
+    let at = match agent.ask(&Request::Connect { service, by, source, no_wait })? {
         Answer::At(at) => at,
-        Answer::Failed(failure, _) => return Ok(failed(number(failure))),
+        Answer::Failed(failure, words) => {
+            if source.is_some() {
+                tell(&format!("connecting to {service}: {words}"));
+            }
+            return Ok(failed(number(failure)));
+        }
         _ => return Err(io::ErrorKind::InvalidData.into()),
     };
     let result = socket::connect(fd, at, family);
@@ -43,14 +57,46 @@ fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: By) -
         return Ok(failed(error));
     }
     // Where the program's end is, is known from now on.
-    let from = socket::local(fd).ok_or(io::ErrorKind::NotConnected)?;
-    let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-    Ok(match agent.ask(&Request::From(from)) {
-        Ok(Answer::Done) if result == 0 => 0,
-        Ok(Answer::Done) => failed(error),
+    let from = Request::From(canonical(socket::local(fd).ok_or(io::ErrorKind::NotConnected)?));
+    let told = if no_wait {
+        // The connection fails by itself if the agent ends.
+        let _ = agent.say(&from);
+        true
+    } else {
+        matches!(agent.ask(&from), Ok(Answer::Done))
+    };
+    Ok(match result {
         // The descriptor is used up.
-        _ => failed(libc::ECONNABORTED),
+        _ if !told => failed(libc::ECONNABORTED),
+        0 => 0,
+        _ => failed(error),
     })
+}
+
+/// Why the agent had the connection fail that this descriptor began; none where it did not.
+fn why(rules: &Rules, fd: c_int) -> Option<Failure> {
+    // Nothing was begun on a socket without a name.
+    let local = socket::local(fd).filter(|local| local.port() != 0 && !local.ip().is_unspecified())?;
+    match Agent::open(&rules.agent, SHORTLY).ok()?.ask(&Request::Why(canonical(local))) {
+        Ok(Answer::Failed(failure, _)) => Some(failure),
+        _ => None,
+    }
+}
+
+/// After getsockopt(2) of SO_ERROR gave this: the error of a connection that was begun, where the agent has it. It keeps `errno`.
+pub(crate) fn after_error(fd: c_int, error: c_int) -> Option<c_int> {
+    let Known::Rules(rules) = rules() else { return None };
+    if error != libc::ECONNRESET {
+        return None;
+    }
+    let kept = errno();
+    let failure = socket::family(fd).filter(|_| socket::is_closed(fd)).and_then(|_| why(rules, fd));
+    set_errno(kept);
+    failure.map(number)
+}
+
+fn canonical(name: SocketAddr) -> SocketAddr {
+    SocketAddr::new(name.ip().to_canonical(), name.port())
 }
 
 /// Before listen(2): a result instead of it where the agent has to listen, and does not.
@@ -64,7 +110,7 @@ pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     let service = socket::local(fd)?;
     let sdp = rules.listen(service)?;
     let only_v6 = service.is_ipv6() && socket::is_only_v6(fd);
-    let service = SocketAddr::new(service.ip().to_canonical(), service.port());
+    let service = canonical(service);
     let request = Request::Listen { service, sdp, only_v6 };
     let answer = Agent::open(&rules.agent, PATIENCE).and_then(|mut agent| agent.ask(&request));
     match answer {
@@ -107,7 +153,6 @@ fn correct(fd: c_int, room: Room, which: impl FnOnce(Names) -> SocketAddr) {
 fn names(rules: &Rules, fd: c_int) -> Option<(Names, c_int)> {
     let peer = socket::peer(fd).filter(|peer| is_here(peer.ip()))?;
     let family = socket::family(fd)?;
-    let canonical = |name: SocketAddr| SocketAddr::new(name.ip().to_canonical(), name.port());
     let local = canonical(socket::local(fd)?);
     let answer = Agent::open(&rules.agent, SHORTLY).ok()?.ask(&Request::Names { local, peer: canonical(peer) });
     let Ok(Answer::Names(names)) = answer else { return None };
@@ -141,6 +186,7 @@ fn number(failure: Failure) -> c_int {
         Failure::TimedOut => libc::ETIMEDOUT,
         Failure::Unreachable => libc::EHOSTUNREACH,
         Failure::InUse => libc::EADDRINUSE,
+        Failure::NotAvailable => libc::EADDRNOTAVAIL,
         Failure::Other => libc::ECONNABORTED,
     }
 }

@@ -7,8 +7,11 @@
 //! keeps no table of descriptors, so nothing gets lost by any of these; whose peer's name (`getpeername`, `accept`) is to be the true one is seen
 //! by its address, which is the agent's own.
 //!
-//! **Cost.** Each octet passes the loopback interface once more, and a second process. A `connect` waits for SDP's start-up also where the
-//! descriptor is non-blocking. What does not go through the C library's `connect`, `listen`, `accept` and names is not seen: static programs,
+//! A `connect` that does not block gets an address of the agent where a connection is neither accepted nor refused before SDP's is. So the
+//! kernel reports to the program, in its own time, what came of it. The kernel knows only a reset where SDP failed: SO_ERROR, and a second
+//! `connect`, give the error that the agent has.
+//!
+//! **Cost.** Each octet passes the loopback interface once more, and a second process. What does not go through the C library's `connect`, `listen`, `accept`, `getsockopt` and names is not seen: static programs,
 //! raw system calls (Go), io_uring, `sendto` with MSG_FASTOPEN; nor set-user-ID programs.
 //!
 //! An engine in the process would save the hop, and have to do all of the above by itself, for each descriptor that a program can make of another.
@@ -30,7 +33,7 @@ mod real;
 mod rules;
 mod socket;
 
-use libc::{c_int, sockaddr, socklen_t};
+use libc::{c_int, c_void, sockaddr, socklen_t};
 
 use crate::socket::Room;
 
@@ -49,6 +52,36 @@ pub unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, len: sockl
     }
     // SAFETY: the arguments are the caller's.
     unsafe { real::connect(fd, address, len) }
+}
+
+/// getsockopt(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut socklen_t,
+) -> c_int {
+    // SAFETY: the arguments are the caller's.
+    let result = unsafe { real::getsockopt(fd, level, name, value, len) };
+    if result == 0 && level == libc::SOL_SOCKET && name == libc::SO_ERROR {
+        // SAFETY: the kernel has put there how long the value is.
+        let octets = unsafe { len.read_unaligned() };
+        if octets as usize != size_of::<c_int>() {
+            return result;
+        }
+        // SAFETY: the kernel has put a number there.
+        let error = unsafe { value.cast::<c_int>().read_unaligned() };
+        if let Some(error) = calls::after_error(fd, error) {
+            // SAFETY: there is room for one.
+            unsafe { value.cast::<c_int>().write_unaligned(error) };
+        }
+    }
+    result
 }
 
 /// listen(2).

@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use libc::{RTLD_NEXT, c_int, sockaddr, socklen_t};
+use libc::{RTLD_NEXT, c_int, c_void, sockaddr, socklen_t};
 
 use crate::socket::set_errno;
 
@@ -46,6 +46,7 @@ static ACCEPT: Symbol = Symbol::new(c"accept");
 static ACCEPT4: Symbol = Symbol::new(c"accept4");
 static GETPEERNAME: Symbol = Symbol::new(c"getpeername");
 static GETSOCKNAME: Symbol = Symbol::new(c"getsockname");
+static GETSOCKOPT: Symbol = Symbol::new(c"getsockopt");
 
 /// # Safety
 /// As the C library's.
@@ -94,6 +95,23 @@ pub(crate) unsafe fn getpeername(fd: c_int, address: *mut sockaddr, len: *mut so
 pub(crate) unsafe fn getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
     // SAFETY: the arguments are the caller's.
     unsafe { named(&GETSOCKNAME, fd, address, len) }
+}
+
+/// # Safety
+/// As the C library's.
+pub(crate) unsafe fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut socklen_t,
+) -> c_int {
+    type Getsockopt = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;
+    let Some(at) = GETSOCKOPT.address() else { return -1 };
+    // SAFETY: what has this name in the C library has this type.
+    let call = unsafe { transmute::<usize, Getsockopt>(at) };
+    // SAFETY: the arguments are the caller's.
+    unsafe { call(fd, level, name, value, len) }
 }
 
 /// # Safety

@@ -127,6 +127,15 @@ pub(crate) fn connect(fd: c_int, to: SocketAddr, family: c_int) -> c_int {
     unsafe { real::connect(fd, (&raw const storage).cast(), len) }
 }
 
+/// The kernel forgets a connection that failed, as it does at a second connect(2).
+pub(crate) fn disconnect(fd: c_int) {
+    // SAFETY: all zeros is a name of no family (AF_UNSPEC).
+    let nobody = unsafe { zeroed::<sockaddr>() };
+    let len = size_of::<sockaddr>() as socklen_t;
+    // SAFETY: the name has as many octets.
+    let _ = unsafe { real::connect(fd, &raw const nobody, len) };
+}
+
 /// This end's name.
 pub(crate) fn local(fd: c_int) -> Option<SocketAddr> {
     // SAFETY: there is as much room as is said.
@@ -171,16 +180,30 @@ pub(crate) fn is_closed(fd: c_int) -> bool {
     let mut len = 1;
     // SAFETY: the first octet of what is asked for is the state, and there is room for as much as is said.
     let got = unsafe {
-        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut state).cast::<c_void>(), &raw mut len)
+        real::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut state).cast::<c_void>(), &raw mut len)
     };
     got == 0 && state == TCP_CLOSE
+}
+
+/// Lets another socket connect from the same port (SO_REUSEADDR).
+pub(crate) fn share_port(fd: c_int) {
+    let (on, len): (c_int, _) = (1, size_of::<c_int>() as socklen_t);
+    // SAFETY: there are as many octets as is said.
+    let _ = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, (&raw const on).cast(), len) };
+}
+
+/// Do its calls return at once?
+pub(crate) fn is_non_blocking(fd: c_int) -> bool {
+    // SAFETY: this call takes no pointer.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    flags >= 0 && flags & libc::O_NONBLOCK != 0
 }
 
 fn option(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     let mut value: c_int = 0;
     let mut len = size_of::<c_int>() as socklen_t;
     // SAFETY: there is room for as many octets as is said.
-    let got = unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast::<c_void>(), &raw mut len) };
+    let got = unsafe { real::getsockopt(fd, level, name, (&raw mut value).cast::<c_void>(), &raw mut len) };
     (got == 0).then_some(value)
 }
 

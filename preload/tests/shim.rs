@@ -6,6 +6,8 @@
 
 #[path = "shim/families.rs"]
 mod families;
+#[path = "shim/later.rs"]
+mod later;
 #[path = "shim/readiness.rs"]
 mod readiness;
 
@@ -105,6 +107,9 @@ impl Conversation {
         let from: SocketAddr = self.next().strip_prefix("from ").unwrap().parse().unwrap();
         let (stream, peer) = listener.accept().unwrap();
         assert_eq!(peer, from);
+        if !self.first.ends_with(" no-wait") {
+            self.say("done");
+        }
         (stream, from)
     }
 }
@@ -173,6 +178,8 @@ fn program() {
         "listen-v6" => families::listens(true),
         "listen-both" => families::listens(false),
         "nonblocking" => nonblocking(at),
+        "later" => later::connects(at),
+        "bound" => later::connects_from("127.0.0.9:0".parse().unwrap(), at),
         "select" | "poll" | "epoll" => readiness::waits(&role, at),
         _ => panic!("{role}"),
     }
@@ -205,7 +212,6 @@ fn echoes(ip: &'static str) -> impl FnMut(Conversation) + Send + 'static {
             return it.say(&format!("names 192.0.2.99:4000 {SERVICE}"));
         }
         let (mut stream, _) = it.meet(ip);
-        it.say("done");
         thread::spawn(move || {
             let mut got = [0; 5];
             stream.read_exact(&mut got).unwrap();
@@ -241,14 +247,13 @@ fn a_non_blocking_connect_polls_and_its_descriptor_is_inherited() {
     let script = Script::run("connect *:80 pm 192.0.2.1:3935 sdp-only", echoes("127.83.68.80"));
     let said = said(&script.program("nonblocking", SERVICE));
     assert!(said.contains("peer 192.0.2.17:80") && said.contains("got echo hello"), "{said}");
-    assert_eq!(script.told()[0], "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only");
+    assert_eq!(script.told()[0], "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only no-wait");
 }
 
 #[test]
 fn a_descriptor_goes_on_in_another_program() {
     let script = Script::run("connect *:80 sdp 7080", |mut it| {
         let (mut stream, _) = it.meet("127.83.68.80");
-        it.say("done");
         stream.write_all(b"line\n").unwrap();
         let mut got = String::new();
         stream.read_to_string(&mut got).unwrap();
@@ -326,7 +331,8 @@ fn what_no_rule_matches_is_left_alone() {
     let serving = thread::spawn(move || plain(&listener));
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("rules");
-    fs::write(&rules, "agent /nonexistent/agent\nconnect 192.0.2.0/24:* sdp 7080").unwrap();
+    fs::write(&rules, "agent /nonexistent/agent\nconnect 192.0.2.0/24:* sdp 7080")
+        .unwrap();
     let output = under(rules.to_str().unwrap(), "connect", &at.to_string());
     let said = said(&output);
     assert!(said.contains(&format!("peer {at}")) && said.contains("got plain"), "{said}");

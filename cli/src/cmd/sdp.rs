@@ -6,6 +6,7 @@ mod connect;
 mod deeds;
 mod endpoint;
 mod ledger;
+mod memory;
 mod outward;
 mod proxy;
 mod serve;

@@ -97,6 +97,8 @@ pub enum Fallback {
     Denied,
     /// No answer to the last repetition either (section 7.5.1).
     Silent,
+    /// Its host has no port mapper: ICMP said that nobody has the port.
+    Absent,
     /// The SDP Address reset the connection (section 7.5.1).
     Reset,
 }
@@ -106,6 +108,7 @@ impl fmt::Display for Fallback {
         f.write_str(match self {
             Fallback::Denied => "denied",
             Fallback::Silent => "no answer",
+            Fallback::Absent => "no port mapper there",
             Fallback::Reset => "the SDP Address reset the connection",
         })
     }

@@ -291,6 +291,26 @@ impl Client {
         self.open.values().map(|open| open.due).chain(flush).min()
     }
 
+    /// Nobody has the port that the port mapper was asked at: what was asked there goes on without SDP, as after the last repetition.
+    pub fn handle_absent(&mut self, mapper: SocketAddr) {
+        if self.conduct.never_falls_back {
+            return;
+        }
+        let mut gone: Vec<Open> =
+            self.open.extract_if(|_, open| open.ask.mapper == mapper).map(|(_, open)| open).collect();
+        gone.sort_unstable_by_key(|open| open.transaction);
+        for Open { transaction, ask, sent, .. } in gone {
+            let resolution = Resolution::Conventional { address: ask.service, why: Fallback::Absent };
+            self.events.push_back(Resolved { transaction, ask, resolution, requests: sent });
+        }
+    }
+
+    /// Is an answer of this port mapper waited for?
+    #[must_use]
+    pub fn is_asking(&self, mapper: SocketAddr) -> bool {
+        self.open.values().any(|open| open.ask.mapper == mapper)
+    }
+
     /// The next datagram to send.
     pub fn poll_datagram(&mut self) -> Option<Datagram> {
         self.datagrams.pop_front()

@@ -9,6 +9,18 @@
 //! from 127.0.0.1:51234                                                (the program's descriptor is connected to it)
 //!                                         done
 //! ```
+//!
+//! A program that does not block ends its request with `no-wait`. The agent answers at once with an address where a connection neither comes
+//! about nor fails until SDP's does, and the program waits for it as for any other:
+//!
+//! ```text
+//! shim                                    agent
+//! connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait
+//!                                         at 127.83.68.80:40123
+//! from 127.0.0.1:51234                                                (the program's descriptor is on its way there)
+//! ```
+//!
+//! If SDP fails the program's connection is reset. [`Request::Why`] gets the error that the program is to see instead.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -28,9 +40,15 @@ pub enum Request {
         service: SocketAddr,
         /// How.
         by: By,
+        /// Where the program's descriptor is bound, if it is.
+        source: Option<SocketAddr>,
+        /// The answer comes before the connection does.
+        no_wait: bool,
     },
-    /// The program's descriptor connected from here to where the answer said.
+    /// The program's descriptor connects from here to where the answer said.
     From(SocketAddr),
+    /// Why did the connection fail that the program's descriptor began from here?
+    Why(SocketAddr),
     /// A program listens by TCP; SDP connections to `sdp` are to be handed to it.
     Listen {
         /// The program's own address.
@@ -84,6 +102,8 @@ pub enum Failure {
     Unreachable,
     /// EADDRINUSE.
     InUse,
+    /// EADDRNOTAVAIL.
+    NotAvailable,
     /// Anything else; ECONNABORTED.
     Other,
 }
@@ -93,11 +113,12 @@ pub enum Failure {
 #[error("{0}")]
 pub struct MessageError(&'static str);
 
-const FAILURES: [(Failure, &str); 5] = [
+const FAILURES: [(Failure, &str); 6] = [
     (Failure::Refused, "refused"),
     (Failure::TimedOut, "timed-out"),
     (Failure::Unreachable, "unreachable"),
     (Failure::InUse, "in-use"),
+    (Failure::NotAvailable, "not-available"),
     (Failure::Other, "other"),
 ];
 
@@ -112,11 +133,21 @@ impl fmt::Display for Failure {
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Request::Connect { service, by: By::Sdp(address) } => write!(f, "connect {service} sdp {address}"),
-            Request::Connect { service, by: By::Mapper { mapper, sdp_only } } => {
-                write!(f, "connect {service} pm {mapper}{}", if *sdp_only { " sdp-only" } else { "" })
+            Request::Connect { service, by, source, no_wait } => {
+                write!(f, "connect {service} ")?;
+                match by {
+                    By::Sdp(address) => write!(f, "sdp {address}")?,
+                    By::Mapper { mapper, sdp_only } => {
+                        write!(f, "pm {mapper}{}", if *sdp_only { " sdp-only" } else { "" })?;
+                    }
+                }
+                if let Some(source) = source {
+                    write!(f, " source {source}")?;
+                }
+                f.write_str(if *no_wait { " no-wait" } else { "" })
             }
             Request::From(address) => write!(f, "from {address}"),
+            Request::Why(address) => write!(f, "why {address}"),
             Request::Listen { service, sdp, only_v6 } => {
                 write!(f, "listen {service} sdp {sdp}{}", if *only_v6 { " only-v6" } else { "" })
             }
@@ -153,19 +184,21 @@ impl FromStr for Request {
                     Some("sdp") => By::Sdp(address(&mut words)?),
                     Some("pm") => {
                         let mapper = address(&mut words)?;
-                        By::Mapper { mapper, sdp_only: last(&mut words, "sdp-only")? }
+                        By::Mapper { mapper, sdp_only: next_is(&mut words, "sdp-only") }
                     }
                     _ => return Err(MessageError("neither sdp nor pm")),
                 };
-                Request::Connect { service, by }
+                let source = if next_is(&mut words, "source") { Some(address(&mut words)?) } else { None };
+                Request::Connect { service, by, source, no_wait: next_is(&mut words, "no-wait") }
             }
             Some("from") => Request::From(address(&mut words)?),
+            Some("why") => Request::Why(address(&mut words)?),
             Some("listen") => {
                 let service = address(&mut words)?;
                 if words.next() != Some("sdp") {
                     return Err(MessageError("sdp is missing"));
                 }
-                Request::Listen { service, sdp: address(&mut words)?, only_v6: last(&mut words, "only-v6")? }
+                Request::Listen { service, sdp: address(&mut words)?, only_v6: next_is(&mut words, "only-v6") }
             }
             Some("names") => Request::Names { local: address(&mut words)?, peer: address(&mut words)? },
             _ => return Err(MessageError("no request")),
@@ -202,13 +235,14 @@ fn address(words: &mut SplitAsciiWhitespace<'_>) -> Result<SocketAddr, MessageEr
     words.next().and_then(|word| word.parse().ok()).ok_or(MessageError("an address and port is missing"))
 }
 
-/// Does this word stand at the end?
-fn last(words: &mut SplitAsciiWhitespace<'_>, word: &str) -> Result<bool, MessageError> {
-    match words.next() {
-        None => Ok(false),
-        Some(last) if last == word => Ok(true),
-        Some(_) => Err(MessageError("a word that cannot stand there")),
+/// Takes the next word if it is this one.
+fn next_is(words: &mut SplitAsciiWhitespace<'_>, word: &str) -> bool {
+    let mut ahead = words.clone();
+    let is = ahead.next() == Some(word);
+    if is {
+        *words = ahead;
     }
+    is
 }
 
 fn end(mut words: SplitAsciiWhitespace<'_>) -> Result<(), MessageError> {
@@ -225,6 +259,11 @@ mod tests {
             "connect 192.0.2.17:80 sdp [fd00::1]:7080",
             "connect 192.0.2.17:80 pm 192.0.2.1:3935",
             "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only",
+            "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait",
+            "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only no-wait",
+            "connect 192.0.2.17:80 sdp 192.0.2.17:7080 source 192.0.2.5:0",
+            "connect 192.0.2.17:80 pm 192.0.2.1:3935 source [::]:700 no-wait",
+            "why 127.0.0.1:51234",
             "from 127.0.0.1:51234",
             "listen 0.0.0.0:80 sdp 0.0.0.0:7080",
             "listen [::]:80 sdp [::]:7080 only-v6",
@@ -250,6 +289,10 @@ mod tests {
             "connect 1.2.3.4:5 tcp",
             "connect 1.2.3.4:5 sdp 1.2.3.4",
             "from",
+            "why",
+            "connect 1.2.3.4:5 sdp 1.2.3.4:5 no-wait no-wait",
+            "connect 1.2.3.4:5 pm 1.2.3.4:5 no-wait sdp-only",
+            "connect 1.2.3.4:5 sdp 1.2.3.4:5 source",
             "connect 1.2.3.4:5 pm 1.2.3.4:5 only",
             "listen 1.2.3.4:5 1.2.3.4:5",
             "listen 1.2.3.4:5 sdp 1.2.3.4:5 sdp-only",

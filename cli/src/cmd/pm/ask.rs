@@ -100,7 +100,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         match outcome? {
             None | Some(Resolution::Sdp { .. }) => Ok(ExitCode::SUCCESS),
-            Some(Resolution::Conventional { why: Fallback::Silent, .. }) => Ok(ExitCode::from(UNREACHABLE)),
+            Some(Resolution::Conventional { why: Fallback::Silent | Fallback::Absent, .. }) => {
+                Ok(ExitCode::from(UNREACHABLE))
+            }
             Some(Resolution::Conventional { .. }) => Ok(ExitCode::from(UNEXPECTED)),
         }
     })
@@ -156,6 +158,7 @@ fn tell(arguments: &Arguments, resolved: &Resolved) {
             Resolution::Sdp { pm_time, cached, .. } => ("sdp", Some(pm_time.0), *cached),
             Resolution::Conventional { why: Fallback::Denied, .. } => ("denied", None, false),
             Resolution::Conventional { why: Fallback::Silent, .. } => ("silent", None, false),
+            Resolution::Conventional { why: Fallback::Absent, .. } => ("absent", None, false),
             Resolution::Conventional { why: Fallback::Reset, .. } => ("reset", None, false),
         };
         let told = json!({

@@ -4,6 +4,8 @@
 //! loopback interface.
 
 mod connect;
+mod failures;
+mod gate;
 mod listen;
 mod names;
 
@@ -23,6 +25,8 @@ use weft_peer::driver::{Device, Tape};
 use weft_peer::portmap::{ServerSettings, Table};
 use weft_peer::shim::{Answer, Failure, LONGEST, Request};
 
+use self::connect::Wish;
+use self::failures::Failures;
 use self::listen::Listeners;
 use self::names::NameTable;
 use super::ledger::{Ledger, Telling};
@@ -84,6 +88,7 @@ struct Agent {
     mapper: Option<PmServer>,
     ledger: Ledger,
     names: NameTable,
+    failures: Failures,
     listeners: Listeners,
     room: Arc<Semaphore>,
     stop: watch::Receiver<bool>,
@@ -137,6 +142,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         mapper: mapper.transpose()?,
         ledger: Ledger::new(telling),
         names: NameTable::default(),
+        failures: Failures::default(),
         listeners: Listeners::default(),
         room: Arc::clone(&room),
         stop,
@@ -199,12 +205,18 @@ impl Agent {
     /// One request, answered.
     async fn request(self: &Arc<Self>, mut stream: UnixStream) {
         let answer = match read(&mut stream).await {
-            Some(Request::Connect { service, by }) => return self.connect(stream, service, by).await,
+            Some(Request::Connect { service, by, source, no_wait }) => {
+                return self.connect(stream, Wish { service, by, source }, no_wait).await;
+            }
             Some(Request::Listen { service, sdp, only_v6 }) => match self.listen(service, sdp, only_v6) {
                 Ok(()) => Answer::Done,
                 Err((failure, words)) => Answer::Failed(failure, words),
             },
             Some(Request::Names { local, peer }) => self.names.find(local, peer).map_or(Answer::Unknown, Answer::Names),
+            Some(Request::Why(from)) => match self.failures.find(from) {
+                Some((failure, words)) => Answer::Failed(failure, words),
+                None => Answer::Unknown,
+            },
             Some(Request::From(_)) | None => Answer::Failed(Failure::Other, "no request".to_owned()),
         };
         write(&mut stream, &answer).await;

@@ -1,13 +1,17 @@
 //! Connections that this side opens by SDP, with a port mapper or without.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 use weft_core::wire::portmap::UDP_PORT;
-use weft_peer::driver::portmap::{ConnectError, Mapped, PmClient, connect, socket_at, source_for};
+use weft_peer::driver::portmap::{ConnectError, Mapped, PmClient, follow, socket_at, source_for};
 use weft_peer::driver::sdp::{SdpError, SdpSettings, SdpStream, Side};
 use weft_peer::driver::{Device, Tape};
 use weft_peer::portmap::{Ask, ClientSettings, Fallback, Resolution};
+use weft_peer::sdp::Refusal;
+
+use super::memory::Memory;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -29,20 +33,33 @@ pub(super) struct Outward {
     device: Device,
     settings: SdpSettings,
     client: PmClient,
+    /// SDP addresses that failed only after a wait.
+    failed: Memory<SdpError>,
+    /// Port mappers that did not answer.
+    silent: Memory<Fallback>,
 }
 
 impl Outward {
     /// Connections of `device`; questions to port mappers go on `tape`, too.
     pub(super) fn new(device: &Device, settings: SdpSettings, tape: Option<&Tape>) -> std::io::Result<Self> {
         let client = PmClient::bind(ClientSettings::default(), tape)?;
-        Ok(Outward { device: device.clone(), settings, client })
+        let (failed, silent) = (Memory::default(), Memory::default());
+        Ok(Outward { device: device.clone(), settings, client, failed, silent })
+    }
+
+    /// The same, from this address and port alone.
+    pub(super) fn from(&self, source: Option<SocketAddr>) -> Self {
+        Outward { settings: SdpSettings { source, ..self.settings }, ..self.clone() }
     }
 
     /// By SDP to its very address.
     pub(super) async fn direct(&self, address: SocketAddr) -> Result<SdpStream, OutwardError> {
-        SdpStream::connect(&self.device, address, self.settings)
-            .await
-            .map_err(|error| OutwardError::Sdp { address, error })
+        let failed = |error| OutwardError::Sdp { address, error };
+        if let Some(error) = self.failed.find(address) {
+            return Err(failed(error));
+        }
+        let connected = SdpStream::connect(&self.device, address, self.settings).await;
+        connected.inspect_err(|error| self.remember(address, error)).map_err(failed)
     }
 
     /// To a service, by SDP where `mapper` has an SDP Address for it; else by plain TCP, where that `may_be_plain`.
@@ -52,18 +69,18 @@ impl Outward {
         service: SocketAddr,
         may_be_plain: bool,
     ) -> Result<Side, OutwardError> {
+        let source = self.source(service).await.map_err(tcp(service))?;
+        let (socket, connecting) = socket_at(source).map_err(tcp(service))?;
+        let ask = Ask { mapper, service, connecting };
+        let resolution = self.resolve(ask).await?;
         if may_be_plain {
-            let Mapped { stream, resolution } = connect(&self.client, mapper, service).await?;
+            let Mapped { stream, resolution } = follow(&self.client, ask, resolution, socket).await?;
             return match resolution {
                 Resolution::Sdp { address, .. } => self.over(stream, address).await,
                 Resolution::Conventional { .. } => Ok(Side::Tcp(stream)),
             };
         }
-        let tcp = |address| move |error| OutwardError::Mapped(ConnectError::Tcp { address, error });
-        let source = source_for(service).await.map_err(tcp(service))?;
-        let (socket, connecting) = socket_at(SocketAddr::new(source, 0)).map_err(tcp(service))?;
-        let ask = Ask { mapper, service, connecting };
-        match self.client.resolve(ask).await.map_err(ConnectError::from)?.resolution {
+        match resolution {
             Resolution::Sdp { address, .. } => {
                 let stream = match socket.connect(address).await {
                     Ok(stream) => stream,
@@ -79,10 +96,53 @@ impl Outward {
         }
     }
 
-    async fn over(&self, stream: TcpStream, address: SocketAddr) -> Result<Side, OutwardError> {
-        let stream = SdpStream::over(&self.device, stream, self.settings).await;
-        stream.map(Side::Sdp).map_err(|error| OutwardError::Sdp { address, error })
+    /// Asks, unless the port mapper has just been silent. A PMDeny is not kept: the draft keeps PMAccepts only.
+    async fn resolve(&self, ask: Ask) -> Result<Resolution, OutwardError> {
+        if let Some(why) = self.silent.find(ask.mapper) {
+            return Ok(Resolution::Conventional { address: ask.service, why });
+        }
+        let resolution = self.client.resolve(ask).await.map_err(ConnectError::from)?.resolution;
+        if let Resolution::Conventional { why: why @ Fallback::Silent, .. } = resolution {
+            self.silent.keep(ask.mapper, why);
+        }
+        Ok(resolution)
     }
+
+    /// Where a connection to `target` comes from.
+    async fn source(&self, target: SocketAddr) -> std::io::Result<SocketAddr> {
+        let port = self.settings.source.map_or(0, |source| source.port());
+        match self.settings.source.map(|source| source.ip()).filter(|ip| !ip.is_unspecified()) {
+            Some(ip) => Ok(SocketAddr::new(ip, port)),
+            None => Ok(SocketAddr::new(source_for(target).await?, port)),
+        }
+    }
+
+    async fn over(&self, stream: TcpStream, address: SocketAddr) -> Result<Side, OutwardError> {
+        let failed = |error| OutwardError::Sdp { address, error };
+        if let Some(error) = self.failed.find(address) {
+            return Err(failed(error));
+        }
+        let stream = SdpStream::over(&self.device, stream, self.settings).await;
+        stream.inspect_err(|error| self.remember(address, error)).map(Side::Sdp).map_err(failed)
+    }
+
+    /// Keeps an error that took a wait.
+    fn remember(&self, address: SocketAddr, error: &SdpError) {
+        let waited = match error {
+            SdpError::Io(kind, _) => {
+                matches!(kind, ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable)
+            }
+            SdpError::Refused(Refusal::TimedOut) => true,
+            _ => false,
+        };
+        if waited {
+            self.failed.keep(address, error.clone());
+        }
+    }
+}
+
+fn tcp(address: SocketAddr) -> impl FnOnce(std::io::Error) -> OutwardError {
+    move |error| OutwardError::Mapped(ConnectError::Tcp { address, error })
 }
 
 /// The port mapper at a service's own host.

@@ -1,13 +1,18 @@
 //! `weft sdp agent` by hand: its socket, and what it answers to lines that the shim would send, or would not.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-use crate::sdp::process::{Listening, WEFT};
+use rustix::event::{PollFd, PollFlags, poll};
+use socket2::{Domain, SockRef, Socket, Type};
+
+use crate::sdp::connect as connect_by_hand;
+use crate::sdp::process::{Listening, WEFT, server};
 
 fn start(socket: &Path) -> Listening {
     Listening::start(&["agent", "--socket", socket.to_str().unwrap()])
@@ -93,4 +98,102 @@ fn a_program_may_listen_with_a_socket_for_each_family() {
     assert_eq!(listen("[::]", other, " only-v6"), "done");
     assert_eq!(listen("0.0.0.0", other, ""), "done");
     assert!(ask(&socket, &format!("listen 127.0.0.1:81 sdp 0.0.0.0:{other}")).starts_with("failed in-use"));
+}
+
+/// A conversation of several lines, as the shim has it.
+struct Conversation {
+    lines: BufReader<UnixStream>,
+    stream: UnixStream,
+}
+
+impl Conversation {
+    fn begin(socket: &Path, line: &str) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
+        let mut it = Conversation { lines: BufReader::new(stream.try_clone().unwrap()), stream };
+        it.say(line);
+        it
+    }
+
+    fn say(&mut self, line: &str) {
+        self.stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn next(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Where the program is to connect to.
+    fn at(&mut self) -> SocketAddr {
+        let line = self.next();
+        line.strip_prefix("at ").unwrap_or_else(|| panic!("{line}")).parse().unwrap()
+    }
+}
+
+/// A program that does not block: its descriptor, which is on its way, and its end.
+fn on_its_way(socket: &Path, line: &str) -> (TcpStream, SocketAddr, SocketAddr) {
+    let mut shim = Conversation::begin(socket, &format!("{line} no-wait"));
+    let at = shim.at();
+    let program = Socket::new(Domain::for_address(at), Type::STREAM, None).unwrap();
+    program.set_nonblocking(true).unwrap();
+    assert_eq!(program.connect(&at.into()).unwrap_err().raw_os_error(), Some(115), "EINPROGRESS");
+    let program = TcpStream::from(program);
+    let from = program.local_addr().unwrap();
+    assert_eq!(program.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
+    shim.say(&format!("from {from}"));
+    (program, from, at)
+}
+
+fn wait_for(program: &TcpStream, what: PollFlags) {
+    poll(&mut [PollFd::new(program, what)], None).unwrap();
+}
+
+/// A proxy in front of a server; the server, its address, and that of SDP.
+fn served() -> (TcpListener, String, Listening) {
+    let (server, at) = server();
+    let to = format!("tcp://{at}");
+    let far = Listening::start(&["proxy", "--json", "--listen", "sdp://127.0.0.1:0", "--connect", &to]);
+    (server, at, far)
+}
+
+#[test]
+fn a_program_that_does_not_block_is_connected_when_sdp_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let (server, at, far) = served();
+    let (mut program, from, here) = on_its_way(&socket, &format!("connect {at} sdp {}", far.at));
+    wait_for(&program, PollFlags::OUT);
+    assert!(program.take_error().unwrap().is_none());
+    assert!(ask(&socket, &format!("names {from} {here}")).ends_with(&format!(" {at}")));
+    let (mut served, _) = server.accept().unwrap();
+    program.write_all(b"ab").unwrap();
+    SockRef::from(&program).send_out_of_band(b"!").unwrap();
+    program.write_all(b"c").unwrap();
+    wait_for(&served, PollFlags::PRI);
+    assert_eq!(SockRef::from(&served).recv_out_of_band(&mut [MaybeUninit::uninit()]).unwrap(), 1);
+    let mut got = [0; 3];
+    served.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"abc");
+    drop(served);
+    wait_for(&program, PollFlags::IN);
+    assert_eq!(program.read(&mut got).unwrap(), 0);
+}
+
+#[test]
+fn a_program_that_does_not_block_is_reset_when_sdp_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let (gone, at) = server();
+    drop(gone);
+    for service in [&at, "[2001:db8::1]:80"] {
+        let (program, from, _) = on_its_way(&socket, &format!("connect {service} sdp {at}"));
+        assert_eq!(ask(&socket, "why 127.0.0.1:9"), "unknown");
+        wait_for(&program, PollFlags::OUT);
+        assert_eq!(program.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionReset);
+        let why = ask(&socket, &format!("why {from}"));
+        assert!(why.starts_with(&format!("failed refused {at}: ")), "{why}");
+    }
 }

@@ -9,6 +9,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep_until;
 
 use super::socket::{LONGEST, Role, Socket};
+use super::watch::{Event, Watches};
 use crate::driver::device::random_seed;
 use crate::driver::tape::Tape;
 use crate::driver::tcp::Clock;
@@ -77,7 +78,8 @@ impl PmClient {
         }
         let (commands, arrived) = mpsc::channel(WAITING);
         let [v4, v6] = sockets;
-        let task = Task { clock, v4, v6, client: Client::new(settings, random_seed()), waiting: HashMap::new() };
+        let client = Client::new(settings, random_seed());
+        let task = Task { clock, v4, v6, client, waiting: HashMap::new(), watches: Watches::new() };
         let task = tokio::spawn(task.run(arrived)).abort_handle();
         Ok(PmClient { commands, _task: std::sync::Arc::new(Ending(task)) })
     }
@@ -109,6 +111,7 @@ struct Task {
     v6: Option<Socket>,
     client: Client,
     waiting: HashMap<Transaction, oneshot::Sender<Result<Resolved, AskError>>>,
+    watches: Watches,
 }
 
 async fn receive(socket: Option<&Socket>, buffer: &mut [u8; LONGEST]) -> io::Result<(usize, SocketAddr)> {
@@ -137,6 +140,18 @@ impl Task {
                 }
                 received = receive(self.v4.as_ref(), &mut in_4) => Some((received, &in_4)),
                 received = receive(self.v6.as_ref(), &mut in_6) => Some((received, &in_6)),
+                event = self.watches.next() => {
+                    match event {
+                        Some(Event::Datagram(from, octets)) => {
+                            let socket = if from.is_ipv4() { &self.v4 } else { &self.v6 };
+                            socket.iter().for_each(|socket| socket.received(from, &octets));
+                            self.client.handle_datagram(self.clock.now(), from, &octets);
+                        }
+                        Some(Event::Absent(mapper)) => self.client.handle_absent(mapper),
+                        None => {}
+                    }
+                    None
+                }
                 () = timer => None,
             };
             match received {
@@ -175,6 +190,9 @@ impl Task {
         while let Some(datagram) = self.client.poll_datagram() {
             let socket = if datagram.to.is_ipv4() { &self.v4 } else { &self.v6 };
             if let Some(socket) = socket {
+                if self.client.is_asking(datagram.to) {
+                    self.watches.begin(socket, datagram.to);
+                }
                 socket.send(&datagram).await;
             }
         }
@@ -193,5 +211,6 @@ impl Task {
             self.waiting.remove(&transaction);
             self.client.cancel(transaction);
         }
+        self.watches.keep(|mapper| self.client.is_asking(mapper));
     }
 }

@@ -11,6 +11,7 @@ mod client;
 mod connect;
 mod server;
 mod socket;
+mod watch;
 
 pub use client::{PmClient, PmError};
 pub use connect::{ConnectError, Mapped, connect, follow, socket_at, source_for};

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use socket2::{Domain, Protocol, Type};
+use socket2::{Domain, Protocol, SockRef, Type};
 use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
@@ -38,6 +38,18 @@ impl Socket {
         Ok(Socket { role, udp, local, clock, tape })
     }
 
+    /// A second socket with the same port, which is connected to `peer`: the kernel reports to it that nobody has the port there (ICMP).
+    /// Datagrams from there come to it, too.
+    pub(super) fn connected(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
+        // Only from here on: a port that was picked as one to be shared could be that of another client of this user.
+        SockRef::from(&self.udp).set_reuse_port(true)?;
+        let socket = unbound(self.local)?;
+        socket.set_reuse_port(true)?;
+        socket.bind(&self.local.into())?;
+        socket.connect(&peer.into())?;
+        UdpSocket::from_std(socket.into())
+    }
+
     pub(super) fn local(&self) -> SocketAddr {
         self.local
     }
@@ -47,7 +59,7 @@ impl Socket {
         loop {
             match self.udp.recv_from(buffer).await {
                 Ok((octets, from)) => {
-                    self.record(Direction::FromTarget, from, buffer.get(..octets).unwrap_or_default());
+                    self.received(from, buffer.get(..octets).unwrap_or_default());
                     return Ok((octets, from));
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted) => {
@@ -55,6 +67,11 @@ impl Socket {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A datagram arrived, here or at a socket that is connected.
+    pub(super) fn received(&self, from: SocketAddr, octets: &[u8]) {
+        self.record(Direction::FromTarget, from, octets);
     }
 
     /// Sends; a datagram that cannot be sent is as one that was lost.
@@ -87,13 +104,18 @@ impl Socket {
     }
 }
 
-/// IPv6 alone at an IPv6 address, so that one of each family can have the same port.
 fn udp_at(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = unbound(address)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
+/// IPv6 alone at an IPv6 address, so that one of each family can have the same port.
+fn unbound(address: SocketAddr) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
     socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    UdpSocket::from_std(socket.into())
+    Ok(socket)
 }

@@ -9,32 +9,49 @@ use weft_peer::driver::portmap::ConnectError;
 use weft_peer::driver::sdp::{SdpError, Side, relay};
 use weft_peer::shim::{Answer, By, Failure, HERE_V4, HERE_V6, Names, Request};
 
+use super::gate::Gate;
 use super::{Agent, Refusal, STEP, read, write};
+use crate::cmd::sdp::ledger::Entry;
 use crate::cmd::sdp::outward::OutwardError;
+
+/// The connection that a program asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) service: SocketAddr,
+    pub(super) by: By,
+    /// Where it is to come from.
+    pub(super) source: Option<SocketAddr>,
+}
 
 impl Agent {
     /// From the request to the end of the connection.
-    pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, service: SocketAddr, by: By) {
+    pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, wish: Wish, no_wait: bool) {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             let words = "the agent has no room for another connection".to_owned();
             return write(&mut shim, &Answer::Failed(Failure::Other, words)).await;
         };
-        let entry = self.ledger.open(format!("a program to {service}"));
-        let onward = tokio::select! {
-            onward = self.onward(service, by) => onward,
-            () = self.stopped() => Err((Failure::Other, "the agent ends".to_owned())),
-        };
-        let onward = match onward {
+        let entry = self.ledger.open(format!("a program to {}", wish.service));
+        if no_wait {
+            self.connect_at_a_gate(shim, wish, entry).await;
+        } else {
+            self.connect_first(shim, wish, entry).await;
+        }
+        drop(permit);
+    }
+
+    /// The program blocks until SDP is connected.
+    async fn connect_first(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
+        let onward = match self.onward(wish).await {
             Ok(onward) => onward,
             Err((failure, words)) => {
                 entry.failed(&words);
                 return write(&mut shim, &Answer::Failed(failure, words)).await;
             }
         };
-        match self.meet(&mut shim, service).await {
+        match self.meet(&mut shim, wish.service).await {
             Ok((program, from, here)) => {
                 let local = onward.local_addr().unwrap_or(from);
-                let row = self.names.insert(from, here, Names { local, peer: service });
+                let row = self.names.insert(from, here, Names { local, peer: wish.service });
                 write(&mut shim, &Answer::Done).await;
                 drop(shim);
                 entry.over(&relay(Side::Tcp(program), onward, self.stopped()).await);
@@ -45,20 +62,67 @@ impl Agent {
                 entry.failed(&format!("the program did not come: {error}"));
             }
         }
-        drop(permit);
     }
 
-    async fn onward(&self, service: SocketAddr, by: By) -> Result<Side, Refusal> {
+    /// The program does not block: its connection waits at a gate until SDP is connected.
+    async fn connect_at_a_gate(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
+        let gate = match Gate::shut(wish.service.ip()) {
+            Ok(gate) => gate,
+            Err(error) => {
+                let words = format!("no address for the program to connect to: {error}");
+                entry.failed(&words);
+                return write(&mut shim, &Answer::Failed(Failure::Other, words)).await;
+            }
+        };
+        write(&mut shim, &Answer::At(gate.at())).await;
+        let Some(Request::From(from)) = read(&mut shim).await else {
+            return entry.failed(&"the program did not come");
+        };
+        drop(shim);
+        self.failures.forget(from);
+        let onward = match self.onward(wish).await {
+            Ok(onward) => onward,
+            Err(why) => {
+                entry.failed(&why.1);
+                self.failures.insert(from, why);
+                // A program that has gone meanwhile needs no answer.
+                let _ = gate.refuse(from).await;
+                return;
+            }
+        };
+        let local = onward.local_addr().unwrap_or(from);
+        // The program may ask for names as soon as it is connected.
+        let row = self.names.insert(from, gate.at(), Names { local, peer: wish.service });
+        match gate.admit(from).await {
+            Ok(program) => {
+                drop(gate);
+                entry.over(&relay(Side::Tcp(program), onward, self.stopped()).await);
+            }
+            Err(error) => {
+                onward.abort().await;
+                entry.failed(&format!("the program has gone: {error}"));
+            }
+        }
+        drop(row);
+    }
+
+    /// The connection by SDP, or by plain TCP where the rule lets it be that.
+    async fn onward(&self, wish: Wish) -> Result<Side, Refusal> {
+        tokio::select! {
+            onward = self.connected(wish) => onward,
+            () = self.stopped() => Err((Failure::Other, "the agent ends".to_owned())),
+        }
+    }
+
+    async fn connected(&self, wish: Wish) -> Result<Side, Refusal> {
+        let Wish { service, by, source } = wish;
+        let outward = self.outward.from(source);
         let connected = match by {
-            By::Sdp(address) => self.outward.direct(address).await.map(Side::Sdp),
-            By::Mapper { mapper, sdp_only } => self.outward.mapped(mapper, service, !sdp_only).await,
+            By::Sdp(address) => outward.direct(address).await.map(Side::Sdp),
+            By::Mapper { mapper, sdp_only } => outward.mapped(mapper, service, !sdp_only).await,
         };
         let side = connected.map_err(|error| (failure(&error), error.to_string()))?;
-        let dressed = match &side {
-            Side::Sdp(sdp) => self.sdp.set_mode(sdp).map_err(|error| error.to_string()),
-            Side::Tcp(tcp) => tcp.set_nodelay(true).map_err(|error| error.to_string()),
-        };
-        dressed.map_err(|words| (Failure::Other, words))?;
+        self.sdp.dress(&side).map_err(|error| (Failure::Other, format!("{error:#}")))?;
         Ok(side)
     }
 
@@ -111,6 +175,8 @@ fn failure(error: &OutwardError) -> Failure {
     match io {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Failure::Refused,
         io::ErrorKind::TimedOut => Failure::TimedOut,
+        io::ErrorKind::AddrInUse => Failure::InUse,
+        io::ErrorKind::AddrNotAvailable => Failure::NotAvailable,
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Failure::Unreachable,
         _ => Failure::Other,
     }

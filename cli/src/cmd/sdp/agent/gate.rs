@@ -1,0 +1,135 @@
+//! Where the connection of a program that does not block waits: an address of the agent at which it neither comes about nor fails before the
+//! agent has SDP's answer.
+//!
+//! A listener there drops all that arrives (SO_ATTACH_FILTER), so the program's kernel has sent a SYN, and waits. From the same address the
+//! agent connects to the program's end: two SYNs that cross are a connection (RFC 9293, section 3.5). To refuse the program the agent does the
+//! same, but holds its acknowledgement back (TCP_QUICKACK) and resets the connection before the program's side has come about.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+use tokio::net::{TcpSocket, TcpStream};
+use weft_peer::shim::{HERE_V4, HERE_V6};
+
+/// A filter program of one instruction, BPF_RET with BPF_K: of each packet it lets 0 octets pass.
+const DROP_ALL: [SockFilter; 1] = [SockFilter::new(0x06, 0, 0, 0)];
+/// A program's end that does not answer on the loopback interface is gone.
+const ANSWERS: Duration = Duration::from_secs(1);
+
+/// The address, as long as it is held.
+#[derive(Debug)]
+pub(super) struct Gate {
+    at: SocketAddr,
+    _listener: Socket,
+}
+
+impl Gate {
+    /// One of this family.
+    pub(super) fn shut(like: IpAddr) -> io::Result<Self> {
+        let at = match like {
+            IpAddr::V4(_) => SocketAddr::new(HERE_V4.into(), 0),
+            IpAddr::V6(_) => SocketAddr::new(HERE_V6.into(), 0),
+        };
+        let listener = socket_at(at)?;
+        listener.attach_filter(&DROP_ALL)?;
+        listener.listen(1)?;
+        let at = listener.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Gate { at, _listener: listener })
+    }
+
+    /// Where programs connect to.
+    pub(super) fn at(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// The connection of the program at `from` comes about.
+    pub(super) async fn admit(&self, from: SocketAddr) -> io::Result<TcpStream> {
+        let socket = socket_at(self.at)?;
+        socket.set_nonblocking(true)?;
+        let stream = TcpSocket::from_std_stream(socket.into()).connect(from).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// The connection of the program at `from` is reset before it comes about.
+    pub(super) async fn refuse(&self, from: SocketAddr) -> io::Result<()> {
+        let socket = socket_at(self.at)?;
+        socket.set_tcp_quickack(false)?;
+        socket.set_linger(Some(Duration::ZERO))?;
+        // In a thread of its own, which nothing comes between: the acknowledgement is not held back for long.
+        let refusing = tokio::task::spawn_blocking(move || socket.connect_timeout(&from.into(), ANSWERS));
+        refusing.await.map_err(io::Error::other)?
+    }
+}
+
+/// A socket at this address, which others of this user can share.
+fn socket_at(at: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&at.into())?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// A program that has begun to connect; its end's address.
+    fn program(to: SocketAddr) -> (Socket, SocketAddr) {
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(socket.connect(&to.into()).unwrap_err().raw_os_error(), Some(115), "EINPROGRESS");
+        let from = socket.local_addr().unwrap().as_socket().unwrap();
+        (socket, from)
+    }
+
+    fn stream(program: Socket) -> TcpStream {
+        TcpStream::from_std(program.into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_connection_comes_about_when_it_is_admitted() {
+        for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let gate = Gate::shut(ip).unwrap();
+            let (program, from) = program(gate.at());
+            assert_eq!(program.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
+            let mut here = gate.admit(from).await.unwrap();
+            drop(gate);
+            let mut there = stream(program);
+            there.writable().await.unwrap();
+            assert!(there.take_error().unwrap().is_none());
+            here.write_all(b"ping").await.unwrap();
+            let mut got = [0; 4];
+            there.read_exact(&mut got).await.unwrap();
+            assert_eq!(&got, b"ping");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_refused_never_comes_about() {
+        for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let gate = Gate::shut(ip).unwrap();
+            let (program, from) = program(gate.at());
+            gate.refuse(from).await.unwrap();
+            let there = stream(program);
+            there.writable().await.unwrap();
+            assert_eq!(there.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionReset);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_has_gone_is_not_admitted() {
+        let gate = Gate::shut(Ipv4Addr::LOCALHOST.into()).unwrap();
+        let (program, from) = program(gate.at());
+        drop(program);
+        assert_eq!(gate.admit(from).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(gate.refuse(from).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+}

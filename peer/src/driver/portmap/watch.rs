@@ -1,0 +1,90 @@
+//! Port mappers that answers are waited for, each with a socket that is connected to it, so that ICMP's "port unreachable" ends the wait at once.
+//!
+//! The questions themselves go out from the client's one socket, which a reply may come to from anywhere.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::socket::{LONGEST, Socket};
+
+/// Events that wait for the client's task.
+const WAITING: usize = 64;
+
+/// What a connected socket received.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A datagram, and from where.
+    Datagram(SocketAddr, Vec<u8>),
+    /// Nobody has the port there.
+    Absent(SocketAddr),
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Watches {
+    tasks: HashMap<SocketAddr, AbortHandle>,
+    sender: mpsc::Sender<Event>,
+    receiver: mpsc::Receiver<Event>,
+}
+
+impl Watches {
+    pub(super) fn new() -> Self {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        Watches { tasks: HashMap::new(), sender, receiver }
+    }
+
+    /// Watches the port mapper that `socket` is about to ask. Where that cannot be, its silence tells.
+    pub(super) fn begin(&mut self, socket: &Socket, mapper: SocketAddr) {
+        if self.tasks.contains_key(&mapper) {
+            return;
+        }
+        match socket.connected(mapper) {
+            Ok(connected) => {
+                let task = tokio::spawn(watch(connected, mapper, self.sender.clone()));
+                self.tasks.insert(mapper, task.abort_handle());
+            }
+            Err(error) => tracing::debug!(%mapper, %error, "a port mapper is not watched"),
+        }
+    }
+
+    /// Goes on with those that are still asked.
+    pub(super) fn keep(&mut self, is_asked: impl Fn(SocketAddr) -> bool) {
+        self.tasks.retain(|mapper, task| {
+            let keep = is_asked(*mapper);
+            if !keep {
+                task.abort();
+            }
+            keep
+        });
+    }
+
+    /// The next event.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        self.receiver.recv().await
+    }
+}
+
+impl Drop for Watches {
+    fn drop(&mut self) {
+        self.keep(|_| false);
+    }
+}
+
+async fn watch(socket: UdpSocket, mapper: SocketAddr, events: mpsc::Sender<Event>) {
+    let mut buffer = [0; LONGEST];
+    loop {
+        let event = match socket.recv_from(&mut buffer).await {
+            Ok((len, from)) => Event::Datagram(from, buffer.get(..len).unwrap_or_default().to_vec()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Event::Absent(mapper),
+            Err(error) => return tracing::debug!(%mapper, %error, "a port mapper is not watched any more"),
+        };
+        if events.send(event).await.is_err() {
+            return;
+        }
+    }
+}

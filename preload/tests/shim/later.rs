@@ -1,0 +1,119 @@
+//! A connect that does not block, and that the agent refuses when the program waits for it already; and one of a socket that is bound.
+#![allow(unsafe_code, reason = "an agent, and a program, call the C library")]
+
+use std::io::Error;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::readiness::connecting;
+use super::{SERVICE, Script, in_event_loop, said};
+
+/// The program: it begins a connection, waits for it, and asks twice what came of it.
+pub(super) fn connects(at: SocketAddr) {
+    let (stream, begun) = connecting(at);
+    println!("begun: {:?}", begun.unwrap_err().raw_os_error());
+    let mut one = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one structure, of this frame.
+    assert_eq!(unsafe { libc::poll(&raw mut one, 1, -1) }, 1);
+    println!("SO_ERROR: {:?}", stream.take_error().unwrap().and_then(|error| error.raw_os_error()));
+}
+
+/// The program: it binds its socket before it connects.
+pub(super) fn connects_from(source: SocketAddr, at: SocketAddr) {
+    in_event_loop(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(source).unwrap();
+        println!("bound to {}", socket.local_addr().unwrap());
+        socket.connect(at).await.unwrap();
+    });
+}
+
+/// A socket of the agent's address, as the agent has it.
+fn socket() -> OwnedFd {
+    // SAFETY: a new descriptor has one owner.
+    let fd = unsafe { OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0)) };
+    set(&fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, &1);
+    fd
+}
+
+fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) {
+    let size = libc::socklen_t::try_from(size_of::<T>()).unwrap();
+    // SAFETY: the option is of the caller, and as long as is said.
+    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const *value).cast(), size) };
+    assert_eq!(done, 0, "{}", Error::last_os_error());
+}
+
+/// What names a socket: the C library's `bind` or `connect`.
+type Naming = unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, libc::socklen_t) -> libc::c_int;
+
+fn name(fd: &OwnedFd, call: Naming, to: SocketAddr) {
+    let SocketAddr::V4(to) = to else { panic!("{to}") };
+    let size = libc::socklen_t::try_from(size_of::<libc::sockaddr_in>()).unwrap();
+    // SAFETY: all zeros is a name.
+    let mut name: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    name.sin_family = libc::AF_INET as libc::sa_family_t;
+    name.sin_port = to.port().to_be();
+    name.sin_addr.s_addr = u32::from(*to.ip()).to_be();
+    // SAFETY: the name is of this frame.
+    assert_eq!(unsafe { call(fd.as_raw_fd(), (&raw const name).cast(), size) }, 0, "{}", Error::last_os_error());
+}
+
+/// A listener that drops what comes, and its address.
+fn gate() -> (std::net::TcpListener, SocketAddr) {
+    let fd = socket();
+    let mut drop_all = libc::sock_filter { code: 6, jt: 0, jf: 0, k: 0 };
+    set(&fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &libc::sock_fprog { len: 1, filter: &raw mut drop_all });
+    name(&fd, libc::bind, "127.83.68.80:0".parse().unwrap());
+    // SAFETY: this call takes no pointer.
+    assert_eq!(unsafe { libc::listen(fd.as_raw_fd(), 1) }, 0);
+    let gate = std::net::TcpListener::from(fd);
+    let at = gate.local_addr().unwrap();
+    (gate, at)
+}
+
+/// Resets the connection that the program has begun from there, before it comes about.
+fn refuse(at: SocketAddr, from: SocketAddr) {
+    let fd = socket();
+    set(&fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &0);
+    set(&fd, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 });
+    name(&fd, libc::bind, at);
+    name(&fd, libc::connect, from);
+}
+
+#[test]
+fn a_connection_that_fails_later_has_the_agents_error() {
+    let mut program = None;
+    let script = Script::run("connect *:80 sdp 7080", move |mut it| {
+        if it.first.starts_with("why ") {
+            assert_eq!(it.first, format!("why {}", program.unwrap()));
+            return it.say("failed timed-out because");
+        }
+        let (_gate, at) = gate();
+        it.say(&format!("at {at}"));
+        let from: SocketAddr = it.next().strip_prefix("from ").unwrap().parse().unwrap();
+        program = Some(from);
+        refuse(at, from);
+    });
+    let said = said(&script.program("later", SERVICE));
+    assert!(said.contains(&format!("begun: Some({})", libc::EINPROGRESS)), "{said}");
+    assert!(said.contains(&format!("SO_ERROR: Some({})", libc::ETIMEDOUT)), "{said}");
+    let told = script.told();
+    assert_eq!((told.len(), told[0].as_str()), (2, "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait"), "{told:?}");
+}
+
+#[test]
+fn the_agent_hears_where_a_socket_is_bound() {
+    let script = Script::run("connect *:80 sdp 7080", |mut it| {
+        if it.first.starts_with("connect") {
+            it.meet("127.83.68.80");
+        } else {
+            it.say("unknown");
+        }
+    });
+    let said = said(&script.program("bound", SERVICE));
+    let bound = said.split_once("bound to ").unwrap().1.split_whitespace().next().unwrap();
+    assert!(bound.starts_with("127.0.0.9:"), "{said}");
+    let told = script.told();
+    let asked = format!("connect 192.0.2.17:80 sdp 192.0.2.17:7080 source {bound} no-wait");
+    assert!(told.contains(&asked), "{told:?}");
+}
