@@ -49,7 +49,14 @@ fn read(path: &OsStr) -> Result<Rules, String> {
         return Err("it is longer than 1 MiB".to_owned());
     }
     let text = str::from_utf8(&octets).map_err(|_| "it is no text in UTF-8".to_owned())?;
-    Rules::parse(text).map_err(|error| error.to_string())
+    Rules::parse(text, &program()).map_err(|error| error.to_string())
+}
+
+/// The name of the program's file; of a script, that of its interpreter.
+fn program() -> String {
+    let file =
+        env::current_exe().ok().and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
+    file.unwrap_or_default()
 }
 
 /// A line on standard error. Whether anybody can read it is not our concern.

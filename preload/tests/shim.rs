@@ -331,7 +331,7 @@ fn what_no_rule_matches_is_left_alone() {
     let serving = thread::spawn(move || plain(&listener));
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("rules");
-    fs::write(&rules, "agent /nonexistent/agent\nconnect 192.0.2.0/24:* sdp 7080")
+    fs::write(&rules, "agent /nonexistent/agent\nconnect 192.0.2.0/24:* sdp 7080\nconnect *:* sdp 7080 for nginx*")
         .unwrap();
     let output = under(rules.to_str().unwrap(), "connect", &at.to_string());
     let said = said(&output);

@@ -9,6 +9,7 @@ mod ledger;
 mod memory;
 mod outward;
 mod proxy;
+mod run;
 mod serve;
 mod settings;
 
@@ -24,6 +25,7 @@ use clap::Subcommand;
     weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80     the server's side\n  \
     weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  the client's side\n  \
     weft sdp agent --socket /run/weft-sdp                                      for programs under the preload library\n  \
+    weft sdp run --rules weft-sdp.rules curl http://192.0.2.17/                a program under it\n  \
     weft sdp serve echo                                                        somebody to talk to\n  \
     weft sdp connect 192.0.2.17:7174 < file > copy                             talk"
 )]
@@ -38,6 +40,8 @@ enum Role {
     Proxy(proxy::Arguments),
     /// Carry the connections of programs that run under the preload library
     Agent(agent::Arguments),
+    /// Run a program under the preload library
+    Run(run::Arguments),
     /// Accept SDP connections: echo, take, or give octets
     Serve(serve::Arguments),
     /// Connect by SDP: standard input and output, or a test of an echo
@@ -51,6 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.role {
         Role::Proxy(arguments) => proxy::run(arguments),
         Role::Agent(arguments) => agent::run(arguments),
+        Role::Run(arguments) => run::run(arguments),
         Role::Serve(arguments) => serve::run(arguments),
         Role::Connect(arguments) => connect::run(arguments),
         Role::Bench(arguments) => bench::run(arguments),

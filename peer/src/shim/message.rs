@@ -137,6 +137,7 @@ impl fmt::Display for Request {
                 write!(f, "connect {service} ")?;
                 match by {
                     By::Sdp(address) => write!(f, "sdp {address}")?,
+                    By::Both(address) => write!(f, "both {address}")?,
                     By::Mapper { mapper, sdp_only } => {
                         write!(f, "pm {mapper}{}", if *sdp_only { " sdp-only" } else { "" })?;
                     }
@@ -182,11 +183,12 @@ impl FromStr for Request {
                 let service = address(&mut words)?;
                 let by = match words.next() {
                     Some("sdp") => By::Sdp(address(&mut words)?),
+                    Some("both") => By::Both(address(&mut words)?),
                     Some("pm") => {
                         let mapper = address(&mut words)?;
                         By::Mapper { mapper, sdp_only: next_is(&mut words, "sdp-only") }
                     }
-                    _ => return Err(MessageError("neither sdp nor pm")),
+                    _ => return Err(MessageError("neither sdp, both nor pm")),
                 };
                 let source = if next_is(&mut words, "source") { Some(address(&mut words)?) } else { None };
                 Request::Connect { service, by, source, no_wait: next_is(&mut words, "no-wait") }
@@ -261,7 +263,7 @@ mod tests {
             "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only",
             "connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait",
             "connect 192.0.2.17:80 pm 192.0.2.1:3935 sdp-only no-wait",
-            "connect 192.0.2.17:80 sdp 192.0.2.17:7080 source 192.0.2.5:0",
+            "connect 192.0.2.17:80 both 192.0.2.17:7080 source 192.0.2.5:0",
             "connect 192.0.2.17:80 pm 192.0.2.1:3935 source [::]:700 no-wait",
             "why 127.0.0.1:51234",
             "from 127.0.0.1:51234",

@@ -7,12 +7,14 @@
 //! unreachable closed
 //! # the first rule that fits counts
 //! connect 192.0.2.17:22 tcp
-//! connect 192.0.2.0/24:80-89 sdp 7080
+//! connect 192.0.2.0/24:80-89 sdp 7080-7089
 //! connect *:6379 sdp 192.0.2.9:7379
+//! connect *:11211 both 7211
 //! connect [fd00::/16]:* pm
 //! connect *:5201 pm 192.0.2.1:3935 sdp-only
-//! listen *:80 sdp 7080
+//! listen *:80 sdp 7080 for nginx*
 //! listen 127.0.0.1:6379 sdp 192.0.2.9:7379
+//! listen *:* sdp auto
 //! ```
 
 use core::net::{IpAddr, SocketAddr};
@@ -20,8 +22,9 @@ use core::ops::RangeInclusive;
 
 use weft_core::wire::portmap::UDP_PORT;
 
-/// Rules that a file may have.
+/// Rules that a program may have, and lines of their file.
 const MOST: usize = 4096;
+const LINES: usize = 65_536;
 
 /// Some addresses and ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub struct Pattern {
 pub enum By {
     /// By SDP at this address.
     Sdp(SocketAddr),
+    /// By SDP at this address, or by plain TCP where that fails.
+    Both(SocketAddr),
     /// By what a port mapper says.
     Mapper {
         /// Which one.
@@ -69,6 +74,7 @@ pub struct Rules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connect {
     Sdp(Where),
+    Both(Where),
     Mapper { mapper: Option<SocketAddr>, sdp_only: bool },
     Tcp,
 }
@@ -78,6 +84,13 @@ enum Connect {
 enum Where {
     Port(u16),
     At(SocketAddr),
+    /// The port of the same host that is as far from `to` as the service's is from `from`.
+    Range {
+        from: u16,
+        to: u16,
+    },
+    /// A port that the agent picks, and tells by the port mapper.
+    Auto,
 }
 
 /// What is wrong with a rules file.
@@ -97,30 +110,45 @@ pub enum RuleError {
 }
 
 impl Rules {
-    /// Reads a file's text.
+    /// Reads a file's text. Rules that end in `for NAME` are for programs of that name alone, in which `*` stands for anything.
     ///
     /// # Errors
     /// The first line that is no rule.
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
+    pub fn parse(text: &str, program: &str) -> Result<Self, RuleError> {
         let mut agent = None;
         let mut rules =
             Rules { agent: String::new(), unreachable: Unreachable::Closed, connect: Vec::new(), listen: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_ascii_whitespace().collect();
             let wrong = |what| RuleError::Line { line: index + 1, what };
-            if rules.connect.len() + rules.listen.len() >= MOST {
+            if index >= LINES || rules.connect.len() + rules.listen.len() >= MOST {
                 return Err(wrong("too many rules"));
             }
-            match words.as_slice() {
+            let (words, is_meant) = match words.as_slice() {
+                [rule @ .., "for", name] => (rule, is_like(name, program)),
+                rule => (rule, true),
+            };
+            match words {
                 [] => {}
                 ["agent", path] => agent = Some((*path).to_owned()),
                 ["unreachable", "open"] => rules.unreachable = Unreachable::Open,
                 ["unreachable", "closed"] => rules.unreachable = Unreachable::Closed,
                 ["connect", pattern, how @ ..] => {
-                    rules.connect.push((Pattern::parse(pattern).map_err(wrong)?, connect(how).map_err(wrong)?));
+                    let pattern = Pattern::parse(pattern).map_err(wrong)?;
+                    let how = connect(how, &pattern.ports).map_err(wrong)?;
+                    if is_meant {
+                        rules.connect.push((pattern, how));
+                    }
                 }
                 ["listen", pattern, "sdp", at] => {
-                    rules.listen.push((Pattern::parse(pattern).map_err(wrong)?, Where::parse(at).map_err(wrong)?));
+                    let pattern = Pattern::parse(pattern).map_err(wrong)?;
+                    let at = match *at {
+                        "auto" => Where::Auto,
+                        at => Where::parse(at, &pattern.ports).map_err(wrong)?,
+                    };
+                    if is_meant {
+                        rules.listen.push((pattern, at));
+                    }
                 }
                 _ => return Err(wrong("neither agent, unreachable, connect nor listen with what belongs to it")),
             }
@@ -136,7 +164,8 @@ impl Rules {
         let (_, how) = self.connect.iter().find(|(pattern, _)| pattern.fits(service))?;
         match how {
             Connect::Tcp => None,
-            Connect::Sdp(at) => Some(By::Sdp(at.of(service.ip()))),
+            Connect::Sdp(at) => Some(By::Sdp(at.of(service))),
+            Connect::Both(at) => Some(By::Both(at.of(service))),
             Connect::Mapper { mapper, sdp_only } => {
                 let mapper = mapper.unwrap_or(SocketAddr::new(service.ip(), UDP_PORT));
                 Some(By::Mapper { mapper, sdp_only: *sdp_only })
@@ -144,12 +173,12 @@ impl Rules {
         }
     }
 
-    /// Where SDP is to listen for a program that listens here; none: nowhere.
+    /// Where SDP is to listen for a program that listens here, port 0 at a free port; none: nowhere.
     #[must_use]
     pub fn listen(&self, service: SocketAddr) -> Option<SocketAddr> {
         let service = canonical(service);
         let (_, at) = self.listen.iter().find(|(pattern, _)| pattern.fits(service))?;
-        Some(at.of(service.ip()))
+        Some(at.of(service))
     }
 }
 
@@ -157,13 +186,27 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-fn connect(how: &[&str]) -> Result<Connect, &'static str> {
+/// Is a name like this pattern, in which `*` stands for anything?
+fn is_like(pattern: &str, name: &str) -> bool {
+    let Some((first, others)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut others: Vec<&str> = others.split('*').collect();
+    let last = others.pop().unwrap_or_default();
+    for part in others {
+        let Some((_, behind)) = rest.split_once(part) else { return false };
+        rest = behind;
+    }
+    rest.ends_with(last)
+}
+
+fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'static str> {
     let (words, sdp_only) = match how {
         ["pm", rest @ .., "sdp-only"] => (rest, true),
         ["pm", rest @ ..] => (rest, false),
         ["tcp"] => return Ok(Connect::Tcp),
-        ["sdp", at] => return Where::parse(at).map(Connect::Sdp),
-        _ => return Err("a connect rule ends in tcp, sdp WHERE, or pm [SERVER] [sdp-only]"),
+        ["sdp", at] => return Where::parse(at, ports).map(Connect::Sdp),
+        ["both", at] => return Where::parse(at, ports).map(Connect::Both),
+        _ => return Err("a connect rule ends in tcp, sdp WHERE, both WHERE, or pm [SERVER] [sdp-only]"),
     };
     let mapper = match words {
         [] => None,
@@ -174,17 +217,40 @@ fn connect(how: &[&str]) -> Result<Connect, &'static str> {
 }
 
 impl Where {
-    fn parse(text: &str) -> Result<Self, &'static str> {
-        if let Ok(port) = text.parse::<u16>() {
-            return if port == 0 { Err("port 0 is no port") } else { Ok(Where::Port(port)) };
+    /// Reads PORT, ADDRESS:PORT, or FIRST-LAST: as many ports as the rule's pattern has. One port for a range of them would lead programs to
+    /// each other's services.
+    fn parse(text: &str, ports: &RangeInclusive<u16>) -> Result<Self, &'static str> {
+        let several = ports.start() != ports.end() && *ports != (0..=u16::MAX);
+        let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);
+        if let Some((first, last)) = text.split_once('-') {
+            let (Some(first), Some(last)) = (port(first), port(last)) else { return Err("a port is 1 to 65535") };
+            return if last.checked_sub(first) == ports.end().checked_sub(*ports.start()) {
+                Ok(Where::Range { from: *ports.start(), to: first })
+            } else {
+                Err("SDP has as many ports as the pattern: FIRST-LAST of the same length")
+            };
         }
-        text.parse().map(Where::At).map_err(|_| "SDP is at PORT or ADDRESS:PORT")
+        if several {
+            return Err("several ports cannot share one of SDP: write sdp FIRST-LAST");
+        }
+        if text.parse() == Ok(0u16) {
+            return Err("port 0 is no port");
+        }
+        if let Some(port) = port(text) {
+            return Ok(Where::Port(port));
+        }
+        text.parse().map(Where::At).map_err(|_| "SDP is at PORT, FIRST-LAST or ADDRESS:PORT")
     }
 
-    fn of(self, ip: IpAddr) -> SocketAddr {
+    fn of(self, service: SocketAddr) -> SocketAddr {
         match self {
-            Where::Port(port) => SocketAddr::new(ip, port),
+            Where::Port(port) => SocketAddr::new(service.ip(), port),
             Where::At(address) => address,
+            Where::Range { from, to } => {
+                // It fits: the pattern does, and has as many ports.
+                SocketAddr::new(service.ip(), to.saturating_add(service.port().saturating_sub(from)))
+            }
+            Where::Auto => SocketAddr::new(service.ip(), 0),
         }
     }
 }
@@ -251,25 +317,30 @@ mod tests {
     const FILE: &str = "
         agent /run/a.sock   # where it is
         connect 192.0.2.17:22 tcp
-        connect 192.0.2.0/24:80-89 sdp 7080
+        connect 192.0.2.0/24:80-89 sdp 7080-7089
         connect *:6379 sdp [fd00::9]:7379
+        connect *:11211 both 7211
         connect [fd00::/16]:* pm
         connect 10.0.0.0/8:5201 pm 192.0.2.1:4000 sdp-only
         connect 0.0.0.0/0:9 sdp 10
         listen *:80 sdp 7080
         listen 127.0.0.1:6379 sdp 192.0.2.9:7379
+        listen *:81 sdp 7081 for ngin*
+        listen *:81 sdp 7082 for *x*p*d
+        listen *:90-99 sdp auto
     ";
 
     #[test]
     fn the_first_rule_that_fits_counts() {
-        let rules = Rules::parse(FILE).unwrap();
+        let rules = Rules::parse(FILE, "nginx").unwrap();
         assert_eq!((rules.agent.as_str(), rules.unreachable), ("/run/a.sock", Unreachable::Closed));
         let sdp = |text: &str| Some(By::Sdp(at(text)));
         let pm = |mapper: &str, sdp_only| Some(By::Mapper { mapper: at(mapper), sdp_only });
         for (service, how) in [
             ("192.0.2.17:22", None),
             ("192.0.2.17:80", sdp("192.0.2.17:7080")),
-            ("[::ffff:192.0.2.17]:89", sdp("192.0.2.17:7080")),
+            ("[::ffff:192.0.2.17]:89", sdp("192.0.2.17:7089")),
+            ("192.0.2.17:11211", Some(By::Both(at("192.0.2.17:7211")))),
             ("192.0.2.17:90", None),
             ("192.0.3.17:80", None),
             ("1.2.3.4:6379", sdp("[fd00::9]:7379")),
@@ -284,12 +355,20 @@ mod tests {
         assert_eq!(rules.listen(at("0.0.0.0:80")), Some(at("0.0.0.0:7080")));
         assert_eq!(rules.listen(at("127.0.0.1:6379")), Some(at("192.0.2.9:7379")));
         assert_eq!(rules.listen(at("0.0.0.0:6379")), None);
-        assert_eq!(Rules::parse("agent a\nunreachable open").unwrap().unreachable, Unreachable::Open);
+        assert_eq!(rules.listen(at("0.0.0.0:95")), Some(at("0.0.0.0:0")), "a free port");
+        let open = Rules::parse("agent a\nunreachable open", "").unwrap();
+        assert_eq!(open.unreachable, Unreachable::Open);
+        for (program, port) in
+            [("nginx", Some(7081)), ("xinetpd", Some(7082)), ("xpd2", None), ("anginx", None), ("", None)]
+        {
+            let at = Rules::parse(FILE, program).unwrap().listen(at("0.0.0.0:81"));
+            assert_eq!(at.map(|at| at.port()), port, "{program}");
+        }
     }
 
     #[test]
     fn what_is_no_rule_is_told_with_its_line() {
-        assert_eq!(Rules::parse("# nothing"), Err(RuleError::NoAgent));
+        assert_eq!(Rules::parse("# nothing", ""), Err(RuleError::NoAgent));
         for wrong in [
             "agent",
             "agent a b",
@@ -312,11 +391,19 @@ mod tests {
             "listen *:80",
             "listen *:80 tcp",
             "listen *:80 sdp",
+            "listen *:80-89 sdp 7080",
+            "listen *:80-89 sdp 7080-7088",
+            "listen *:80-89 sdp 7089-7080",
+            "listen *:80-89 sdp 0-9",
+            "connect *:80-89 both 192.0.2.9:7080",
+            "connect *:80 sdp auto",
+            "connect *:80 sdp 7080 for",
+            "connect *:80 both 7080 for a b",
         ] {
-            let line = Rules::parse(&format!("agent a\n{wrong}")).unwrap_err();
+            let line = Rules::parse(&format!("agent a\n{wrong}"), "").unwrap_err();
             assert!(matches!(line, RuleError::Line { line: 2, .. }), "{wrong}");
         }
-        assert!(Rules::parse(&format!("agent a\n{}", "listen *:80 sdp 81\n".repeat(4096))).is_ok());
-        assert!(Rules::parse(&format!("agent a\n{}", "listen *:80 sdp 81\n".repeat(4097))).is_err());
+        assert!(Rules::parse(&format!("agent a\n{}", "listen *:80 sdp 81\n".repeat(4096)), "").is_ok());
+        assert!(Rules::parse(&format!("agent a\n{}", "listen *:80 sdp 81\n".repeat(4097)), "").is_err());
     }
 }

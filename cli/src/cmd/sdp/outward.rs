@@ -62,6 +62,19 @@ impl Outward {
         connected.inspect_err(|error| self.remember(address, error)).map_err(failed)
     }
 
+    /// By SDP to `address`, or by plain TCP to the service where that fails.
+    pub(super) async fn both(&self, address: SocketAddr, service: SocketAddr) -> Result<Side, OutwardError> {
+        if let Ok(stream) = self.direct(address).await {
+            return Ok(Side::Sdp(stream));
+        }
+        let plain = async {
+            let source = self.source(service).await?;
+            let (socket, _) = socket_at(source)?;
+            socket.connect(service).await
+        };
+        plain.await.map(Side::Tcp).map_err(tcp(service))
+    }
+
     /// To a service, by SDP where `mapper` has an SDP Address for it; else by plain TCP, where that `may_be_plain`.
     pub(super) async fn mapped(
         &self,

@@ -197,3 +197,77 @@ fn a_program_that_does_not_block_is_reset_when_sdp_fails() {
         assert!(why.starts_with(&format!("failed refused {at}: ")), "{why}");
     }
 }
+
+/// A program that blocks, by a rule `both`: where SDP is not, TCP is.
+#[test]
+fn both_falls_back_to_plain_tcp() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let (gone, nowhere) = server();
+    drop(gone);
+    let (server, at) = server();
+    let mut shim = Conversation::begin(&socket, &format!("connect {at} both {nowhere} source 127.0.0.9:0"));
+    let mut program = TcpStream::connect(shim.at()).unwrap();
+    shim.say(&format!("from {}", program.local_addr().unwrap()));
+    assert_eq!(shim.next(), "done");
+    let (mut served, from) = server.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "127.0.0.9");
+    program.write_all(b"plain").unwrap();
+    drop(program);
+    let mut got = String::new();
+    served.read_to_string(&mut got).unwrap();
+    assert_eq!(got, "plain");
+    // No other address is taken instead of one that cannot be had.
+    let mut shim = Conversation::begin(&socket, &format!("connect {at} sdp {at} source 192.0.2.1:0"));
+    assert!(shim.next().starts_with("failed not-available "));
+}
+
+#[test]
+fn sdp_listens_at_a_port_that_the_port_mapper_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let (without, with) = (folder.path().join("without"), folder.path().join("with"));
+    let (server, at) = server();
+    let listen = format!("listen {at} sdp 127.0.0.1:0");
+    let _agent = start(&without);
+    assert!(ask(&without, &listen).starts_with("failed other "));
+    let mapper = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let _agent = Listening::start(&["agent", "--socket", with.to_str().unwrap(), "--pm-listen", &mapper]);
+    assert_eq!(ask(&with, &listen), "done");
+    assert_eq!(ask(&with, &listen), "done", "once more, as at a reload");
+    let echo = std::thread::spawn(move || {
+        let (mut served, from) = server.accept().unwrap();
+        let mut got = Vec::new();
+        served.read_to_end(&mut got).unwrap();
+        served.write_all(&got).unwrap();
+        from
+    });
+    let came = connect_by_hand(&at, &["--pm", &mapper, "--sdp-only"], b"by name".to_vec());
+    assert!(came.status.success() && came.stdout == b"by name", "{came:?}");
+    assert_eq!(echo.join().unwrap().ip().to_string(), "127.83.68.80");
+}
+
+#[test]
+fn a_program_is_run_under_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rules, library) = (folder.path().join("rules"), folder.path().join("no-library"));
+    let run = |arguments: &[&str]| {
+        let mut weft = Command::new(WEFT);
+        weft.args(["sdp", "run", "--library"]).arg(&library).args(arguments).env_remove("WEFT_SDP_RULES");
+        weft.env_remove("LD_PRELOAD").output().unwrap()
+    };
+    let rules_file = rules.to_str().unwrap();
+    let script = "echo $WEFT_SDP_RULES $LD_PRELOAD $1; exit 7";
+    let started = ["--rules", rules_file, "sh", "-c", script, "sh", "--rules"];
+    assert_eq!(run(&started).status.code(), Some(2), "no such rules");
+    fs::write(&rules, "agent /nowhere").unwrap();
+    let ran = run(&started);
+    assert_eq!(ran.status.code(), Some(7), "{ran:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&ran.stdout).trim(),
+        format!("{rules_file} {} --rules", library.display()),
+        "{ran:?}"
+    );
+    assert_eq!(run(&["sh"]).status.code(), Some(2), "no rules");
+    assert_eq!(run(&["--rules", rules_file, "no-such-program"]).status.code(), Some(2));
+}

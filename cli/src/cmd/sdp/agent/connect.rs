@@ -119,6 +119,7 @@ impl Agent {
         let outward = self.outward.from(source);
         let connected = match by {
             By::Sdp(address) => outward.direct(address).await.map(Side::Sdp),
+            By::Both(address) => outward.both(address, service).await,
             By::Mapper { mapper, sdp_only } => outward.mapped(mapper, service, !sdp_only).await,
         };
         let side = connected.map_err(|error| (failure(&error), error.to_string()))?;

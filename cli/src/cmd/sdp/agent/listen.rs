@@ -32,10 +32,15 @@ impl Listeners {
 }
 
 impl Agent {
-    /// Listens at `sdp` for the program at `service`, if it does not yet.
+    /// Listens at `sdp`, port 0 at a free port, for the program at `service`, if it does not yet.
     pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr, only_v6: bool) -> Result<(), Refusal> {
         let mut listeners = self.listeners.lock();
+        if sdp.port() == 0 && self.mapper.is_none() {
+            let words = "nobody would find SDP: `sdp auto` needs an agent with --pm-listen".to_owned();
+            return Err((Failure::Other, words));
+        }
         match listeners.get(&sdp) {
+            None if sdp.port() == 0 && listeners.values().any(|served| *served == service) => return Ok(()),
             Some(served) if *served == service => return Ok(()),
             Some(served) => return Err((Failure::InUse, format!("SDP listens on {sdp} for {served} already"))),
             None if listeners.len() >= MOST => return Err((Failure::Other, "too many listeners".to_owned())),
@@ -44,6 +49,7 @@ impl Agent {
         let cannot = |error: &dyn std::fmt::Display| (Failure::InUse, format!("SDP cannot listen on {sdp}: {error}"));
         let settings = SdpSettings { only_v6, ..self.sdp.relayed() };
         let listener = SdpListener::bind(&self.device, sdp, settings).map_err(|error| cannot(&error))?;
+        let sdp = listener.local_addr().map_err(|error| cannot(&error))?;
         if let Some(mapper) = &self.mapper {
             let mapping = Mapping { service, target: Target::Fixed(vec![sdp]), pm_time: PmTime::ONCE };
             mapper.table(|table| table.insert(mapping)).map_err(|error| cannot(&error))?;

@@ -1,0 +1,106 @@
+//! `weft sdp run`: a program under the preload library.
+
+mod program;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use self::program::warnings;
+use crate::exit::{BadInput, note};
+use crate::linkage;
+
+/// The preload library's file.
+const LIBRARY: &str = "libweft_preload.so";
+/// Variables that name the library to the dynamic linker, and the rules to the library.
+const PRELOAD: &str = "LD_PRELOAD";
+const RULES: &str = "WEFT_SDP_RULES";
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "An agent (weft sdp agent) has to run. The library has to be of the same version.\n\n\
+    Exit code: the program's; 2 if it was not started.\n\
+    Examples:\n  weft sdp run --rules /etc/weft-sdp.rules nginx\n  weft sdp run curl http://192.0.2.17/"
+)]
+pub(crate) struct Arguments {
+    /// The rules file (default: $WEFT_SDP_RULES)
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// The preload library (default: beside weft, or in ../lib/weft)
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+    /// The program, and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// Becomes the program.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let Some((name, rest)) = arguments.command.split_first() else {
+        return Err(BadInput("no program".to_owned()).into());
+    };
+    let rules = match arguments.rules.clone().or_else(|| env::var_os(RULES).map(PathBuf::from)) {
+        Some(rules) => absolute(&rules)?,
+        None => return Err(BadInput(format!("no rules: give --rules FILE, or set {RULES}")).into()),
+    };
+    if let Err(error) = std::fs::File::open(&rules) {
+        return Err(BadInput(format!("cannot read the rules in {}: {error}", rules.display())).into());
+    }
+    let library = match &arguments.library {
+        Some(library) => absolute(library)?,
+        None => beside()?,
+    };
+    let program = find(name).ok_or_else(|| BadInput(format!("there is no program {}", name.display())))?;
+    for warning in warnings(&program) {
+        note(&format!("{}: {warning}", program.display()));
+    }
+    let error = Command::new(&program)
+        .arg0(name)
+        .args(rest)
+        .env(RULES, rules)
+        .env(PRELOAD, preloads(&library, env::var_os(PRELOAD).as_deref()))
+        .exec();
+    Err(BadInput(format!("cannot run {}: {error}", program.display())).into())
+}
+
+/// The program may change its folder.
+fn absolute(path: &Path) -> Result<PathBuf, BadInput> {
+    std::path::absolute(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))
+}
+
+/// The library, in front of those that are to be loaded anyway.
+fn preloads(library: &Path, others: Option<&OsStr>) -> OsString {
+    let mut all = library.as_os_str().to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
+/// The library of this very installation.
+fn beside() -> Result<PathBuf, BadInput> {
+    let here = env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default();
+    let places = [here.join(LIBRARY), here.join("../lib/weft").join(LIBRARY)];
+    places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {
+        let hint = linkage::preload().unwrap_or("give it by --library FILE");
+        BadInput(format!(
+            "there is no {LIBRARY} in {} or {}: {hint}",
+            here.display(),
+            here.join("../lib/weft").display()
+        ))
+    })
+}
+
+/// A program by its path, or by its name in $PATH.
+fn find(name: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(name);
+    if path.components().count() > 1 || path.is_absolute() {
+        return path.is_file().then(|| path.to_path_buf());
+    }
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(path)).find(|path| path.is_file())
+}
