@@ -1,11 +1,13 @@
 //! A capture named on the command line, or an interface: opened with errors that say what to do, read with progress on a terminal, closed with
 //! a note when it was damaged.
 
+mod again;
 mod live;
 mod parts;
 mod remarks;
 mod save;
 
+pub(crate) use again::{Again, refuse_same};
 pub(crate) use live::{LiveArguments, Place, SoFar, refused};
 pub(crate) use remarks::remark;
 pub(crate) use save::Ring;
@@ -55,11 +57,24 @@ impl CaptureFile {
         if let Some(interface) = self.live.interface() {
             return Input::live(&self.live, interface, write.map(|(path, ring)| (Place::At(path), ring)));
         }
+        match &self.files[..] {
+            paths @ [_, _, ..] => {
+                self.live.none()?;
+                Input::open_several(paths)
+            }
+            _ => Input::open(self.path()?),
+        }
+    }
+
+    /// The file's path; `-` is standard input.
+    pub(crate) fn path(&self) -> anyhow::Result<&Path> {
         self.live.none()?;
         match (&self.files[..], &self.read) {
-            ([path], _) | ([], Some(path)) => Input::open(path),
-            (paths @ [_, _, ..], _) => Input::open_several(paths),
+            ([path], _) | ([], Some(path)) => Ok(path),
             ([], None) => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
+            _ => {
+                Err(BadInput("-w copies frames of one capture; join several first, as with mergecap".to_owned()).into())
+            }
         }
     }
 }
@@ -86,8 +101,6 @@ const STANDARD_INPUT: &str = "standard input";
 pub(crate) struct Input {
     source: Source,
     name: String,
-    /// The files that are read.
-    paths: Vec<PathBuf>,
     progress: ProgressBar,
     /// A link type that cannot be looked into, where no frame had another.
     strange: Option<u16>,
@@ -111,7 +124,6 @@ impl Input {
         Ok(Input {
             source,
             name: interface.to_owned(),
-            paths: Vec::new(),
             progress: ProgressBar::hidden(),
             strange: None,
             readable: false,
@@ -122,6 +134,11 @@ impl Input {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let (capture, name) = (open_capture(path)?, name_of(path));
         let len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        Ok(Self::read(name, capture, len))
+    }
+
+    /// Reads a capture of about `len` octets.
+    fn read(name: String, capture: Capture, len: u64) -> Self {
         let progress = if len >= LONG && stderr().is_terminal() {
             let bar = ProgressBar::new(len);
             if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes} of {total_bytes}, {eta} left") {
@@ -132,8 +149,7 @@ impl Input {
         } else {
             ProgressBar::hidden()
         };
-        let (source, paths) = (Source::File(Box::new(capture)), vec![path.to_owned()]);
-        Ok(Input { source, name, paths, progress, strange: None, readable: false })
+        Input { source: Source::File(Box::new(capture)), name, progress, strange: None, readable: false }
     }
 
     /// Opens the captures at `paths`, of which there are at least two, as one.
@@ -142,25 +158,12 @@ impl Input {
         let others = counted(paths.len() as u64 - 1, "other");
         let name = format!("{} and {others}", paths.first().map_or_else(String::new, |path| shown(path)));
         let progress = ProgressBar::hidden();
-        Ok(Input { source, name, paths: paths.to_vec(), progress, strange: None, readable: false })
+        Ok(Input { source, name, progress, strange: None, readable: false })
     }
 
     /// The file's name, for people.
     pub(crate) fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Is one of its files at `path`? Then writing there would destroy what is being read.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        // By whatever name: a hard link is the same file.
-        let same =
-            |own: &std::fs::Metadata, other: &std::fs::Metadata| (own.dev(), own.ino()) == (other.dev(), other.ino());
-        self.paths.iter().any(|own| {
-            let own = if own == Path::new("-") { Path::new("/dev/stdin") } else { own };
-            let both = (std::fs::metadata(own), std::fs::metadata(path));
-            matches!(both, (Ok(own), Ok(other)) if own.is_file() && same(&own, &other))
-        })
     }
 
     /// Frames read so far.
@@ -279,20 +282,23 @@ fn name_of(path: &Path) -> String {
 
 /// Opens the capture at `path`; the error says what to do.
 fn open_capture(path: &Path) -> Result<Capture, BadInput> {
-    Capture::open(path).map_err(|error| {
-        let why = match &error {
-            OpenError::Io(error) => match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                std::io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
-                _ => error.to_string(),
-            },
-            OpenError::UnknownFormat(first) if begins_as_pcap(first) => {
-                "is cut off inside the pcap header, which has 24 octets".to_owned()
-            }
-            other => other.to_string(),
-        };
-        BadInput(format!("{}: {why}", name_of(path)))
-    })
+    Capture::open(path).map_err(|error| unreadable(&name_of(path), &error))
+}
+
+/// Why the capture `name` cannot be read at all.
+fn unreadable(name: &str, error: &OpenError) -> BadInput {
+    let why = match error {
+        OpenError::Io(error) => match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+            _ => error.to_string(),
+        },
+        OpenError::UnknownFormat(first) if begins_as_pcap(first) => {
+            "is cut off inside the pcap header, which has 24 octets".to_owned()
+        }
+        other => other.to_string(),
+    };
+    BadInput(format!("{name}: {why}"))
 }
 
 /// Does something begin as the header of a pcap does, its first octets in hexadecimal?

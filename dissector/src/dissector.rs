@@ -53,6 +53,12 @@ pub trait Sink {
     fn packet(&mut self, packet: &Packet) {
         let _ = packet;
     }
+
+    /// The frame `number` carried a fragment of an IP packet that is not complete yet. The frame that completes it has the
+    /// [`Packet`].
+    fn fragment(&mut self, number: u64) {
+        let _ = number;
+    }
 }
 
 /// The monitor of one connection: its books, and the rules that look into them.
@@ -281,7 +287,7 @@ impl Dissector {
                 }
             }
             // It waits for the other fragments of its packet.
-            Ok(None) => {}
+            Ok(None) => sink.fragment(frame.number),
             Err(why) => self.unread.add(*why),
         }
     }

@@ -2,6 +2,7 @@
 
 mod count;
 mod events;
+mod excerpt;
 mod frames;
 mod order;
 mod units;
@@ -27,7 +28,7 @@ use crate::input::{CaptureFile, Ring, refused};
     weft dissect --json - < capture.pcap         JSON Lines\n  \
     weft dissect capture.pcap -Y 'iwarp_rdma.opcode == Send && crc_status != good'\n  \
     weft dissect capture.pcap -T fields -e frame.number -e iwarp_mpa.ulpdulength\n  \
-    weft dissect capture.pcap -Y finding -w bad.pcapng   only frames with findings, as packet comments\n  \
+    weft dissect capture.pcap -Y finding -w bad.pcapng   connections with findings, as packet comments\n  \
     weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng  as it comes, and kept; Ctrl-C ends it\n\n\
     Exit codes: 0 the capture was read, whatever was found in it (`weft lint` judges: 1 for findings); 2 it cannot be \
     read, or the command line makes no sense."
@@ -62,8 +63,12 @@ pub(crate) struct Arguments {
     /// For those used to tshark: names are never resolved, and lines come out as they are ready
     #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
     _habit: u8,
-    /// Write frames that pass to a pcapng with findings as packet comments, instead of printing them;
-    /// - is standard output. With -i: write all that is captured, and print
+    /// Write a pcapng of the connections whose frames pass, with findings as packet comments
+    ///
+    /// Each connection is written from its first frame to its last, so that weft and Wireshark can read the result. Frames of no
+    /// TCP connection are written if they pass; if any frame passes, also all messages of the port mapper and all IP fragments. From
+    /// a pcapng, comments, interfaces, name resolution and drop counts are kept. - is standard output. The capture is read twice:
+    /// standard input is copied to the folder for temporary files first. With -i: write all that is captured, and print.
     #[arg(short = 'w', long = "write", value_name = "OUT")]
     write: Option<PathBuf>,
     /// With -i and -w, another file after filesize:KB, duration:SECONDS or packets:N; files:N keeps the newest
@@ -129,8 +134,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             BadInput("-b goes with -i IF and -w: a capture that is read is filtered into one file".to_owned()).into()
         );
     }
+    if let Some(path) = arguments.write.as_ref().filter(|_| !arguments.is_live()) {
+        excerpt::run(arguments, path, &wanted, filter.as_ref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let input = arguments.file.open_and_write(arguments.write.as_deref().map(|path| (path, ring)))?;
-    if arguments.format.is_some() || (arguments.write.is_some() && !arguments.is_live()) {
+    if arguments.format.is_some() {
         frames::run(arguments, input, wanted, filter.as_ref(), columns, &mut out)?;
     } else {
         units::run(arguments, input, &wanted, filter.as_ref(), &mut out)?;

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod dissect;
+mod excerpts;
 mod hostile;
 mod live;
 mod several;

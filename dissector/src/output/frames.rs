@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use crate::filter::{FrameFacts, Values, Wanted};
 use crate::finding::Finding;
-use crate::packet::Packet;
+use crate::packet::{Packet, TransportKind};
 use crate::source::Frame;
 use crate::tree::tree;
 use crate::unit::Unit;
@@ -45,6 +45,10 @@ pub struct Record {
     pub link_type: u16,
     /// Number of the interface in the capture.
     pub interface: u32,
+    /// The TCP connection of its packet; where no packet is known, that of a unit or finding.
+    pub stream: Option<u32>,
+    /// It carries a fragment of an IP packet that was not complete yet.
+    pub fragment: bool,
     /// The wanted fields.
     pub values: Values,
     /// Its octets, when they are kept.
@@ -112,6 +116,16 @@ impl Frames {
     pub fn packet(&mut self, packet: &Packet) {
         if let Some(record) = &mut self.newest {
             record.facts.packet = Some(*packet);
+            if let TransportKind::Tcp { stream, .. } = packet.transport {
+                record.stream = Some(stream);
+            }
+        }
+    }
+
+    /// The frame that began last carried a fragment of an IP packet that is not complete yet.
+    pub fn fragment(&mut self) {
+        if let Some(record) = &mut self.newest {
+            record.fragment = true;
         }
     }
 
@@ -150,6 +164,7 @@ impl Frames {
                 let mut record = self.fresh(facts);
                 self.wanted.unit(unit, &mut record.values);
                 self.wanted.frame_of(unit, origin, &mut record.values);
+                record.stream = unit.stream;
                 record.units.extend(kept);
                 self.late.push(record);
             }
@@ -161,11 +176,13 @@ impl Frames {
         let kept = self.keep.findings.then(|| finding.clone());
         if let Some(record) = find(&mut self.newest, &mut self.waiting, finding.frame) {
             self.wanted.finding(finding, &mut record.values);
+            record.stream = record.stream.or(finding.stream);
             record.findings.extend(kept);
         } else if self.keep.findings || self.wanted.findings() {
             let mut record = self.fresh(FrameFacts { number: finding.frame, ..FrameFacts::default() });
             self.wanted.finding(finding, &mut record.values);
             self.wanted.frame_of_finding(finding, &mut record.values);
+            record.stream = finding.stream;
             record.findings.extend(kept);
             self.late.push(record);
         }
@@ -209,6 +226,8 @@ impl Frames {
         record.octets.clear();
         record.facts = facts;
         (record.interface, record.link_type) = (0, 0);
+        record.stream = None;
+        record.fragment = false;
         record
     }
 

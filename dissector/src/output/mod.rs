@@ -10,6 +10,8 @@
 //! | [`ladder`], [`story`] | sequence diagrams, and the one of a connection |
 //! | [`pcapng`] | captures with comments |
 
+//! | [`excerpt`] | chosen packets of a pcapng capture, with all that describes them |
+pub mod excerpt;
 pub mod fields;
 pub mod follow;
 pub mod frames;

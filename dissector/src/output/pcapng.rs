@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(super) const INTERFACE: u32 = 1;
+pub(super) const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-const OPT_COMMENT: u16 = 1;
+pub(super) const OPT_COMMENT: u16 = 1;
 const SHB_OS: u16 = 3;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
@@ -161,22 +161,31 @@ impl<W: Write> Writer<W> {
     }
 
     fn option(&mut self, code: u16, value: &[u8]) {
-        let mut end = value.len().min(MAX_OPTION);
-        // Do not cut a character.
-        while end < value.len() && value[end] & 0xc0 == 0x80 {
-            end -= 1;
-        }
-        self.body.extend(code.to_le_bytes());
-        self.body.extend(u16::try_from(end).unwrap_or(u16::MAX).to_le_bytes());
-        self.body.extend(&value[..end]);
-        self.pad();
+        append_option(&mut self.body, code, value, false);
     }
 
     fn pad(&mut self) {
-        while !self.body.len().is_multiple_of(4) {
-            self.body.push(0);
-        }
+        pad(&mut self.body);
     }
+}
+
+/// Appends an option to the body of a block.
+pub(super) fn append_option(body: &mut Vec<u8>, code: u16, value: &[u8], big_endian: bool) {
+    let mut end = value.len().min(MAX_OPTION);
+    // Do not cut a character.
+    while end < value.len() && value[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    for number in [code, u16::try_from(end).unwrap_or(u16::MAX)] {
+        body.extend(if big_endian { number.to_be_bytes() } else { number.to_le_bytes() });
+    }
+    body.extend(&value[..end]);
+    pad(body);
+}
+
+/// Appends zeros up to a multiple of four octets.
+pub(super) fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(4), 0);
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod buffer;
 mod compressed;
+mod contents;
 pub(crate) mod erf;
 mod file;
 mod media;
@@ -14,6 +15,7 @@ mod pcap;
 mod pcapng;
 mod snoop;
 
+pub use contents::decompressed;
 pub use file::{Capture, OpenError};
 pub(crate) use media::Media;
 

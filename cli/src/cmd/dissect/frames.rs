@@ -1,22 +1,19 @@
-//! Frame by frame, in tshark's manners: text, fields, JSON, PDML, and filtered captures.
+//! Frame by frame, in tshark's manners: text, fields, JSON, PDML.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use weft_dissector::filter::{Filter, Wanted};
 use weft_dissector::output::fields::FieldsWriter;
 use weft_dissector::output::frames::{Frames, Keep, Record};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::packets::PacketsWriter;
-use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::output::{pdml, text};
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::Colour;
-use crate::exit::{BadInput, note, unwritable};
+use crate::exit::note;
 use crate::input::{Input, Next, remark};
 
 use super::count::{Counted, Counts};
@@ -31,27 +28,21 @@ pub(crate) fn run(
     out: &mut Out,
 ) -> anyhow::Result<()> {
     let only_fields = !chosen.fields.is_empty();
-    // What comes from an interface is written before it is looked at.
-    let filtered = arguments.write.as_ref().filter(|_| !arguments.is_live());
-    let (mut printer, keep) = match (arguments.format, filtered) {
-        (_, Some(path)) if input.is_at(path) => {
-            return Err(BadInput(format!("{}: is the capture that is being read", path.display())).into());
-        }
-        (_, Some(path)) => (Printer::capture(path)?, Keep { octets: true, findings: true, ..Keep::default() }),
-        (Some(Format::Fields), _) => {
+    let (mut printer, keep) = match arguments.format {
+        Some(Format::Fields) => {
             let mut writer = FieldsWriter::new(chosen.fields, chosen.columns);
             writer.header(out)?;
             (Printer::Fields(writer), Keep::default())
         }
-        (Some(Format::Json), _) => {
+        Some(Format::Json) => {
             let layers = !only_fields;
             (Printer::Json(PacketsWriter::new(chosen.fields)), Keep { layers, findings: layers, ..Keep::default() })
         }
-        (Some(Format::Pdml), _) => {
+        Some(Format::Pdml) => {
             pdml::head(input.name(), out)?;
             (Printer::Pdml, Keep { layers: true, findings: true, ..Keep::default() })
         }
-        (Some(Format::Text) | None, None) => (
+        Some(Format::Text) | None => (
             Printer::Text(arguments.color.decide()),
             Keep {
                 summaries: true,
@@ -62,45 +53,91 @@ pub(crate) fn run(
             },
         ),
     };
-    let judged = keep.findings || wanted.findings();
-    let mut dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
-    let tally = arguments.summary.then(Tally::default);
-    let mut gather = Gather { frames: Frames::new(wanted, keep), tally, matched: false };
-    let limit = arguments.count.unwrap_or(u64::MAX);
-    while input.frames() < limit {
-        let frame = match input.next() {
-            Next::Frame(frame) => frame,
-            Next::Idle => {
-                printer.flush(out)?;
-                input.idle();
-                continue;
-            }
-            Next::End => break,
-        };
-        gather.frames.begin(&frame);
-        dissector.frame(&frame, &mut gather);
-        gather.frames.end(!dissector.holds_back());
-        gather.drain(filter, &mut printer, out)?;
-    }
-    dissector.finish(&mut gather);
-    gather.frames.finish();
-    gather.drain(filter, &mut printer, out)?;
-    let written = printer.finish(out)?;
+    let mut reading = Reading::new(arguments, wanted, keep, filter);
+    reading.run(&mut input, &mut |step| match step {
+        Step::Record(record, true) => printer.record(record, out),
+        Step::Record(_, false) => Ok(()),
+        Step::Idle => out.flush(),
+    })?;
+    printer.finish(out)?;
     out.flush()?;
-    if let Some(written) = written {
-        note(&format!("{}: {written}", input.name()));
+    reading.conclude(input)
+}
+
+/// A capture that is read frame by frame.
+pub(super) struct Reading<'f> {
+    dissector: Dissector,
+    gather: Gather,
+    filter: Option<&'f Filter>,
+    /// Frames that are read at most.
+    limit: u64,
+    /// Does anything show findings?
+    judged: bool,
+}
+
+/// What [`Reading::run`] comes to.
+pub(super) enum Step<'r> {
+    /// A frame with all that was found in it, and whether it passes the filter.
+    Record(&'r Record, bool),
+    /// The next frame may take long.
+    Idle,
+}
+
+impl<'f> Reading<'f> {
+    pub(super) fn new(arguments: &Arguments, wanted: Wanted, keep: Keep, filter: Option<&'f Filter>) -> Self {
+        let judged = keep.findings || wanted.findings();
+        let dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
+        let tally = arguments.summary.then(Tally::default);
+        let gather = Gather { frames: Frames::new(wanted, keep), tally, matched: false };
+        Reading { dissector, gather, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
     }
-    if filter.is_some() && !gather.matched && input.frames() > 0 {
-        note(&no_match(input.name()));
+
+    /// Reads the capture; hands out its records in the order of frames.
+    pub(super) fn run(
+        &mut self,
+        input: &mut Input,
+        each: &mut dyn FnMut(Step<'_>) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        while input.frames() < self.limit {
+            let frame = match input.next() {
+                Next::Frame(frame) => frame,
+                Next::Idle => {
+                    each(Step::Idle)?;
+                    input.idle();
+                    continue;
+                }
+                Next::End => break,
+            };
+            self.gather.frames.begin(&frame);
+            self.dissector.frame(&frame, &mut self.gather);
+            self.gather.frames.end(!self.dissector.holds_back());
+            self.gather.drain(self.filter, each)?;
+        }
+        self.dissector.finish(&mut self.gather);
+        self.gather.frames.finish();
+        self.gather.drain(self.filter, each)?;
+        Ok(())
     }
-    if let Some(Tally { passed: mut counts, .. }) = gather.tally {
-        counts.frames = input.frames();
-        note(&format!("{}: {}", input.name(), counts.told(filter.is_some(), judged)));
+
+    /// Was the limit reached, so that the rest of the capture is not read?
+    pub(super) fn is_at_limit(&self, input: &Input) -> bool {
+        input.frames() >= self.limit
     }
-    let name = input.name().to_owned();
-    input.close()?;
-    remark(&name, &dissector);
-    Ok(())
+
+    /// Says what passed, and what was wrong with the capture.
+    pub(super) fn conclude(self, input: Input) -> anyhow::Result<()> {
+        if self.filter.is_some() && !self.gather.matched && input.frames() > 0 {
+            note(&no_match(input.name()));
+        }
+        if let Some(Tally { passed: mut counts, .. }) = self.gather.tally {
+            counts.frames = input.frames();
+            note(&format!("{}: {}", input.name(), counts.told(self.filter.is_some(), self.judged)));
+        }
+        let name = input.name().to_owned();
+        input.close()?;
+        remark(&name, &self.dissector);
+        Ok(())
+    }
 }
 
 struct Gather {
@@ -150,13 +187,11 @@ impl Tally {
 }
 
 impl Gather {
-    fn drain(&mut self, filter: Option<&Filter>, printer: &mut Printer, out: &mut Out) -> io::Result<()> {
+    fn drain(&mut self, filter: Option<&Filter>, each: &mut dyn FnMut(Step<'_>) -> io::Result<()>) -> io::Result<()> {
         while let Some(record) = self.frames.ready() {
             let passes = filter.is_none_or(|filter| filter.matches(&record.values));
-            if passes {
-                self.matched = true;
-                printer.record(&record, out)?;
-            }
+            self.matched |= passes;
+            each(Step::Record(&record, passes))?;
             if let Some(tally) = &mut self.tally {
                 tally.decide(record.facts.number, passes);
             }
@@ -187,6 +222,10 @@ impl Sink for Gather {
         }
         self.frames.packet(packet);
     }
+
+    fn fragment(&mut self, _: u64) {
+        self.frames.fragment();
+    }
 }
 
 enum Printer {
@@ -194,36 +233,9 @@ enum Printer {
     Fields(FieldsWriter),
     Json(PacketsWriter),
     Pdml,
-    Capture { writer: Box<Writer<Box<dyn Write>>>, interfaces: HashMap<(u32, u16), u32>, written: Written },
-}
-
-/// What was written to a capture.
-#[derive(Default)]
-struct Written {
-    frames: u64,
-    commented: u64,
-}
-
-impl std::fmt::Display for Written {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} written, {} with findings as comments", text::counted(self.frames, "frame"), self.commented)
-    }
 }
 
 impl Printer {
-    fn capture(path: &Path) -> Result<Self, BadInput> {
-        let fault = |error: io::Error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error)));
-        let file: Box<dyn Write> = if path != Path::new("-") {
-            Box::new(BufWriter::new(File::create(path).map_err(fault)?))
-        } else if io::stdout().is_terminal() {
-            return Err(BadInput("-w -: a capture is nothing for a terminal; redirect it".to_owned()));
-        } else {
-            Box::new(BufWriter::new(io::stdout()))
-        };
-        let writer = Writer::new(file, Some("Filtered by weft; findings are packet comments.")).map_err(fault)?;
-        Ok(Printer::Capture { writer: Box::new(writer), interfaces: HashMap::new(), written: Written::default() })
-    }
-
     fn record(&mut self, record: &Record, out: &mut Out) -> io::Result<()> {
         match self {
             Printer::Fields(writer) => writer.record(&record.values, out),
@@ -239,61 +251,14 @@ impl Printer {
                 }
                 out.write_all(hexdump(&record.octets, 0, 8).as_bytes())
             }
-            Printer::Capture { writer, interfaces, written } => {
-                // Frames that left before their last unit was certain were written then.
-                let Some((wire_len, _)) = record.facts.len else { return Ok(()) };
-                let key = (record.interface, record.link_type);
-                let interface = match interfaces.get(&key) {
-                    Some(number) => *number,
-                    None => {
-                        let number =
-                            writer.interface(&Interface { link_type: record.link_type, ..Interface::default() })?;
-                        interfaces.insert(key, number);
-                        number
-                    }
-                };
-                let comments: Vec<_> = record.findings.iter().map(comment).collect();
-                written.frames += 1;
-                written.commented += u64::from(!comments.is_empty());
-                writer.packet(&PacketBlock {
-                    interface,
-                    time: record.facts.time,
-                    octets: &record.octets,
-                    wire_len,
-                    way: None,
-                    comments: &comments,
-                })
-            }
         }
     }
 
-    /// Nothing may come for long.
-    fn flush(&mut self, out: &mut Out) -> io::Result<()> {
+    fn finish(self, out: &mut Out) -> io::Result<()> {
         match self {
-            Printer::Capture { writer, .. } => writer.get_mut().flush(),
-            _ => out.flush(),
+            Printer::Json(writer) => writer.finish(out),
+            Printer::Pdml => pdml::tail(out),
+            Printer::Text(_) | Printer::Fields(_) => Ok(()),
         }
     }
-
-    /// Ends the output; gives what was written where that is a capture.
-    fn finish(self, out: &mut Out) -> io::Result<Option<Written>> {
-        match self {
-            Printer::Json(writer) => writer.finish(out)?,
-            Printer::Pdml => pdml::tail(out)?,
-            Printer::Capture { writer, written, .. } => {
-                writer.finish()?.flush()?;
-                return Ok(Some(written));
-            }
-            Printer::Text(_) | Printer::Fields(_) => {}
-        }
-        Ok(None)
-    }
-}
-
-fn comment(finding: &Finding) -> String {
-    let row = finding.requirement.row();
-    format!(
-        "{} {} ({}): {}; expected {}; found {}",
-        finding.severity, row.id, row.level, row.summary, finding.expected, finding.found
-    )
 }

@@ -1,0 +1,240 @@
+//! `-w` with a capture that is read: the frames that pass the filter, and all that is needed to judge them again.
+//!
+//! A finding rests on what came before it on its connection, and no FPDU can be read without the start-up frames. So the frames of
+//! a connection are kept all or not at all. The capture is read twice: once to find the connections, once to copy them.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
+use std::path::Path;
+
+use weft_core::wire::portmap::UDP_PORT;
+use weft_dissector::filter::{Filter, Wanted};
+use weft_dissector::output::excerpt::Excerpt;
+use weft_dissector::output::frames::{Keep, Record};
+use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
+use weft_dissector::output::text::counted;
+use weft_dissector::source::decompressed;
+use weft_dissector::{Finding, TransportKind};
+
+use crate::exit::{BadInput, note, unwritable};
+use crate::input::{Again, refuse_same};
+
+use super::Arguments;
+use super::frames::{Reading, Step};
+
+/// The comment of the section.
+const COMMENT: &str = "Filtered by weft; findings are packet comments.";
+
+/// How a pcapng capture begins.
+const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+type Out = BufWriter<Box<dyn Write>>;
+
+/// Reads the capture, and writes what is asked for to `to`.
+pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<()> {
+    let from = arguments.file.path()?;
+    refuse_same(from, to)?;
+    if to == Path::new("-") && io::stdout().is_terminal() {
+        return Err(BadInput("-w -: a capture is nothing for a terminal; redirect it".to_owned()).into());
+    }
+    let capture = Again::open(from)?;
+    let chosen = match filter {
+        Some(_) => Chosen::find(arguments, &capture, wanted, filter)?,
+        None => Chosen::default(),
+    };
+    let mut input = capture.input()?;
+    let mut copy = Copy::new(&capture, to)?;
+    let keep = Keep { octets: copy.needs_octets(), findings: true, ..Keep::default() };
+    let mut reading = Reading::new(arguments, wanted.clone(), keep, filter);
+    let (mut written, mut connections) = (Written::default(), Connections::default());
+    reading.run(&mut input, &mut |step| match step {
+        // What is found so late that the frame has left is no frame.
+        Step::Record(record, passes) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
+            if let Some(stream) = record.stream {
+                connections.insert(stream);
+            }
+            copy.record(record, &mut written)
+        }
+        Step::Record(..) | Step::Idle => Ok(()),
+    })?;
+    copy.finish(reading.is_at_limit(&input))?;
+    written.connections = connections.count();
+    note(&format!("{}: {written}", input.name()));
+    reading.conclude(input)
+}
+
+/// What was written.
+#[derive(Default)]
+struct Written {
+    frames: u64,
+    connections: u64,
+    commented: u64,
+}
+
+impl std::fmt::Display for Written {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (frames, connections) = (counted(self.frames, "frame"), counted(self.connections, "TCP connection"));
+        write!(f, "{frames} of {connections} written, {} with findings as comments", self.commented)
+    }
+}
+
+/// Numbers of TCP connections, a bit for each.
+#[derive(Default)]
+struct Connections(Vec<u64>);
+
+impl Connections {
+    fn insert(&mut self, stream: u32) {
+        let (word, bit) = Self::place(stream);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= bit;
+    }
+
+    fn has(&self, stream: u32) -> bool {
+        let (word, bit) = Self::place(stream);
+        self.0.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+
+    fn place(stream: u32) -> (usize, u64) {
+        ((stream / u64::BITS) as usize, 1 << (stream % u64::BITS))
+    }
+}
+
+/// Which frames are kept beside those that pass.
+#[derive(Default)]
+struct Chosen {
+    /// Connections of which a frame passes.
+    connections: Connections,
+    /// Does any frame pass?
+    any: bool,
+}
+
+impl Chosen {
+    /// Reads the capture for the first time.
+    fn find(arguments: &Arguments, capture: &Again, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<Self> {
+        let mut chosen = Chosen::default();
+        Reading::new(arguments, wanted.clone(), Keep::default(), filter).run(&mut capture.input()?, &mut |step| {
+            if let Step::Record(record, true) = step {
+                chosen.any = true;
+                if let Some(stream) = record.stream {
+                    chosen.connections.insert(stream);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(chosen)
+    }
+
+    /// Is a frame needed to judge those that pass? All messages of the port mapper are, for it says where iWARP is, and
+    /// all fragments of IP packets, for it is not known of whose connection they are.
+    fn has(&self, record: &Record) -> bool {
+        let is_port_mapper = || {
+            record.facts.packet.is_some_and(|packet| {
+                let ports = [packet.src.port(), packet.dst.port()];
+                packet.transport == TransportKind::Udp && ports.contains(&UDP_PORT)
+            })
+        };
+        match record.stream {
+            Some(stream) => self.connections.has(stream),
+            None => self.any && (record.fragment || is_port_mapper()),
+        }
+    }
+}
+
+/// Where frames are copied.
+enum Copy {
+    /// Block by block.
+    Pcapng(Box<Excerpt<Box<dyn Read>, Out>>),
+    /// The other formats know of no comments; each interface and link type becomes an interface.
+    Other { writer: Box<Writer<Out>>, interfaces: HashMap<(u32, u16), u32> },
+}
+
+impl Copy {
+    fn new(capture: &Again, path: &Path) -> anyhow::Result<Self> {
+        let fault = |error: io::Error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error)));
+        let mut from = decompressed(Box::new(capture.octets()))?;
+        let mut magic = Vec::new();
+        (&mut from).take(PCAPNG_MAGIC.len() as u64).read_to_end(&mut magic)?;
+        let out: Box<dyn Write> =
+            if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(File::create(path).map_err(fault)?) };
+        let out = BufWriter::with_capacity(1 << 16, out);
+        if magic == PCAPNG_MAGIC {
+            let from: Box<dyn Read> = Box::new(BufReader::new(io::Cursor::new(magic).chain(from)));
+            return Ok(Copy::Pcapng(Box::new(Excerpt::new(from, out, COMMENT))));
+        }
+        let writer = Box::new(Writer::new(out, Some(COMMENT)).map_err(fault)?);
+        Ok(Copy::Other { writer, interfaces: HashMap::new() })
+    }
+
+    fn needs_octets(&self) -> bool {
+        matches!(self, Copy::Other { .. })
+    }
+
+    fn record(&mut self, record: &Record, written: &mut Written) -> io::Result<()> {
+        let comments: Vec<_> = record.findings.iter().map(comment).collect();
+        let is_commented = match self {
+            Copy::Pcapng(excerpt) => excerpt.packet(record.facts.number, &comments)?,
+            Copy::Other { writer, interfaces } => {
+                let key = (record.interface, record.link_type);
+                let interface = match interfaces.get(&key) {
+                    Some(number) => *number,
+                    None => {
+                        let number =
+                            writer.interface(&Interface { link_type: record.link_type, ..Interface::default() })?;
+                        interfaces.insert(key, number);
+                        number
+                    }
+                };
+                writer.packet(&PacketBlock {
+                    interface,
+                    time: record.facts.time,
+                    octets: &record.octets,
+                    wire_len: record.facts.len.map_or(0, |(wire_len, _)| wire_len),
+                    way: None,
+                    comments: &comments,
+                })?;
+                true
+            }
+        };
+        written.frames += 1;
+        written.commented += u64::from(is_commented && !comments.is_empty());
+        Ok(())
+    }
+
+    /// Ends the output. Unless the capture is not read to its end, what follows the last frame describes those before it.
+    fn finish(self, is_at_limit: bool) -> io::Result<()> {
+        match self {
+            Copy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),
+            Copy::Pcapng(excerpt) => excerpt.finish().map(drop),
+            Copy::Other { writer, .. } => writer.finish().map(drop),
+        }
+    }
+}
+
+fn comment(finding: &Finding) -> String {
+    let row = finding.requirement.row();
+    format!(
+        "{} {} ({}): {}; expected {}; found {}",
+        finding.severity, row.id, row.level, row.summary, finding.expected, finding.found
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_counted_once() {
+        let mut connections = Connections::default();
+        [3, 64, 3, 1_000_000].into_iter().for_each(|stream| connections.insert(stream));
+        assert_eq!(connections.count(), 3);
+        assert!([3, 64, 1_000_000].into_iter().all(|stream| connections.has(stream)));
+        assert!(![0, 63, 65, 1_000_001, u32::MAX].into_iter().any(|stream| connections.has(stream)));
+    }
+}

@@ -1,0 +1,87 @@
+//! A capture that is read more than once: a file as it is, standard input and pipes as a temporary copy without a name.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use weft_dissector::source::{Capture, OpenError};
+
+use crate::exit::{BadInput, HARNESS, Unsuccessful};
+
+use super::{Input, name_of, unreadable};
+
+/// The capture.
+pub(crate) struct Again {
+    name: String,
+    file: Arc<File>,
+    len: u64,
+}
+
+impl Again {
+    /// Opens the capture at `path`, copies it if need be.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let name = name_of(path);
+        let failed = |error: io::Error| unreadable(&name, &error.into());
+        let file = if path == Path::new("-") {
+            copy(&mut io::stdin().lock(), &name)?
+        } else {
+            let mut file = File::open(path).map_err(failed)?;
+            let kind = file.metadata().map_err(failed)?.file_type();
+            if kind.is_dir() {
+                return Err(unreadable(&name, &OpenError::Directory).into());
+            }
+            if kind.is_file() { file } else { copy(&mut file, &name)? }
+        };
+        let len = file.metadata().map_err(failed)?.len();
+        Ok(Again { name, file: Arc::new(file), len })
+    }
+
+    /// The capture, from its beginning.
+    pub(crate) fn input(&self) -> anyhow::Result<Input> {
+        let capture = Capture::from_reader(Box::new(self.octets())).map_err(|error| unreadable(&self.name, &error))?;
+        Ok(Input::read(self.name.clone(), capture, self.len))
+    }
+
+    /// Its octets, from the first on.
+    pub(crate) fn octets(&self) -> Octets {
+        Octets { file: Arc::clone(&self.file), at: 0 }
+    }
+}
+
+/// Copies what comes once only.
+fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
+    let failed = |error: io::Error| {
+        let folder = std::env::temp_dir();
+        let text = format!("{name}: cannot be copied to {}, which -w needs: {error}; set TMPDIR", folder.display());
+        Unsuccessful { code: HARNESS, text }
+    };
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    io::copy(from, &mut file).map_err(failed)?;
+    Ok(file)
+}
+
+/// Octets of a file, with a place of their own.
+pub(crate) struct Octets {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Octets {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(out, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// Refuses to write to the file that is read, by whatever name: a hard link is the same file.
+pub(crate) fn refuse_same(read: &Path, written: &Path) -> Result<(), BadInput> {
+    let read = if read == Path::new("-") { Path::new("/dev/stdin") } else { read };
+    let (Ok(one), Ok(other)) = (fs::metadata(read), fs::metadata(written)) else { return Ok(()) };
+    if one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()) {
+        return Err(BadInput(format!("{}: is the capture that is being read", written.display())));
+    }
+    Ok(())
+}
