@@ -46,7 +46,9 @@ fn option(word: &str) -> Option<&'static str> {
             "`weft stats FILE` has each connection in numbers, `weft follow FILE` its messages, `weft ladder FILE` a picture of it"
         }
         "-i" | "-D" | "-f" | "-a" | "-b" => "`weft dissect -i IF` captures: -f, -s, -a, -b, -w as tshark has them",
-        "-d" | "-o" => "iWARP is found by what it looks like, on any port: nothing has to be set",
+        "-d" | "-o" => {
+            "iWARP is found by what it looks like, on any port; SDP without its beginning: --decode-as PORT=sdp"
+        }
         "-2" | "-R" => "there is one pass; -Y filters in it",
         "-L" | "-y" | "-I" => {
             "an interface is captured on with the link type that it has; docs/captures.md lists those that are read"

@@ -2,12 +2,14 @@
 //! a note when it was damaged.
 
 mod again;
+mod decode;
 mod live;
 mod parts;
 mod remarks;
 mod save;
 
 pub(crate) use again::{Again, refuse_same};
+pub(crate) use decode::DecodeAs;
 pub(crate) use live::{LiveArguments, Place, SoFar, refused};
 pub(crate) use remarks::remark;
 pub(crate) use save::Ring;
@@ -42,6 +44,8 @@ pub(crate) struct CaptureFile {
     /// One capture, as tshark spells it
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) decode: DecodeAs,
     #[command(flatten)]
     pub(crate) live: LiveArguments,
 }
@@ -219,13 +223,17 @@ impl Input {
     }
 
     /// Hands all units and findings to `sink`.
-    pub(crate) fn dissect(self, sink: &mut dyn Sink) -> anyhow::Result<()> {
-        self.dissect_until(sink, || false)
+    pub(crate) fn dissect(self, dissector: Dissector, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        self.dissect_until(dissector, sink, || false)
     }
 
     /// The same, but no further than `is_done` says.
-    pub(crate) fn dissect_until(mut self, sink: &mut dyn Sink, is_done: impl Fn() -> bool) -> anyhow::Result<()> {
-        let mut dissector = Dissector::default();
+    pub(crate) fn dissect_until(
+        mut self,
+        mut dissector: Dissector,
+        sink: &mut dyn Sink,
+        is_done: impl Fn() -> bool,
+    ) -> anyhow::Result<()> {
         while !is_done() {
             match self.next() {
                 Next::Frame(frame) => dissector.frame(&frame, sink),

@@ -37,7 +37,7 @@ use crate::tcp::half::ORIGIN;
 use crate::tcp::{
     Afterwards, Arrived, FAR, FAR_BEHIND_CLOSE, Half, HalfRecord, Located, Past, Place, Prints, Table, is_far,
 };
-use crate::unit::{Ends, Kind, Unit};
+use crate::unit::{Carrier, Ends, Kind, Unit};
 
 /// Closed connections that are kept for octets which were captured late.
 const LINGERING: usize = 1024;
@@ -176,7 +176,9 @@ impl Connection {
         self.goes_on = true;
         for (direction, (half, reader)) in self.directions.iter_mut().zip(*record) {
             direction.half = Half::resumed(&half, reader.next());
+            let as_sdp = direction.reader.as_sdp;
             direction.reader = Reader::resumed(reader);
+            direction.reader.as_sdp = as_sdp;
             direction.fin = direction.half.has_fin();
         }
     }
@@ -299,12 +301,16 @@ impl Connection {
         sink: &mut dyn Sink,
         read: impl FnOnce(&mut Reader, &mut Half, &mut Target<'_>),
     ) {
+        let assumes_sdp = self.directions.iter().all(|direction| direction.reader.assumes_sdp());
         let peer_without_crc = self.directions[1 - index].reader.is_without_crc_fields();
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
         reader.peer_without_crc = peer_without_crc;
         let mut hand = |unit: &Unit<'_>| {
             self.broken += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
-            hand_out(&mut self.watch, unit, sink);
+            match &mut self.watch {
+                _ if assumes_sdp && is_assumed(unit) => sink.unit(unit),
+                watch => hand_out(watch, unit, sink),
+            }
         };
         let direction = u8::from(index == 1);
         read(reader, half, &mut Target { stream: self.number, direction, ends, arrived, sink: &mut hand });
@@ -371,10 +377,18 @@ fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
     }
 }
 
+/// Is it an SDP message of a connection whose Hello is not in the capture? Its monitor knows nothing of what was agreed on, and
+/// books that began here would be wrong.
+fn is_assumed(unit: &Unit<'_>) -> bool {
+    matches!(unit.kind, Kind::Sdp(Carrier::Send, ..))
+}
+
 /// The connections that were seen.
 #[derive(Default)]
 pub(crate) struct Connections {
     unwatched: bool,
+    /// Ports whose connections are read as SDP.
+    sdp_ports: Vec<u16>,
     table: Table<Record>,
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
@@ -404,6 +418,11 @@ impl Connections {
     /// Connections without monitors.
     pub(crate) fn unwatched() -> Self {
         Connections { unwatched: true, ..Connections::default() }
+    }
+
+    /// From now on, connections from and to `port` are read as SDP.
+    pub(crate) fn decode_as_sdp(&mut self, port: u16) {
+        self.sdp_ports.push(port);
     }
 
     /// Octets that the open ones keep.
@@ -610,7 +629,11 @@ impl Connections {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] = Some(Box::new(Connection::new(number, at.0, ports, (!self.unwatched).then(Watch::default))));
+        let mut connection = Connection::new(number, at.0, ports, (!self.unwatched).then(Watch::default));
+        if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {
+            connection.directions.iter_mut().for_each(|direction| direction.reader.as_sdp = true);
+        }
+        self.slots[slot] = Some(Box::new(connection));
         (slot, self.table.open(ports, at, slot))
     }
 

@@ -258,6 +258,12 @@ impl Dissector {
         Dissector { connections: Connections::unwatched(), transactions: None, ..Dissector::default() }
     }
 
+    /// Reads the messages of connections from and to TCP port `port` as SDP, even if the capture does not have their beginning.
+    /// Those connections are not judged by the rules of SDP.
+    pub fn decode_as_sdp(&mut self, port: u16) {
+        self.connections.decode_as_sdp(port);
+    }
+
     /// Are there octets that no unit was handed out for? While there are none, no unit comes for a frame that was read.
     #[must_use]
     pub fn holds_back(&self) -> bool {

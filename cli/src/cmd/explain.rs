@@ -11,7 +11,7 @@ use weft_dissector::{Dissector, Finding, Located, Packet, Sink, TransportKind};
 
 use crate::colour::{Colour, When};
 use crate::exit::BadInput;
-use crate::input::{Input, Next};
+use crate::input::{DecodeAs, Input, Next};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -23,6 +23,8 @@ pub(crate) struct Arguments {
     /// The frame's number, from 1
     #[arg(value_name = "FRAME")]
     frame: u64,
+    #[command(flatten)]
+    decode: DecodeAs,
     /// Colour
     #[arg(long, value_enum, default_value_t)]
     color: When,
@@ -36,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut input = Input::open(&arguments.file)?;
     let name = input.name().to_owned();
     let mut explain = Explain { number: arguments.frame, ..Explain::default() };
-    let mut dissector = Dissector::default();
+    let mut dissector = arguments.decode.tell(Dissector::default());
     let mut origin = None;
     while let Next::Frame(frame) = input.next() {
         let origin = *origin.get_or_insert(frame.time);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
+use weft_dissector::Dissector;
 use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::text::counted;
@@ -61,7 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     });
     // A capture may be long, or never end, when nobody reads the output any more.
-    input.dissect_until(&mut follow, || failed.borrow().is_err())?;
+    let dissector = arguments.file.decode.tell(Dissector::default());
+    input.dissect_until(dissector, &mut follow, || failed.borrow().is_err())?;
     let is_seen = follow.is_seen();
     failed.into_inner()?;
     printer.out.flush()?;

@@ -16,7 +16,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, note};
-use crate::input::{Input, LiveArguments, Next, remark};
+use crate::input::{DecodeAs, Input, LiveArguments, Next, remark};
 
 /// Findings of a requirement that are shown one by one, unless all are asked for.
 const SHOWN: usize = 5;
@@ -34,6 +34,8 @@ pub(crate) struct Arguments {
     /// One capture, as tshark spells it
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
+    #[command(flatten)]
+    decode: DecodeAs,
     #[command(flatten)]
     live: LiveArguments,
     /// The least severity that is shown and that makes the exit code 1
@@ -147,7 +149,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
         judged: false,
         contents: Contents::default(),
     };
-    let mut dissector = Dissector::default();
+    let mut dissector = arguments.decode.tell(Dissector::default());
     loop {
         match input.next() {
             Next::Frame(frame) => {

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use serde_json::Value;
+use weft_dissector::Dissector;
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::output::text::exchange_line;
 use weft_dissector::stats::Stats;
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let input = arguments.file.open()?;
     let name = input.name().to_owned();
     let mut stats = Stats::default();
-    input.dissect(&mut stats)?;
+    input.dissect(arguments.file.decode.tell(Dissector::default()), &mut stats)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let totals = stats.totals();
     if arguments.json {

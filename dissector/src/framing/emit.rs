@@ -164,8 +164,9 @@ impl Reader {
         };
         let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), Arrived::frame);
         out.unit(half, layout.start, frame, whole.is_none(), Kind::Fpdu(fpdu));
-        if let Some(hello) = self.sdp {
-            self.collector.segment(half, &fpdu, hello.order, layout.start, frame, out);
+        if self.sdp.is_some() || self.as_sdp {
+            let order = self.sdp.map(|hello| hello.order);
+            self.collector.segment(half, &fpdu, order, layout.start, frame, out);
         }
     }
 

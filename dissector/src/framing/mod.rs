@@ -95,6 +95,8 @@ pub(crate) struct Reader {
     hello: Option<Hello>,
     /// Where either direction has one.
     sdp: Option<Hello>,
+    /// Somebody says that it is SDP, though its Hello may not be in the capture.
+    pub(crate) as_sdp: bool,
     settings: Settings,
     /// Residue modulo 512 of marker positions.
     phase: Option<u16>,
@@ -131,6 +133,7 @@ impl Default for Reader {
             startup: None,
             hello: None,
             sdp: None,
+            as_sdp: false,
             settings: Settings::default(),
             phase: None,
             origin: 0,
@@ -222,6 +225,12 @@ impl Reader {
     #[must_use]
     pub(crate) fn has_passed(&self) -> bool {
         !self.passed.is_empty()
+    }
+
+    /// Does it read SDP messages without having seen a Hello?
+    #[must_use]
+    pub(crate) fn assumes_sdp(&self) -> bool {
+        self.as_sdp && self.sdp.is_none()
     }
 
     /// Own start-up frame, if one was found.

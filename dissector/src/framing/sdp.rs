@@ -1,7 +1,7 @@
 //! SDP messages that Sends carry: put together from the segments of each, in stream order.
 
 use weft_core::wire::ddp::Segment;
-use weft_core::wire::sdp::FieldOrder;
+use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
 use crate::part::Part;
 use crate::tcp::Half;
@@ -23,6 +23,8 @@ pub(super) struct Collector {
     /// The largest frame that supplied octets, and when it was captured.
     frame: (u64, u64),
     start: u64,
+    /// The order that an earlier message of the direction showed, where no Hello did.
+    shown: Option<FieldOrder>,
 }
 
 impl Collector {
@@ -31,12 +33,13 @@ impl Collector {
         self.octets.capacity() + self.known.capacity()
     }
 
-    /// Takes the Send segment in that `fpdu` carries; hands the message out when that is its last.
+    /// Takes the Send segment in that `fpdu` carries; hands the message out when that is its last. Without a Hello, `order` is
+    /// not known: then the messages show it, and those that show none are not handed out.
     pub(super) fn segment(
         &mut self,
         half: &Half,
         fpdu: &Fpdu<'_>,
-        order: FieldOrder,
+        order: Option<FieldOrder>,
         start: u64,
         frame: (u64, u64),
         out: &mut Target<'_>,
@@ -77,7 +80,56 @@ impl Collector {
             self.open = false;
             let part = Part::with_known(&self.octets, &self.known);
             let incomplete = !part.is_whole();
+            self.shown = self.shown.or_else(|| order_of(part));
+            let Some(order) = order.or(self.shown) else { return };
             out.unit(half, self.start, self.frame, incomplete, Kind::Sdp(Carrier::Send, order, part));
+        }
+    }
+}
+
+/// The order of a message's fields, if it makes sense in one: its MID is assigned, its Len is its length, its headers fit, and reserved
+/// flags are clear. Where both orders do, fewer Private Buffers are likelier.
+fn order_of(part: Part<'_>) -> Option<FieldOrder> {
+    let octets = part.get(0..RawBsdh::LEN)?;
+    let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {
+        let (bsdh, _) = RawBsdh::read(octets, order)?;
+        let (mid, len) = (bsdh.mid(), part.len());
+        let headers = RawBsdh::LEN + mid.extension_len()?;
+        // A Hello is sent in streaming mode or in private data.
+        let fits = mid != Mid::HELLO
+            && bsdh.flags & RESERVED_FLAGS == 0
+            && usize::try_from(bsdh.len.get()).is_ok_and(|told| told == len)
+            && (len == headers || len > headers && mid.may_carry_payload());
+        fits.then_some((bsdh.bufs.get(), order))
+    });
+    orders.min_by_key(|(bufs, _)| *bufs).map(|(_, order)| order)
+}
+
+/// Bits 3 to 7 of Flags (Figure 4).
+const RESERVED_FLAGS: u8 = 0xf8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    /// Octets as figures 2 and 7 of the draft have them, and turned around.
+    #[test]
+    fn a_message_shows_its_order() {
+        let order = |octets: &str| order_of(Part::whole(&hex(octets)));
+        assert_eq!(order("0006 00 ff 00000014 00000001 00000002 01020304"), Some(FieldOrder::Figure));
+        assert_eq!(order("ff 00 0006 00000014 00000001 00000002 01020304"), Some(FieldOrder::Mirrored));
+        // 20 octets would be an RdmaRdCompl in the figures' order, with 65280 Private Buffers.
+        assert_eq!(order("0006 00 06 00000014 00000001 00000002 00001000"), Some(FieldOrder::Figure));
+        // Len is not the length; a MID that is not assigned; a reserved flag; no payload may follow.
+        for octets in [
+            "0006 00 ff 00000015 00000001 00000002 01020304",
+            "0006 00 40 00000014 00000001 00000002 01020304",
+            "0006 08 ff 00000014 00000001 00000002 01020304",
+            "0006 00 02 00000014 00000001 00000002 01020304",
+            "0006 00",
+        ] {
+            assert_eq!(order(octets), None, "{octets}");
         }
     }
 }

@@ -19,6 +19,8 @@ mod reader;
 pub mod sdp;
 pub mod sdp_books;
 #[cfg(test)]
+mod sections;
+#[cfg(test)]
 mod tests;
 pub mod ulp;
 

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use weft_core::wire::portmap::{Cache, MessageType, PmTime};
+
 use crate::follow::exchange::Exchange;
 
 use super::Reader;
@@ -20,16 +22,17 @@ pub static EXCHANGE_SO_FAR: Group =
     Group { name: "iwarp_pm.books", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
 
 fields! { 4:
-    VER: "iwarp_pm.ver", "Ver", Base::Dec, "SDP 7.3", mask 0xc0;
-    MT: "iwarp_pm.mt", "MT", Base::Dec, "SDP 7.3", mask 0x30, names type_name;
-    IPV: "iwarp_pm.ipv", "IPV", Base::Dec, "SDP 7.3", mask 0x0f;
-    PMTIME: "iwarp_pm.pmtime", "PmTime", Base::Dec, "SDP 7.3";
-    RESERVED: "iwarp_pm.reserved", "Reserved", Base::Hex(4), "SDP 7.3";
-    APPORT: "iwarp_pm.apport", "ApPort", Base::Dec, "SDP 7.3";
-    CPPORT: "iwarp_pm.cpport", "CpPort", Base::Dec, "SDP 7.3";
-    ASSOCHANDLE: "iwarp_pm.assochandle", "AssocHandle", Base::Hex(16), "SDP 7.3";
-    CPIPADDR: "iwarp_pm.cpipaddr", "CpIPAddr", Base::Text, "SDP 7.3";
-    APIPADDR: "iwarp_pm.apipaddr", "ApIPAddr", Base::Text, "SDP 7.3";
+    VER: "iwarp_pm.ver", "Ver", Base::Dec, "SDP 7.3.1.1", mask 0xc0;
+    MT: "iwarp_pm.mt", "MT", Base::Dec, "SDP 7.3.1.2", mask 0x30, names type_name;
+    IPV: "iwarp_pm.ipv", "IPV", Base::Dec, "SDP 7.3.1.3", mask 0x0f;
+    PMTIME: "iwarp_pm.pmtime", "PmTime", Base::Dec, "SDP 7.3.1.4", names pm_time_name;
+    CACHE_MS: "iwarp_pm.cache_ms", "PmTime in milliseconds", Base::Dec, "SDP 7.3.1.4";
+    RESERVED: "iwarp_pm.reserved", "Reserved", Base::Hex(4), "SDP 7.3.1.5";
+    APPORT: "iwarp_pm.apport", "ApPort", Base::Dec, "SDP 7.3.1.6";
+    CPPORT: "iwarp_pm.cpport", "CpPort", Base::Dec, "SDP 7.3.1.7";
+    ASSOCHANDLE: "iwarp_pm.assochandle", "AssocHandle", Base::Hex(16), "SDP 7.3.1.8";
+    CPIPADDR: "iwarp_pm.cpipaddr", "CpIPAddr", Base::Text, "SDP 7.3.1.9";
+    APIPADDR: "iwarp_pm.apipaddr", "ApIPAddr", Base::Text, "SDP 7.3.1.10";
     EXCHANGE: "iwarp_pm.exchange", "Exchange", Base::Dec, "SDP 7.5";
     STATE: "iwarp_pm.state", "Exchange so far", Base::Text, "SDP 7.5";
     REPEAT: "iwarp_pm.repeat", "Sent again", Base::Flag, "SDP 7.5";
@@ -40,6 +43,15 @@ fields! { 4:
 
 fn type_name(message_type: u64) -> Option<&'static str> {
     ["PMReq", "PMAccept", "PMAck", "PMDeny"].get(usize::try_from(message_type).ok()?).copied()
+}
+
+/// The two times of a PMAccept that are no number of milliseconds.
+fn pm_time_name(pm_time: u64) -> Option<&'static str> {
+    match pm_time {
+        0 => Some("for one connection"),
+        255 => Some("permanently"),
+        _ => None,
+    }
 }
 
 /// The exchange that a datagram is of, behind it.
@@ -68,8 +80,13 @@ pub(super) fn followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut
 pub(super) fn message<V: Visitor>(reader: &mut Reader<'_, '_, V>) {
     let all = reader.left();
     reader.enter(&MESSAGE, MESSAGE_LEN);
-    let version = reader.bits(1, &[&VER, &MT, &IPV]).map_or(0, |octet| octet & 0xf);
-    reader.u8(&PMTIME);
+    let first = reader.bits(1, &[&VER, &MT, &IPV]).unwrap_or(0);
+    let version = first & 0xf;
+    let is_accept = MessageType((first >> 4 & 3) as u8) == MessageType::PM_ACCEPT;
+    let pm_time = reader.u8(&PMTIME).and_then(|time| u8::try_from(time).ok());
+    if is_accept && let Some(Cache::For(time)) = pm_time.map(|time| PmTime(time).cache()) {
+        reader.derived(&CACHE_MS, Value::Uint(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)), 0);
+    }
     reader.u16(&RESERVED);
     reader.u16(&APPORT);
     reader.u16(&CPPORT);

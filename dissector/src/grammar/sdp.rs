@@ -14,53 +14,72 @@ use super::field::{Base, Field, Group, Value, Visitor, fields};
 pub static MESSAGE: Group = Group { name: "iwarp_sdp", label: "SDP", section: "SDP 6.1" };
 
 fields! { 3:
-    CARRIER: "iwarp_sdp.carrier", "Carried by", Base::Text, "SDP 5.1";
-    ORDER: "iwarp_sdp.order", "Field order", Base::Text, "SDP 6.1";
-    BUFS: "iwarp_sdp.bufs", "Bufs", Base::Dec, "SDP 6.1";
-    FLAGS: "iwarp_sdp.flags", "Flags", Base::Hex(2), "SDP 6.1.2";
+    CARRIER: "iwarp_sdp.carrier", "Carried by", Base::Text, "SDP 8.1.1";
+    ORDER: "iwarp_sdp.order", "Field order", Base::Text, "SDP 6";
+    BUFS: "iwarp_sdp.bufs", "Bufs", Base::Dec, "SDP 6.1.3";
+    FLAGS: "iwarp_sdp.flags", "Flags", Base::Hex(2), "SDP 6.1.2", names flags_name;
     MID: "iwarp_sdp.mid", "MID", Base::Hex(2), "SDP 6.1.1", names mid_name;
-    LEN: "iwarp_sdp.len", "Len", Base::Dec, "SDP 6.1";
-    MSEQ: "iwarp_sdp.mseq", "MSeq", Base::Dec, "SDP 6.1";
-    MSEQACK: "iwarp_sdp.mseqack", "MSeqAck", Base::Dec, "SDP 6.1";
-    HH_MAXADVERTS: "iwarp_sdp.hh.maxadverts", "MaxAdverts", Base::Dec, "SDP 6.2";
-    HH_RSVD: "iwarp_sdp.hh.rsvd", "Rsvd", Base::Hex(2), "SDP 6.2";
-    HH_MINV: "iwarp_sdp.hh.minv", "MinV", Base::Dec, "SDP 6.2", mask 0xf0;
-    HH_MAJV: "iwarp_sdp.hh.majv", "MajV", Base::Dec, "SDP 6.2", mask 0x0f;
-    HH_DESREMRCVSZ: "iwarp_sdp.hh.desremrcvsz", "DesRemRcvSz", Base::Dec, "SDP 6.2";
-    HH_LOCALRCVSZ: "iwarp_sdp.hh.localrcvsz", "LocalRcvSz", Base::Dec, "SDP 6.2";
-    HH_LOCIRD: "iwarp_sdp.hh.locird", "LocIRD", Base::Dec, "SDP 6.2";
-    HH_LOCORD: "iwarp_sdp.hh.locord", "LocORD", Base::Dec, "SDP 6.2";
-    HAH_MAXADVERTS: "iwarp_sdp.hah.maxadverts", "MaxAdverts", Base::Dec, "SDP 6.3";
-    HAH_RSVD: "iwarp_sdp.hah.rsvd", "Rsvd", Base::Hex(2), "SDP 6.3";
-    HAH_MINV: "iwarp_sdp.hah.minv", "MinV", Base::Dec, "SDP 6.3", mask 0xf0;
-    HAH_MAJV: "iwarp_sdp.hah.majv", "MajV", Base::Dec, "SDP 6.3", mask 0x0f;
-    HAH_ACTRCVSZ: "iwarp_sdp.hah.actrcvsz", "ActRcvSz", Base::Dec, "SDP 6.3";
-    HAH_LOCIRD: "iwarp_sdp.hah.locird", "LocIRD", Base::Dec, "SDP 6.3";
-    HAH_LOCORD: "iwarp_sdp.hah.locord", "LocORD", Base::Dec, "SDP 6.3";
-    SRCAH_LEN: "iwarp_sdp.srcah.len", "Len", Base::Dec, "SDP 6.4";
-    SRCAH_STAG: "iwarp_sdp.srcah.stag", "STag", Base::Hex(8), "SDP 6.4";
-    SRCAH_VA: "iwarp_sdp.srcah.va", "VA", Base::Hex(16), "SDP 6.4";
-    SINKAH_LEN: "iwarp_sdp.sinkah.len", "Len", Base::Dec, "SDP 6.5";
-    SINKAH_STAG: "iwarp_sdp.sinkah.stag", "STag", Base::Hex(8), "SDP 6.5";
-    SINKAH_VA: "iwarp_sdp.sinkah.va", "VA", Base::Hex(16), "SDP 6.5";
-    SINKAH_NONDISCARDS: "iwarp_sdp.sinkah.nondiscards", "NonDiscards", Base::Dec, "SDP 6.5";
-    RWCH_LEN: "iwarp_sdp.rwch.len", "Len", Base::Dec, "SDP 6.6";
-    RRCH_LEN: "iwarp_sdp.rrch.len", "Len", Base::Dec, "SDP 6.7";
-    MCH_WORD: "iwarp_sdp.mch.word", "Mode word", Base::Hex(8), "SDP 6.8";
-    MCH_MODE: "iwarp_sdp.mch.mode", "Mode", Base::Dec, "SDP 6.8", names mode_name;
-    MCH_S: "iwarp_sdp.mch.s", "S", Base::Flag, "SDP 6.8";
-    CRBH_DESSZ: "iwarp_sdp.crbh.dessz", "DesSz", Base::Dec, "SDP 6.9";
-    CRBAH_ACTSZ: "iwarp_sdp.crbah.actsz", "ActSz", Base::Dec, "SDP 6.10";
-    SUSPCH_CONSTANT1: "iwarp_sdp.suspch.constant1", "Constant1", Base::Dec, "SDP 6.11";
-    SUSPCH_PORT: "iwarp_sdp.suspch.port", "Port", Base::Dec, "SDP 6.11";
-    SUSPCH_CONSTANT2: "iwarp_sdp.suspch.constant2", "Constant2", Base::Dec, "SDP 6.11";
+    LEN: "iwarp_sdp.len", "Len", Base::Dec, "SDP 6.1.4";
+    MSEQ: "iwarp_sdp.mseq", "MSeq", Base::Dec, "SDP 6.1.5";
+    MSEQACK: "iwarp_sdp.mseqack", "MSeqAck", Base::Dec, "SDP 6.1.6";
+    HH_MAXADVERTS: "iwarp_sdp.hh.maxadverts", "MaxAdverts", Base::Dec, "SDP 6.2.1.3";
+    HH_RSVD: "iwarp_sdp.hh.rsvd", "Rsvd", Base::Hex(2), "SDP 6.2.1.8";
+    HH_MINV: "iwarp_sdp.hh.minv", "MinV", Base::Dec, "SDP 6.2.1.2", mask 0xf0;
+    HH_MAJV: "iwarp_sdp.hh.majv", "MajV", Base::Dec, "SDP 6.2.1.1", mask 0x0f;
+    HH_DESREMRCVSZ: "iwarp_sdp.hh.desremrcvsz", "DesRemRcvSz", Base::Dec, "SDP 6.2.1.4";
+    HH_LOCALRCVSZ: "iwarp_sdp.hh.localrcvsz", "LocalRcvSz", Base::Dec, "SDP 6.2.1.5";
+    HH_LOCIRD: "iwarp_sdp.hh.locird", "LocIRD", Base::Dec, "SDP 6.2.1.6";
+    HH_LOCORD: "iwarp_sdp.hh.locord", "LocORD", Base::Dec, "SDP 6.2.1.7";
+    HAH_MAXADVERTS: "iwarp_sdp.hah.maxadverts", "MaxAdverts", Base::Dec, "SDP 6.2.2.3";
+    HAH_RSVD: "iwarp_sdp.hah.rsvd", "Rsvd", Base::Hex(2), "SDP 6.2.2.7";
+    HAH_MINV: "iwarp_sdp.hah.minv", "MinV", Base::Dec, "SDP 6.2.2.2", mask 0xf0;
+    HAH_MAJV: "iwarp_sdp.hah.majv", "MajV", Base::Dec, "SDP 6.2.2.1", mask 0x0f;
+    HAH_ACTRCVSZ: "iwarp_sdp.hah.actrcvsz", "ActRcvSz", Base::Dec, "SDP 6.2.2.4";
+    HAH_LOCIRD: "iwarp_sdp.hah.locird", "LocIRD", Base::Dec, "SDP 6.2.2.5";
+    HAH_LOCORD: "iwarp_sdp.hah.locord", "LocORD", Base::Dec, "SDP 6.2.2.6";
+    SRCAH_LEN: "iwarp_sdp.srcah.len", "Len", Base::Dec, "SDP 6.3.2.1";
+    SRCAH_STAG: "iwarp_sdp.srcah.stag", "STag", Base::Hex(8), "SDP 6.3.2.3";
+    SRCAH_VA: "iwarp_sdp.srcah.va", "VA", Base::Hex(16), "SDP 6.3.2.2";
+    SINKAH_LEN: "iwarp_sdp.sinkah.len", "Len", Base::Dec, "SDP 6.3.3.1";
+    SINKAH_STAG: "iwarp_sdp.sinkah.stag", "STag", Base::Hex(8), "SDP 6.3.3.3";
+    SINKAH_VA: "iwarp_sdp.sinkah.va", "VA", Base::Hex(16), "SDP 6.3.3.2";
+    SINKAH_NONDISCARDS: "iwarp_sdp.sinkah.nondiscards", "NonDiscards", Base::Dec, "SDP 6.3.3.4";
+    RWCH_LEN: "iwarp_sdp.rwch.len", "Len", Base::Dec, "SDP 6.3.6.1";
+    RRCH_LEN: "iwarp_sdp.rrch.len", "Len", Base::Dec, "SDP 6.3.7.1";
+    MCH_WORD: "iwarp_sdp.mch.word", "Mode word", Base::Hex(8), "SDP 6.3.8";
+    MCH_MODE: "iwarp_sdp.mch.mode", "Mode", Base::Dec, "SDP 6.3.8.2", names mode_name;
+    MCH_S: "iwarp_sdp.mch.s", "S", Base::Flag, "SDP 6.3.8.1", names half_name;
+    CRBH_DESSZ: "iwarp_sdp.crbh.dessz", "DesSz", Base::Dec, "SDP 6.4.1.1";
+    CRBAH_ACTSZ: "iwarp_sdp.crbah.actsz", "ActSz", Base::Dec, "SDP 6.4.2.1";
+    SUSPCH_CONSTANT1: "iwarp_sdp.suspch.constant1", "Constant1", Base::Dec, "SDP 6.5.1.2";
+    SUSPCH_PORT: "iwarp_sdp.suspch.port", "Port", Base::Dec, "SDP 6.5.1.1";
+    SUSPCH_CONSTANT2: "iwarp_sdp.suspch.constant2", "Constant2", Base::Dec, "SDP 6.5.1.3";
 }
 
 fn mid_name(mid: u64) -> Option<&'static str> {
     u8::try_from(mid).ok().map(|mid| Mid(mid).name())
 }
 
-pub(super) fn mode_name(mode: u64) -> Option<&'static str> {
+/// The flags of Figure 4 that are set; a reserved bit shows in the number alone.
+pub(crate) fn flags_name(flags: u64) -> Option<&'static str> {
+    match flags & 7 {
+        0 => None,
+        1 => Some("OOB_PRES"),
+        2 => Some("OOB_PEND"),
+        3 => Some("OOB_PRES, OOB_PEND"),
+        4 => Some("REQ_PIPE"),
+        5 => Some("OOB_PRES, REQ_PIPE"),
+        6 => Some("OOB_PEND, REQ_PIPE"),
+        _ => Some("OOB_PRES, OOB_PEND, REQ_PIPE"),
+    }
+}
+
+/// Whose half-connection S is about.
+pub(crate) fn half_name(s: u64) -> Option<&'static str> {
+    Some(if s == 0 { "receiver's receive half" } else { "receiver's send half" })
+}
+
+pub(crate) fn mode_name(mode: u64) -> Option<&'static str> {
     match mode {
         0 => Some("Buffered"),
         1 => Some("Combined"),

@@ -11,5 +11,6 @@ mod metamorphic;
 mod networks;
 mod osc;
 mod portmap;
+mod sdp_port;
 mod sources;
 mod tunnels;

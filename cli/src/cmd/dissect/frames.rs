@@ -87,6 +87,7 @@ impl<'f> Reading<'f> {
     pub(super) fn new(arguments: &Arguments, wanted: Wanted, keep: Keep, filter: Option<&'f Filter>) -> Self {
         let judged = keep.findings || wanted.findings();
         let dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
+        let dissector = arguments.file.decode.tell(dissector);
         let tally = arguments.summary.then(Tally::default);
         let gather = Gather { frames: Frames::new(wanted, keep), tally, matched: false };
         Reading { dissector, gather, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }

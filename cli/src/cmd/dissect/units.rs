@@ -54,7 +54,7 @@ pub(crate) fn run(
     let printer = Printer { out, format, order, origin: None, failed: Ok(()) };
     let mut output =
         Output { printer, selection, counts: Counts::default(), now: 0, events: Events::default(), found: false };
-    let mut dissector = Dissector::default();
+    let mut dissector = arguments.file.decode.tell(Dissector::default());
     let limit = arguments.count.unwrap_or(u64::MAX);
     while input.frames() < limit {
         let frame = match input.next() {

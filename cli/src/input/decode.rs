@@ -1,0 +1,24 @@
+//! `--decode-as`: what weft cannot see for itself.
+
+use weft_dissector::Dissector;
+
+/// What ports carry, as the user knows.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct DecodeAs {
+    /// Read the messages of this TCP port as SDP, if the capture does not have the beginning of its connections
+    #[arg(long = "decode-as", value_name = "PORT=sdp", value_parser = port)]
+    decode_as: Vec<u16>,
+}
+
+impl DecodeAs {
+    /// The same dissector, told so.
+    pub(crate) fn tell(&self, mut dissector: Dissector) -> Dissector {
+        self.decode_as.iter().for_each(|port| dissector.decode_as_sdp(*port));
+        dissector
+    }
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    let port = text.strip_suffix("=sdp").and_then(|port| port.parse().ok());
+    port.ok_or_else(|| "write PORT=sdp, as in 5001=sdp; MPA, DDP and RDMAP are found on any port".to_owned())
+}
