@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use weft_core::text::visible;
 use weft_suites::store::StoreError;
@@ -16,14 +17,45 @@ pub(crate) const UNREACHABLE: u8 = 3;
 /// A fault of weft itself or of its surroundings.
 pub(crate) const HARNESS: u8 = 4;
 
-/// A line on standard output. Whether anybody can read it is not our concern: what a run is for is in its folder.
+/// A line on standard output. The command goes on if it cannot be written, because what a run is for is in its folder; its exit
+/// status says so at the end ([`with_output`]).
 macro_rules! say {
     ($($text:tt)*) => {{
         let mut out = weft_core::text::Visible(std::io::stdout().lock());
-        let _ = std::io::Write::write_fmt(&mut out, format_args!("{}\n", format_args!($($text)*)));
+        let line = std::io::Write::write_fmt(&mut out, format_args!("{}\n", format_args!($($text)*)));
+        $crate::exit::note_written(line);
     }};
 }
 pub(crate) use say;
+
+/// Why the first line of the output that was lost could not be written.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Takes note of a line that could not be written. A reader that goes away has read what it wanted.
+pub(crate) fn note_written(line: io::Result<()>) {
+    if let Err(error) = line
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let _ = LOST.set(error);
+    }
+}
+
+/// The exit code of a command that came to `code`: lost output is trouble of this machine.
+pub(crate) fn with_output(code: ExitCode) -> ExitCode {
+    let Some(error) = LOST.get() else { return code };
+    note(&unwritten(error));
+    ExitCode::from(HARNESS)
+}
+
+/// Why the output cannot be written, for people.
+fn unwritten(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the output cannot be written: the disk is full".to_owned(),
+        _ => format!("the output cannot be written: {error}"),
+    }
+}
+
+const GONE: &str = "the reader of the output went away; stopped there";
 
 /// What the user gave cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -69,12 +101,12 @@ pub(crate) fn note(line: &str) {
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     if io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) {
-        note("the reader of the output went away; stopped there");
+        note(GONE);
         return ExitCode::SUCCESS;
     }
     match error.downcast_ref::<io::Error>() {
         // Files are named where they are opened; what is left is the output.
-        Some(io) if io.kind() == io::ErrorKind::StorageFull => note("the output cannot be written: the disk is full"),
+        Some(io) if io.kind() == io::ErrorKind::StorageFull => note(&unwritten(io)),
         _ => note(&format!("{error:#}")),
     }
     if let Some(Unsuccessful { code, .. }) = error.downcast_ref() {

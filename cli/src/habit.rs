@@ -5,16 +5,19 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::exit::{USAGE, note};
+use crate::exit::{self, USAGE, note};
 
 /// Prints what the command line got wrong, or the help that it asks for.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
-    // Whether anybody can read it is not our concern.
-    let _ = error.print();
+    let is_help = !error.use_stderr();
+    let printed = error.print();
+    if is_help {
+        exit::note_written(printed);
+    }
     if let Some(hint) = hint(error) {
         note(&hint);
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+    exit::with_output(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE)))
 }
 
 fn hint(error: &clap::Error) -> Option<String> {

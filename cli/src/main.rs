@@ -17,6 +17,7 @@ mod log;
 mod mangle;
 mod rnic;
 mod runtime;
+mod signals;
 mod watch;
 
 use std::process::ExitCode;
@@ -40,8 +41,13 @@ fn main() -> ExitCode {
         Err(error) => return habit::report(&error),
     };
     log::install(&arguments.command);
+    if std::process::id() == 1
+        && let Err(error) = signals::guard()
+    {
+        return exit::report(&error);
+    }
     match arguments.command.run() {
-        Ok(code) => code,
+        Ok(code) => exit::with_output(code),
         Err(error) => exit::report(&error),
     }
 }

@@ -1,12 +1,10 @@
 //! The async runtime of the subcommands that need one.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{HARNESS, Unsuccessful};
 
@@ -36,56 +34,6 @@ pub(crate) fn enough_descriptors(connections: u32, each: u64) -> anyhow::Result<
         );
         return Err(Unsuccessful { code: HARNESS, text }.into());
     }
-    Ok(())
-}
-
-/// Ends when somebody wants the process to end: Ctrl-C, or SIGTERM as a CI system sends it. Never, where neither can be
-/// received.
-///
-/// From this call on, no signal ends the process or is lost, even before the future is polled: make it before a line on the
-/// output shows that the process is ready. Must be called within a runtime.
-pub(crate) fn interrupted() -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(|kind| signal(kind).ok());
-    Box::pin(async move {
-        let [terminated, typed] = signals.map(received);
-        tokio::select! {
-            () = terminated => {}
-            () = typed => {}
-        }
-    })
-}
-
-async fn received(signals: Option<Signal>) {
-    if let Some(mut signals) = signals
-        && signals.recv().await.is_some()
-    {
-        return;
-    }
-    std::future::pending::<()>().await;
-}
-
-/// Calls `done`, from a thread of its own, when somebody wants the process to end; the second time the process ends at once.
-///
-/// When this returns no signal is missed any more.
-pub(crate) fn on_interrupt(done: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
-    let (ready, listens) = std::sync::mpsc::channel();
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let work = async move {
-            let first = interrupted();
-            // Nobody waits for it any more only where its caller is gone.
-            let _ = ready.send(());
-            first.await;
-            done();
-            interrupted().await;
-            std::process::exit(130);
-        };
-        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => runtime.block_on(work),
-            Err(error) => tracing::warn!(%error, "signals are not heard"),
-        }
-    })?;
-    // A channel that is closed says that there is nothing to wait for.
-    let _ = listens.recv();
     Ok(())
 }
 

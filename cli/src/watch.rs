@@ -18,6 +18,7 @@ use weft_peer::driver::{Tape, TapeEvent};
 use weft_suites::evidence::{Frame, Framer};
 
 use crate::exit::{BadInput, note, unwritable};
+use crate::signals;
 
 const LINKTYPE_ETHERNET: u16 = 1;
 
@@ -90,6 +91,14 @@ impl WatchArguments {
         let path = self.write.clone().unwrap_or_default();
         let state = State { framer: Framer::default(), frames: 0, origin, trace, capture, path, failed: Ok(()) };
         let state = Arc::new(Mutex::new(state));
+        if self.write.is_some() {
+            let last = Watch(Arc::clone(&state));
+            signals::finish_first(move || {
+                if let Err(error) = last.finish() {
+                    note(&format!("{error:#}"));
+                }
+            })?;
+        }
         let reader = Arc::clone(&state);
         let tape = Tape::live(move |event| reader.lock().unwrap_or_else(PoisonError::into_inner).event(event));
         Ok(Some((tape, Watch(state))))

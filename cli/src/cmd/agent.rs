@@ -16,7 +16,7 @@ use weft_core::text::Visible;
 use weft_peer::Settings;
 
 use crate::exit::{self, BadInput};
-use crate::{linkage, rnic};
+use crate::{linkage, rnic, signals};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -116,6 +116,8 @@ fn with<C: Carrier>(
     }
     let listener =
         TcpListener::bind(arguments.listen).map_err(|error| rnic::cannot_listen(arguments.listen, &error))?;
+    // What testers left behind goes with the process.
+    signals::on_interrupt(|| std::process::exit(0))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
     let told = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {
         None => exit::note(&format!("{peer} is there")),

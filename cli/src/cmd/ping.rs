@@ -13,10 +13,11 @@ use weft_peer::driver::{Device, Tape};
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
 use weft_peer::workload::{WorkloadError, or_reject};
 
-use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note};
+use crate::exit::{BadInput, note};
 use crate::mangle::MangleArguments;
 use crate::rnic::{self, MpaArguments};
 use crate::runtime;
+use crate::signals;
 use crate::watch::WatchArguments;
 use times::Times;
 
@@ -122,7 +123,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     };
     tokio::select! {
         done = rounds => done?,
-        () = runtime::interrupted() => {}
+        _ = signals::interrupted() => {}
     }
     client.disconnect().await.map_err(rnic::failed)?;
     drop(client);
@@ -152,7 +153,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
     let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
-    let mut interrupted = runtime::interrupted();
+    let mut interrupted = signals::interrupted();
     if arguments.debug || arguments.port == 0 {
         note(&format!("listening on {}", listener.local_addr()));
     }
@@ -172,16 +173,13 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
         };
         return tokio::select! {
             served = one => served,
-            () = interrupted => {
-                let text = "interrupted before a client had done all that it wanted".to_owned();
-                Err(Unsuccessful { code: UNEXPECTED, text }.into())
-            }
+            stop = interrupted => Err(stop.before("a client had done all that it wanted")),
         };
     }
     loop {
         let request = tokio::select! {
             request = listener.next() => request,
-            () = &mut interrupted => return Ok(()),
+            _ = &mut interrupted => return Ok(()),
         };
         let device = device.clone();
         tokio::spawn(async move {

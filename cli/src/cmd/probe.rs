@@ -15,6 +15,7 @@ use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note};
 use crate::mangle::MangleArguments;
 use crate::rnic::{self, MpaArguments};
 use crate::runtime;
+use crate::signals;
 use crate::watch::WatchArguments;
 
 use report::Report;
@@ -173,21 +174,24 @@ async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload
     probe.finish().await
 }
 
+/// What a server that is stopped has not done.
+const ALL_SERVED: &str = "all connections were served";
+
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
     let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
-    let mut interrupted = runtime::interrupted();
+    let mut interrupted = signals::interrupted();
     note(&format!("listening on {}", listener.local_addr()));
     let mut done = Ok(());
     for _ in 0..arguments.connections {
         let request = tokio::select! {
             request = arrived(&listener) => request,
-            () = &mut interrupted => return done,
+            stop = &mut interrupted => return done.and(Err(stop.before(ALL_SERVED))),
         };
         let served = tokio::select! {
             served = served(arguments, &device, request) => served,
-            () = &mut interrupted => return done,
+            stop = &mut interrupted => return done.and(Err(stop.before(ALL_SERVED))),
         };
         done = done.and(served);
     }

@@ -16,6 +16,7 @@ use crate::exit::BadInput;
 use crate::mangle::MangleArguments;
 use crate::rnic;
 use crate::runtime;
+use crate::signals;
 use crate::watch::WatchArguments;
 
 /// The command line.
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ServerSettings { connection, mangling: mangling.clone(), tape: tape.clone(), ..ServerSettings::default() };
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
-        let asked_to_end = runtime::interrupted();
+        let asked_to_end = signals::interrupted();
         // Who started it may have gone away; it serves all the same.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));

@@ -27,6 +27,7 @@ use crate::cmd::web;
 use crate::exit::{self, BadInput, say};
 use crate::input::refused;
 use crate::runtime;
+use crate::signals;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -225,7 +226,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
         let on_screen = arguments.tui;
-        let asked_to_stop = runtime::interrupted();
+        let asked_to_stop = signals::interrupted();
         let interrupted = tokio::spawn(async move {
             asked_to_stop.await;
             if !over_by_then.load(Ordering::Relaxed) {
@@ -237,9 +238,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 return;
             }
             // A script may compute for minutes. What is finished is in the store.
-            runtime::interrupted().await;
+            let stop = signals::interrupted().await;
             exit::note("stopped at once");
-            std::process::exit(130);
+            std::process::exit(i32::from(stop.status()));
         });
         if arguments.resume
             && let Some(report) = complete_reports(arguments, &target, &suites).await?

@@ -12,7 +12,7 @@ use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions
 
 use crate::cmd::test::{load, make_folder, resolve};
 use crate::exit::{BadInput, note, say};
-use crate::{rnic, runtime};
+use crate::{rnic, runtime, signals};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -79,7 +79,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::take_all_descriptors();
     let options = WebOptions { listen: arguments.listen, store, folder, access, live, start, captures };
     runtime::block_on(async {
-        weft_web::serve(options, announce, runtime::interrupted()).await.map_err(explain)?;
+        let stopped = signals::interrupted();
+        let stopped = async { _ = stopped.await };
+        weft_web::serve(options, announce, stopped).await.map_err(explain)?;
         Ok(ExitCode::SUCCESS)
     })
 }

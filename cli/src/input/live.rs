@@ -130,7 +130,7 @@ impl LiveArguments {
             end.store(now().saturating_add(nanoseconds(after)), Relaxed);
         }
         let signalled = Arc::clone(&end);
-        crate::runtime::on_interrupt(move || {
+        crate::signals::on_interrupt(move || {
             signalled.fetch_min(now(), Relaxed);
         })?;
         let whole = match self.snap_len {

@@ -327,3 +327,10 @@ fn a_full_disk_is_a_line_and_no_panic() {
         assert!(told.starts_with("weft: ") && told.contains("the disk is full"), "{told}");
     }
 }
+    let folder = Folder::new();
+    let out = folder.0.path().to_str().unwrap();
+        &["--help"],
+        &["dissect", "--help"],
+        &["--version"],
+        &["soak", "--over", "virtual", "--runs", "1"],
+        &["test", "builtin", "mpa/7.1", "--tier", "smoke", "--out", out],

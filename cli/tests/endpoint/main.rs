@@ -7,5 +7,6 @@ mod pm;
 mod probe;
 mod sdp;
 mod serve;
+mod signals;
 mod soak;
 mod workloads;

@@ -14,6 +14,7 @@ use weft_peer::portmap::{Ask, ClientSettings, Fallback, Resolution, Resolved};
 use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful, note, say};
 use crate::rnic::host_and_port;
 use crate::runtime;
+use crate::signals;
 use crate::watch::WatchArguments;
 
 /// The command line.
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let ask = Ask { mapper, service, connecting };
         let outcome = tokio::select! {
             outcome = questions(arguments, &client, ask, held) => outcome,
-            () = runtime::interrupted() => Ok(None),
+            stop = signals::interrupted() => Err(stop.before("the last answer")),
         };
         tokio::time::sleep(Duration::from_millis(arguments.linger)).await;
         drop(client);

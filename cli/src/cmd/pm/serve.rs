@@ -13,6 +13,7 @@ use weft_peer::portmap::{Mapping, ServerEvent, ServerSettings, Table, Target};
 
 use crate::exit::{BadInput, note, say};
 use crate::runtime;
+use crate::signals;
 use crate::watch::WatchArguments;
 
 /// The command line.
@@ -94,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         } else {
             bind(&arguments.listen, settings, table, tape.as_ref())?
         };
-        let mut interrupted = runtime::interrupted();
+        let mut interrupted = signals::interrupted();
         for address in server.local_addrs() {
             say!("listening on {address}");
         }
@@ -106,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     Some(_) => {}
                     None => break,
                 },
-                () = &mut interrupted => break,
+                _ = &mut interrupted => break,
             }
         }
         drop(server);

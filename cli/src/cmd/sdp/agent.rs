@@ -35,6 +35,7 @@ use super::settings::SdpArguments;
 use crate::exit::{BadInput, note, say};
 use crate::linkage;
 use crate::runtime;
+use crate::signals::{self, Stop};
 use crate::watch::WatchArguments;
 
 /// A request that was begun has to be whole within this time, and so has each step behind it.
@@ -147,7 +148,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         room: Arc::clone(&room),
         stop,
     });
-    let interrupted = runtime::interrupted();
+    let interrupted = signals::interrupted();
     say!("listening on {}", arguments.socket.display());
     accept(&agent, listener, interrupted).await;
     let _ = fs::remove_file(&arguments.socket);
@@ -174,7 +175,7 @@ fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: impl Future<Output = ()> + Unpin) {
+async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: impl Future<Output = Stop> + Unpin) {
     let requests = Arc::new(Semaphore::new(REQUESTS));
     loop {
         let next = async {
@@ -196,7 +197,7 @@ async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: imp
                     tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 }
             },
-            () = &mut interrupted => return,
+            _ = &mut interrupted => return,
         }
     }
 }

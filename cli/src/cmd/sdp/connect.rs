@@ -12,7 +12,7 @@ use super::outward::{Outward, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{UNEXPECTED, UNREACHABLE, Unsuccessful, note};
 use crate::rnic::host_and_port;
-use crate::runtime;
+use crate::signals;
 use crate::watch::WatchArguments;
 
 /// The command line.
@@ -61,10 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (tape, watch) = arguments.watch.start()?.unzip();
         let done = tokio::select! {
             done = talk(arguments, tape) => done,
-            () = runtime::interrupted() => {
-                let text = "interrupted before both sides closed".to_owned();
-                Err(Unsuccessful { code: UNEXPECTED, text }.into())
-            }
+            stop = signals::interrupted() => Err(stop.before("both sides closed")),
         };
         if let Some(watch) = watch {
             watch.finish()?;

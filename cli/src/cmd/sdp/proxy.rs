@@ -23,6 +23,7 @@ use super::settings::SdpArguments;
 use crate::exit::{BadInput, say};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
+use crate::signals::{self, Stop};
 use crate::watch::WatchArguments;
 
 /// The command line.
@@ -132,7 +133,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let listener = listener.map_err(|error| cannot_listen(listen, &error))?;
     let local = listener.local_addr()?;
     let mapped = mapped(arguments, local, tape.as_ref())?;
-    let interrupted = runtime::interrupted();
+    let interrupted = signals::interrupted();
     say!("listening on {}://{local}", arguments.listen.protocol);
     if let Some(server) = &mapped {
         server.local_addrs().iter().for_each(|address| say!("port mapper on {address}"));
@@ -155,7 +156,7 @@ async fn accept(
     proxy: &Arc<Proxy>,
     listener: Listener,
     most: usize,
-    mut interrupted: impl Future<Output = ()> + Unpin,
+    mut interrupted: impl Future<Output = Stop> + Unpin,
 ) -> JoinSet<()> {
     let room = Arc::new(Semaphore::new(most));
     let mut connections = JoinSet::new();
@@ -180,7 +181,7 @@ async fn accept(
                 }
             },
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            () = &mut interrupted => return connections,
+            _ = &mut interrupted => return connections,
         }
     }
 }
@@ -191,7 +192,7 @@ async fn end(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Se
     tokio::select! {
         () = all => return,
         () = tokio::time::sleep(grace) => {}
-        () = runtime::interrupted() => {}
+        _ = signals::interrupted() => {}
     }
     // There is a receiver as long as there is a connection.
     let _ = stopper.send(true);

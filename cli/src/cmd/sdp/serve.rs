@@ -14,6 +14,7 @@ use super::settings::SdpArguments;
 use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, say};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
+use crate::signals;
 use crate::watch::WatchArguments;
 
 /// The command line.
@@ -76,8 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (tape, watch) = arguments.watch.start()?.unzip();
         let served = tokio::select! {
             served = serve(arguments, tape) => served,
-            () = runtime::interrupted() => match arguments.once {
-                true => Err(Unsuccessful { code: UNEXPECTED, text: "interrupted before both sides closed".to_owned() }.into()),
+            stop = signals::interrupted() => match arguments.once {
+                true => Err(stop.before("both sides closed")),
                 false => Ok(()),
             },
         };
