@@ -57,6 +57,46 @@ fn unwritten(error: &io::Error) -> String {
 
 const GONE: &str = "the reader of the output went away; stopped there";
 
+/// The output of a command whose exit code is a verdict. If its reader goes away (`| head`), the rest is dropped and the
+/// command goes on, so that the verdict is the same.
+pub(crate) struct Verdict<W> {
+    out: W,
+    /// The reader has gone away.
+    pub(crate) is_unread: bool,
+}
+
+impl<W> Verdict<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Verdict { out, is_unread: false }
+    }
+
+    /// `written`, unless nobody reads.
+    fn unless_unread<T>(&mut self, written: io::Result<T>, otherwise: T) -> io::Result<T> {
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_unread = true;
+                Ok(otherwise)
+            }
+            written => written,
+        }
+    }
+}
+
+impl<W: Write> Write for Verdict<W> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        if self.is_unread {
+            return Ok(octets.len());
+        }
+        let written = self.out.write(octets);
+        self.unless_unread(written, octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.unless_unread(flushed, ())
+    }
+}
+
 /// What the user gave cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::exit::{self, USAGE, note};
@@ -20,7 +21,21 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     exit::with_output(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE)))
 }
 
+/// Commands that read captures, as tshark does.
+const LIKE_TSHARK: [&str; 7] = ["dissect", "lint", "explain", "follow", "stats", "ladder", "tui"];
+
+/// Is the command line one of a command that is like tshark, or of none?
+fn is_like_tshark(mut arguments: impl Iterator<Item = String>) -> bool {
+    arguments.find(|argument| !argument.starts_with('-')).is_none_or(|word| {
+        // A word that is no command stands behind options of tshark: weft -r FILE.
+        LIKE_TSHARK.contains(&&*word) || !crate::Arguments::command().get_subcommands().any(|it| it.get_name() == word)
+    })
+}
+
 fn hint(error: &clap::Error) -> Option<String> {
+    if !is_like_tshark(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())) {
+        return None;
+    }
     let said = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
@@ -67,4 +82,16 @@ fn option(word: &str) -> Option<&'static str> {
         "-O" | "-S" => "-V prints every field of every unit; `weft explain FILE FRAME` those of one frame",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_are_for_commands_that_read_captures() {
+        let is = |line: &str| is_like_tshark(line.split(' ').map(str::to_owned));
+        assert!(["dissect x -d y", "lint -z x", "-r x.pcap", "-V", "x.pcap -z y"].into_iter().all(is));
+        assert!(!["test builtin -t 3", "serve -i eth0", "ping -f", "web -d x"].into_iter().any(is));
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
     /// Its port
-    #[arg(short = 'p', long, default_value_t = 7175)]
+    #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// What carries the data
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Op::Write, Op::Read, Op::Send])]

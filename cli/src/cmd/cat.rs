@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'a', long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     address: String,
     /// The port; 0 with --listen takes a free one, which is printed
-    #[arg(short = 'p', long, default_value_t = 7175)]
+    #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// What carries the octets
     #[arg(long, value_enum, default_value_t = By::Write)]

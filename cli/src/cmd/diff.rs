@@ -9,7 +9,7 @@ use weft_suites::diff::{Diff, Observed};
 use weft_suites::model::RunReport;
 use weft_suites::store::{FILE_NAME, Store};
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, Verdict};
 use crate::runtime;
 
 /// The command line.
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let before = load(&arguments.before, &arguments.store).await?;
         let after = load(&arguments.after, &arguments.store).await?;
         let diff = Diff::of(&before, &after);
-        let mut out = Visible(io::stdout().lock());
+        let mut out = Visible(Verdict::new(io::stdout().lock()));
         if arguments.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&diff)?)?;
         } else {

@@ -10,12 +10,13 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::contents::Contents;
 use weft_dissector::output::json::JsonWriter;
+use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text::counted;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::When;
-use crate::exit::{self, BadInput, UNEXPECTED, USAGE, note};
+use crate::exit::{self, BadInput, UNEXPECTED, USAGE, Verdict, note};
 use crate::input::{DecodeAs, Input, LiveArguments, Next, remark};
 
 /// Findings of a requirement that are shown one by one, unless all are asked for.
@@ -25,7 +26,8 @@ const SHOWN: usize = 5;
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes: 0 no findings at or above the level; 1 some; 2 a capture\n\
     cannot be read, or has nothing to judge.\n\
-    Of several captures the worst counts.\n\
+    Of several captures the worst counts. If the reader of the output goes away (`| head`),\n\
+    the exit code is the same.\n\
     Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint captures\n  weft lint -i eth0 -a duration:60")]
 pub(crate) struct Arguments {
     /// The captures: pcap or pcapng, plain or compressed with gzip or zstd; a folder of them; - is standard input
@@ -72,9 +74,12 @@ impl Level {
     }
 }
 
+/// Standard output.
+type Out = BufWriter<Verdict<io::StdoutLock<'static>>>;
+
 /// Reads the captures and prints their findings.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(Verdict::new(io::stdout().lock()));
     if let Some(interface) = arguments.live.interface() {
         let code = one(arguments, Input::live(&arguments.live, interface, None)?, false, &mut out)?;
         out.flush()?;
@@ -130,7 +135,7 @@ fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
 const ENDINGS: [&str; 3] = [".pcap", ".pcapng", ".cap"];
 
 /// Reads one capture; gives the exit code that fits.
-fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Write) -> anyhow::Result<u8> {
+fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
     let name = input.name().to_owned();
     if several && !arguments.json {
         writeln!(out, "{name}:")?;
@@ -148,6 +153,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
         groups: BTreeMap::new(),
         judged: false,
         contents: Contents::default(),
+        senders: Senders::default(),
     };
     let mut dissector = arguments.decode.tell(Dissector::default());
     loop {
@@ -160,6 +166,10 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut impl Wr
             }
             Next::Idle => lint.out.flush()?,
             Next::End => break,
+        }
+        // What goes on for ever has no verdict that somebody waits for.
+        if lint.out.get_ref().is_unread && arguments.live.interface().is_some() {
+            break;
         }
     }
     dissector.finish(&mut lint);
@@ -216,13 +226,13 @@ struct Group {
     count: u64,
 }
 
-struct Lint<'o, W: Write> {
+struct Lint<'o> {
     least: Severity,
     most: usize,
     json: Option<JsonWriter>,
     /// The capture's name, where there are several.
     file: Option<String>,
-    out: &'o mut W,
+    out: &'o mut Out,
     failed: io::Result<()>,
     counts: BTreeMap<Severity, u64>,
     /// Of those at or above the level.
@@ -232,9 +242,10 @@ struct Lint<'o, W: Write> {
     /// Was there anything that rules look at?
     judged: bool,
     contents: Contents,
+    senders: Senders,
 }
 
-impl<W: Write> Sink for Lint<'_, W> {
+impl Sink for Lint<'_> {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.judged |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
         self.contents.unit(unit);
@@ -242,6 +253,10 @@ impl<W: Write> Sink for Lint<'_, W> {
 
     fn packet(&mut self, packet: &Packet) {
         self.contents.packet(packet);
+        match &mut self.json {
+            Some(writer) => writer.packet(packet),
+            None => self.senders.packet(packet),
+        }
     }
 
     fn finding(&mut self, finding: &Finding) {
@@ -261,10 +276,13 @@ impl<W: Write> Sink for Lint<'_, W> {
             self.groups.entry(key).or_insert_with(|| Group { severity: finding.severity, lines: Vec::new(), count: 0 });
         group.count += 1;
         if group.lines.len() < self.most {
-            let stream =
-                finding.stream.map_or_else(String::new, |s| format!(", stream {s} direction {}", finding.direction));
+            let stream = finding.stream.map_or_else(String::new, |stream| format!(", stream {stream}"));
+            let sender = match self.senders.of(finding) {
+                Some((src, dst)) => format!(", sent by {src} to {dst}"),
+                None => String::new(),
+            };
             group.lines.push(format!(
-                "frame {}{stream}: expected {}; found {}",
+                "frame {}{stream}{sender}: expected {}; found {}",
                 finding.frame, finding.expected, finding.found
             ));
         }

@@ -22,7 +22,7 @@ use crate::watch::WatchArguments;
 /// The command line.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  weft serve                                        a correct responder on 127.0.0.1:7174\n  \
+    after_help = "Examples:\n  weft serve                                        a correct responder on ports 7174 and 7175 of this host\n  \
     weft serve --deviate mpa.accepts-wrong-key        one that breaks a rule on purpose\n  \
     weft serve --seed 7                               one whose octets are mangled, the same way for each who asks with 7\n  \
     weft serve --mangle truncate,reset=50,cut=2       one that loses ends, resets and cuts its writes\n\n\
@@ -32,10 +32,10 @@ use crate::watch::WatchArguments;
     --trace and --write watch both. What happens on the connections of both is told on standard error. Ctrl-C stops it."
 )]
 pub(crate) struct Arguments {
-    /// Address and port of the echo; port 0 takes a free one, which is printed (default 127.0.0.1:7174)
+    /// Address and port of the echo; port 0 takes a free one, which is printed (default 127.0.0.1:7175)
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Address and port of ping, probe, bench and cat (default 127.0.0.1:7175, or none when only --listen is given)
+    /// Address and port of ping, probe, bench and cat (default 127.0.0.1:7174, or none when only --listen is given)
     #[arg(long, value_name = "ADDRESS")]
     workloads: Option<SocketAddr>,
     /// Break a rule on purpose, on both ports (may be given several times); `weft deviations` lists the names
@@ -50,8 +50,9 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-const ECHO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7174);
-const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7175);
+const ECHO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7175);
+/// Where ping, probe, bench and cat connect to by default.
+const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7174);
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

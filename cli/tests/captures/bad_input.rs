@@ -259,6 +259,27 @@ fn a_reader_that_goes_away() {
     assert_eq!(lines, "weft: the reader of the output went away; stopped there\n");
 }
 
+/// The verdict of `lint` is that of the captures, whoever reads about it.
+#[test]
+fn a_reader_that_goes_away_does_not_change_the_verdict() {
+    let file = capture().with_file_name("host-matrix.pcap");
+    for more in [&[][..], &["--json"], &["--all", "--level", "note"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let arguments = [&["lint", file.to_str().unwrap()], more].concat();
+        let output = weft(&arguments).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{more:?}");
+    }
+}
+
+/// A name that is cut short is farther from itself than from a short name.
+#[test]
+fn the_beginning_of_a_name_is_likened_to_it() {
+    let file = capture();
+    let (code, lines) = outcome(&["dissect", file.to_str().unwrap(), "-Y", "iwarp_rdma.opcode == Term"]);
+    assert!(code == 2 && lines[0].ends_with("the nearest is \"Terminate\""), "{lines:?}");
+}
+
 #[test]
 fn a_capture_without_frames_or_with_half_a_header() {
     let folder = Folder::new();
@@ -309,6 +330,8 @@ fn words_that_a_field_never_is() {
 fn a_full_disk_is_a_line_and_no_panic() {
     let file = capture();
     let file = file.to_str().unwrap();
+    let folder = Folder::new();
+    let out = folder.0.path().to_str().unwrap();
     for arguments in [
         &["dissect", file][..],
         &["dissect", file, "--json"],
@@ -319,6 +342,11 @@ fn a_full_disk_is_a_line_and_no_panic() {
         &["follow", file],
         &["ladder", file],
         &["explain", file, "12"],
+        &["--help"],
+        &["dissect", "--help"],
+        &["--version"],
+        &["soak", "--over", "virtual", "--runs", "1"],
+        &["test", "builtin", "mpa/7.1", "--tier", "smoke", "--out", out],
     ] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = weft(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
@@ -327,10 +355,3 @@ fn a_full_disk_is_a_line_and_no_panic() {
         assert!(told.starts_with("weft: ") && told.contains("the disk is full"), "{told}");
     }
 }
-    let folder = Folder::new();
-    let out = folder.0.path().to_str().unwrap();
-        &["--help"],
-        &["dissect", "--help"],
-        &["--version"],
-        &["soak", "--over", "virtual", "--runs", "1"],
-        &["test", "builtin", "mpa/7.1", "--tier", "smoke", "--out", out],

@@ -171,6 +171,42 @@ fn ladder_draws_the_connection() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg "));
 }
 
+/// Notes are at the time of their frame, and what a frame carried comes before its FIN.
+#[test]
+fn ladder_has_the_order_of_the_wire() {
+    for capture in ["abort-after-write.pcap", "probe-ops.pcap", TERMINATE] {
+        let times = printed(&["dissect", capture, "-T", "fields", "-e", "frame.number", "-e", "frame.time_relative"]);
+        let times: std::collections::BTreeMap<&str, f64> = times
+            .lines()
+            .map(|line| line.split_once('\t').unwrap())
+            .map(|(frame, time)| (frame, time.parse().unwrap()))
+            .collect();
+        let ladder = printed(&["ladder", capture]);
+        let rows: Vec<(&str, &str, &str)> = ladder
+            .lines()
+            .skip(2)
+            .filter_map(|line| {
+                let (time, rest) = line.trim_start().split_once(' ')?;
+                let (frame, rest) = rest.trim_start().split_once(' ')?;
+                Some((time, frame, rest))
+            })
+            .collect();
+        let begin = times[rows[0].1];
+        let mut notes = 0;
+        for (at, (time, frame, rest)) in rows.iter().enumerate() {
+            if rest.contains('▌') {
+                let expected = (times[frame] - begin) * 1e3;
+                assert!((time.parse::<f64>().unwrap() - expected).abs() < 0.001, "{capture}: {time} {frame} {rest}");
+                notes += 1;
+            }
+            if rest.contains(" FIN ") {
+                assert!(rows.iter().skip(at + 1).all(|(_, other, _)| other != frame), "{capture}: {frame}");
+            }
+        }
+        assert!(notes > 0, "{capture}");
+    }
+}
+
 #[test]
 fn follow_shows_messages_and_gives_octets() {
     insta::assert_snapshot!(printed(&["follow", TERMINATE]));
@@ -190,6 +226,30 @@ fn lint_groups_findings_and_tells_by_its_exit_code() {
         text.contains("error DDP-4.1-12  MUST (ddp 4.1)  1 finding\n  DV is 01b for the IETF version\n    frame 453, "),
         "{text}"
     );
+    let line = text.lines().find(|line| line.starts_with("    frame 453, ")).unwrap();
+    let fields = printed(&[
+        "dissect",
+        "host-matrix.pcap",
+        "-Y",
+        "frame.number == 453",
+        "-T",
+        "fields",
+        "-e",
+        "tcp.stream",
+        "-e",
+        "ip.src",
+        "-e",
+        "tcp.srcport",
+        "-e",
+        "ip.dst",
+        "-e",
+        "tcp.dstport",
+    ]);
+    let [stream, src, src_port, dst, dst_port] = fields.trim_end().split('\t').collect::<Vec<_>>()[..] else {
+        panic!("{fields}")
+    };
+    let begin = format!("    frame 453, stream {stream}, sent by {src}:{src_port} to {dst}:{dst_port}: expected ");
+    assert!(line.starts_with(&begin), "{line}");
     let last = text.lines().last().unwrap();
     assert!(last.starts_with("host-matrix.pcap: ") && last.ends_with(" notes"), "{last}");
 
@@ -203,6 +263,7 @@ fn lint_groups_findings_and_tells_by_its_exit_code() {
     let objects: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (summary, findings) = objects.split_last().unwrap();
     let errors = findings.iter().filter(|finding| finding["severity"] == "error").count();
+    assert!(findings.iter().all(|finding| finding["src"].is_string() && finding["dst"].is_string()), "{findings:?}");
     assert_eq!((summary["kind"].as_str(), summary["error"].as_u64()), (Some("summary"), Some(errors as u64)));
 }
 

@@ -99,6 +99,33 @@ fn a_port_in_use_is_named_and_what_to_do() {
     }
 }
 
+/// `weft serve`, and `weft ping` with no port.
+#[test]
+fn its_clients_connect_to_its_port_by_default() {
+    let help = |command: &str| {
+        let run = Command::new(env!("CARGO_BIN_EXE_weft")).args([command, "--help"]).output().unwrap();
+        String::from_utf8(run.stdout).unwrap()
+    };
+    assert!(help("serve").contains("ping, probe, bench and cat (default 127.0.0.1:7174,"));
+    for client in ["ping", "probe", "bench", "cat"] {
+        let text = help(client);
+        let port = text.split("--port").nth(1).and_then(|rest| rest.split("[default: ").nth(1)).unwrap();
+        assert!(port.starts_with("7174]"), "{client}: {}", port.lines().next().unwrap());
+    }
+}
+
+/// An echo answers each Send, and neither reads nor writes.
+#[test]
+fn a_ping_of_the_echo_is_no_success() {
+    let mut serving = serve(&["--quiet"]);
+    let address = serving.address();
+    let port = address.rsplit_once(':').unwrap().1;
+    let ping = ["ping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "2"];
+    let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.code() == Some(1) && text.contains("it is an echo, and not a ping server"), "{text}");
+}
+
 /// RFC 5737: nobody has an address of 192.0.2.0/24.
 #[test]
 fn an_address_of_another_machine_is_named() {

@@ -45,8 +45,11 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Resul
         format!("{} is a number, and {word:?} is none", known.name)
     };
     if let Some(names) = known.names {
-        let near = NAMED.filter_map(names).min_by_key(|name| distance(&word.to_lowercase(), &name.to_lowercase()));
-        if let Some(near) = near {
+        let word = word.to_lowercase();
+        // A name that is cut short is farther from itself than from a short name.
+        let near = NAMED.filter_map(names).map(|name| (name, name.to_lowercase()));
+        let near = near.min_by_key(|(_, name)| (!name.starts_with(&word), distance(&word, name)));
+        if let Some((near, _)) = near {
             message.push_str(&format!(", nor the name of a value; the nearest is {near:?}"));
         }
     }

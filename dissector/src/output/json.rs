@@ -3,7 +3,7 @@
 //! Keys of every unit: `stream`, `direction` (0: sent by the end that sent the connection's first frame; 1: by the other),
 //! `src`, `dst`, `frame`, `time` (when that frame was captured, in nanoseconds since 1970), `kind`; `incomplete` 1 where
 //! octets are missing. A finding has `stream`, `direction`, `frame` and `time` too; its `time` is null where its frame was
-//! read more than [`REMEMBERED`] frames before. Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings
+//! read more than [`REMEMBERED`] frames before. It has `src` and `dst` unless they are forgotten ([`Senders`]). Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings
 //! lower-case hex. An exchange of the port mapper has an object when the capture ends, or when it is forgotten. Units of one direction come in stream order; between directions the order means nothing. Field names are Wireshark's where Wireshark has the
 //! field. Keys may be added in later versions; none changes its meaning.
 
@@ -16,7 +16,10 @@ use crate::digits;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::grammar::{self, Field, Value, Visitor};
+use crate::packet::Packet;
 use crate::unit::{Kind, Unit};
+
+use super::senders::Senders;
 
 /// Frames whose times are remembered for findings.
 pub const REMEMBERED: usize = 1 << 16;
@@ -27,6 +30,7 @@ pub struct JsonWriter {
     line: Vec<u8>,
     /// Number and time of the latest frames, each at its number modulo [`REMEMBERED`].
     times: Vec<(u64, u64)>,
+    senders: Senders,
 }
 
 impl JsonWriter {
@@ -37,6 +41,11 @@ impl JsonWriter {
             self.times.resize(at + 1, (0, 0));
         }
         self.times[at] = (number, time);
+    }
+
+    /// Takes note of who sent a packet, for the findings at it.
+    pub fn packet(&mut self, packet: &Packet) {
+        self.senders.packet(packet);
     }
 
     fn time_of(&self, number: u64) -> Option<u64> {
@@ -202,6 +211,10 @@ impl JsonWriter {
             "section": row.section, "direction": finding.direction, "expected": finding.expected,
             "found": finding.found, "octets": octets,
         });
+        if let Some((src, dst)) = self.senders.of(finding) {
+            object["src"] = src.to_string().into();
+            object["dst"] = dst.to_string().into();
+        }
         if let Some(file) = file {
             object["file"] = file.into();
         }

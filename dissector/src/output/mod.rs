@@ -8,9 +8,10 @@
 //! | [`fields`], [`packets`], [`pdml`] | tshark's `-T fields`, `json` and `pdml` |
 //! | [`messages`] | DDP messages put together |
 //! | [`ladder`], [`story`] | sequence diagrams, and the one of a connection |
+//! | [`senders`] | who sent what a finding is about |
 //! | [`pcapng`] | captures with comments |
-
 //! | [`excerpt`] | chosen packets of a pcapng capture, with all that describes them |
+
 pub mod excerpt;
 pub mod fields;
 pub mod follow;
@@ -23,5 +24,6 @@ pub mod messages;
 pub mod packets;
 pub mod pcapng;
 pub mod pdml;
+pub mod senders;
 pub mod story;
 pub mod text;

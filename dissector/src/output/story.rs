@@ -1,6 +1,8 @@
 //! The ladder of a connection: openings and closings, start-up frames, messages, and what is wrong with them; or that of an exchange
 //! of the port mapper, each datagram of it.
 
+use std::collections::VecDeque;
+
 use crate::dissector::Sink;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
@@ -34,7 +36,20 @@ pub struct Story {
     rows: Vec<Row>,
     left_out: u64,
     seen: [Option<u32>; 2],
+    /// Numbers and times of the connection's latest frames.
+    times: VecDeque<(u64, u64)>,
 }
+
+/// Frames whose times are remembered for findings.
+const REMEMBERED: usize = 1 << 16;
+
+/// Does a row show how an end closes? What the same frame carried was sent before.
+fn is_closing(row: &Row) -> bool {
+    matches!(row.what, What::Arrow { dashed: true, .. }) && (row.label == FIN || row.label == RST)
+}
+
+const FIN: &str = "FIN";
+const RST: &str = "RST";
 
 impl Story {
     /// The story of this subject, with at most so many rows.
@@ -51,6 +66,7 @@ impl Story {
             rows: Vec::new(),
             left_out: 0,
             seen: [None; 2],
+            times: VecDeque::new(),
         }
     }
 
@@ -58,7 +74,7 @@ impl Story {
     #[must_use]
     pub fn ladder(mut self) -> Option<Ladder> {
         let participants = self.ends?;
-        self.rows.sort_by_key(|row| (row.time, row.frame));
+        self.rows.sort_by_key(|row| (row.time, row.frame, is_closing(row)));
         // What the port mapper said before the connection may come first.
         let origin = self.rows.first().map_or(self.origin, |row| row.time.min(self.origin));
         self.rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));
@@ -106,12 +122,16 @@ impl Sink for Story {
             self.first = Some(packet.src);
             self.origin = self.now;
         }
+        if self.times.len() == REMEMBERED {
+            self.times.pop_front();
+        }
+        self.times.push_back((packet.frame, self.now));
         let from = u8::from(self.first != Some(packet.src));
         let label = match (syn, fin, rst) {
-            (_, _, true) => "RST",
+            (_, _, true) => RST,
             (true, _, _) if ack => "SYN ACK",
             (true, _, _) => "SYN",
-            (_, true, _) => "FIN",
+            (_, true, _) => FIN,
             _ => return,
         };
         // A retransmitted SYN or FIN tells nothing new.
@@ -195,7 +215,8 @@ impl Sink for Story {
             Severity::Note => Tone::Faint,
         };
         let label = format!("{} {}: {}", finding.severity, finding.requirement, finding.found);
-        let time = self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
-        self.row(time.unwrap_or(self.now), finding.frame, What::Note, label, tone);
+        let known = self.times.binary_search_by_key(&finding.frame, |(frame, _)| *frame);
+        let time = known.map_or(self.now, |at| self.times[at].1);
+        self.row(time, finding.frame, What::Note, label, tone);
     }
 }

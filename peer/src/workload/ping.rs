@@ -175,7 +175,11 @@ impl Client {
             let advertisement = Advertisement { address: region.remote(0), size: self.size };
             self.endpoint.send(Bytes::copy_from_slice(&advertisement.emit()))?;
             let go_ahead = wait_for(&self.endpoint, CompletedOperation::Receive).await?;
-            self.messages.take(&self.endpoint, &go_ahead)?;
+            // rping's server sends zeros, or what it had in its own buffer; an echo neither reads nor writes.
+            if self.messages.take(&self.endpoint, &go_ahead)? == advertisement.emit() {
+                let problem = "the peer sends back what it receives: it is an echo, and not a ping server";
+                return Err(WorkloadError::Protocol(problem.to_owned()));
+            }
         }
         let came = self.endpoint.with(self.sink, <[u8]>::to_vec)?;
         if self.validate

@@ -285,6 +285,9 @@ impl Sink for Output<'_, '_> {
 
     fn packet(&mut self, packet: &Packet) {
         self.counts.packet(packet);
+        if let Format::Json(writer) = &mut self.printer.format {
+            writer.packet(packet);
+        }
         if let Some(facts) = self.selection.as_mut().and_then(|selection| selection.facts(packet.frame)) {
             facts.packet = Some(*packet);
         }

@@ -1,0 +1,106 @@
+//! Who sent what a finding is about: addresses and ports of a connection's ends, for outputs that have no unit at hand.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use crate::finding::Finding;
+use crate::packet::{Packet, TransportKind};
+
+/// Connections whose ends are remembered; those with the smallest numbers are forgotten first.
+pub const REMEMBERED: usize = 1 << 16;
+
+/// The ends of connections.
+#[derive(Debug, Default)]
+pub struct Senders {
+    /// The sender and the receiver of each connection's first frame.
+    ends: BTreeMap<u32, (SocketAddr, SocketAddr)>,
+    /// Connections with smaller numbers have been seen.
+    next: u32,
+    datagram: Option<Packet>,
+}
+
+impl Senders {
+    /// Takes note of a packet.
+    pub fn packet(&mut self, packet: &Packet) {
+        match packet.transport {
+            // Connections are numbered as they begin.
+            TransportKind::Tcp { stream, .. } if stream < self.next => {}
+            TransportKind::Tcp { stream, .. } => {
+                if self.ends.len() == REMEMBERED {
+                    self.ends.pop_first();
+                }
+                self.ends.insert(stream, (packet.src, packet.dst));
+                self.next = stream.saturating_add(1);
+            }
+            TransportKind::Udp => self.datagram = Some(*packet),
+        }
+    }
+
+    /// Who sent what the finding is about, and to whom; `None` if that is forgotten.
+    #[must_use]
+    pub fn of(&self, finding: &Finding) -> Option<(SocketAddr, SocketAddr)> {
+        let Some(stream) = finding.stream else {
+            let datagram = self.datagram.filter(|datagram| datagram.frame == finding.frame)?;
+            return Some((datagram.src, datagram.dst));
+        };
+        let (first, other) = *self.ends.get(&stream)?;
+        Some(if finding.direction == 0 { (first, other) } else { (other, first) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::requirement::Severity;
+
+    use super::*;
+
+    fn end(port: u16) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, 1], port))
+    }
+
+    fn tcp(stream: u32, src: u16, dst: u16) -> Packet {
+        let transport = TransportKind::Tcp { stream, seq: 0, syn: false, fin: false, rst: false, ack: true };
+        Packet { frame: 1, src: end(src), dst: end(dst), payload_len: 0, transport }
+    }
+
+    fn finding(stream: Option<u32>, direction: u8, frame: u64) -> Finding {
+        Finding {
+            requirement: requirement!("MPA-7.1.1-2"),
+            severity: Severity::Error,
+            stream,
+            direction,
+            frame,
+            range: 0..0,
+            located: Vec::new(),
+            expected: String::new(),
+            found: String::new(),
+        }
+    }
+
+    #[test]
+    fn direction_0_is_that_of_the_first_frame() {
+        let mut senders = Senders::default();
+        [tcp(0, 1, 2), tcp(0, 2, 1), tcp(1, 4, 3)].iter().for_each(|packet| senders.packet(packet));
+        assert_eq!(senders.of(&finding(Some(0), 0, 1)), Some((end(1), end(2))));
+        assert_eq!(senders.of(&finding(Some(0), 1, 1)), Some((end(2), end(1))));
+        assert_eq!(senders.of(&finding(Some(1), 1, 1)), Some((end(3), end(4))));
+        assert_eq!(senders.of(&finding(Some(2), 0, 1)), None);
+    }
+
+    #[test]
+    fn a_datagram_is_that_of_the_frame() {
+        let mut senders = Senders::default();
+        senders.packet(&Packet { frame: 7, transport: TransportKind::Udp, ..tcp(0, 5, 6) });
+        assert_eq!(senders.of(&finding(None, 0, 7)), Some((end(5), end(6))));
+        assert_eq!(senders.of(&finding(None, 0, 8)), None);
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_limit() {
+        let mut senders = Senders::default();
+        (0..=REMEMBERED as u32).for_each(|stream| senders.packet(&tcp(stream, 1, 2)));
+        assert_eq!(senders.ends.len(), REMEMBERED);
+        assert_eq!(senders.of(&finding(Some(0), 0, 1)), None);
+    }
+}
