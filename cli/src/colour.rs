@@ -1,5 +1,6 @@
-//! Colour for people: only on a terminal unless asked for, and never when `NO_COLOR` is set.
+//! Colour for people: only on a terminal that has colours unless asked for, and never when `NO_COLOR` is set.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, stdout};
 
 use weft_core::requirement::Severity;
@@ -24,11 +25,16 @@ impl When {
     /// Decides for standard output.
     pub(crate) fn decide(self) -> Colour {
         Colour(match self {
-            When::Auto => stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            When::Auto => stdout().is_terminal() && is_wanted(|name| std::env::var_os(name)),
             When::Always => true,
             When::Never => false,
         })
     }
+}
+
+/// Does the environment leave colours to this program? <https://no-color.org>, and a terminal that calls itself dumb has none.
+fn is_wanted(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    variable("NO_COLOR").is_none_or(|value| value.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
 impl Colour {
@@ -58,5 +64,19 @@ impl Colour {
     /// Something wrong.
     pub(crate) fn wrong(self, text: &str) -> String {
         self.paint("31", text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dumb_terminal_has_no_colours() {
+        let wanted = |given: &[(&str, &str)]| {
+            is_wanted(|name| given.iter().find(|(it, _)| *it == name).map(|(_, value)| OsString::from(value)))
+        };
+        assert!(wanted(&[]) && wanted(&[("TERM", "xterm"), ("NO_COLOR", "")]));
+        assert!(!wanted(&[("TERM", "dumb")]) && !wanted(&[("TERM", "xterm"), ("NO_COLOR", "1")]));
     }
 }

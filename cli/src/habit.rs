@@ -1,19 +1,28 @@
 //! What people type who know tshark, and what to type here instead: a line below clap's own.
 
+use std::borrow::Cow;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use weft_core::text::{Visible, visible};
 
 use crate::exit::{self, USAGE, note};
 
 /// Prints what the command line got wrong, or the help that it asks for.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     let is_help = !error.use_stderr();
-    let printed = error.print();
+    let text = error.render().to_string();
     if is_help {
-        exit::note_written(printed);
+        exit::note_written(error.print());
+    } else if matches!(visible(&text), Cow::Borrowed(_)) {
+        // Whether anybody can read it is not our concern.
+        let _ = error.print();
+    } else {
+        // The command line may have names of files, and those characters that do something to a terminal.
+        let _ = write!(Visible(io::stderr()), "{text}");
     }
     if let Some(hint) = hint(error) {
         note(&hint);

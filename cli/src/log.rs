@@ -1,35 +1,73 @@
 //! The log: lines on standard error about what a command cannot put into its own output, such as a failed store or an
 //! operator's action. Output and findings never go through it.
 
-use std::io::{self, IsTerminal};
+use std::io;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::SystemTime;
+use weft_core::text::Visible;
 
 use crate::cmd::Command;
+use crate::exit::BadInput;
 
 /// What is logged, in the language of `tracing_subscriber::EnvFilter`: `error`, `info`, `weft_web=debug`.
 pub(crate) const VARIABLE: &str = "WEFT_LOG";
 
 /// Installs the log. A server logs every operator action, any other command only what goes wrong. The terminal screens
 /// log nothing unless the user asks, because lines of the log would land between them.
-pub(crate) fn install(command: &Command) {
+pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     let default = match command {
         Command::Web(_) => "info",
         Command::Tui(_) => "off",
         _ => "warn",
     };
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
-    let filter = if wanted.is_empty() { Ok(EnvFilter::new(default)) } else { EnvFilter::try_new(&wanted) };
-    let (filter, wrong) = match filter {
-        Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new(default), Some(error)),
-    };
-    let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colour);
+    let filter = if wanted.is_empty() { EnvFilter::new(default) } else { parse(&wanted)? };
+    // Names of files and of others can have characters that do something to a terminal; so no colours either.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Visible(io::stderr())).with_ansi(false);
     // Without a subscriber of another's, this cannot fail; a test that calls it twice keeps the first.
     let _ = log.with_target(false).with_timer(SystemTime).try_init();
-    if let Some(error) = wrong {
-        tracing::warn!("{VARIABLE} is not understood and not used: {error}");
+    Ok(())
+}
+
+/// Reads what is logged. A word alone is a level: the filter's language would take any other for the name of a module, and
+/// log nothing of all others.
+fn parse(wanted: &str) -> Result<EnvFilter, BadInput> {
+    for directive in wanted.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
+        let (module, level) =
+            directive.rsplit_once('=').map_or((None, directive), |(module, level)| (Some(module), level));
+        if module.is_some_and(str::is_empty) || !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
+            let levels = LEVELS.join(", ");
+            let message = format!("{VARIABLE}: {directive:?} is no level; write one of {levels}, or MODULE=LEVEL");
+            return Err(BadInput(message));
+        }
+    }
+    EnvFilter::try_new(wanted).map_err(|error| BadInput(format!("{VARIABLE}: {error}")))
+}
+
+/// The levels of `tracing`.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_alone_and_of_modules() {
+        for wanted in ["warn", "WARN", "off", "info,weft_web=debug", "weft_web=debug, error,"] {
+            assert!(parse(wanted).is_ok(), "{wanted}");
+        }
+        for (wanted, wrong) in [
+            ("warning", "warning"),
+            ("info,weft_web", "weft_web"),
+            ("weft_web=loud", "weft_web=loud"),
+            ("=info", "=info"),
+        ] {
+            let message = parse(wanted).unwrap_err().to_string();
+            let expected = format!(
+                "WEFT_LOG: {wrong:?} is no level; write one of off, error, warn, info, debug, trace, or MODULE=LEVEL"
+            );
+            assert_eq!(message, expected);
+        }
     }
 }

@@ -40,7 +40,9 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return habit::report(&error),
     };
-    log::install(&arguments.command);
+    if let Err(error) = log::install(&arguments.command) {
+        return exit::report(&error.into());
+    }
     if std::process::id() == 1
         && let Err(error) = signals::guard()
     {

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use clap_mangen::Man;
 
 use crate::exit::{BadInput, say, unwritable};
 
@@ -24,7 +25,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(folder, &error)));
     fs::create_dir_all(folder).map_err(refused)?;
-    clap_mangen::generate_to(crate::Arguments::command(), folder).map_err(refused)?;
+    let mut weft = crate::Arguments::command().disable_help_subcommand(true);
+    weft.build();
+    pages(&weft, folder).map_err(refused)?;
     say!("weft.1, and a page for each subcommand, are in {}", folder.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of a command, and those of its subcommands.
+fn pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        pages(subcommand, folder)?;
+    }
+    // Not the name of a subcommand alone: `test 0.2.0` is no program.
+    let page = Man::new(command.clone()).source(concat!("weft ", env!("CARGO_PKG_VERSION")));
+    page.generate_to(folder).map(drop)
 }

@@ -272,6 +272,31 @@ fn a_reader_that_goes_away_does_not_change_the_verdict() {
     }
 }
 
+/// Characters that change the direction of what follows do nothing to a terminal, whatever the message is.
+#[test]
+fn bidirectional_controls_are_escapes() {
+    let name = "a\u{202e}b";
+    for arguments in [&["lint", name][..], &["dissect", "--color", name, "x"], &[name], &["explain", "x", name]] {
+        let output = weft(arguments).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && text.contains("\\u{202e}") && !text.contains('\u{202e}'), "{text}");
+    }
+}
+
+/// As a level, it would be taken for the name of a module, and silence all others.
+#[test]
+fn a_log_level_that_is_none_is_refused() {
+    let file = capture();
+    let told = |level: &str| {
+        let output = weft(&["lint", file.to_str().unwrap()]).env("WEFT_LOG", level).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let expected = "weft: WEFT_LOG: \"warning\" is no level; write one of off, error, warn, info, debug, trace, or \
+                    MODULE=LEVEL\n";
+    assert_eq!(told("warning"), (Some(2), expected.to_owned()));
+    assert_eq!(told("warn"), (Some(0), String::new()));
+}
+
 /// A name that is cut short is farther from itself than from a short name.
 #[test]
 fn the_beginning_of_a_name_is_likened_to_it() {

@@ -103,6 +103,36 @@ fn suites_and_stores_that_are_none_are_named() {
 }
 
 #[test]
+fn a_mistake_in_a_target_file_does_not_show_the_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = target(folder.path(), "192.0.2.7:7174", "agent_tokn = \"a-secret-of-ours\"");
+    for arguments in [&["test", &file][..], &["target", "check", &file]] {
+        let (code, text) = weft(arguments);
+        assert!(code == 2 && text.contains("unknown field `agent_tokn`") && text.contains(": line "), "{text}");
+        assert!(!text.contains("secret"), "{text}");
+    }
+}
+
+#[test]
+fn tokens_that_everybody_can_read_are_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    let file = path.to_str().unwrap();
+    // So it serves nothing.
+    std::fs::write(&path, "no tokens\n").unwrap();
+    let warning = format!("weft: {file}: every user of this machine can read the tokens; chmod 600 {file}\n");
+    for (mode, warned) in [(0o644, true), (0o640, false), (0o600, false)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let out = folder.path().join("out");
+        std::fs::create_dir_all(&out).unwrap();
+        std::fs::write(out.join("results.sqlite"), "").unwrap();
+        let (code, text) = weft(&["web", "--out", out.to_str().unwrap(), "--token-file", file]);
+        assert_eq!((code, text.contains(&warning)), (2, warned), "{mode:o}: {text}");
+    }
+}
+
+#[test]
 fn a_target_that_is_not_there_is_unreachable() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();

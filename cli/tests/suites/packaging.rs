@@ -69,6 +69,9 @@ fn each_subcommand_has_a_manual_page_with_its_examples() {
     for subcommand in names.iter().filter(|name| *name != "help") {
         let page = fs::read_to_string(pages.join(format!("weft-{subcommand}.1"))).unwrap();
         assert!(page.contains(&format!(".TH weft-{subcommand} 1")), "{subcommand}: {}", &page[..200.min(page.len())]);
+        let version = concat!("\"weft ", env!("CARGO_PKG_VERSION"), "\"");
+        let title = page.lines().find(|line| line.starts_with(".TH ")).unwrap();
+        assert!(title.contains(version), "{subcommand}: {title}");
         let help = text(&weft(&[subcommand, "--help"]));
         // Of examples the first, if there are any.
         if let Some(example) = help.split("Examples:\n").nth(1).and_then(|lines| lines.lines().next()) {

@@ -50,8 +50,7 @@ impl Target {
         if let Some(missing) = toml::from_str(text).ok().and_then(|table| missing_fields(&table)) {
             return Err(wrong(missing));
         }
-        let fields: TargetFile = toml::from_str(text)
-            .map_err(|error| TargetError::Toml { file: file.to_owned(), error: Box::new(error) })?;
+        let fields: TargetFile = toml::from_str(text).map_err(|error| wrong_toml(file, text, &error))?;
         if !Self::is_name(&fields.name) {
             let expected = "expected letters, digits, '.', '_' and '-', and no '.' at the beginning";
             return Err(wrong(format!("name = {:?}: {expected}", fields.name)));
@@ -263,6 +262,23 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     octets.collect()
 }
 
+/// What is wrong with the TOML of a file. Its values are not repeated where they may be a token.
+fn wrong_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
+    let mut message = error.message().trim_end().to_owned();
+    let mut place = String::new();
+    if let Some(span) = error.span()
+        && let Some(before) = text.get(..span.start)
+    {
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        place = format!("line {}, column {}: ", before.matches('\n').count() + 1, line.chars().count() + 1);
+        let value = text.get(span).unwrap_or_default().trim_matches(['"', '\'']);
+        if line.contains("token") && !value.is_empty() {
+            message = message.replace(value, "...");
+        }
+    }
+    TargetError::Toml { file: file.to_owned(), place, message }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,6 +287,24 @@ mod tests {
     const GOOD: &str = "name = \"nic\"\nkind = \"tcp\"\naddress = \"192.0.2.7:7174\"\nrole = \"responder\"\n";
 
     const INITIATOR: &str = "name = \"nic\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"192.0.2.2:0\"\n";
+
+    #[test]
+    fn a_mistake_does_not_show_the_token() {
+        for (wrong, expected) in [
+            ("agent_tokn = \"a-secret-of-ours\"", "nic.toml: line 4, column 1: unknown field `agent_tokn`, expected "),
+            (
+                "agent_token = 4711471147114711",
+                "nic.toml: line 4, column 15: invalid type: integer `...`, expected a string",
+            ),
+            ("agent_token = \"a-secret-of-ours", "nic.toml: line 4, column "),
+            ("agent_token = \"a-secret-of-ours\" x", "nic.toml: line 4, column "),
+        ] {
+            let text = format!("name = \"nic\"\nkind = \"tcp\"\naddress = \"192.0.2.7:7174\"\n{wrong}\n");
+            let message = Target::from_toml("nic.toml", &text).unwrap_err().to_string();
+            assert!(message.starts_with(expected), "{message}");
+            assert!(!message.contains("secret") && !message.contains("4711"), "{message}");
+        }
+    }
 
     #[test]
     fn an_initiator_says_where_it_comes_to_and_how() {

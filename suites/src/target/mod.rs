@@ -103,13 +103,16 @@ pub enum TargetError {
         /// As it was given.
         name: String,
     },
-    /// The file is no TOML, or has a field that is unknown, missing or of another type.
-    #[error("{file}: {error}")]
+    /// The file is no TOML, or has a field that is unknown, missing or of another type. The line is not shown, for it may have the
+    /// agent's token.
+    #[error("{file}: {place}{message}")]
     Toml {
         /// The file.
         file: String,
-        /// What is wrong, with line and column.
-        error: Box<toml::de::Error>,
+        /// Line and column, where they are known.
+        place: String,
+        /// What is wrong.
+        message: String,
     },
     /// The fields do not make sense together.
     #[error("{file}: {message}")]
