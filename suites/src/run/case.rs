@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use weft_peer::driver::TapeEvent;
 
+use super::control::Basics;
 use super::excuse::{self, TargetState};
 use super::judge::{self, Judgement};
 use super::standstill::Standstill;
@@ -44,6 +45,7 @@ pub(super) struct Site {
     pub(super) standstill: Option<Standstill>,
     /// Why the target could not be brought back.
     pub(super) gone: OnceLock<String>,
+    pub(super) basics: Basics,
 }
 
 /// Whether the target has ever done anything but take connections.
@@ -95,8 +97,8 @@ impl Judged {
 }
 
 /// A case's script is through.
-struct Played {
-    stage: OwnedMutexGuard<Stage>,
+pub(super) struct Played {
+    pub(super) stage: OwnedMutexGuard<Stage>,
     fault: Option<ScriptFault>,
 }
 
@@ -141,7 +143,7 @@ impl Site {
         let asks_enhanced = case.info.capabilities.contains(&Capability::Revision2);
         let asks_markers = case.info.capabilities.contains(&Capability::AsksForMarkers);
         let target = Arc::new(Target { service, asks_enhanced, asks_markers, ..Target::clone(&self.target) });
-        let mut played = self.play(case, key, &target, seed).await?;
+        let mut played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
         let mut afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         if afterwards.restarted && !played.stage.log.alive_before {
             // It was dead before this case began, which says nothing about the case.
@@ -150,7 +152,7 @@ impl Site {
             }
             // The clock of what is recorded begins with the link.
             began_unix_ns = clock::unix_ns();
-            played = self.play(case, key, &target, seed).await?;
+            played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
             afterwards = self.bring_back(&played.stage.log, key, &target).await?;
         }
         let Played { mut stage, fault } = played;
@@ -159,8 +161,13 @@ impl Site {
         let (tape, lost) = stage.tape();
         let (frames, without) = self.frames(&tape, began_unix_ns).await;
         let (seen, unseen) = evidence::watch(&tape, &frames);
+        let control = self.control(case, key, &target, seed, &mut stage).await?;
         let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
             judge::judge(&case.info, &stage.log, fault.as_ref(), &seen, [lost, unseen]);
+        explanation.push_str(&control);
+        if verdict == Verdict::Inconclusive && stage.log.connections > 0 {
+            explanation.push_str(&self.basics.named());
+        }
         explanation.push_str(&afterwards.told);
         let result = CaseResult {
             key: key.clone(),
@@ -178,6 +185,7 @@ impl Site {
             seed,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
+        self.basics.note(case, &result);
         let failed = |error| RunError::Write { path: self.out.join(&result.evidence.folder), error };
         let written = evidence::write(&self.out, &self.run, &result, &tape, &frames, began_unix_ns).map_err(failed)?;
         Ok(Judged { result, evidence: Some((self.out.clone(), written)) })
@@ -192,12 +200,22 @@ impl Site {
         }
     }
 
+    /// A stage whose events are those of the run.
+    fn stage(&self, key: &CaseKey, target: &Arc<Target>) -> Result<Stage, RunError> {
+        Ok(Stage::new(target.clone(), self.live.link(target)?, key.clone(), self.sink.clone()))
+    }
+
     /// Runs a case's script on connections of its own.
-    async fn play(&self, case: &SuiteCase, key: &CaseKey, target: &Arc<Target>, seed: u64) -> Result<Played, RunError> {
-        let link = self.live.link(target)?;
+    pub(super) async fn play(
+        &self,
+        case: &SuiteCase,
+        key: &CaseKey,
+        target: &Arc<Target>,
+        seed: u64,
+        stage: Stage,
+    ) -> Result<Played, RunError> {
         let mut limits = self.suites.limits;
-        limits.time = script_time(limits.time, target, link.start.as_ref());
-        let stage = Stage::new(target.clone(), link, key.clone(), self.sink.clone());
+        limits.time = script_time(limits.time, target, stage.start());
         let stage = Arc::new(Mutex::new(stage));
         let began = Instant::now();
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();

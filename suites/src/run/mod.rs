@@ -5,6 +5,7 @@
 
 mod begin;
 mod case;
+mod control;
 mod excuse;
 mod judge;
 mod plan;
@@ -170,6 +171,7 @@ pub async fn run_with(
         silence: case::Silence::default(),
         standstill: (target.kind == TargetKind::Tcp).then(Standstill::watch),
         gone: OnceLock::new(),
+        basics: control::Basics::default(),
     };
     let site = Arc::new(site);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();

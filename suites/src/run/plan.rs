@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::control::BASIC;
 use super::seed;
 use crate::model::{CaseInfo, CaseKey, Tier};
 use crate::script::{Suites, choices};
@@ -108,9 +109,9 @@ fn is_section_of(word: &str, id: &str) -> bool {
 /// The plan of a run: the same suites, filter and seed give the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The cases of which something is run, by id.
+    /// The cases of which something is run: the basic ones, then the others, each by id.
     pub cases: Vec<CaseInfo>,
-    /// In this order: cases by id, their parameters in the order of names and values.
+    /// In this order: cases as above, their parameters in the order of names and values.
     pub keys: Vec<CaseKey>,
 }
 
@@ -121,7 +122,9 @@ impl Plan {
         let mut plan = Plan::default();
         let mut position = 0;
         let within = |case: &&CaseInfo| filter.cases.as_ref().is_none_or(|cases| cases.contains(&case.id));
-        for case in suites.cases().filter(within) {
+        let is_basic = |case: &&CaseInfo| case.tags.iter().any(|tag| tag == BASIC);
+        let (basic, others): (Vec<_>, Vec<_>) = suites.cases().filter(within).partition(is_basic);
+        for case in basic.into_iter().chain(others) {
             let before = plan.keys.len();
             let case_seed = seed::of_case(seed, &CaseKey::new(&case.id));
             let in_tier: BTreeSet<CaseKey> = suites.chosen(&case.id, filter.tier, case_seed).into_iter().collect();

@@ -194,7 +194,7 @@ impl Reader<'_> {
     }
 
     /// Where a message of `len` octets is cut, and the pause between the pieces.
-    pub(super) fn send(&self, table: Option<Table>, len: usize) -> mlua::Result<(Vec<usize>, Duration)> {
+    pub(super) fn send(&self, table: Option<Table>, len: usize) -> mlua::Result<(Vec<usize>, Duration, bool)> {
         let mut fields = Fields::new(self.lua, "send", table);
         let mut cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
         if let Some(every) = fields.optional::<usize>("every")? {
@@ -204,6 +204,7 @@ impl Reader<'_> {
             cuts.extend((1..).map(|piece| piece * every).take_while(|cut| *cut < len));
         }
         let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
+        let deviates = fields.or("deviates", false)?;
         cuts.sort_unstable();
         cuts.dedup();
         if cuts.iter().any(|cut| *cut == 0 || *cut >= len) || cuts.len() >= MAX_PIECES {
@@ -211,7 +212,7 @@ impl Reader<'_> {
             return Err(fields.wrong("cuts", &why));
         }
         fields.done()?;
-        Ok((cuts, pause))
+        Ok((cuts, pause, deviates))
     }
 }
 

@@ -15,6 +15,7 @@
 //! local request = conn:expect_request { requirement = "MPA-..." } -- an initiator's
 //! conn:send(conn:reply { crc = false })  -- the right Reply to it, fields as those of mpa.reply
 //! conn:send(message_or_octets, { cuts = { 3, 16 }, pause = 0.01 })
+//! conn:send(message, { deviates = true }) -- the step by which the case differs from a plain exchange: see stage/control.rs
 //! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false, revision = 1, crc = true }
 //! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
 //! conn:expect_octets { begins = "\0\0\0\0", keep = true }
@@ -220,12 +221,15 @@ impl UserData for Connection {
         methods.add_async_method("send", |lua, conn, (value, table): (Value, Option<Table>)| {
             let (at, stage, number) = (here(&lua), conn.stage.clone(), conn.number);
             let read = message::from_value(value).and_then(|message| {
-                let (cuts, pause) = conn.reader(&lua).send(table, message.octets.len())?;
-                Ok((message, cuts, pause))
+                let (cuts, pause, deviates) = conn.reader(&lua).send(table, message.octets.len())?;
+                Ok((message, cuts, pause, deviates))
             });
             async move {
-                let (message, cuts, pause) = read?;
+                let (message, cuts, pause, deviates) = read?;
                 let mut stage = stage.lock().await;
+                if deviates {
+                    stage.deviates(number, &message, at.as_ref()).await.map_err(mlua::Error::external)?;
+                }
                 let sent = match cuts.is_empty() {
                     true => stage.send(number, &message, at.as_ref()).await,
                     false => stage.send_cut(number, &message, &cuts, pause, at.as_ref()).await,

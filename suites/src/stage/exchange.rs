@@ -26,7 +26,7 @@ const ANSWER_SECONDS: f64 = 5.0;
 pub(super) const MARKERS_ASKED: &str = "it asks for markers, which this exchange does not send";
 
 /// Octets of rping's data where nothing else is asked for: its own default.
-const RPING_SIZE: u32 = 64;
+pub(super) const RPING_SIZE: u32 = 64;
 
 /// What start-up came to.
 pub(super) struct Started {
@@ -154,7 +154,8 @@ impl Stage {
             },
             Err(why) => Err(why),
         };
-        if begun.is_ok() {
+        if let Ok(operation) = &begun {
+            self.conn(number, expectation.at.as_ref())?.place.buffer = operation.buffer;
             self.log.answered();
             // siw loses what arrives right behind its first echo, too: about one time in twenty.
             let settled = self.link.now() + self.target.settle;

@@ -237,7 +237,9 @@ impl Stage {
                 let rest = unread.split_off(whole);
                 let frame = std::mem::replace(unread, rest);
                 let settled = self.link.now() + self.target.settle;
-                self.conn(number, at)?.settled = Some(settled);
+                let conn = self.conn(number, at)?;
+                conn.settled = Some(settled);
+                conn.place.started(&frame);
                 if kind == StartupKind::Request {
                     self.conn(number, at)?.request = Some(frame.clone());
                 }

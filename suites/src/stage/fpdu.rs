@@ -176,7 +176,9 @@ impl Stage {
             if let Some(len) = unread.first_chunk().map(|len| len_without_markers(u16::from_be_bytes(*len)))
                 && unread.len() >= len
             {
-                return Ok(Ok(unread.drain(..len).collect()));
+                let fpdu: Vec<u8> = unread.drain(..len).collect();
+                self.conn(number, at)?.place.receives(&fpdu);
+                return Ok(Ok(fpdu));
             }
             let partial = (!unread.is_empty()).then(|| describe::stream(unread));
             match (self.receive(number, deadline, at).await?, partial) {

@@ -2,6 +2,7 @@
 
 use weft_core::RequirementId;
 
+use super::control::ControlLog;
 use crate::model::{Direction, SourceLocation, Step, StepKind, Verdict};
 
 /// What was done, seen, met and decided.
@@ -25,6 +26,8 @@ pub(crate) struct Log {
     pub(crate) refused: Option<String>,
     /// Steps that had no room.
     pub(super) lost: u64,
+    /// The steps that deviate, and the control.
+    pub(crate) control: ControlLog,
     stimulated: bool,
     expected: bool,
 }

@@ -191,6 +191,7 @@ impl Stage {
             let (stag, tagged_offset) = (told.address.stag, told.address.tagged_offset);
             opened.buffer = Some(TaggedBuffer { stag, tagged_offset, length: told.size });
         }
+        self.conn(number, at)?.place.buffer = opened.buffer;
         self.log.answered();
         Ok(Ok(opened))
     }

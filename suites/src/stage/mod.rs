@@ -6,6 +6,7 @@
 mod agent;
 mod asked;
 mod begins;
+mod control;
 mod decide;
 mod describe;
 mod exchange;
@@ -69,6 +70,8 @@ struct Conn {
     finished: bool,
     /// The target has sent its Reply, and is busy with the new connection until then.
     settled: Option<Instant>,
+    /// For a plain exchange that is to continue here.
+    place: control::Place,
     /// The Request of a target that is the Initiator, once it is here.
     request: Option<Vec<u8>>,
 }
@@ -104,6 +107,8 @@ pub(crate) struct Stage {
     /// Of a target that asks one.
     asked: asked::Asked,
     agent: agent::AgentSide,
+    /// Of a control: the lengths of ULPDUs that it tries in place of the step that deviates.
+    control: Option<Vec<u16>>,
     received: usize,
     sent: usize,
     /// The target sent something, or closed: it is not merely a port.
@@ -134,11 +139,17 @@ impl Stage {
             sockets: Vec::new(),
             asked: asked::Asked::default(),
             agent: agent::AgentSide::new(agent),
+            control: None,
             received: 0,
             sent: 0,
             heard: false,
             log,
         }
+    }
+
+    /// What makes an initiator connect.
+    pub(crate) fn start(&self) -> Option<&Start> {
+        self.start.as_ref()
     }
 
     /// Everything that crossed the wire, and how many events and steps the record had no room for.
@@ -192,6 +203,7 @@ impl Stage {
             position: 0,
             finished: false,
             settled: None,
+            place: control::Place::default(),
             request: None,
         });
         self.log.connections += 1;
@@ -343,7 +355,12 @@ impl Stage {
             Some(behind) => behind as u64,
             None => conn.position + message.octets.len() as u64,
         };
+        let is_bad = conn.place.sends(&message.octets);
         let sent = conn.end.send(&message.octets).await;
+        if is_bad {
+            // It gives no leave to send; whether the target sees that is for the rules about CRCs.
+            self.log.invited.push(requirement!("MPA-7.1.2-17"));
+        }
         let octets = describe::octets(&message.octets, &message.marks);
         self.step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
         match sent {

@@ -56,6 +56,11 @@ impl Service {
         self.accepts_sdp() || self == Service::SdpConnect
     }
 
+    /// Is there an exchange of messages that a control can do in place of a step that deviates?
+    pub(crate) fn has_plain_exchange(self) -> bool {
+        matches!(self, Service::Echo | Service::Rping)
+    }
+
     /// Does it accept SDP connections?
     #[must_use]
     pub fn accepts_sdp(self) -> bool {

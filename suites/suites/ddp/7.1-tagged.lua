@@ -3,7 +3,7 @@
 
 case {
   id = "ddp/7.1-tagged/stag",
-  version = 1,
+  version = 2,
   title = "A Write to an STag that is not valid is refused",
   requirements = { "DDP-7.1-10", "DDP-7.2-3", "DDP-8.3-7", "RDMAP-3.2-6", "RDMAP-4.8-44", "RDMAP-6.2.1-1", "DDP-7.1-11" },
   roles = { "responder", "initiator" },
@@ -17,7 +17,7 @@ case {
 
     local conn, op = t:operate()
     local stag = p.change == "zero" and 0 or op.stag ~ p.change
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = op.to, payload = "weft" } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = op.to, payload = "weft" } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "DDP-7.1-10", "DDP-7.1-11", "DDP-8.3-7" },
       told = { "RDMAP-3.2-6", "RDMAP-6.2.1-1" },
@@ -32,7 +32,7 @@ case {
 
 case {
   id = "ddp/7.1-tagged/bounds",
-  version = 1,
+  version = 2,
   title = "A Write of which an octet lies outside of the buffer is refused",
   requirements = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-7.2-4", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -49,7 +49,7 @@ case {
     local conn, op = t:operate()
     local to = op.to + p.at + (p.from == "end" and op.length or 0)
     local inside = p.from == "end" and p.at + p.length <= 0 or p.from == "begin" and p.at >= 0 and p.at + p.length <= op.length
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = to, payload = ("w"):rep(p.length) } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = to, payload = ("w"):rep(p.length) } }, { deviates = true })
     local ALL = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3" }
     if inside then
       -- The other side of the line: these octets are good.
@@ -67,7 +67,7 @@ case {
 
 case {
   id = "ddp/7.1-tagged/wrap",
-  version = 1,
+  version = 2,
   title = "A Write that goes beyond the greatest TO is refused",
   requirements = { "DDP-7.1-14", "DDP-7.2-6", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -79,7 +79,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = -p.before, payload = ("w"):rep(16) } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = -p.before, payload = ("w"):rep(16) } }, { deviates = true })
     conn:expect_terminate {
       requirement = "DDP-7.1-14",
       told = "RDMAP-6.2.1-1",

@@ -2,7 +2,7 @@
 
 case {
   id = "ddp/7.1-untagged/queue-number",
-  version = 1,
+  version = 2,
   title = "A segment for a queue that the stream does not have is refused",
   requirements = { "DDP-7.1-1", "DDP-7.2-8", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -15,7 +15,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } }, { deviates = true })
     conn:expect_terminate { requirement = "DDP-7.1-1", told = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" }
     conn:expect_close()
 
@@ -25,7 +25,7 @@ case {
 
 case {
   id = "ddp/7.1-untagged/msn",
-  version = 1,
+  version = 2,
   title = "A Send whose MSN has no buffer, since it was used or is far ahead, is refused",
   requirements = { "DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -39,7 +39,7 @@ case {
 
     local conn, op = t:operate()
     local msn = (op.msn + p.ahead) & 0xffffffff
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = msn } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = msn } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "DDP-7.1-9", "RDMAP-7.2-1" },
       told = "RDMAP-6.2.1-1",
@@ -55,7 +55,7 @@ case {
 
 case {
   id = "ddp/7.1-untagged/mo",
-  version = 1,
+  version = 2,
   title = "A Send whose MO lies behind its buffer is refused",
   requirements = { "DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -67,7 +67,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, mo = p.mo } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, mo = p.mo } }, { deviates = true })
     conn:expect_terminate {
       requirement = "DDP-7.1-7",
       told = "RDMAP-6.2.1-1",
@@ -83,7 +83,7 @@ case {
 
 case {
   id = "ddp/7.1-untagged/too-long",
-  version = 1,
+  version = 2,
   title = "A Send that is longer than its buffer is refused: rping's has 16 octets",
   requirements = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4", "DDP-7.2-12", "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -95,7 +95,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.length), msn = op.msn } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.length), msn = op.msn } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4" },
       told = { "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
@@ -110,7 +110,7 @@ case {
 
 case {
   id = "ddp/7.1-untagged/too-long-later",
-  version = 1,
+  version = 2,
   title = "A second segment that goes beyond the end of the buffer is refused: rping's has 16 octets",
   requirements = { "DDP-7.1-8", "DDP-7.2-12" },
   roles = { "responder", "initiator" },
@@ -122,8 +122,8 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.first), msn = op.msn, last = false } })
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.all - p.first), msn = op.msn, mo = p.first } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.first), msn = op.msn, last = false } }, { deviates = true })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.all - p.first), msn = op.msn, mo = p.first } }, { deviates = true })
     conn:expect_terminate { requirement = "DDP-7.1-8", code = "DDP-7.2-12", error = { "12 05", "12 04" } }
     conn:expect_close()
 

@@ -40,7 +40,7 @@ case {
 
 case {
   id = "mpa/4.1-fpdu/split",
-  version = 1,
+  version = 2,
   title = "An FPDU is taken in whatever pieces TCP delivers it",
   requirements = { "MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2" },
   roles = { "responder", "initiator" },
@@ -52,7 +52,7 @@ case {
     t:good_exchange()
 
     local conn = t:start_up()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }, { every = p.every, pause = 0.01 })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }, { deviates = true, every = p.every, pause = 0.01 })
     conn:expect_fpdu {
       requirement = { "MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2" },
       opcode = 3,
@@ -67,7 +67,7 @@ case {
 
 case {
   id = "mpa/4.1-fpdu/paused",
-  version = 1,
+  version = 2,
   title = "An FPDU that stops in its middle for seconds is kept, and taken when it is whole",
   requirements = { "MPA-A.4-3" },
   roles = { "responder", "initiator" },
@@ -79,7 +79,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn } }, { cuts = { p.first }, pause = 3 })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn } }, { deviates = true, cuts = { p.first }, pause = 3 })
     conn:expect_fpdu { requirement = "MPA-A.4-3", opcode = 3, payload = "weft", overdue_fails = true }
     conn:close()
 
@@ -89,7 +89,7 @@ case {
 
 case {
   id = "mpa/4.1-fpdu/long",
-  version = 2,
+  version = 3,
   title = "An FPDU as long as a segment of Ethernet can be is taken from TCP segments of any size, those of others being whole",
   requirements = { "MPA-A.5.2-1", "MPA-B.2-1" },
   roles = { "responder", "initiator" },
@@ -106,9 +106,9 @@ case {
       local payload = string.char(0x61 + number):rep(1436)
       local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn + number } }
       if number == 1 then
-        conn:send(fpdu)
+        conn:send(fpdu, { deviates = true })
       else
-        conn:send(fpdu, { every = p.every, pause = 0.01 })
+        conn:send(fpdu, { deviates = true, every = p.every, pause = 0.01 })
       end
       -- TCP's options may leave the target less room in a segment: then its echo has two.
       local echo = ""
@@ -130,7 +130,7 @@ case {
 
 case {
   id = "mpa/4.1-fpdu/joined",
-  version = 1,
+  version = 2,
   title = "Two FPDUs that come at once are two",
   requirements = { "MPA-5.2-1", "MPA-6-2" },
   roles = { "responder", "initiator" },
@@ -141,7 +141,7 @@ case {
     t:good_exchange()
 
     local conn = t:start_up()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "one" } } .. mpa.fpdu { ulpdu = rdmap.send { payload = "two", msn = 2 } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "one" } } .. mpa.fpdu { ulpdu = rdmap.send { payload = "two", msn = 2 } }, { deviates = true })
     for _, payload in ipairs { "one", "two" } do
       conn:expect_fpdu { requirement = { "MPA-5.2-1", "MPA-6-2" }, payload = payload, overdue_fails = true }
     end
@@ -153,7 +153,7 @@ case {
 
 case {
   id = "mpa/4.1-fpdu/pad",
-  version = 1,
+  version = 2,
   title = "The octets of PAD may have any value",
   requirements = { "MPA-4.1-4" },
   roles = { "responder", "initiator" },
@@ -167,7 +167,7 @@ case {
     local payload = ("w"):rep(p.payload)
     conn:send(mpa.fpdu {
       ulpdu = rdmap.send { payload = payload, msn = op.msn }, pad = string.char(p.pad):rep(4 - p.payload),
-    })
+    }, { deviates = true })
     conn:expect_fpdu { requirement = "MPA-4.1-4", opcode = 3, payload = payload, overdue_fails = true }
     conn:close()
 
@@ -199,7 +199,7 @@ case {
 
 case {
   id = "mpa/4.1-fpdu/end-missing",
-  version = 2,
+  version = 3,
   title = "An FPDU that lacks octets of its end is not acted on before they come, and is taken then",
   requirements = { "MPA-6-7", "MPA-5.1-7" },
   roles = { "responder", "initiator" },
@@ -213,7 +213,7 @@ case {
     local conn, op = t:operate()
     local payload = ("w"):rep(p.payload)
     local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn } }:octets()
-    conn:send(fpdu:sub(1, -p.missing - 1))
+    conn:send(fpdu:sub(1, -p.missing - 1), { deviates = true })
     conn:expect_silence { requirement = "MPA-6-7", within = 0.5, open = true }
     conn:send(fpdu:sub(-p.missing))
     -- Who waited for them and refuses the FPDU all the same has kept that rule, and does not cope with lost alignment.

@@ -2,7 +2,7 @@
 
 case {
   id = "mpa/4.4-crc/bad-first",
-  version = 1,
+  version = 2,
   title = "A first FPDU with a wrong CRC is not delivered, and ends the connection",
   requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
   roles = { "responder", "initiator" },
@@ -13,7 +13,7 @@ case {
     t:good_exchange()
 
     local conn = t:start_up { crc = true }
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
     conn:expect_close {
       requirement = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
       -- That none may come here is for another case.
@@ -27,7 +27,7 @@ case {
 
 case {
   id = "mpa/4.4-crc/bad-later",
-  version = 1,
+  version = 2,
   title = "An FPDU with a wrong CRC behind a good one is not delivered, nor is anything behind it",
   requirements = { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6" },
   roles = { "responder", "initiator" },
@@ -44,7 +44,7 @@ case {
     -- 28 octets: length 0-1, headers 2-19, payload 20-23, CRC 24-27. The length is changed to a smaller one.
     local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "evil", msn = 2 } }
     bad = bad:flip(p.octet, p.octet == 1 and 0x04 or 0xff)
-    conn:send(bad .. mpa.fpdu { ulpdu = rdmap.send { payload = "next", msn = 3 } })
+    conn:send(bad .. mpa.fpdu { ulpdu = rdmap.send { payload = "next", msn = 3 } }, { deviates = true })
     conn:expect_close {
       requirement = {
         "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6",
@@ -95,7 +95,7 @@ case {
 
 case {
   id = "mpa/4.4-crc/asked-by-one",
-  version = 1,
+  version = 2,
   title = "Where only the Reply has C=1 CRCs are checked all the same",
   requirements = { "MPA-4.4-6", "MPA-7.1.1-12" },
   roles = { "responder" },
@@ -110,7 +110,7 @@ case {
       conn:close()
       t:unimplemented("The target does not ask for CRCs by itself.")
     end
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27))
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
     conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" } }
 
     t:liveness()
@@ -119,7 +119,7 @@ case {
 
 case {
   id = "mpa/4.4-crc/of-terminate",
-  version = 1,
+  version = 2,
   title = "A Terminate has a right CRC as every FPDU has",
   requirements = { "MPA-4.1-6", "MPA-4.4-18" },
   roles = { "responder", "initiator" },
@@ -130,7 +130,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate { crc = true }
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
     conn:expect_fpdu { requirement = { "MPA-4.1-6", "MPA-4.4-18" }, opcode = 7, crc = true }
     conn:reset()
 

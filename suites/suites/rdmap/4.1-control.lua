@@ -2,7 +2,7 @@
 
 case {
   id = "rdmap/4.1-control/reserved",
-  version = 1,
+  version = 2,
   title = "The two reserved bits of the control octet are not looked at",
   requirements = { "RDMAP-4.1-5" },
   roles = { "responder", "initiator" },
@@ -12,7 +12,7 @@ case {
 
   run = function(t, p)
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn }:flip(1, p.bits) })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn }:flip(1, p.bits) }, { deviates = true })
     conn:expect_fpdu { requirement = "RDMAP-4.1-5", opcode = 3, payload = "weft", overdue_fails = true }
     conn:close()
 
@@ -22,7 +22,7 @@ case {
 
 case {
   id = "rdmap/4.1-control/invalidate-stag",
-  version = 1,
+  version = 2,
   title = "The octets of the Invalidate STag mean nothing in a Send that invalidates nothing",
   requirements = { "RDMAP-4.1-17" },
   roles = { "responder", "initiator" },
@@ -34,7 +34,7 @@ case {
     local conn, op = t:operate()
     conn:send(mpa.fpdu {
       ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, invalidate_stag = p.stag },
-    })
+    }, { deviates = true })
     conn:expect_fpdu { requirement = "RDMAP-4.1-17", payload = "weft", overdue_fails = true }
     conn:close()
 

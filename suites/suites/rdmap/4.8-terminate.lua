@@ -54,7 +54,7 @@ local function provoke(t, name, expectation)
   local conn, op = t:operate { crc = true }
   local ulpdu = kind.make(op)
   local fpdu = mpa.fpdu { ulpdu = ulpdu }
-  conn:send(name == "crc" and fpdu:flip(#fpdu - 1) or fpdu)
+  conn:send(name == "crc" and fpdu:flip(#fpdu - 1) or fpdu, { deviates = true })
   expectation.error = expectation.code and kind.error
   local told = conn:expect_terminate(expectation) ---@cast told weft.Terminate
   local function holds(ok, requirement, expected, actual)
@@ -74,7 +74,7 @@ end
 
 case {
   id = "rdmap/4.8-terminate/layout",
-  version = 2,
+  version = 3,
   title = "A Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
   requirements = {
     "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
@@ -115,7 +115,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/segment",
-  version = 1,
+  version = 2,
   title = "A Terminate for a segment in error gives back its length and its DDP header",
   requirements = { "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-39", "RDMAP-4.8-40" },
   roles = { "responder", "initiator" },
@@ -141,7 +141,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/ddp-error",
-  version = 1,
+  version = 2,
   title = "An error of DDP is told with the numbers of RFC 5041, with length and DDP header, and no other",
   requirements = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31", "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
   roles = { "responder", "initiator" },
@@ -162,7 +162,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/operation-error",
-  version = 1,
+  version = 2,
   title = "A Remote Operation error is told with length and DDP header, and no other",
   requirements = { "RDMAP-4.8-15" },
   roles = { "responder", "initiator" },
@@ -181,7 +181,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/read-error",
-  version = 1,
+  version = 2,
   title = "A Read Request whose source is refused is given back whole",
   requirements = { "RDMAP-4.8-12", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" },
   roles = { "responder", "initiator" },
@@ -203,7 +203,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/llp-error",
-  version = 1,
+  version = 2,
   title = "A wrong CRC is told as an error of MPA, without headers, whose octets are not to be trusted",
   requirements = { "RDMAP-4.8-11", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" },
   roles = { "responder", "initiator" },
@@ -224,7 +224,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/first-error",
-  version = 1,
+  version = 2,
   title = "Of several errors the Terminate tells the first",
   requirements = { "RDMAP-7.1-6", "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" },
   roles = { "responder", "initiator" },
@@ -237,7 +237,7 @@ case {
     local conn, op = t:operate()
     local first = rdmap.send { payload = "first", qn = 77, msn = op.msn }
     local second = rdmap.send { payload = "second", qn = 78, msn = op.msn }
-    conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second })
+    conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second }, { deviates = true })
     local told = conn:expect_terminate { told = "RDMAP-7.1-6" }
     local header = told.rest:sub(3, 20)
     t:check(header == first:octets():sub(1, 18), {
@@ -253,7 +253,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/nothing-behind",
-  version = 1,
+  version = 2,
   title = "What comes behind an error has no effect",
   requirements = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" },
   roles = { "responder", "initiator" },
@@ -268,7 +268,7 @@ case {
     local good = mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
     }
-    conn:send(bad .. good)
+    conn:send(bad .. good, { deviates = true })
     conn:expect_close { requirement = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" }, after_terminate = true, overdue_fails = true }
 
     t:liveness()
@@ -277,7 +277,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/then-closes",
-  version = 1,
+  version = 2,
   title = "Behind its Terminate a target closes TCP, by FIN, and not before it",
   requirements = { "RDMAP-7-3", "DDP-3-11", "RDMAP-6.2.1-8", "DDP-6.2.1-8", "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" },
   roles = { "responder", "initiator" },
@@ -288,7 +288,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
     conn:expect_terminate { told = { "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" } }
     -- A reset may take the Terminate away from whoever has not read it yet.
     conn:expect_close { requirement = { "RDMAP-6.2.1-8", "DDP-6.2.1-8" }, shows = { "RDMAP-7-3", "DDP-3-11" }, graceful = true }
@@ -299,7 +299,7 @@ case {
 
 case {
   id = "rdmap/4.8-terminate/ends-the-connection",
-  version = 1,
+  version = 2,
   title = "Behind its Terminate a target does not keep the connection",
   requirements = { "RDMAP-7-3", "DDP-3-11" },
   roles = { "responder", "initiator" },
@@ -310,7 +310,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
     conn:expect_terminate()
     conn:expect_close { requirement = { "RDMAP-7-3", "DDP-3-11" }, within = 60, overdue_fails = true }
 

@@ -231,14 +231,14 @@ case {
 --- A Read that is refused.
 local function refused(t, op, conn, fields, expectation)
   fields.sink_stag, fields.src_stag = 0x7766, fields.src_stag or op.stag
-  conn:send(mpa.fpdu { ulpdu = rdmap.read_request(fields) })
+  conn:send(mpa.fpdu { ulpdu = rdmap.read_request(fields) }, { deviates = true })
   conn:expect_terminate(expectation)
   conn:expect_close()
 end
 
 case {
   id = "rdmap/5.2-read/invalid-stag",
-  version = 1,
+  version = 2,
   title = "A Read of an STag that is not valid is refused",
   requirements = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5", "RDMAP-4.8-18", "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -264,7 +264,7 @@ case {
 
 case {
   id = "rdmap/5.2-read/bounds",
-  version = 1,
+  version = 2,
   title = "A Read of which an octet lies outside of the buffer is refused",
   requirements = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -297,7 +297,7 @@ case {
 
 case {
   id = "rdmap/5.2-read/far-too-long",
-  version = 1,
+  version = 2,
   title = "A Read of more octets than the buffer has is refused, whatever number of them it asks for",
   requirements = { "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -324,7 +324,7 @@ case {
 
 case {
   id = "rdmap/5.2-read/wrap",
-  version = 1,
+  version = 2,
   title = "A Read that goes beyond the greatest TO is refused",
   requirements = { "RDMAP-7.2-8", "RDMAP-4.8-22", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -350,7 +350,7 @@ case {
 
 case {
   id = "rdmap/5.2-read/size-of-request",
-  version = 1,
+  version = 2,
   title = "A Read Request of another size than 28 octets is refused",
   requirements = { "RDMAP-5.2.1-5" },
   roles = { "responder", "initiator" },
@@ -364,7 +364,7 @@ case {
     local conn, op = t:operate()
     local right = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to }
     local request = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more)
-    conn:send(mpa.fpdu { ulpdu = request })
+    conn:send(mpa.fpdu { ulpdu = request }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-5.2.1-5" }
     conn:expect_close()
 
@@ -383,7 +383,7 @@ local function expect_refusal(t, fields, requirement)
   end
   conn:send(request { msn = 1 })
   conn:expect_fpdu { opcode = 2 }
-  conn:send(request(fields))
+  conn:send(request(fields), { deviates = true })
   conn:expect_terminate { requirement = requirement }
   conn:expect_close()
 
@@ -392,7 +392,7 @@ end
 
 case {
   id = "rdmap/5.2-read/msn",
-  version = 1,
+  version = 2,
   title = "A Read Request whose MSN was used, or is far ahead, is refused",
   requirements = { "RDMAP-7.2-15", "DDP-7.1-9" },
   roles = { "responder", "initiator" },
@@ -407,7 +407,7 @@ case {
 
 case {
   id = "rdmap/5.2-read/mo",
-  version = 1,
+  version = 2,
   title = "A Read Request whose MO lies behind its 28 octets is refused",
   requirements = { "RDMAP-7.2-15", "DDP-7.1-7" },
   roles = { "responder", "initiator" },
@@ -448,7 +448,7 @@ case {
 
 case {
   id = "rdmap/5.2-read/too-many",
-  version = 1,
+  version = 2,
   title = "Reads beyond the IRD that was told are answered later, or refused",
   requirements = { "RDMAP-6.1-8", "DDP-7.2-10" },
   roles = { "responder", "initiator" },
@@ -473,7 +473,7 @@ case {
         ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = asked, src_stag = op.stag, src_to = op.to, msn = msn },
       }
     end
-    conn:send(requests)
+    conn:send(requests, { deviates = true })
     local served = 0
     while served < held + p.beyond do
       local what, fpdu = conn:next { within = 5 }

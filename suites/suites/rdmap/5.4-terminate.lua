@@ -8,7 +8,7 @@ end
 
 case {
   id = "rdmap/5.4-terminate/received",
-  version = 1,
+  version = 2,
   title = "A Terminate ends the stream: TCP is closed, and no Terminate comes back",
   requirements = { "RDMAP-5.4-3", "RDMAP-5.4-4" },
   roles = { "responder", "initiator" },
@@ -20,7 +20,7 @@ case {
     t:good_exchange()
 
     local conn = t:operate()
-    conn:send(terminate { payload = string.char(p.control, p.code, 0, 0) })
+    conn:send(terminate { payload = string.char(p.control, p.code, 0, 0) }, { deviates = true })
     conn:expect_close { requirement = { "RDMAP-5.4-3", "RDMAP-5.4-4" }, overdue_fails = true }
 
     t:liveness()
@@ -29,7 +29,7 @@ case {
 
 case {
   id = "rdmap/5.4-terminate/reserved",
-  version = 1,
+  version = 2,
   title = "The 13 reserved bits of a Terminate are not looked at",
   requirements = { "RDMAP-4.8-7" },
   roles = { "responder", "initiator" },
@@ -41,7 +41,7 @@ case {
     t:good_exchange()
 
     local conn = t:operate()
-    conn:send(terminate { payload = string.pack(">BBI2", 0x00, 0x00, p.bits) })
+    conn:send(terminate { payload = string.pack(">BBI2", 0x00, 0x00, p.bits) }, { deviates = true })
     conn:expect_close { requirement = "RDMAP-4.8-7", overdue_fails = true }
 
     t:liveness()
@@ -50,7 +50,7 @@ case {
 
 case {
   id = "rdmap/5.4-terminate/no-good",
-  version = 1,
+  version = 2,
   title = "A Terminate that is no good ends the stream all the same",
   requirements = { "RDMAP-5.4-10" },
   roles = { "responder", "initiator" },
@@ -71,7 +71,7 @@ case {
       empty = {},
       version = { payload = payload, rdmap_version = 2 },
     })[p.wrong]
-    conn:send(terminate(wrong))
+    conn:send(terminate(wrong), { deviates = true })
     -- Whether the answer is a Terminate is left open.
     conn:expect_close { requirement = "RDMAP-5.4-10", after_terminate = true, overdue_fails = true }
 
@@ -81,7 +81,7 @@ case {
 
 case {
   id = "rdmap/5.4-terminate/first",
-  version = 1,
+  version = 2,
   title = "A Terminate is taken as the first message, where no receive and no Read was ever used",
   requirements = { "RDMAP-5.4-3" },
   roles = { "responder", "initiator" },
@@ -91,7 +91,7 @@ case {
     t:good_exchange()
 
     local conn = t:start_up()
-    conn:send(terminate { payload = "\x00\x00\x00\x00" })
+    conn:send(terminate { payload = "\x00\x00\x00\x00" }, { deviates = true })
     conn:expect_close { requirement = "RDMAP-5.4-3", overdue_fails = true }
 
     t:liveness()

@@ -2,7 +2,7 @@
 
 case {
   id = "rdmap/7.2-messages/version",
-  version = 1,
+  version = 2,
   title = "A message of another RDMAP version is refused",
   requirements = { "RDMAP-7.2-3", "RDMAP-5.3-14", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -14,7 +14,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, rdmap_version = p.version } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, rdmap_version = p.version } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
     }
@@ -28,7 +28,7 @@ case {
 local function refused_at_first(name, title, requirement, parameter, field, values)
   case {
     id = "rdmap/7.2-messages/" .. name,
-    version = 1,
+    version = 2,
     title = title,
     requirements = { requirement },
     roles = { "responder", "initiator" },
@@ -43,7 +43,7 @@ local function refused_at_first(name, title, requirement, parameter, field, valu
       if p.kind == "tagged" then
         fields.stag = 0x7766
       end
-      conn:send(mpa.fpdu { ulpdu = p.kind == "tagged" and rdmap.write(fields) or rdmap.send(fields) })
+      conn:send(mpa.fpdu { ulpdu = p.kind == "tagged" and rdmap.write(fields) or rdmap.send(fields) }, { deviates = true })
       -- With which code is for other cases.
       conn:expect_terminate { requirement = requirement }
       conn:expect_close()
@@ -60,7 +60,7 @@ refused_at_first("opcode-at-first", "The first message of a connection is refuse
 
 case {
   id = "rdmap/7.2-messages/version-of-others",
-  version = 1,
+  version = 2,
   title = "A Read Request and a Write of another RDMAP version are refused",
   requirements = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -76,7 +76,7 @@ case {
       read = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to, rdmap_version = p.version },
       write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", rdmap_version = p.version },
     })[p.message]
-    conn:send(mpa.fpdu { ulpdu = made })
+    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate {
       requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
     }
@@ -88,7 +88,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/opcode",
-  version = 1,
+  version = 2,
   title = "A message with an opcode that nobody has defined is refused",
   requirements = { "RDMAP-7.2-2", "RDMAP-4.8-26", "RDMAP-6.2.1-1", "RDMAP-7306.8.2-5" },
   roles = { "responder", "initiator" },
@@ -101,7 +101,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
     conn:expect_close()
 
@@ -111,7 +111,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/opcode-of-others",
-  version = 1,
+  version = 2,
   title = "A tagged message with an opcode that nobody has defined, and a reserved one on the queue of Read Requests, are refused",
   requirements = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3", "RDMAP-4.8-26", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
@@ -127,7 +127,7 @@ case {
       read = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to, opcode = p.opcode },
       write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", opcode = p.opcode },
     })[p.message]
-    conn:send(mpa.fpdu { ulpdu = made })
+    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate {
       requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, told = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
     }
@@ -139,7 +139,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/opcode-in-wrong-place",
-  version = 1,
+  version = 2,
   title = "An opcode that belongs on another queue, or into a segment of the other kind, is refused",
   requirements = { "RDMAP-7.2-2" },
   roles = { "responder", "initiator" },
@@ -160,7 +160,7 @@ case {
       ["write-untagged"] = rdmap.send { payload = "weft", opcode = 0, msn = op.msn },
       ["response-untagged"] = rdmap.send { payload = "weft", opcode = 2, msn = op.msn },
     })[p.place]
-    conn:send(mpa.fpdu { ulpdu = made })
+    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7.2-2" }
     conn:expect_close()
 
@@ -170,7 +170,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/invalidate",
-  version = 1,
+  version = 2,
   title = "A Send that invalidates an STag which is not the stream's is refused",
   requirements = {
     "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-6.2.1-1",
@@ -189,7 +189,7 @@ case {
     if p.stag == "other" and owner.stag == op.stag then
       t:unimplemented("Both connections were told the same STag.")
     end
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("\0"):rep(16), msn = op.msn, opcode = p.opcode, invalidate_stag = stag } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("\0"):rep(16), msn = op.msn, opcode = p.opcode, invalidate_stag = stag } }, { deviates = true })
     conn:expect_terminate {
       requirement = { "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14" },
       told = "RDMAP-6.2.1-1",
@@ -211,7 +211,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/read-response",
-  version = 1,
+  version = 2,
   title = "A Read Response that goes to octets which were not asked for is refused",
   requirements = { "RDMAP-5.2.2-6" },
   roles = { "responder" },
@@ -233,7 +233,7 @@ case {
       wrap = { stag = stag, tagged_offset = -8 },
     })[p.wrong]
     wrong.opcode, wrong.payload = 2, ("w"):rep(64)
-    conn:send(mpa.fpdu { ulpdu = rdmap.write(wrong) })
+    conn:send(mpa.fpdu { ulpdu = rdmap.write(wrong) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-5.2.2-6" }
     conn:expect_close()
 
@@ -243,7 +243,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/invalidated",
-  version = 1,
+  version = 2,
   title = "Behind a Send that invalidates it an STag is good no more, or it is told that it cannot be invalidated",
   requirements = { "RDMAP-5.3-8", "RDMAP-1.2-2", "DDP-4.3-4", "DDP-5.4-7" },
   roles = { "responder", "initiator" },
@@ -265,7 +265,7 @@ case {
       sent = send { payload = told:sub(1, 8), last = false } .. send { payload = told:sub(9), mo = 8 }
     end
     local write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft" }
-    conn:send(sent .. mpa.fpdu { ulpdu = write })
+    conn:send(sent .. mpa.fpdu { ulpdu = write }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-5.3-8", "RDMAP-1.2-2", "DDP-4.3-4", "DDP-5.4-7" } }
 
     t:liveness()
@@ -312,7 +312,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/response-goes-on",
-  version = 1,
+  version = 2,
   title = "A Read Response that goes on beyond the end of the buffer is refused, whether it is to end there or not",
   -- siw holds the length of a Response against its Read in the last segment alone, and puts what stands in front of that one wherever the page goes.
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-13" },
@@ -339,9 +339,9 @@ case {
     end
     local within = length - math.min(length, 16)
     for at = 0, within - 1, 1024 do
-      conn:send(segment(at, ("w"):rep(math.min(1024, within - at)), false))
+      conn:send(segment(at, ("w"):rep(math.min(1024, within - at)), false), { deviates = true })
     end
-    conn:send(segment(within, ("x"):rep(length - within + p.more), p.last))
+    conn:send(segment(within, ("x"):rep(length - within + p.more), p.last), { deviates = true })
     conn:expect_terminate { requirement = BOTH }
     conn:expect_close()
 
@@ -351,7 +351,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/response-unasked",
-  version = 1,
+  version = 2,
   title = "A Read Response that nobody asked for, to an STag that is not valid, is refused",
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-10" },
   roles = { "responder", "initiator" },
@@ -364,7 +364,7 @@ case {
 
     local conn, op = t:operate()
     local stag = (op.stag or 0x77656677) ~ 0xffffffff
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, payload = ("w"):rep(p.octets) } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, payload = ("w"):rep(p.octets) } }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-5.2.2-6", "DDP-7.1-10" } }
     conn:expect_close()
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use weft_peer::Settings;
 use weft_peer::driver::initiate::echo_client;
 use weft_peer::driver::portmap::PmClient;
+use weft_peer::hostile::Deviations;
 use weft_peer::portmap::{Ask, ClientSettings};
 use weft_suites::model::{Event, Verdict};
 use weft_suites::script::Suites;
@@ -180,4 +181,30 @@ async fn a_person_is_asked_for_each_connection() {
         asked.len() >= 2 && asked[0].starts_with("start nic: it has to connect to address 127.0.0.1, port "),
         "{asked:?}"
     );
+}
+
+/// A control needs a start of its own. Nobody is asked for that; the report says that none was run.
+#[tokio::test]
+async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
+    let person = |event: &Event| {
+        let Event::TargetWaiting { what, .. } = event else { return };
+        let port = what.rsplit_once("port ").unwrap().1.parse().unwrap();
+        let deviations = Deviations::from_names(["ddp.refuses-reserved-bits"]).unwrap();
+        let settings = Settings { deviations, ..Settings::default() };
+        tokio::spawn(echo_client(([127, 0, 0, 1], port).into(), settings));
+    };
+    let out = tempfile::tempdir().unwrap();
+    let options = RunOptions {
+        target: by_command("service = \"echo\""),
+        suites: Suites::embedded().unwrap(),
+        filter: Filter::of(["ddp/4.1-control/reserved[bits=4]"]),
+        out: out.path().to_owned(),
+        seed: Some(7),
+        cancel: None,
+    };
+    let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
+    let result = &report.results[0];
+    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+    let told = "No control was run, since the target file has no `start`.";
+    assert!(result.explanation.ends_with(told), "{}", result.explanation);
 }

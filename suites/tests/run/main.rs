@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 
 mod agent;
+mod basic_faults;
 mod common;
 mod evidence;
 mod folder;

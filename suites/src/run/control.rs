@@ -1,0 +1,84 @@
+//! The control run of a failed case: what it makes of the verdict.
+//!
+//! If the control fails, too, the case is inconclusive, and its explanation names the basic cases that failed in this run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::RunError;
+use super::case::Site;
+use crate::model::{CaseKey, CaseResult, Event, EventSink, Verdict};
+use crate::script::SuiteCase;
+use crate::stage::Stage;
+use crate::target::{Start, Target};
+
+/// Cases with this tag come first, and are what other cases rest on.
+pub(super) const BASIC: &str = "basic";
+/// Most basic cases that an explanation names.
+const MOST_NAMED: usize = 3;
+
+/// The basic cases of this run that failed.
+#[derive(Debug, Default)]
+pub(super) struct Basics(Mutex<Vec<String>>);
+
+impl Basics {
+    /// Remembers the case if it is a basic one that failed.
+    pub(super) fn note(&self, case: &SuiteCase, result: &CaseResult) {
+        if result.verdict == Verdict::Fail && case.info.tags.iter().any(|tag| tag == BASIC) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(result.key.to_string());
+        }
+    }
+
+    /// A sentence about them for a case that is inconclusive; empty if none failed.
+    pub(super) fn named(&self) -> String {
+        let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match failed.len() {
+            0 => String::new(),
+            1 => format!(" The basic case {} failed.", failed[0]),
+            number if number <= MOST_NAMED => format!(" The basic cases {} failed.", failed.join(", ")),
+            number => format!(" {number} basic cases failed, among them {}.", failed[..MOST_NAMED].join(", ")),
+        }
+    }
+}
+
+impl Site {
+    /// If the case failed by a step that deviates, runs its control. Gives a sentence for people.
+    pub(super) async fn control(
+        &self,
+        case: &SuiteCase,
+        key: &CaseKey,
+        target: &Arc<Target>,
+        seed: u64,
+        stage: &mut Stage,
+    ) -> Result<String, RunError> {
+        let lengths = stage.log.control.lengths.clone();
+        if !stage.log.has_failed() || lengths.is_empty() || !target.service.has_plain_exchange() {
+            return Ok(String::new());
+        }
+        let reached = self.live.link(target)?;
+        if matches!(reached.start, Some(Start::Person { .. })) {
+            return Ok(" No control was run, since the target file has no `start`.".to_owned());
+        }
+        let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
+        let control = Stage::new(target.clone(), reached, key.clone(), quiet).as_control(lengths);
+        let control = self.play(case, key, target, seed, control).await?;
+        let log = &control.stage.log;
+        let explanation = log.decision.as_ref().map_or("it has no verdict", |decision| &decision.explanation);
+        Ok(match &log.control.outcome {
+            Some(Ok(())) => {
+                stage.note_control("the same script with a plain exchange in place of the step that deviates works");
+                String::new()
+            }
+            Some(Err(why)) => {
+                stage.note_control(why);
+                stage.log.excuse("The control fails, too");
+                let told = format!(" In the control, {why}.");
+                stage.log.control.outcome = control.stage.log.control.outcome.clone();
+                told
+            }
+            None => {
+                stage.note_control(&format!("not reached: {explanation}"));
+                " The control did not get as far as its plain exchange.".to_owned()
+            }
+        })
+    }
+}

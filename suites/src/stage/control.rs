@@ -1,0 +1,309 @@
+//! The control run of a failed case: the same script, with a legal step in place of the one that deviates.
+//!
+//! A script marks the step that deviates from a plain exchange (`conn:send(message, { deviates = true })`). If the case
+//! fails, it is run again as a control. The control is the same up to the first marked step. In its place the tester does
+//! plain exchanges with FPDUs of the lengths that the failed run sent in its marked steps, and the control is over. If they
+//! fail, too, the target has a more basic fault than the one that the case is about.
+
+use weft_core::wire::ddp::{Segment, queue};
+use weft_core::wire::mpa::Startup;
+use weft_core::wire::mpa::fpdu::len_without_markers;
+use weft_core::wire::rdmap::{Opcode, ReadRequest};
+
+use super::exchange::{Started, TaggedBuffer};
+use super::fpdu::{crc_is_right, ulpdu};
+use super::{Decision, Direction, Expectation, Stage, StepKind, Stop, describe};
+use crate::correct;
+use crate::model::{SourceLocation, Verdict};
+use crate::script::message::Message;
+use crate::target::Service;
+
+/// Most lengths of FPDUs that a control tries.
+const MOST_LENGTHS: usize = 64;
+/// Seconds for each answer in a plain exchange.
+const ANSWER_SECONDS: f64 = 5.0;
+/// Octets of the header of an untagged and of a tagged segment (RFC 5041 section 4).
+const UNTAGGED: usize = 18;
+const TAGGED: usize = 14;
+/// What the tester calls the buffer that a plain exchange reads into.
+const SINK_STAG: u32 = 0x7765_6604;
+
+/// The marked steps of a case, and what its control came to.
+#[derive(Debug, Default)]
+pub(crate) struct ControlLog {
+    /// Lengths of the ULPDUs that the marked steps sent, each once.
+    pub(crate) lengths: Vec<u16>,
+    /// Of a control: did the plain exchange work, and if not, why? `None`: it was not reached.
+    pub(crate) outcome: Option<Result<(), String>>,
+}
+
+/// Where one connection is, so that a plain exchange can continue there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// CRCs are in use.
+    crc: bool,
+    /// The target asked for markers.
+    markers: bool,
+    /// MSN of the tester's next Send, and of its next Read Request.
+    send_msn: u32,
+    read_msn: u32,
+    /// MSN of the first Send that the target sent.
+    first_msn: Option<u32>,
+    /// The tester has sent an FPDU.
+    has_sent: bool,
+    /// A buffer of the target that may be written and read.
+    pub(super) buffer: Option<TaggedBuffer>,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Place { crc: false, markers: false, send_msn: 1, read_msn: 1, first_msn: None, has_sent: false, buffer: None }
+    }
+}
+
+impl Place {
+    /// The tester sends these octets: a start-up frame, FPDUs, or whatever a script makes. Says whether they begin with the
+    /// first FPDU of the connection and its CRC is wrong.
+    pub(super) fn sends(&mut self, octets: &[u8]) -> bool {
+        if let Ok(frame) = Startup::parse(octets) {
+            self.crc |= frame.crc;
+            return false;
+        }
+        let first_len = octets.first_chunk().map(|length| len_without_markers(u16::from_be_bytes(*length)));
+        let first = first_len.and_then(|len| octets.get(..len)).filter(|_| !self.has_sent && self.crc && !self.markers);
+        let is_bad = first.is_some_and(|fpdu| !crc_is_right(fpdu));
+        self.has_sent = true;
+        let mut rest = octets;
+        while let Some(length) = rest.first_chunk().map(|length| u16::from_be_bytes(*length)) {
+            if let Ok(Segment::Untagged(header, _)) = Segment::parse(ulpdu(rest))
+                && header.control.last()
+            {
+                let next = header.msn.get().wrapping_add(1);
+                match header.qn.get() {
+                    queue::SEND => self.send_msn = next,
+                    queue::READ_REQUEST => self.read_msn = next,
+                    _ => {}
+                }
+            }
+            rest = rest.get(len_without_markers(length)..).unwrap_or_default();
+        }
+        is_bad
+    }
+
+    /// The target sent this start-up frame.
+    pub(super) fn started(&mut self, frame: &[u8]) {
+        if let Ok(frame) = Startup::parse(frame) {
+            self.crc |= frame.crc;
+            self.markers = frame.markers;
+        }
+    }
+
+    /// The target sent this FPDU.
+    pub(super) fn receives(&mut self, fpdu: &[u8]) {
+        if let Ok(Segment::Untagged(header, _)) = Segment::parse(ulpdu(fpdu))
+            && header.ulp_control.opcode().is_send()
+        {
+            self.first_msn.get_or_insert(header.msn.get());
+        }
+    }
+}
+
+impl Stage {
+    /// Makes it the stage of a control that tries these lengths.
+    pub(crate) fn as_control(mut self, lengths: Vec<u16>) -> Self {
+        self.control = Some(lengths);
+        self
+    }
+
+    /// A script is about to send what deviates from a plain exchange. In a control, the plain exchange takes its place and
+    /// ends the case.
+    pub(crate) async fn deviates(
+        &mut self,
+        number: u32,
+        message: &Message,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        let Some(lengths) = self.control.clone() else {
+            self.log.control.note(&message.octets);
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        for length in lengths {
+            let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), at);
+            outcome = self.plain_exchange(number, length, &expectation).await?;
+            if let Err(why) = &mut outcome {
+                *why = format!("in a plain exchange with a ULPDU of {length} octets, {why}");
+                break;
+            }
+        }
+        self.log.control.outcome = Some(outcome);
+        let explanation = "The control is over.".to_owned();
+        Err(self.decide(Decision {
+            verdict: Verdict::Inconclusive,
+            requirements: Vec::new(),
+            expected: None,
+            actual: None,
+            explanation,
+            at: at.cloned(),
+        }))
+    }
+
+    /// One message there and its answer back, with a ULPDU of about this length and of the same PAD.
+    async fn plain_exchange(
+        &mut self,
+        number: u32,
+        length: u16,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        let at = expectation.at.as_ref();
+        let place = self.conn(number, at)?.place;
+        let started = Started { crc: place.crc, markers: place.markers, rtr: None, ird: None };
+        match (self.target.service, place.buffer) {
+            (Service::Echo, _) => {
+                let payload = pattern(payload_len(length, UNTAGGED));
+                self.put_ulpdu(number, "Send", &correct::send(place.send_msn, &payload), &started, expectation).await?;
+                let echo = self.collect(number, &started, "the echo of its Send", expectation).await?;
+                Ok(echo.and_then(|echo| match echo == payload {
+                    true => self.first_number(number),
+                    false => Err(format!("it answered {} octets with others", payload.len())),
+                }))
+            }
+            (Service::Rping, Some(buffer)) => {
+                let most = usize::try_from(buffer.length).unwrap_or(usize::MAX);
+                let data = pattern(payload_len(length, TAGGED).min(most));
+                let (stag, to) = (buffer.stag, buffer.tagged_offset);
+                for segment in correct::tagged(Opcode::WRITE, stag, to, &data, usize::from(u16::MAX)) {
+                    self.put_ulpdu(number, "Write", &segment, &started, expectation).await?;
+                }
+                let rdmardsz = u32::try_from(data.len()).unwrap_or(u32::MAX);
+                let read = ReadRequest { sink_stag: SINK_STAG, sink_to: 0, rdmardsz, src_stag: stag, src_to: to };
+                let request = correct::read_request(place.read_msn, &read);
+                self.put_ulpdu(number, "Read Request", &request, &started, expectation).await?;
+                let answer = self.collect(number, &started, "its Read Response", expectation).await?;
+                Ok(answer.and_then(|answer| match answer == data {
+                    true => Ok(()),
+                    false => Err(format!("a Read of {} octets gives others than those written", data.len())),
+                }))
+            }
+            // In front of rping's first Read no buffer is known: that Send and that Read are the plain exchange.
+            (Service::Rping, None) if !place.has_sent => {
+                Ok(self.first_half(number, &started, super::exchange::RPING_SIZE, expectation).await?.map(|_| ()))
+            }
+            // In the midst of rping's ritual there is no plain exchange that it allows.
+            _ => Ok(Ok(())),
+        }
+    }
+
+    /// The payload of the target's next message.
+    async fn collect(
+        &mut self,
+        number: u32,
+        started: &Started,
+        due: &str,
+        expectation: &Expectation,
+    ) -> Result<Result<Vec<u8>, String>, Stop> {
+        let mut message = Vec::new();
+        loop {
+            let fpdu = match self.answer(number, started, due, expectation).await? {
+                Ok(fpdu) => fpdu,
+                Err(why) => return Ok(Err(why)),
+            };
+            let segment = Segment::parse(ulpdu(&fpdu)).ok();
+            let is_message = |segment: &Segment<'_>| segment.ulp_control().opcode() != Opcode::TERMINATE;
+            let Some(segment) = segment.filter(is_message) else {
+                return Ok(Err(format!("it sent {} where {due} was due", describe::stream(&fpdu))));
+            };
+            let (Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) = segment;
+            message.extend_from_slice(payload);
+            if segment.control().last() {
+                return Ok(Ok(message));
+            }
+        }
+    }
+
+    /// The target numbers its Sends from 1 (DDP-4.3-7).
+    fn first_number(&mut self, number: u32) -> Result<(), String> {
+        match self.conn(number, None).ok().and_then(|conn| conn.place.first_msn) {
+            None | Some(1) => Ok(()),
+            Some(msn) => Err(format!("the MSN of its first Send is {msn}")),
+        }
+    }
+
+    /// Notes in the transcript what the control of this case came to.
+    pub(crate) fn note_control(&mut self, text: &str) {
+        self.step(0, Direction::Observed, StepKind::Note, format!("control: {text}"), None);
+    }
+}
+
+impl ControlLog {
+    /// A marked step sends these octets.
+    fn note(&mut self, octets: &[u8]) {
+        let mut rest = octets;
+        while let Some(length) = rest.first_chunk().map(|length| u16::from_be_bytes(*length)) {
+            if !self.lengths.contains(&length) && self.lengths.len() < MOST_LENGTHS {
+                self.lengths.push(length);
+            }
+            rest = rest.get(len_without_markers(length)..).unwrap_or_default();
+        }
+    }
+}
+
+/// Octets of payload that make a ULPDU of `length` octets behind a header of so many, or a longer one with the same PAD.
+fn payload_len(length: u16, header: usize) -> usize {
+    let mut length = usize::from(length);
+    while length < header {
+        length += 4;
+    }
+    length - header
+}
+
+/// Octets that differ from place to place.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|place| b'a' + (place % 23) as u8).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_length_of_a_marked_step_is_tried_once() {
+        let mut log = ControlLog::default();
+        let fpdu = |payload: &[u8]| correct::fpdu(&correct::send(1, payload), true);
+        log.note(&[fpdu(b"one"), fpdu(b"four"), fpdu(b"two")].concat());
+        log.note(&fpdu(b"four")[..7]);
+        assert_eq!(log.lengths, [21, 22]);
+    }
+
+    #[test]
+    fn a_plain_exchange_has_the_same_pad() {
+        for length in 0..100u16 {
+            for header in [UNTAGGED, TAGGED] {
+                let made = header + payload_len(length, header);
+                assert_eq!((made % 4, made >= usize::from(length)), (usize::from(length) % 4, true));
+            }
+        }
+        assert_eq!(payload_len(21, UNTAGGED), 3);
+    }
+
+    #[test]
+    fn numbers_follow_what_was_sent() {
+        let mut place = Place::default();
+        let fpdus = [correct::fpdu(&correct::send(1, b"a"), true), correct::fpdu(&correct::send(2, b"b"), true)];
+        assert!(!place.sends(&fpdus.concat()));
+        assert_eq!((place.send_msn, place.read_msn, place.crc), (3, 1, false));
+        place.started(b"MPA ID Rep Frame\x40\x01\0\0");
+        place.receives(&fpdus[0]);
+        place.receives(&fpdus[1]);
+        assert_eq!((place.crc, place.first_msn), (true, Some(1)));
+    }
+
+    #[test]
+    fn a_first_fpdu_with_a_wrong_crc_is_noticed() {
+        let mut place = Place::default();
+        assert!(!place.sends(b"MPA ID Req Frame\x40\x01\0\0"));
+        let bad = correct::fpdu(&correct::send(1, b"a"), false);
+        assert!(place.sends(&bad));
+        assert!(!place.sends(&bad));
+    }
+}

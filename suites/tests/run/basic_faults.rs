@@ -1,0 +1,125 @@
+//! A small responder with one basic fault, written by others from the RFCs alone: a basic case names the fault, and no other
+//! case blames a rule that the responder keeps.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::common::run;
+use weft_suites::Filter;
+use weft_suites::model::{CaseResult, RunReport, Tier, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+
+/// Cases that rest on what is at fault in one of the responders.
+const CASES: [&str; 10] = [
+    "basic",
+    "ddp/4.1-control/last",
+    "ddp/5.2-segmentation/echo",
+    "ddp/5.2-segmentation/empty",
+    "ddp/5.2-segmentation/numbers",
+    "ddp/7.1-untagged/mo",
+    "mpa/4.1-fpdu/joined",
+    "mpa/4.1-fpdu/pad",
+    "mpa/7.1.2-startup/first-fpdu-at-once",
+    "rdmap/6.1-mode/only-messages",
+];
+
+/// `interop/basic/responder.py`; it ends with this.
+struct Responder {
+    child: Child,
+    address: String,
+}
+
+impl Responder {
+    /// `None`: there is no Python here.
+    fn start(fault: &str) -> Option<Self> {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/basic/responder.py");
+        let mut command = Command::new("python3");
+        command.arg(script).args(["--fault", fault]).stdout(Stdio::piped());
+        let Ok(mut child) = command.spawn() else {
+            println!("skipped: no python3");
+            return None;
+        };
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Some(Responder { child, address: address.trim().to_owned() })
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn report_of(fault: &str) -> Option<RunReport> {
+    let responder = Responder::start(fault)?;
+    let text = format!(
+        "name = \"basic\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ntime_scale = 0.1\n",
+        responder.address
+    );
+    let target = Target::from_toml("basic.toml", &text).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(CASES).tier(Tier::Smoke);
+    Some(run(target, Suites::embedded().unwrap(), filter, out.path()).await.0)
+}
+
+fn failed(report: &RunReport) -> Vec<&CaseResult> {
+    report.results.iter().filter(|result| result.verdict >= Verdict::Fail).collect()
+}
+
+/// The fault is named by the case, no other row fails than these, and what rests on it names the case.
+async fn is_named(fault: &str, case: &str, rows: &[&str]) {
+    let Some(report) = report_of(fault).await else { return };
+    let failed = failed(&report);
+    assert!(failed.iter().any(|result| result.key.case == case), "{fault}: {:?}", report.summary);
+    let broken: BTreeSet<&str> = report.summary.failing.iter().map(|row| row.as_str()).collect();
+    let innocent: Vec<_> = broken.iter().filter(|row| !rows.contains(row)).collect();
+    let told: Vec<String> = failed.iter().map(|result| format!("{}: {}", result.key, result.explanation)).collect();
+    assert!(innocent.is_empty(), "{fault}: {innocent:?}\n{}", told.join("\n"));
+    for result in report.results.iter().filter(|result| result.verdict == Verdict::Inconclusive) {
+        let named = result.explanation.contains(case);
+        assert!(named || result.key.case.contains("basic"), "{fault}: {}: {}", result.key, result.explanation);
+    }
+}
+
+#[tokio::test]
+async fn the_responder_without_a_fault_passes() {
+    let Some(report) = report_of("none").await else { return };
+    for result in &report.results {
+        let is_good = matches!(result.verdict, Verdict::Pass | Verdict::NotApplicable);
+        assert!(is_good, "{}: {}", result.key, result.explanation);
+    }
+    assert!(report.results.first().is_some_and(|result| result.key.case.contains("basic")));
+    assert_eq!(report.summary.failing, []);
+}
+
+#[tokio::test]
+async fn an_exchanged_pad_is_named() {
+    is_named("pad", "mpa/4-basic/pad", &["MPA-4.1-5"]).await;
+}
+
+#[tokio::test]
+async fn a_length_in_the_other_order_is_named() {
+    is_named("length", "mpa/4-basic/length", &["MPA-4.1-1", "MPA-5.2-1"]).await;
+}
+
+#[tokio::test]
+async fn numbers_from_0_are_named() {
+    is_named("msn", "ddp/4.3-basic/first-number", &["DDP-4.3-7"]).await;
+}
+
+#[tokio::test]
+async fn a_crc_over_too_little_is_named() {
+    let rows = ["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19"];
+    is_named("crc", "mpa/4-basic/crc", &rows).await;
+}
+
+/// Within a message its segments come in order, so it shows only where an MO is wrong.
+#[tokio::test]
+async fn an_offset_that_is_ignored_is_named() {
+    is_named("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]).await;
+}
