@@ -18,6 +18,7 @@ FAULTS = {
     "msn": "its messages are numbered from 0",
     "crc": "the CRC does not cover ULPDU_Length, in both directions",
     "mo": "MO of received segments is ignored: their payload goes to the end of what is there",
+    "crc-told-by-ddp": "a wrong CRC is answered by a Terminate with an error of DDP",
 }
 
 REQUEST_KEY, REPLY_KEY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
@@ -109,7 +110,7 @@ class Connection:
         (length,) = struct.unpack(self.length_format(), header)
         rest = self.exactly(length + self.pad(length))
         if self.exactly(4) != self.crc(header + rest):
-            raise Refused((0x20, 0x02))
+            raise Refused((0x12, 0x01) if self.fault == "crc-told-by-ddp" else (0x20, 0x02))
         self.spoken_to = True
         return rest[:length]
 

@@ -350,9 +350,9 @@ case {
 
 case {
   id = "rdmap/5.2-read/size-of-request",
-  version = 2,
-  title = "A Read Request of another size than 28 octets is refused",
-  requirements = { "RDMAP-5.2.1-5" },
+  version = 3,
+  title = "A Read Request of another size than 28 octets is refused by a Terminate",
+  requirements = { "RDMAP-5.2.1-5", "RDMAP-7.1-2" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "read", "refusal" },
@@ -365,7 +365,7 @@ case {
     local right = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to }
     local request = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more)
     conn:send(mpa.fpdu { ulpdu = request }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-5.2.1-5" }
+    conn:expect_terminate { requirement = "RDMAP-5.2.1-5", told = "RDMAP-7.1-2" }
     conn:expect_close()
 
     t:liveness()

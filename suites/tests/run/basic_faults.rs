@@ -56,14 +56,18 @@ impl Drop for Responder {
 }
 
 async fn report_of(fault: &str) -> Option<RunReport> {
+    report_of_cases(fault, &CASES).await
+}
+
+async fn report_of_cases(fault: &str, cases: &[&str]) -> Option<RunReport> {
     let responder = Responder::start(fault)?;
     let text = format!(
-        "name = \"basic\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ntime_scale = 0.1\n",
+        "name = \"basic\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ntime_scale = 0.1\ncapabilities = [\"crc\"]\n",
         responder.address
     );
     let target = Target::from_toml("basic.toml", &text).unwrap();
     let out = tempfile::tempdir().unwrap();
-    let filter = Filter::of(CASES).tier(Tier::Smoke);
+    let filter = Filter::of(cases.iter().copied()).tier(Tier::Smoke);
     Some(run(target, Suites::embedded().unwrap(), filter, out.path()).await.0)
 }
 
@@ -122,4 +126,17 @@ async fn a_crc_over_too_little_is_named() {
 #[tokio::test]
 async fn an_offset_that_is_ignored_is_named() {
     is_named("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]).await;
+}
+
+/// An error of DDP shows that the ULPDU was handed on.
+#[tokio::test]
+async fn a_wrong_crc_that_ddp_reports_was_not_checked_in_time() {
+    let Some(report) = report_of_cases("crc-told-by-ddp", &["mpa/4.4-crc/bad-later[octet=20]"]).await else { return };
+    let result = &report.results[0];
+    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+    let failing: Vec<&str> = result.failing().map(|row| row.as_str()).collect();
+    for row in ["MPA-6-1", "MPA-6-3", "MPA-4.4-19"] {
+        assert!(failing.contains(&row), "{row}: {failing:?}");
+    }
+    assert!(!failing.contains(&"MPA-8-2"), "{failing:?}");
 }

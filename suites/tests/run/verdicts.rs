@@ -204,3 +204,29 @@ async fn events_tell_the_whole_run_in_order() {
     assert_eq!(steps, report.results.iter().map(|result| result.steps.len()).sum::<usize>());
     assert_eq!(finished, report.results);
 }
+
+/// RFC 5040 section 7.1: an error in an incoming message is told by a Terminate.
+#[tokio::test]
+async fn a_read_request_that_is_refused_without_a_terminate_fails_its_rule() {
+    let target = Target::builtin().with_deviations(["rdmap.skips-terminate"]).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(["rdmap/5.2-read/size-of-request"]);
+    let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    assert_eq!(report.results.len(), 6);
+    for result in &report.results {
+        let failing: Vec<_> = result.failing().collect();
+        assert_eq!(failing, [requirement!("RDMAP-7.1-2")], "{}: {}", result.key, result.explanation);
+    }
+}
+
+/// The Terminate for an STag that cannot be invalidated comes before the answer to what follows.
+#[tokio::test]
+async fn a_read_behind_an_invalid_invalidate_is_not_answered() {
+    let target = Target::builtin().with_deviations(["rdmap.overlooks-invalidate"]).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(["rdmap/7.2-messages/invalidate[opcode=4,stag=unknown]"]);
+    let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    let result = &report.results[0];
+    assert!(result.failing().any(|row| row == requirement!("RDMAP-5.3-10")), "{}", result.explanation);
+    assert_eq!(result.actual.as_deref(), Some("it sent an FPDU with RDMA Read Response (24 octets)"));
+}
