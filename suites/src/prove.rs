@@ -10,7 +10,7 @@ use weft_core::RequirementId;
 use weft_peer::hostile::{self, Deviation};
 
 use crate::coverage::Proven;
-use crate::model::{CaseInfo, CaseResult, Event, RequirementVerdict, Role, Verdict};
+use crate::model::{CaseInfo, CaseResult, Event, RequirementVerdict, Role, Verdict, is_proposal};
 use crate::script::Suites;
 use crate::target::Target;
 use crate::{Filter, RunError, RunOptions, Schedule, run_with};
@@ -217,10 +217,16 @@ fn is_called(deviation: &Deviation, name: &str) -> bool {
 /// The requirements that the deviation breaks and the result names.
 fn broken<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = &'r RequirementVerdict> {
     let breaks = deviation.breaks;
-    result
-        .requirements
-        .iter()
-        .filter(move |judged| judged.verdict == Verdict::Fail && breaks.contains(&judged.requirement))
+    result.requirements.iter().filter(move |judged| is_breach(result, judged) && breaks.contains(&judged.requirement))
+}
+
+/// A row of the proposal of 2007 fails no case. That the target did something else is told as `actual`, which a case that
+/// does not try it has not.
+fn is_breach(result: &CaseResult, judged: &RequirementVerdict) -> bool {
+    match is_proposal(judged.requirement.row()) {
+        true => judged.verdict == Verdict::Unimplemented && result.actual.is_some(),
+        false => judged.verdict == Verdict::Fail,
+    }
 }
 
 fn cell(result: &CaseResult, deviation: &Deviation) -> Cell {

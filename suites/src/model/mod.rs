@@ -37,7 +37,7 @@ pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSourc
 pub use role::Role;
 pub use run::{RunInfo, TargetInfo};
 pub(crate) use score::worst;
-pub use score::{Score, Strength, Tally};
+pub use score::{Score, Strength, Tally, is_proposal};
 pub use seen::Seen;
 pub(crate) use signature::stable;
 pub use status::RunStatus;

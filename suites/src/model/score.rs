@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
-use weft_core::requirement::Level;
+use weft_core::requirement::{Level, Requirement};
 
 use super::{CaseResult, Verdict};
 
@@ -26,10 +26,13 @@ impl Strength {
     /// All of them, the strongest first.
     pub const ALL: [Strength; 3] = [Strength::Must, Strength::Should, Strength::May];
 
-    /// That of a level.
+    /// That of a requirement. A proposal binds nobody.
     #[must_use]
-    pub fn of(level: Level) -> Self {
-        match level {
+    pub fn of(requirement: &Requirement) -> Self {
+        if is_proposal(requirement) {
+            return Strength::May;
+        }
+        match requirement.level {
             Level::Must | Level::MustNot | Level::Required | Level::MustLower => Strength::Must,
             Level::Should | Level::ShouldNot | Level::Recommended => Strength::Should,
             Level::May | Level::Optional => Strength::May,
@@ -45,6 +48,12 @@ impl Strength {
             Strength::May => "MAY",
         }
     }
+}
+
+/// Is it of the e-mail of 2007 that proposed a peer-to-peer model? RFC 6581 took its place; the rows are for notes.
+#[must_use]
+pub fn is_proposal(requirement: &Requirement) -> bool {
+    requirement.section.starts_with("mail.")
 }
 
 impl fmt::Display for Strength {
@@ -141,4 +150,16 @@ pub(crate) fn worst<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> BT
         *verdict = (*verdict).max(judged.verdict);
     }
     worst
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_core::requirement;
+
+    #[test]
+    fn a_proposal_binds_nobody() {
+        assert_eq!(Strength::of(requirement!("P2P-9.2-9").row()), Strength::Must);
+        assert_eq!(Strength::of(requirement!("P2P-mail.6-1").row()), Strength::May);
+    }
 }

@@ -7,7 +7,7 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::output::text::counted;
 
-use crate::model::{CaseInfo, RequirementVerdict, Seen, SourceLocation, Verdict};
+use crate::model::{CaseInfo, RequirementVerdict, Seen, SourceLocation, Verdict, is_proposal};
 use crate::script::ScriptFault;
 use crate::stage::Log;
 
@@ -70,17 +70,26 @@ pub(super) fn judge(
 fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u64) -> Judgement {
     if let Some(decision) = &log.decision {
         let decided = &decision.requirements;
+        let fails = decision.verdict == Verdict::Fail;
         let of = |requirement: RequirementId| match decided.is_empty() || decided.contains(&requirement) {
+            // Nobody has to do what was only proposed.
+            true if fails && is_proposal(requirement.row()) => Verdict::Unimplemented,
             true => decision.verdict,
             // The case went no further: nothing says how the others are.
             false => Verdict::Inconclusive,
         };
+        let only_proposed = fails && !decided.is_empty() && decided.iter().all(|row| is_proposal(row.row()));
+        let note = if only_proposed {
+            " This was proposed in an e-mail and is in no RFC: a note, and no failure."
+        } else {
+            ""
+        };
         return Judgement {
-            verdict: decision.verdict,
+            verdict: if only_proposed { Verdict::Unimplemented } else { decision.verdict },
             requirements: each(case, of),
             expected: decision.expected.clone(),
             actual: decision.actual.clone(),
-            explanation: decision.explanation.clone(),
+            explanation: format!("{}{note}", decision.explanation),
             at: decision.at.clone(),
         };
     }
@@ -192,6 +201,29 @@ mod tests {
             judgement.requirements.iter().map(|judged| (judged.requirement, judged.verdict)).collect();
         assert_eq!(judgement.verdict, Verdict::Fail);
         assert_eq!(verdicts, [(PAD, Verdict::Inconclusive), (KEY, Verdict::Fail)]);
+    }
+
+    #[test]
+    fn a_row_of_the_proposal_is_a_note() {
+        const MAIL: RequirementId = requirement!("P2P-mail.6-1");
+        let judged = |requirements: &[RequirementId]| {
+            let decision = Decision {
+                verdict: Verdict::Fail,
+                requirements: requirements.to_vec(),
+                expected: None,
+                actual: None,
+                explanation: "No close.".to_owned(),
+                at: None,
+            };
+            judge(&case(requirements), &Log::of(Vec::new(), true, false, Some(decision)), None, &[], [0, 0])
+        };
+        let note = judged(&[MAIL]);
+        assert_eq!((note.verdict, note.requirements[0].verdict), (Verdict::Unimplemented, Verdict::Unimplemented));
+        assert!(note.explanation.ends_with("a note, and no failure."), "{}", note.explanation);
+        // Beside a rule of an RFC only that one fails.
+        let both = judged(&[MAIL, KEY]);
+        let verdicts: Vec<_> = both.requirements.iter().map(|judged| judged.verdict).collect();
+        assert_eq!((both.verdict, verdicts), (Verdict::Fail, vec![Verdict::Unimplemented, Verdict::Fail]));
     }
 
     #[test]

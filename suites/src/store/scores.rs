@@ -33,7 +33,7 @@ impl Store {
             )
             .bind(run)
             .bind(requirement.as_str())
-            .bind(Strength::of(requirement.row().level).as_str())
+            .bind(Strength::of(requirement.row()).as_str())
             .bind(place(verdict))
             .execute(&mut *transaction)
             .await?;

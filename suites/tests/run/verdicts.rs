@@ -230,3 +230,16 @@ async fn a_read_behind_an_invalid_invalidate_is_not_answered() {
     assert!(result.failing().any(|row| row == requirement!("RDMAP-5.3-10")), "{}", result.explanation);
     assert_eq!(result.actual.as_deref(), Some("it sent an FPDU with RDMA Read Response (24 octets)"));
 }
+
+/// RFC 6581 took the place of the e-mail of 2007.
+#[tokio::test]
+async fn a_breach_of_the_proposal_alone_fails_nothing() {
+    let target = Target::builtin().with_deviations(["mpa.never-times-out-fpdu"]).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(["P2P-mail.6-1"]);
+    let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    let result = &report.results[0];
+    assert_eq!(result.verdict, Verdict::Unimplemented, "{}", result.explanation);
+    assert!(result.explanation.ends_with("a note, and no failure."), "{}", result.explanation);
+    assert_eq!((report.summary.failing.len(), report.summary.counts.fail), (0, 0));
+}
