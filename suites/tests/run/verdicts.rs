@@ -243,3 +243,29 @@ async fn a_breach_of_the_proposal_alone_fails_nothing() {
     assert!(result.explanation.ends_with("a note, and no failure."), "{}", result.explanation);
     assert_eq!((report.summary.failing.len(), report.summary.counts.fail), (0, 0));
 }
+
+/// With the target file of the README, and a service that is known, a firmware that does not check CRCs is found.
+#[tokio::test]
+async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let (_, block) = readme.split_once("```toml\nname = \"nic-17\"").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let connection = weft_peer::Settings {
+        deviations: weft_peer::hostile::Deviations::from_names(["mpa.accepts-bad-crc"]).unwrap(),
+        ..weft_peer::Settings::default()
+    };
+    let settings = weft_peer::driver::serve::ServerSettings { connection, ..Default::default() };
+    let server = weft_peer::driver::serve::Server::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    let (address, stop) = (server.local_addr(), server.stop_handle());
+    let serving = tokio::spawn(server.run());
+    let text = format!("name = \"nic-17\"{block}")
+        .replace("192.0.2.17:7174", &address.to_string())
+        .replace("service = \"none\"", "service = \"echo\"");
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of(["mpa/4.4-crc/bad-first", "mpa/4.4-crc/bad-later"]);
+    let target = Target::from_toml("nic-17.toml", &text).unwrap();
+    let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    stop.stop();
+    serving.await.unwrap();
+    assert_eq!(report.summary.counts.fail, 8, "{:?}", report.summary);
+}
