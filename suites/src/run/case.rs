@@ -226,6 +226,10 @@ impl Site {
                 stage.log.excuse(&why);
             }
         }
+        let stood_still = self.standstill.as_ref().and_then(|standstill| standstill.since(began));
+        if !stage.is_control() && stood_still.is_none() {
+            self.judge_death(&case.info, key, target, &mut stage).await?;
+        }
         stage.leave().await;
         Ok(Played { stage, fault })
     }

@@ -37,7 +37,7 @@ pub(super) async fn excuse(
         return None;
     }
     let address = state.address?;
-    if host::answers(address, target.scaled(HOST_SECONDS)).await {
+    if host_is_there(target, state).await {
         return None;
     }
     if let Some(crashed) = &target.crashed
@@ -46,6 +46,14 @@ pub(super) async fn excuse(
         return None;
     }
     Some(format!("The host {} does not answer, so the link to it counts as lost", address.ip()))
+}
+
+/// The target's host answers by TCP.
+pub(super) async fn host_is_there(target: &Target, state: TargetState) -> bool {
+    match state.address {
+        Some(address) => host::answers(address, target.scaled(HOST_SECONDS)).await,
+        None => false,
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod begin;
 mod case;
 mod control;
+mod death;
 mod excuse;
 mod judge;
 mod plan;

@@ -115,6 +115,11 @@ impl Stage {
         self
     }
 
+    /// Is it the stage of a control?
+    pub(crate) fn is_control(&self) -> bool {
+        self.control.is_some()
+    }
+
     /// A script is about to send what deviates from a plain exchange. In a control, the plain exchange takes its place and
     /// ends the case.
     pub(crate) async fn deviates(

@@ -68,6 +68,14 @@ impl Stage {
         shows: Vec<RequirementId>,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
+        let done = self.exchange(shows, at).await;
+        if done.is_err() {
+            self.log.dead();
+        }
+        done
+    }
+
+    async fn exchange(&mut self, shows: Vec<RequirementId>, at: Option<&SourceLocation>) -> Result<(), Stop> {
         let within = self.target.scaled(ANSWER_SECONDS);
         if self.target.service == Service::PortMapper && self.start.is_some() {
             return self.asked_good_exchange(shows, within, at).await;

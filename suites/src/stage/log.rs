@@ -30,6 +30,8 @@ pub(crate) struct Log {
     pub(crate) control: ControlLog,
     stimulated: bool,
     expected: bool,
+    /// A good exchange behind the stimulus did not work.
+    is_dead: bool,
 }
 
 /// An expectation that was met.
@@ -95,6 +97,26 @@ impl Log {
     /// The target sent a start-up frame or an FPDU that was waited for: nobody who is dead does.
     pub(super) fn answered(&mut self) {
         self.alive_before = true;
+    }
+
+    /// A good exchange did not come about.
+    pub(super) fn dead(&mut self) {
+        self.is_dead = self.alive_before && (self.stimulated || self.expected);
+    }
+
+    /// The target was alive, and the good exchange behind the stimulus ended the case.
+    pub(crate) fn is_dead_after(&self) -> bool {
+        let undecided = |decision: &Decision| decision.verdict == Verdict::Inconclusive;
+        self.is_dead && self.decision.as_ref().is_some_and(undecided)
+    }
+
+    /// The case fails, since the target died of it: by this requirement, and with its last words.
+    pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, words: Option<&str>) {
+        let Some(decision) = self.decision.as_mut() else { return };
+        decision.verdict = Verdict::Fail;
+        decision.requirements = requirement.into_iter().collect();
+        let words = words.map_or(String::new(), |words| format!(" Its last words: {words}."));
+        decision.explanation = format!("The target died of the case. {}{words}", decision.explanation);
     }
 
     /// A good exchange came about.

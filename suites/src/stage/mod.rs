@@ -147,6 +147,12 @@ impl Stage {
         }
     }
 
+    /// How the program ended that was started last as the target, once it has.
+    pub(crate) fn target_end(&mut self) -> Vec<String> {
+        let ended = self.running.last_mut().and_then(Running::ended);
+        ended.map(|(line, status)| format!("{line} ended, {status}")).into_iter().collect()
+    }
+
     /// What makes an initiator connect.
     pub(crate) fn start(&self) -> Option<&Start> {
         self.start.as_ref()

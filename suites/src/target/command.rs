@@ -4,7 +4,9 @@
 //! What it does (a power switch, a virtual machine, a service manager) is its own business; when to call it is the run's
 //! ([`crate::run`]).
 
-use std::process::{Child, Command, Stdio};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A program and its arguments.
@@ -32,10 +34,41 @@ impl LocalCommand {
     /// # Errors
     /// It does not start, its status is not 0, or it does not end; the text says which.
     pub(crate) async fn run(&self, limit: Duration) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("{}: {error}", self.program);
+        let child = self.command().stdout(std::io::stderr()).spawn();
+        self.wait(Running(child.map_err(|error| self.failed(&error))?), limit).await
+    }
+
+    /// Runs it as [`run`](Self::run), and reads what it prints: the last lines, the end of each.
+    pub(crate) async fn run_and_read(&self, limit: Duration) -> (Result<(), String>, Vec<String>) {
+        let mut child = match self.command().stdout(Stdio::piped()).spawn() {
+            Ok(child) => child,
+            Err(error) => return (Err(self.failed(&error)), Vec::new()),
+        };
+        let Some(output) = child.stdout.take() else { return (Ok(()), Vec::new()) };
+        // A thread of its own: the command may print more than a pipe holds before it ends.
+        let reader = std::thread::spawn(move || last_lines(output));
+        let ended = self.wait(Running(child), limit).await;
+        let until = Instant::now() + LOOK * 10;
+        // A program that it left behind may have the pipe.
+        while !reader.is_finished() && Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+        }
+        let lines = if reader.is_finished() { reader.join().unwrap_or_default() } else { Vec::new() };
+        (ended, lines)
+    }
+
+    fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).stdin(Stdio::null()).stdout(std::io::stderr());
-        let mut running = Running(command.spawn().map_err(failed)?);
+        command.args(&self.arguments).stdin(Stdio::null());
+        command
+    }
+
+    fn failed(&self, error: &std::io::Error) -> String {
+        format!("{}: {error}", self.program)
+    }
+
+    async fn wait(&self, mut running: Running, limit: Duration) -> Result<(), String> {
+        let failed = |error: std::io::Error| self.failed(&error);
         let end = Instant::now() + limit;
         loop {
             match running.0.try_wait().map_err(failed)? {
@@ -46,6 +79,30 @@ impl LocalCommand {
                 }
                 None => tokio::time::sleep(LOOK).await,
             }
+        }
+    }
+}
+
+/// Most lines that are read of what a command prints, and most octets of each.
+const MOST_LINES: usize = 10;
+const LONGEST_LINE: u64 = 400;
+
+/// The last lines of what a command prints.
+fn last_lines(output: ChildStdout) -> Vec<String> {
+    let mut reader = BufReader::new(output);
+    let mut lines = VecDeque::new();
+    loop {
+        let mut line = Vec::new();
+        match (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return lines.into(),
+        }
+        let line = String::from_utf8_lossy(&line).trim().to_owned();
+        if !line.is_empty() {
+            lines.push_back(line);
+        }
+        if lines.len() > MOST_LINES {
+            lines.pop_front();
         }
     }
 }
@@ -79,6 +136,15 @@ mod tests {
         assert_eq!(shell("exit 3").run(minute).await.unwrap_err(), "/bin/sh: exit status: 3");
         let missing = LocalCommand { program: "/nowhere/restart".into(), arguments: Vec::new() };
         assert!(missing.run(minute).await.unwrap_err().starts_with("/nowhere/restart: "));
+    }
+
+    #[tokio::test]
+    async fn its_last_lines_are_read() {
+        let minute = Duration::from_secs(60);
+        let (ended, lines) = shell("seq 1 100000; echo; echo panic; exit 0").run_and_read(minute).await;
+        assert_eq!((ended, lines.len(), lines.last().map(String::as_str)), (Ok(()), 10, Some("panic")));
+        let (ended, lines) = shell("exit 3").run_and_read(minute).await;
+        assert_eq!((ended.unwrap_err().as_str(), lines.len()), ("/bin/sh: exit status: 3", 0));
     }
 
     #[tokio::test]

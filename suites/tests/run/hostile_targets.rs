@@ -59,9 +59,9 @@ async fn a_target_that_says_nothing_is_given_up() {
     assert_eq!(report.results.iter().filter(told).count(), 13);
 }
 
-/// Does what is required once, and nothing after it: no pass without liveness.
+/// Does what is required once, and nothing after it.
 #[tokio::test]
-async fn a_target_that_dies_of_the_stimulus_is_inconclusive() {
+async fn a_target_that_dies_of_the_stimulus_fails() {
     let died = Arc::new(AtomicBool::new(false));
     let result = result_against(move |mut stream| {
         let died = died.clone();
@@ -79,10 +79,10 @@ async fn a_target_that_dies_of_the_stimulus_is_inconclusive() {
         }
     })
     .await;
-    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert!(result.steps.iter().any(|step| step.kind == StepKind::Met));
-    assert!(result.explanation.contains("in the good exchange"), "{}", result.explanation);
-    assert_eq!(result.requirements[0].verdict, Verdict::Inconclusive);
+    assert!(result.explanation.starts_with("The target died of the case."), "{}", result.explanation);
+    assert_eq!(result.requirements[0].verdict, Verdict::Fail);
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_dead_target_is_restarted() {
     // Once for the first case, which found it dead and was run again, and once behind each of the two.
     assert_eq!(std::fs::read_to_string(calls).unwrap().lines().count(), 3);
     for result in &report.results {
-        assert_eq!(result.verdict, Verdict::Inconclusive);
+        assert_eq!(result.verdict, Verdict::Fail);
         assert!(
             result.steps.iter().any(|step| step.kind == StepKind::Met),
             "the close is evidence: {:?}",
@@ -219,4 +219,28 @@ async fn datagrams_without_end_do_not_fill_the_memory() {
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
     assert_eq!(result.actual.as_deref(), Some("more than 16777216 octets"), "{}", result.explanation);
+}
+
+/// What `crashed` prints is in the report.
+#[tokio::test]
+async fn the_last_words_of_a_dead_target_are_in_the_report() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let back = folder.path().join("back");
+    std::fs::write(&back, "").unwrap();
+    let text = format!(
+        "name = \"mortal\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.1\n\
+         crashed = [\"/bin/sh\", \"-c\", \"echo booted; echo Kernel panic - not syncing\"]\n",
+        listener.local_addr().unwrap()
+    );
+    let target = Target::from_toml("mortal.toml", &text).unwrap();
+    let server = tokio::spawn(dies_of_a_wrong_key(listener, back));
+    let out = tempfile::tempdir().unwrap();
+    let filter = Filter::of([format!("{CASE}[octet=0]")]);
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    server.abort();
+    let result = &report.results[0];
+    assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
+    assert!(result.explanation.ends_with("Its last words: Kernel panic - not syncing."), "{}", result.explanation);
+    assert!(result.steps.iter().any(|step| step.text == "last words of the target: booted"), "{:?}", result.steps);
 }
