@@ -22,7 +22,10 @@
 //! [`Joined`] counts the copies.
 //!
 //! **Ports that are used again.** A SYN with another sequence number begins another connection. If the SYN was not captured, the
-//! sequence numbers tell: they are far from those of the connection before.
+//! sequence numbers tell: they are far from those of the connection before. If that one is not closed, both are kept until
+//! [`rival`] tells them from segments that belong to neither.
+
+mod rival;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -38,6 +41,7 @@ use crate::tcp::{
     Afterwards, Arrived, FAR, FAR_BEHIND_CLOSE, Half, HalfRecord, Located, Past, Place, Prints, Table, is_far,
 };
 use crate::unit::{Carrier, Ends, Kind, Unit};
+use rival::{Claim, Rival};
 
 /// Closed connections that are kept for octets which were captured late.
 const LINGERING: usize = 1024;
@@ -71,8 +75,9 @@ struct Direction {
     half: Half,
     reader: Reader,
     fin: bool,
-    /// The first acknowledgement number that the other end sent for it.
+    /// The first acknowledgement number that the other end sent for it, and the latest.
     acked: Option<u32>,
+    latest_ack: Option<u32>,
     /// What its segments began with.
     prints: Prints,
 }
@@ -85,6 +90,7 @@ impl Direction {
             reader: Reader::default(),
             fin: false,
             acked: None,
+            latest_ack: None,
             prints: Prints::default(),
         }
     }
@@ -93,6 +99,12 @@ impl Direction {
     fn is_near(&self, seq: u32) -> Option<bool> {
         let known = self.half.end_seq().or(self.acked)?;
         Some(!is_far(known, seq, NEAR))
+    }
+
+    /// May a RST have this sequence number? Outside the receiver's window it changes nothing (RFC 9293 section 3.10.7.4).
+    fn accepts_reset(&self, seq: u32) -> bool {
+        let known = [self.half.end_seq(), self.latest_ack];
+        known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
     }
 
     /// Does a segment carry what is known at its sequence number? `None`: that is not known.
@@ -139,6 +151,8 @@ struct Connection {
     goes_on: bool,
     /// Units that were incomplete, and holes.
     broken: u64,
+    /// Another connection that may take its place.
+    rival: Option<Rival>,
 }
 
 impl Connection {
@@ -156,6 +170,7 @@ impl Connection {
             closed: false,
             goes_on: false,
             broken: 0,
+            rival: None,
         }
     }
 
@@ -222,8 +237,8 @@ impl Connection {
         syns
     }
 
-    /// A SYN with another sequence number, or numbers that are far away, reuse the port pair.
-    fn is_replaced_by(&self, segment: &Segment<'_>) -> bool {
+    /// Is it a SYN with another sequence number, or are its numbers far away?
+    fn is_foreign(&self, segment: &Segment<'_>) -> bool {
         let mine = self.direction_of(segment);
         if !segment.syn {
             let Direction { half, fin, .. } = &self.directions[mine];
@@ -242,12 +257,16 @@ impl Connection {
     fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) -> bool {
         let index = self.direction_of(segment);
         self.heard = segment.frame;
+        if segment.rst && !self.directions[index].accepts_reset(segment.seq) {
+            return false;
+        }
         if let Some(watch) = &mut self.watch {
             watch.segment(index, segment);
         }
         self.directions[index].prints.note(segment);
         if segment.ack_flag && !segment.rst {
             self.directions[1 - index].acked.get_or_insert(segment.ack);
+            self.directions[1 - index].latest_ack = Some(segment.ack);
         }
         if let Some(arrived) = self.directions[index].half.arrive(segment) {
             if self.introduced {
@@ -346,11 +365,13 @@ impl Connection {
 
     fn has_unread(&self) -> bool {
         self.directions.iter().any(|direction| direction.half.has_unread() || direction.reader.has_passed())
+            || self.rival.as_ref().is_some_and(|rival| rival.connection.has_unread())
     }
 
     fn count_memory(&self) -> usize {
         let octets = self.directions.iter().map(|direction| direction.half.memory() + direction.reader.memory());
-        octets.sum::<usize>() + self.watch.as_ref().map_or(0, Watch::memory)
+        let rival = self.rival.as_ref().map_or(0, |rival| CONNECTION + rival.connection.count_memory());
+        octets.sum::<usize>() + self.watch.as_ref().map_or(0, Watch::memory) + rival
     }
 
     /// What is remembered of it; `aside`: it is open.
@@ -453,12 +474,23 @@ impl Connections {
 
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) {
         let Segment { src, dst, .. } = segment;
+        let mut of_rival = false;
         let slot = match self.owner(segment) {
-            Owner::Known(network, Some(Place::Open(slot))) if self.is_replaced(slot, segment) => {
-                self.retire(slot, false, sink);
-                self.open_new(network, segment, sink)
-            }
-            Owner::Known(_, Some(Place::Open(slot))) => slot,
+            Owner::Known(network, Some(Place::Open(slot))) => match self.claim(slot, segment) {
+                Claim::Own => slot,
+                Claim::Replaces => {
+                    self.retire(slot, false, sink);
+                    self.open_new(network, segment, sink)
+                }
+                Claim::Proves => self.give_place(slot, network, segment, sink),
+                claim @ (Claim::Challenges | Claim::OfRival) => {
+                    if claim == Claim::Challenges {
+                        self.challenge(slot, segment, sink);
+                    }
+                    of_rival = true;
+                    slot
+                }
+            },
             Owner::Known(network, Some(Place::Past(past))) => match past.sees(segment) {
                 Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
                 Afterwards::Another => self.open_new(network, segment, sink),
@@ -475,14 +507,15 @@ impl Connections {
         };
         let resumes = segment.syn && !segment.ack_flag && self.take_suspended(Suspended { peer: src.ip(), at: *dst });
         let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
-        sink.packet(&of_segment(segment, connection.number));
-        if let Some(watch) = connection.watch.as_mut().filter(|_| resumes) {
+        let target = connection.or_rival(of_rival);
+        sink.packet(&of_segment(segment, target.number));
+        if let Some(watch) = target.watch.as_mut().filter(|_| resumes) {
             watch.resume();
         }
-        let closes = connection.segment(segment, sink);
+        let closes = target.segment(segment, sink) && !of_rival;
         // TCP ends behind the SuspCommAck.
         if (segment.fin || segment.rst)
-            && let Some(suspended) = connection.suspended().filter(|suspended| !self.suspended.contains(suspended))
+            && let Some(suspended) = target.suspended().filter(|suspended| !self.suspended.contains(suspended))
         {
             self.suspended.push_back(suspended);
             self.suspended.drain(..self.suspended.len().saturating_sub(MOST_SUSPENDED));
@@ -560,7 +593,12 @@ impl Connections {
         match place {
             Place::Open(slot) => {
                 let connection = self.slots.get(*slot).and_then(Option::as_ref);
-                connection.map_or(Some(false), |connection| connection.recognises(segment))
+                let known = connection.map_or(Some(false), |connection| connection.recognises(segment));
+                let rival = connection.and_then(|connection| connection.rival.as_ref());
+                match (known, rival) {
+                    (Some(false), Some(rival)) => rival.connection.recognises(segment),
+                    _ => known,
+                }
             }
             Place::Past(past) if past.is_near(segment, NEAR) => None,
             Place::Past(_) => Some(false),
@@ -581,6 +619,8 @@ impl Connections {
     pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(u32, &mut Watch)> {
         let Located::Known { place: Some(Place::Open(slot)), .. } = self.table.find(segment) else { return None };
         let connection = self.slots.get_mut(slot)?.as_mut()?;
+        let of_rival = connection.is_challenged_by(segment);
+        let connection = connection.or_rival(of_rival);
         Some((connection.number, connection.watch.as_mut()?))
     }
 
@@ -590,13 +630,42 @@ impl Connections {
         at.is_some_and(|at| self.suspended.remove(at).is_some())
     }
 
-    fn is_replaced(&self, slot: usize, segment: &Segment<'_>) -> bool {
-        matches!(self.slots.get(slot), Some(Some(connection)) if connection.is_replaced_by(segment))
+    fn claim(&self, slot: usize, segment: &Segment<'_>) -> Claim {
+        self.slots.get(slot).and_then(Option::as_ref).map_or(Claim::Own, |connection| connection.claim(segment))
+    }
+
+    /// The segment begins a rival of the connection in `slot`.
+    fn challenge(&mut self, slot: usize, segment: &Segment<'_>, sink: &mut dyn Sink) {
+        let number = self.next_number();
+        let Some(network) = self.slots.get(slot).and_then(Option::as_ref).map(|connection| connection.network) else {
+            return;
+        };
+        let rival = self.make(number, network, (segment.src, segment.dst));
+        let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
+        if let Some(mut before) = connection.rival.replace(Rival::new(rival, segment)) {
+            before.connection.finish(sink);
+        }
+    }
+
+    /// The connection in `slot` is over, and its rival has its place.
+    fn give_place(&mut self, slot: usize, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
+        let connection = self.slots.get_mut(slot).and_then(Option::as_mut);
+        let rival = connection.and_then(|connection| connection.rival.take());
+        self.retire(slot, false, sink);
+        match rival {
+            Some(rival) => self.place(rival.connection, (network, segment.path)).0,
+            None => self.open_new(network, segment, sink),
+        }
+    }
+
+    fn next_number(&mut self) -> u32 {
+        let number = self.count;
+        self.count = self.count.saturating_add(1);
+        number
     }
 
     fn open_new(&mut self, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
-        let number = self.count;
-        self.count = self.count.saturating_add(1);
+        let number = self.next_number();
         self.open(number, (segment.src, segment.dst), (network, segment.path), sink).0
     }
 
@@ -610,6 +679,10 @@ impl Connections {
         }
         if let Some(Some(connection)) = self.slots.get_mut(slot) {
             connection.go_on(past, record);
+            if !past.aside {
+                connection.closed = true;
+                self.closed.push_back((slot, past.number));
+            }
         }
         slot
     }
@@ -625,16 +698,27 @@ impl Connections {
         if self.slots.len() - self.free.len() >= MOST_OPEN {
             self.put_aside(|_| true, |all| all.slots.len() - all.free.len() <= MOST_OPEN / 4 * 3, sink);
         }
+        self.place(self.make(number, at.0, ports), at)
+    }
+
+    /// A connection without octets, read as its ports say.
+    fn make(&self, number: u32, network: u16, ports: (SocketAddr, SocketAddr)) -> Box<Connection> {
+        let mut connection = Connection::new(number, network, ports, (!self.unwatched).then(Watch::default));
+        if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {
+            connection.directions.iter_mut().for_each(|direction| direction.reader.as_sdp = true);
+        }
+        Box::new(connection)
+    }
+
+    /// Puts a connection into a slot.
+    fn place(&mut self, connection: Box<Connection>, at: (u16, Path)) -> (usize, Option<Box<Record>>) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        let mut connection = Connection::new(number, at.0, ports, (!self.unwatched).then(Watch::default));
-        if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {
-            connection.directions.iter_mut().for_each(|direction| direction.reader.as_sdp = true);
-        }
-        self.slots[slot] = Some(Box::new(connection));
-        (slot, self.table.open(ports, at, slot))
+        let Ends { src, dst, .. } = connection.directions[0].ends;
+        self.slots[slot] = Some(connection);
+        (slot, self.table.open((src, dst), at, slot))
     }
 
     /// Hands a connection out to its end; it may still go on, if it is put `aside`.
@@ -645,6 +729,9 @@ impl Connections {
         self.holding -= usize::from(connection.holds_back);
         let broken = connection.broken;
         connection.finish(sink);
+        if let Some(mut rival) = connection.rival.take() {
+            rival.connection.finish(sink);
+        }
         let Ends { src, dst, .. } = connection.directions[0].ends;
         let network = connection.network;
         let past = connection.past(aside);
@@ -684,6 +771,9 @@ impl Connections {
     /// The capture ends: hands all connections out to their ends, by their numbers.
     pub(crate) fn finish(&mut self, sink: &mut dyn Sink) {
         let mut open: Vec<Box<Connection>> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
+        let rivals = open.iter_mut().filter_map(|connection| connection.rival.take());
+        let rivals: Vec<_> = rivals.map(|rival| rival.connection).collect();
+        open.extend(rivals);
         open.sort_by_key(|connection| connection.number);
         for connection in &mut open {
             connection.finish(sink);

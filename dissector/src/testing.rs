@@ -223,10 +223,16 @@ impl Wire {
 
     /// The one who opened it opens another connection, to this port.
     pub(crate) fn connect_to(&mut self, port: u16) {
-        (self.port, self.next) = (port, [1000, 5000]);
+        self.port = port;
+        self.connect_from(1000, 5000);
+    }
+
+    /// The one who opened it opens another connection, from and to the same ports, with these initial sequence numbers.
+    pub(crate) fn connect_from(&mut self, own: u32, peer: u32) {
+        self.next = [own, peer];
         self.segment(0, etherparse::PacketBuilderStep::syn, &[], true);
-        self.segment(1, |tcp| tcp.syn().ack(1001), &[], true);
-        self.next = [1001, 5001];
+        self.segment(1, |tcp| tcp.syn().ack(own.wrapping_add(1)), &[], true);
+        self.next = [own.wrapping_add(1), peer.wrapping_add(1)];
     }
 
     fn segment(
@@ -371,6 +377,27 @@ impl Wire {
         let ack = self.next[1 - direction];
         self.segment(direction, |tcp| tcp.fin().ack(ack), octets, true);
         self.next[direction] = self.next[direction].wrapping_add(1);
+    }
+
+    /// `direction` sends a SYN with this sequence number, without ACK; what it sends next goes on as before.
+    pub(crate) fn syn_at(&mut self, direction: usize, seq: u32) {
+        self.at(direction, seq, |wire| wire.segment(direction, etherparse::PacketBuilderStep::syn, &[], true));
+    }
+
+    /// The same with a RST.
+    pub(crate) fn rst_at(&mut self, direction: usize, seq: u32) {
+        self.at(direction, seq, |wire| wire.rst(direction));
+    }
+
+    /// The same with `octets`.
+    pub(crate) fn send_at(&mut self, direction: usize, seq: u32, octets: &[u8]) {
+        self.at(direction, seq, |wire| wire.send(direction, octets));
+    }
+
+    fn at(&mut self, direction: usize, seq: u32, happens: impl FnOnce(&mut Self)) {
+        let next = std::mem::replace(&mut self.next[direction], seq);
+        happens(self);
+        self.next[direction] = next;
     }
 
     /// `direction` resets the connection.

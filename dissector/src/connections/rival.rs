@@ -1,0 +1,195 @@
+//! Another connection that may take the place of one with the same ports.
+//!
+//! A segment that does not fit a connection (a SYN with another sequence number, numbers that are far away) begins another
+//! connection, or it is a stray that its receiver drops; a SYN is answered with a challenge ACK then (RFC 9293 section 3.10.7.4).
+//! Only the segments after it tell. Until then both are kept: the connection, and a rival that begins with that segment.
+//!
+//! The rival takes the place when its SYN is answered, or when octets go on where its first segment ended.
+
+use super::{Connection, NEAR};
+use crate::ip::Segment;
+
+/// What a segment is to a connection with its ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// One of its own.
+    Own,
+    /// The first segment of another connection; the one that is there is over.
+    Replaces,
+    /// The first segment of a rival.
+    Challenges,
+    /// A segment of the rival that proves nothing.
+    OfRival,
+    /// A segment of the rival that proves it.
+    Proves,
+}
+
+/// A connection that begins while another one has its ports.
+pub(super) struct Rival {
+    /// Its direction 0 is that of its first segment.
+    pub(super) connection: Box<Connection>,
+    /// The sequence number after its first segment.
+    next: u32,
+}
+
+impl Rival {
+    pub(super) fn new(connection: Box<Connection>, first: &Segment<'_>) -> Self {
+        let next = first.seq.wrapping_add(u32::from(first.syn)).wrapping_add(first.wire_len);
+        Rival { connection, next }
+    }
+
+    /// Is it the SYN with which the rival began?
+    fn begins_with(&self, segment: &Segment<'_>) -> bool {
+        segment.syn
+            && self.connection.direction_of(segment) == 0
+            && self.connection.directions[0].half.isn() == Some(segment.seq)
+    }
+
+    /// Do the SYNs of both ends belong together?
+    fn is_answered_by(&self, syn: &Segment<'_>) -> bool {
+        let [first, other] = &self.connection.directions;
+        let acknowledged = first.half.isn().map(|isn| isn.wrapping_add(1));
+        let answers = syn.ack_flag && acknowledged == Some(syn.ack);
+        self.connection.direction_of(syn) == 1 && (answers || other.begins_with(syn.seq))
+    }
+
+    /// What a segment is to the rival of `holder`; `None`: nothing.
+    fn claim(&self, segment: &Segment<'_>, holder: &Connection) -> Option<Claim> {
+        if segment.syn {
+            let proves = self.is_answered_by(segment) || self.begins_with(segment) && holder.closed;
+            return if proves { Some(Claim::Proves) } else { self.begins_with(segment).then_some(Claim::OfRival) };
+        }
+        let is_first_end = self.connection.direction_of(segment) == 0;
+        let number = if is_first_end { segment.seq } else { Some(segment.ack).filter(|_| segment.ack_flag)? };
+        let index = usize::from(self.connection.directions[0].ends.src != holder.directions[0].ends.src);
+        let held = &holder.directions[index];
+        let is_mine = match held.half.end_seq().or(held.acked) {
+            // What repeats octets of the holder, or goes on with them, is its own.
+            Some(end) => end.wrapping_sub(number) >= NEAR && distance(number, self.next) < distance(number, end),
+            None => distance(number, self.next) < NEAR,
+        };
+        let goes_on = segment.seq.wrapping_sub(self.next).cast_signed() >= 0
+            && (segment.wire_len > 0 || self.connection.directions[0].half.isn().is_some());
+        let proves = !segment.rst && (!is_first_end || goes_on);
+        is_mine.then_some(if proves { Claim::Proves } else { Claim::OfRival })
+    }
+}
+
+fn distance(a: u32, b: u32) -> u32 {
+    a.wrapping_sub(b).cast_signed().unsigned_abs()
+}
+
+impl Connection {
+    /// What a segment with its ports is to it.
+    pub(super) fn claim(&self, segment: &Segment<'_>) -> Claim {
+        if let Some(claim) = self.rival.as_ref().and_then(|rival| rival.claim(segment, self)) {
+            return claim;
+        }
+        match (self.is_foreign(segment), self.closed) {
+            (false, _) => Claim::Own,
+            (true, true) => Claim::Replaces,
+            (true, false) => Claim::Challenges,
+        }
+    }
+
+    /// It, or its rival.
+    pub(super) fn or_rival(&mut self, rival: bool) -> &mut Connection {
+        if !rival {
+            return self;
+        }
+        match self.rival {
+            Some(ref mut it) => &mut it.connection,
+            None => self,
+        }
+    }
+
+    /// Did its rival begin with this SYN?
+    pub(super) fn is_challenged_by(&self, segment: &Segment<'_>) -> bool {
+        self.rival.as_ref().is_some_and(|rival| rival.begins_with(segment))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Wire, fpdu, reply, request, send_of};
+    use crate::unit::{Kind, Unit};
+    use crate::{Dissector, Sink};
+
+    /// The streams of the FPDUs.
+    #[derive(Default)]
+    struct Fpdus(Vec<u32>);
+
+    impl Sink for Fpdus {
+        fn unit(&mut self, unit: &Unit<'_>) {
+            if let (Kind::Fpdu(_), Some(stream)) = (&unit.kind, unit.stream) {
+                self.0.push(stream);
+            }
+        }
+    }
+
+    fn both(wire: &mut Wire, msn: u32) {
+        (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(msn, 30))));
+    }
+
+    /// The streams of all FPDUs if this happens between two FPDUs each way.
+    fn streams(happens: impl FnOnce(&mut Wire)) -> Vec<u32> {
+        let mut wire = Wire::started();
+        both(&mut wire, 1);
+        happens(&mut wire);
+        both(&mut wire, 2);
+        assert_eq!(wire.errors(), []);
+        let mut fpdus = Fpdus::default();
+        wire.feed_to(Dissector::default(), &mut fpdus, |_| {});
+        fpdus.0
+    }
+
+    #[test]
+    fn a_syn_that_gets_a_challenge_ack_changes_nothing() {
+        for isn in [0x1234_5678, 999, 1050, 0xf000_0000] {
+            let challenged = |wire: &mut Wire| {
+                wire.syn_at(0, isn);
+                wire.send(1, &[]);
+            };
+            assert_eq!(streams(challenged), [0; 4], "{isn:#x}");
+        }
+    }
+
+    #[test]
+    fn a_reset_outside_the_window_changes_nothing() {
+        let reset = |wire: &mut Wire| {
+            wire.rst_at(0, 0x4000_0000);
+            wire.rst_at(1, 0x9000_0000);
+            // With a reset that counts, such octets would be of another connection.
+            wire.send_at(0, 0x2000_0000, b"stray");
+        };
+        assert_eq!(streams(reset), [0; 4]);
+    }
+
+    #[test]
+    fn octets_with_numbers_far_away_change_nothing_if_none_follow() {
+        let stray = |wire: &mut Wire| {
+            wire.send_at(0, 0x7000_0000, b"stray");
+            wire.send_at(0, 0x7000_0000, b"stray");
+        };
+        assert_eq!(streams(stray), [0; 4]);
+    }
+
+    #[test]
+    fn a_syn_that_is_answered_begins_another_connection() {
+        let again = |wire: &mut Wire| {
+            wire.connect_from(0x1234_5678, 0x8765_4321);
+            wire.send(0, &request());
+            wire.send(1, &reply());
+            both(wire, 1);
+        };
+        assert_eq!(streams(again), [0, 0, 1, 1, 1, 1]);
+        // The host of one end was restarted: its RST answers the challenge ACK.
+        let restarted = |wire: &mut Wire| {
+            wire.syn_at(0, 0x1234_5678);
+            wire.send(1, &[]);
+            wire.rst(0);
+            again(wire);
+        };
+        assert_eq!(streams(restarted), [0, 0, 1, 1, 1, 1]);
+    }
+}
