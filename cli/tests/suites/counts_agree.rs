@@ -92,7 +92,7 @@ fn of_results(report: &RunReport) -> Count {
             *verdict = (*verdict).max(judged.verdict);
         }
     }
-    worst.retain(|id, verdict| Strength::of(id.row().level) == Strength::Must && *verdict >= Verdict::Pass);
+    worst.retain(|id, verdict| Strength::of(id.row()) == Strength::Must && *verdict >= Verdict::Pass);
     let held = worst.values().filter(|verdict| **verdict == Verdict::Pass).count();
     let must = (held as u64, worst.len() as u64);
     count(Some(report.cases.len()), report.results.len(), &by, Some(must))

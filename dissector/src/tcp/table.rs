@@ -249,7 +249,7 @@ impl<R> Table<R> {
     pub(crate) fn separate(&mut self, segment: &Segment<'_>) -> Option<u16> {
         let ports = Ports::of(segment);
         let first = ConnectionKey { ports, network: 0 };
-        let network = if self.places.contains_key(&first) { self.highest(ports) + 1 } else { 0 };
+        let network = if self.places.contains_key(&first) { self.highest(ports).checked_add(1)? } else { 0 };
         if self.lanes.get(&ports).is_some_and(|lanes| lanes.len() >= MOST_LANES) {
             return None;
         }

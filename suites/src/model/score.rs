@@ -110,7 +110,7 @@ impl Score {
     pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
         let mut score = Score::default();
         for (requirement, verdict) in worst(results) {
-            score.of_mut(Strength::of(requirement.row().level)).add(verdict, 1);
+            score.of_mut(Strength::of(requirement.row())).add(verdict, 1);
         }
         score
     }

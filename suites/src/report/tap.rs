@@ -4,7 +4,7 @@
 //!
 //! Not applicable and unimplemented cases are skipped; what the baseline expects is marked TODO, which TAP's readers do not count
 //! as a failure. What makes a run fail beside its cases (seen on the way, stale) is a comment, or a point each if no case fails, as in the
-//! [JUnit report](super::junit).
+//! [JUnit report](mod@super::junit).
 
 use weft_core::text::visible;
 

@@ -19,6 +19,9 @@ pub(super) const BEST_FIRST: &str = "CASE WHEN status = 'done' AND is_selection 
      WHEN summary IS NOT NULL AND rerun_of IS NULL THEN 1 WHEN summary IS NOT NULL THEN 2 ELSE 3 END, \
      sequence DESC, id DESC";
 
+/// Cases that were run again, each with the id of the last run that has a result of it.
+type Again = BTreeMap<CaseKey, String>;
+
 /// The results that represent a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latest {
@@ -26,8 +29,7 @@ pub struct Latest {
     pub record: RunRecord,
     /// How many requirements hold, by these results.
     pub score: Score,
-    /// The cases that were run again, each with the id of the last run that has a result of it.
-    again: BTreeMap<CaseKey, String>,
+    again: Again,
 }
 
 impl Latest {
@@ -51,7 +53,7 @@ impl Store {
             return Ok(Some(Latest { record, score, again }));
         }
         let score = self.scores(&[&record.info.id]).await?.remove(&record.info.id).unwrap_or_default();
-        Ok(Some(Latest { record, score, again: BTreeMap::new() }))
+        Ok(Some(Latest { record, score, again: Again::new() }))
     }
 
     /// The run that represents a target as a report without transcripts, in which the results of reruns replace its own.
@@ -96,9 +98,8 @@ impl Store {
         }
     }
 
-    /// A run that is over, with the results of its reruns in place of its own, and the cases that were run again, each with the run
-    /// that has the result; `None` where nothing was run again.
-    async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, BTreeMap<CaseKey, String>)>, StoreError> {
+    /// A run that is over, with the results of its reruns in place of its own; `None` where nothing was run again.
+    async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, Again)>, StoreError> {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;
         let mut reruns = rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;
@@ -109,7 +110,7 @@ impl Store {
         let Some(mut report) = self.outcomes(&of.info.id).await? else { return Ok(None) };
         let places: BTreeMap<CaseKey, usize> =
             (0..).zip(&report.results).map(|(at, one)| (one.key.clone(), at)).collect();
-        let mut again = BTreeMap::new();
+        let mut again = Again::new();
         for rerun in reruns {
             let Some(later) = self.outcomes(&rerun.info.id).await? else { continue };
             for result in later.results {

@@ -20,7 +20,7 @@ use crate::watch::WatchArguments;
 #[command(
     disable_version_flag = true,
     after_help = "The end of standard input is the end of what is sent; what comes is written until the peer's end.\n\n\
-    Exit codes: 0 both sides closed; 1 what came back differs, the connection was reset or this interrupted; 3 no connection.\n\
+    Exit codes: 0 both sides closed; 1 what came back differs, or the connection was reset; 3 no connection; 128 and its number after a signal.\n\
     Examples:\n  weft sdp connect 192.0.2.17:7174 < file > copy\n  \
     weft sdp connect 192.0.2.17:7174 --octets 100000      an echo gives them back, and they are compared\n  \
     weft sdp connect 192.0.2.17:7174 --octets 100000 --at 5000:urgent --at 20000:resize=900 --at 60000:move\n  \

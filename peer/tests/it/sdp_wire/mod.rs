@@ -248,9 +248,8 @@ async fn what_ends_a_connection_is_named() {
         let (mut stream, mut raw, _) = connected(settings(), 16).await;
         if terminates {
             raw.write(&terminate()).await;
-        } else {
-            raw.tcp.shutdown().await.unwrap();
         }
+        raw.tcp.shutdown().await.unwrap();
         let error = stream.read(&mut [0]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
         assert!(error.to_string().contains(words), "{error}");
