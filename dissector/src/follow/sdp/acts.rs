@@ -17,6 +17,10 @@ pub(crate) struct Act {
     pub write: bool,
     /// The STag that was named.
     pub stag: u32,
+    /// The first of the octets that were named.
+    pub from: u64,
+    /// How many there are.
+    pub len: u64,
     /// The frame.
     pub frame: u64,
 }
@@ -28,6 +32,8 @@ pub(crate) struct Stray {
     pub act: Act,
     /// What ended the last advertisement of the STag before; `None` where there was none.
     pub why: Option<Why>,
+    /// An advertisement of the STag that might be used, whose buffer does not have all of the octets.
+    pub outside: Option<Advert>,
 }
 
 /// What an end did since its last message.
@@ -45,10 +51,35 @@ pub(crate) struct Done {
     pub stray: Option<Stray>,
 }
 
+impl Act {
+    /// Do the buffers of its STag have all of the octets? Two of them may lie side by side.
+    fn is_within(&self, adverts: &VecDeque<Advert>) -> bool {
+        let end = u128::from(self.from) + u128::from(self.len);
+        let mut from = u128::from(self.from);
+        while from < end {
+            let reaches = |advert: &Advert| {
+                let start = u128::from(advert.va);
+                let stop = start + u128::from(advert.len);
+                (advert.stag == self.stag && start <= from && from < stop).then_some(stop)
+            };
+            match adverts.iter().filter_map(reaches).max() {
+                Some(stop) => from = stop,
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
 impl Acts {
+    /// One more. What goes on where an earlier one of the same kind ended is part of it.
     pub(super) fn add(&mut self, act: Act) {
-        let is_known = self.0.iter().any(|seen| (seen.write, seen.stag) == (act.write, act.stag));
-        if !is_known && self.0.len() < MOST {
+        let goes_on = |seen: &&mut Act| {
+            (seen.write, seen.stag, seen.from.checked_add(seen.len)) == (act.write, act.stag, Some(act.from))
+        };
+        if let Some(seen) = self.0.iter_mut().find(goes_on) {
+            seen.len = seen.len.saturating_add(act.len);
+        } else if self.0.len() < MOST {
             self.0.push(act);
         }
     }
@@ -56,13 +87,13 @@ impl Acts {
     /// What was done, held against the SinkAvails and SrcAvails that might be used.
     pub(super) fn done(&self, sinks: &VecDeque<Advert>, sources: &VecDeque<Advert>, gone: [&Gone; 2]) -> Done {
         let of = |write: bool| self.0.iter().find(|act| act.write == write).copied();
-        let allows = |act: &Act| {
-            let adverts = if act.write { sinks } else { sources };
-            adverts.iter().any(|advert| advert.stag == act.stag)
-        };
-        let stray = self.0.iter().find(|act| !allows(act)).copied();
-        let why = |act: Act| gone[usize::from(!act.write)].of(act.stag);
-        Done { write: of(true), read: of(false), stray: stray.map(|act| Stray { act, why: why(act) }) }
+        let adverts = |act: &Act| if act.write { sinks } else { sources };
+        let stray = self.0.iter().find(|act| !act.is_within(adverts(act))).copied().map(|act| Stray {
+            act,
+            why: gone[usize::from(!act.write)].of(act.stag),
+            outside: adverts(&act).iter().find(|advert| advert.stag == act.stag).copied(),
+        });
+        Done { write: of(true), read: of(false), stray }
     }
 
     pub(super) fn clear(&mut self) {

@@ -385,7 +385,7 @@ impl Books {
             self.strays[direction].rdma(StrayRdma { frame, stag, write });
         }
         let end = &mut self.ends[direction];
-        end.acts.add(Act { write, stag, frame });
+        end.acts.add(Act { write, stag, from: to, len: len.into(), frame });
         if !write {
             if end.asked.len() >= MOST_UNACKNOWLEDGED {
                 return end.reads.lose();

@@ -44,8 +44,9 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         return;
     }
     if transaction.accepts.is_empty() {
-        // One that names something else belongs to a PMAccept that the capture does not show, or not yet.
-        if transaction.deny.is_some_and(|deny| deny.raw.ap_port == seen.raw.ap_port) {
+        // One that names something else belongs to a PMAccept that the capture does not show, or not yet. ApPort of the PMReq names nothing.
+        let asked = transaction.request.raw.ap_port;
+        if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, asked].contains(&seen.raw.ap_port)) {
             let found = "a PMAck".to_owned();
             findings.in_frame(requirement!("PM-7.4-65"), direction, seen.frame, "nothing behind a PMDeny", found);
         }
@@ -131,6 +132,19 @@ mod tests {
         let mut wire = denied(|_| {});
         wire.put(0, &say(ACK, |octets| octets[4..6].fill(0)).octets());
         wire
+    }
+
+    /// As a client does that answers whatever comes with what it asked for.
+    #[test]
+    fn an_ack_of_what_was_asked_for_follows_no_deny() {
+        let acknowledged = |ack: Say| {
+            let mut wire = denied(|_| {});
+            wire.put(0, &ack.octets());
+            wire
+        };
+        let asked = || say(ACK, |octets| octets[4..6].copy_from_slice(&Say::new(REQ).octets()[4..6]));
+        let other = || say(ACK, |octets| octets[4..6].fill(0x77));
+        proves(requirement!("PM-7.4-65"), &acknowledged(asked()), &acknowledged(other()));
     }
 
     #[test]

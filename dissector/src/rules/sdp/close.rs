@@ -18,6 +18,12 @@ pub(super) static BEHIND_DIS_CONN: Rule = Rule {
     judge: Judge::Sdp(behind_dis_conn),
 };
 
+pub(super) static DIS_CONN: Rule =
+    Rule { requirements: &[requirement!("SDP-8.2.1-5"), requirement!("SDP-8.2.1-7")], judge: Judge::Sdp(dis_conn) };
+
+pub(super) static BEHIND_ABORT_CONN: Rule =
+    Rule { requirements: &[requirement!("SDP-8.2.2-13")], judge: Judge::Sdp(behind_abort_conn) };
+
 pub(super) static ABORT_CONN: Rule =
     Rule { requirements: &[requirement!("SDP-6.2.4-2")], judge: Judge::Sdp(abort_conn) };
 
@@ -40,6 +46,33 @@ fn behind_dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     if before.certain && before.heard.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
         let expected = "the end of the connection behind the second DisConn";
         findings.at(requirement!("SDP-8.2.1-32"), unit, view.place(3..4), expected, mid.to_string());
+    }
+}
+
+/// One DisConn, behind all that was to be sent.
+fn dis_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let before = view.before();
+    if view.mid() != Mid::DIS_CONN {
+        return;
+    }
+    if before.said.has(Mid::DIS_CONN) {
+        let expected = "one DisConn of an end";
+        findings.at(requirement!("SDP-8.2.1-7"), unit, view.place(3..4), expected, "a second one".to_owned());
+        return;
+    }
+    // What a SrcAvailCancel takes back is not to be sent any more.
+    if let Some(open) = before.src_avails.oldest.filter(|_| before.certain && !before.cancels.src_avail) {
+        let expected =
+            format!("RdmaRdCompl or SendSm, and its Data, for the SrcAvail of frame {} before it", open.frame);
+        let found = format!("DisConn with {} of its octets not moved", open.left);
+        findings.at(requirement!("SDP-8.2.1-5"), unit, view.place(3..4), &expected, found);
+    }
+}
+
+fn behind_abort_conn(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    if view.before().said.has(Mid::ABORT_CONN) && !view.is_set_up() {
+        let expected = "the end of TCP behind the own AbortConn";
+        findings.at(requirement!("SDP-8.2.2-13"), unit, view.place(3..4), expected, view.mid().to_string());
     }
 }
 
@@ -86,8 +119,9 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
+    use crate::rules::sdp::talk::{completes, src_avail};
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{Talk, advert, word};
+    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
     /// DisConn, and a message behind it.
     fn behind(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut Talk) {
@@ -106,6 +140,45 @@ mod tests {
         let src_avail = behind(Mid::SRC_AVAIL, "00000064 11223344 0000000000001000", 0);
         proves(requirement!("SDP-6.2.3-2"), src_avail, behind(Mid::SEND_SM, "", 0));
         assert_eq!(advert(100, None).trim_end(), "00000064 11223344 0000000000001000");
+    }
+
+    #[test]
+    fn a_dis_conn_comes_once_behind_all_data() {
+        proves(requirement!("SDP-8.2.1-7"), behind(Mid::DIS_CONN, "", 0), behind(Mid::DATA, "", 0));
+        let closes = |settle: fn(&mut Talk)| {
+            move |talk: &mut Talk| {
+                src_avail(talk, 0, 50, 10);
+                settle(talk);
+                talk.both_hear();
+                talk.say(0, Mid::DIS_CONN, "", 0);
+            }
+        };
+        let read = closes(|talk| {
+            talk.reads(1, STAG, VA + 10, 40);
+            completes(talk, 1, Mid::RDMA_RD_COMPL, 40);
+        });
+        let open = closes(|_| {});
+        proves(requirement!("SDP-8.2.1-5"), open, read);
+        let canceled = closes(|talk| talk.say(0, Mid::SRC_AVAIL_CANCEL, "", 0));
+        proves(requirement!("SDP-8.2.1-5"), closes(|_| {}), canceled);
+    }
+
+    #[test]
+    fn behind_an_abort_conn_tcp_ends() {
+        let aborts = |mids: &'static [Mid]| {
+            move |talk: &mut Talk| {
+                talk.say(0, Mid::DIS_CONN, "", 0);
+                mids.iter().for_each(|mid| talk.say(0, *mid, "", 0));
+            }
+        };
+        let id = requirement!("SDP-8.2.2-13");
+        proves(id, aborts(&[Mid::ABORT_CONN, Mid::DATA]), aborts(&[Mid::DATA, Mid::ABORT_CONN]));
+        // The other end may not have it yet.
+        let crossed = |talk: &mut Talk| {
+            aborts(&[Mid::ABORT_CONN])(talk);
+            talk.say(1, Mid::DATA, "", 1);
+        };
+        proves(id, aborts(&[Mid::ABORT_CONN, Mid::ABORT_CONN]), crossed);
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub(super) static RULES: &[&Rule] = &[
     &advert::STRAY,
     &advert::REFUSED_BY_ITS_OWNER,
     &close::BEHIND_DIS_CONN,
+    &close::DIS_CONN,
+    &close::BEHIND_ABORT_CONN,
     &close::ABORT_CONN,
     &close::END_OF_TCP,
     &flags::FLAGS,

@@ -31,7 +31,17 @@ fn announced(books: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut 
         let found = format!("{} more announcements than octets, at the end of the stream", urgent.count);
         findings.note().at(requirement!("SDP-9.5.3-4"), unit, range.clone(), expected, found);
     }
-    if view.mid() != Mid::DATA || flags & FLAG_OOB_PRES == 0 {
+    let comes = view.mid() == Mid::DATA && flags & FLAG_OOB_PRES != 0;
+    // The octet of the oldest announcement cannot come in time any more: told of once, as this message passes the last place for it.
+    let behind = |position: i64| urgent.oldest.is_some_and(|at| position.saturating_sub(at) > MOST);
+    let passed = urgent.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
+    if !comes && view.mid() == Mid::DATA && behind(passed) && !behind(urgent.position) {
+        let expected =
+            format!("the Out-Of-Band octet within {MOST} octets behind OOB_PEND, unless its user took it back");
+        let found = format!("{MOST} octets without it");
+        findings.note().at(requirement!("SDP-9.5.3-6"), unit, range.clone(), &expected, found);
+    }
+    if !comes {
         return;
     }
     let at = if flags & FLAG_OOB_PEND != 0 { urgent.oldest.or(Some(urgent.position)) } else { urgent.oldest };
@@ -119,6 +129,24 @@ mod tests {
         };
         proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), in_parts(65_531));
         proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), given_back);
+    }
+
+    /// Whoever takes back what was announced says nothing of it, so this is a note.
+    #[test]
+    fn an_octet_that_was_announced_comes_in_time() {
+        let data = |octets: u32, last: usize| {
+            move |talk: &mut Talk, way: usize| {
+                says(talk, way, PEND, 0);
+                for part in [30_000, 30_000, octets - 60_000] {
+                    src_avail(talk, way, part, 1);
+                    talk.reads(1 - way, STAG, VA + 1, part - 1);
+                    completes(talk, 1 - way, Mid::RDMA_RD_COMPL, part - 1);
+                }
+                says(talk, way, 0, last);
+                says(talk, way, 0, last);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.3-6"), data(65_530, 5), data(65_530, 2));
     }
 
     #[test]

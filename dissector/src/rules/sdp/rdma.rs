@@ -90,7 +90,19 @@ fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
 fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Some(stray), true) = (before.done.stray, before.certain) else { return };
-    let Stray { act: Act { write, stag, frame }, why } = stray;
+    let Stray { act: Act { write, stag, from, len, frame }, why, outside } = stray;
+    if let Some(advert) = outside {
+        let (id, what) = match write {
+            true => (requirement!("SDP-9.3-1"), "an RDMA Write"),
+            false => (requirement!("SDP-9.2-1"), "an RDMA Read"),
+        };
+        let expected = format!(
+            "octets of the buffer that frame {} advertised: {} from {:#x} on",
+            advert.frame, advert.len, advert.va
+        );
+        let found = format!("{what} of {len} octets from {from:#x} on, STag {stag:#010x}");
+        return findings.in_frame(id, view.direction, frame, &expected, found);
+    }
     let (ids, reason) = if write { wr_compl::ended(why) } else { ended(why) };
     let what = if write { "an RDMA Write to" } else { "an RDMA Read from" };
     let found = format!("{what} STag {stag:#010x}, and {reason}");
@@ -180,6 +192,44 @@ mod tests {
             }
         };
         proves_each_way(requirement!("SDP-9.3-1"), writes(OTHER), writes(STAG));
+    }
+
+    /// The buffer's octets, and one more at each end; two buffers side by side.
+    #[test]
+    fn what_lies_beside_a_buffer_is_not_advertised() {
+        let reads = |from: u64, len: u32| {
+            move |talk: &mut Talk, way: usize| {
+                src_avail(talk, 1 - way, 50, 10);
+                talk.reads(way, STAG, from, len);
+                acknowledges(talk, way);
+            }
+        };
+        let id = requirement!("SDP-9.2-1");
+        proves_each_way(id, reads(VA, 51), reads(VA, 50));
+        proves_each_way(id, reads(VA - 1, 50), reads(VA + 49, 1));
+        let writes = |from: u64, len: usize| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                for _ in 0..2 {
+                    sink_avail(talk, 1 - way, 9000, 0, 0);
+                }
+                talk.write(way, STAG, from, len);
+                acknowledges(talk, way);
+            }
+        };
+        let id = requirement!("SDP-9.3-1");
+        proves_each_way(id, writes(VA + 8999, 2), writes(VA + 8999, 1));
+        let in_parts = |last: usize| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                sink_avail(talk, 1 - way, 9000, 0, 0);
+                for (from, len) in [(0, 4000), (4000, 4000), (8000, last)] {
+                    talk.write(way, STAG, VA + from, len);
+                }
+                acknowledges(talk, way);
+            }
+        };
+        proves_each_way(id, in_parts(1001), in_parts(1000));
     }
 
     /// A write behind a completed, a stale, a canceled SinkAvail.

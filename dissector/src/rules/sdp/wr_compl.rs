@@ -45,7 +45,12 @@ pub(super) static UNASKED: Rule = Rule {
 };
 
 pub(super) static AMOUNT: Rule = Rule {
-    requirements: &[requirement!("SDP-9.3-9"), requirement!("SDP-9.3-10"), requirement!("SDP-9.3-14")],
+    requirements: &[
+        requirement!("SDP-9.3-9"),
+        requirement!("SDP-9.3-10"),
+        requirement!("SDP-9.3-12"),
+        requirement!("SDP-9.3-14"),
+    ],
     judge: Judge::Sdp(amount),
 };
 
@@ -116,6 +121,10 @@ fn amount(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Finding
     {
         let expected = format!("STag {stag:#010x} of the SinkAvail of frame {frame} invalidated");
         let found = sent.invalidates.map_or_else(|| "none".to_owned(), |stag| format!("STag {stag:#010x}"));
+        if sent.invalidates.is_some() {
+            // It need not invalidate any; another one is a protocol violation in the draft's own words.
+            findings.at(requirement!("SDP-9.3-12"), unit, mid.clone(), &expected, found.clone());
+        }
         findings.at(requirement!("SDP-9.3-9"), unit, mid, &expected, found);
     }
     let len = u64::from(raw.len.get());
@@ -130,7 +139,7 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{change, completes, pipelined, proves_each_way, sink_avail};
+    use crate::rules::sdp::talk::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
     /// A SinkAvail of 9000 octets; so many are written, so many told of.
@@ -162,6 +171,22 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-9"), ends(5), ends(6));
         proves_each_way(requirement!("SDP-9.3-10"), ends(3), ends(5));
         proves_each_way(requirement!("SDP-9.3-10"), ends(4), ends(6));
+    }
+
+    #[test]
+    fn it_invalidates_no_other_stag() {
+        let ends = |stag: u32, opcode: u8| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                talk.say(1 - way, Mid::SINK_AVAIL, &advert_of(stag, 9000, Some(0)), 0);
+                talk.both_hear();
+                talk.write(way, stag, VA, 50);
+                talk.say_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
+            }
+        };
+        let other = STAG + 1;
+        proves_each_way(requirement!("SDP-9.3-12"), ends(other, 6), ends(STAG, 6));
+        proves_each_way(requirement!("SDP-9.3-12"), ends(other, 6), ends(other, 5));
     }
 
     #[test]
