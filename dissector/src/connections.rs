@@ -260,6 +260,9 @@ impl Connection {
         if segment.rst && !self.directions[index].accepts_reset(segment.seq) {
             return false;
         }
+        if segment.ack_flag && self.directions[1 - index].half.acknowledge(segment.ack) {
+            self.poll(1 - index, sink);
+        }
         if let Some(watch) = &mut self.watch {
             watch.segment(index, segment);
         }
@@ -275,7 +278,7 @@ impl Connection {
                 };
                 self.read(index, Some(&arrived), sink, straight);
             }
-            self.directions[index].half.keep(&arrived);
+            self.directions[index].half.keep(&arrived, segment);
         }
         if !self.introduced || self.directions[index].half.has_unread() {
             self.poll(index, sink);

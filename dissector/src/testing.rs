@@ -354,6 +354,17 @@ impl Wire {
         self.segment(direction, |tcp| tcp.ack(ack), octets, true);
     }
 
+    /// `direction` sends `octets` in one segment, of which that at `at` is damaged on the way; it has to send them again.
+    pub(crate) fn send_damaged(&mut self, direction: usize, octets: &[u8], at: usize) {
+        let next = self.next[direction];
+        self.send(direction, octets);
+        self.next[direction] = next;
+        if let Some((_, frame)) = self.frames.last_mut() {
+            // Behind the headers of Ethernet, IPv4 and TCP.
+            frame[54 + at] ^= 0x55;
+        }
+    }
+
     /// `direction` sends the FPDU of a ULPDU that is given in hexadecimal, in one segment.
     pub(crate) fn say(&mut self, direction: usize, ulpdu: &str) {
         self.send(direction, &fpdu(&hex(ulpdu)));

@@ -1,6 +1,6 @@
 //! From a frame to its TCP segment or UDP datagram: link headers, tunnels, IPv4 and IPv6 with fragments reassembled.
 //!
-//! A tunnel's packet is read as if it were alone: the innermost addresses and ports count. Checksums are not checked. The
+//! A tunnel's packet is read as if it were alone: the innermost addresses and ports count. Checksums are not checked here. The
 //! length of what the snap length cut off stays known.
 
 mod fragments;
@@ -78,6 +78,8 @@ pub(crate) struct Segment<'a> {
     pub may_fragment: bool,
     /// The payload octets that were captured.
     pub octets: &'a [u8],
+    /// The same with the TCP header in front.
+    pub packet: &'a [u8],
     /// Payload octets on the wire; at least `octets.len()`.
     pub wire_len: u32,
     /// Offset of the payload in the frame's octets; `None` when the packet was put together from fragments.
@@ -276,6 +278,7 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8])
         options_cut: octets.len() < head,
         may_fragment: packet.may_fragment,
         octets: octets.get(head..).unwrap_or(&[]),
+        packet: octets,
         wire_len,
         offset: packet.offset(head),
     }))

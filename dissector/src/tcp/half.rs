@@ -13,6 +13,10 @@
 //! The octet of a segment of one octet may be that of a keep-alive, which a sender may invent (RFC 1122 section 4.2.3.6). Behind a
 //! hole it gives way to octets of longer segments, and it is missing itself if the hole is given up.
 //!
+//! A segment whose checksum is wrong was damaged on its way, and its receiver drops it: if other segments of the direction have right
+//! checksums, its octets are **doubted**. They wait, even without a hole, and give way to those of another segment. They count if
+//! the receiver acknowledges them, or when a hole in their place would be given up.
+//!
 //! What lies before `settled` cannot change any more; octets behind it wait for a hole to be filled. The hole counts as lost
 //! when more than [`PATIENCE`] waits behind it, or at the end of the capture. Questions are answered for settled octets; what
 //! may still come is answered with [`Later`], which says what to wait for.
@@ -21,12 +25,14 @@
 //! settled, which is at most the longest row of FPDUs that it looks at.
 
 mod reading;
+mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::ip::Segment;
 
 use super::arrived::Arrived;
+use super::checksum::Checksum;
 use super::run::{Run, Source};
 
 /// Position of the first octet behind a SYN; far from 0, so that octets before the first one seen have positions too. A
@@ -81,6 +87,10 @@ pub(crate) struct Half {
     waiting_octets: usize,
     /// Those of them that may be of keep-alives.
     probes: usize,
+    /// Pieces in `waiting` that are doubted.
+    doubted: usize,
+    /// Has a segment a right checksum?
+    has_right_checksum: bool,
     /// Where segments begin and end, from `consumed` on, in order.
     starts: VecDeque<u64>,
     ends: VecDeque<u64>,
@@ -131,6 +141,7 @@ impl Half {
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<Arrived<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {
+            self.has_right_checksum |= Checksum::of(segment) == Checksum::Right;
             self.isn = Some(segment.seq);
             if !self.seen {
                 self.base = Some(seq);
@@ -166,17 +177,22 @@ impl Half {
         note(&mut self.starts, position, self.consumed);
         note(&mut self.ends, end, self.consumed);
         let Segment { frame, time, offset, .. } = *segment;
-        let source = Source { position, frame, time, offset, is_probe };
+        let source = Source { position, frame, time, offset, is_probe, is_doubted: false };
         Some(Arrived::new(segment.octets, source))
     }
 
-    /// Keeps those octets of a segment that are not read. Octets that are there already, or already settled, change nothing.
-    pub(crate) fn keep(&mut self, arrived: &Arrived<'_>) {
+    /// Keeps those octets of `segment`, which arrived, that are not read. Octets that are there already, or already settled, change
+    /// nothing, unless they are doubted.
+    pub(crate) fn keep(&mut self, arrived: &Arrived<'_>, segment: &Segment<'_>) {
         if !self.has_unread() {
             return;
         }
         if let Some((octets, source)) = arrived.behind(self.settled) {
-            if source.position == self.settled && self.waiting.is_empty() {
+            let checksum = Checksum::of(segment);
+            self.has_right_checksum |= checksum == Checksum::Right;
+            let is_doubted = checksum == Checksum::Wrong && self.has_right_checksum;
+            let source = Source { is_doubted, ..source };
+            if source.position == self.settled && self.waiting.is_empty() && !is_doubted {
                 self.settle_octets(source, Octets::Borrowed(octets));
                 self.buffered += octets.len();
                 self.sources += 1;
@@ -215,51 +231,6 @@ impl Half {
         (self.consumed, self.settled) = (ORIGIN, ORIGIN);
     }
 
-    /// Keeps those of `octets` that are not waiting already.
-    fn wait(&mut self, octets: &[u8], source: Source) {
-        let (start, end) = (source.position, source.position + octets.len() as u64);
-        if self.probes > 0 && !source.is_probe {
-            self.replace_probes(start, end);
-        }
-        let mut fresh = Vec::new();
-        let before = self.waiting.range(..start).next_back();
-        let mut at = before.map_or(start, |(at, (piece, _))| start.max(at + piece.len() as u64));
-        for (from, (piece, _)) in self.waiting.range(start..end) {
-            if at < *from {
-                fresh.push((at, *from));
-            }
-            at = at.max(from + piece.len() as u64);
-        }
-        if at < end {
-            fresh.push((at, end));
-        }
-        for (from, to) in fresh {
-            let (skip, until) = ((from - start) as usize, (to - start) as usize);
-            self.waiting.insert(from, (octets[skip..until].to_vec(), source.behind(skip as u64)));
-            self.waiting_octets += until - skip;
-            self.buffered += until - skip;
-            self.sources += 1;
-            self.probes += usize::from(source.is_probe);
-        }
-    }
-
-    /// Octets that may be of keep-alives give way to those of a longer segment, `start..end`.
-    fn replace_probes(&mut self, start: u64, end: u64) {
-        let waiting = self.waiting.range(start..end);
-        let probes: Vec<u64> =
-            waiting.filter(|(_, (_, source))| source.is_probe).map(|(position, _)| *position).collect();
-        probes.into_iter().for_each(|position| self.drop_probe(position));
-    }
-
-    fn drop_probe(&mut self, position: u64) {
-        if self.waiting.remove(&position).is_some() {
-            self.waiting_octets -= 1;
-            self.buffered -= 1;
-            self.sources -= 1;
-            self.probes -= 1;
-        }
-    }
-
     /// Sequence number to position; the nearest to the last one seen wins.
     fn position(&self, seq: u32, base: u32) -> u64 {
         let last = (self.last.wrapping_sub(ORIGIN)) as u32;
@@ -272,6 +243,7 @@ impl Half {
         loop {
             while let Some(first) = self.waiting.first_entry()
                 && *first.key() == self.settled
+                && !first.get().1.is_doubted
             {
                 let (octets, source) = first.remove();
                 self.waiting_octets -= octets.len();
@@ -286,11 +258,17 @@ impl Half {
             if !hurry {
                 return;
             }
+            if let Some((_, source)) = self.waiting.get_mut(&self.settled) {
+                // Nothing came instead of it.
+                source.is_doubted = false;
+                self.doubted -= 1;
+                continue;
+            }
             self.holes += 1;
-            while let Some((position, (_, source))) = self.waiting.first_key_value()
+            while let Some((&position, (_, source))) = self.waiting.first_key_value()
                 && source.is_probe
             {
-                self.drop_probe(*position);
+                self.take(position);
             }
             self.settled = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
         }

@@ -1,9 +1,10 @@
 //! TCP streams out of segments: which connection, which direction, which octets in which order.
 //!
-//! Windows, congestion, checksums and acknowledgements are not judged. A stream keeps only octets that nobody has read yet;
+//! Windows and congestion are not judged; checksums and acknowledgements tell whether damaged octets count. A stream keeps only octets that nobody has read yet;
 //! [`half`] states the limit.
 
 mod arrived;
+mod checksum;
 pub(crate) mod half;
 mod prints;
 mod run;

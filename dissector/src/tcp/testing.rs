@@ -23,6 +23,7 @@ pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
         options_cut: false,
         may_fragment: false,
         octets,
+        packet: &[],
         wire_len: u32::try_from(octets.len()).unwrap(),
         offset: Some(54),
     }
@@ -31,4 +32,18 @@ pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
 /// A SYN.
 pub(crate) fn syn(seq: u32) -> Segment<'static> {
     Segment { syn: true, ack_flag: false, ..segment(seq, &[]) }
+}
+
+/// The same with its TCP header, and a right checksum.
+pub(crate) fn packet(seq: u32, octets: &[u8]) -> Vec<u8> {
+    let mut header = etherparse::TcpHeader::new(1, 2, seq, 65535);
+    header.ack = true;
+    header.checksum = header.calc_checksum_ipv4_raw([10, 0, 0, 1], [10, 0, 0, 2], octets).unwrap();
+    [&header.to_bytes()[..], octets].concat()
+}
+
+/// The segment that such a packet is.
+pub(crate) fn captured(packet: &[u8]) -> Segment<'_> {
+    let seq = u32::from_be_bytes(*packet[4..].first_chunk().unwrap());
+    Segment { packet, ..segment(seq, &packet[20..]) }
 }

@@ -10,7 +10,7 @@ use super::*;
 impl Half {
     fn add(&mut self, segment: &Segment<'_>) {
         if let Some(arrived) = self.arrive(segment) {
-            self.keep(&arrived);
+            self.keep(&arrived, segment);
         }
     }
 }
@@ -263,8 +263,8 @@ proptest! {
                 let captured = kept.get(below as usize..).unwrap_or(&[]);
                 model.add(offset.max(&zero) - zero, captured, len - below, frame);
             }
-            let arrived = half.arrive(&Segment { frame, wire_len: u32::try_from(*len).unwrap(), ..segment(seq, kept) });
-            if let Some(arrived) = arrived {
+            let next = Segment { frame, wire_len: u32::try_from(*len).unwrap(), ..segment(seq, kept) };
+            if let Some(arrived) = half.arrive(&next) {
                 // Some octets with which reading goes on are read before they are kept.
                 if straight[n] && half.goes_on_with(&arrived) {
                     let to = read + steps[n].min(arrived.from(at(read)).len() as u64);
@@ -275,7 +275,7 @@ proptest! {
                     half.pass(at(to));
                     read = to;
                 }
-                half.keep(&arrived);
+                half.keep(&arrived, &next);
             }
             // What is settled is what the model has without a hole, as long as nothing is given up.
             let settled = (0..).take_while(|n| model.octets.contains_key(n)).count() as u64;
