@@ -293,6 +293,9 @@ impl Connection {
     fn poll(&mut self, mut index: usize, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
+            if self.starts_again() {
+                continue;
+            }
             if self.introduced {
                 return;
             }
@@ -303,6 +306,18 @@ impl Connection {
             }
             index = 1 - index;
         }
+    }
+
+    /// Is a start-up frame found behind a rejection that both directions know? Then both are read as from their beginning.
+    fn starts_again(&mut self) -> bool {
+        let [forth, back] = &self.directions;
+        let any = forth.reader.begins_again() || back.reader.begins_again();
+        let again = any && forth.reader.is_rejected() && back.reader.is_rejected();
+        if again {
+            self.introduced = false;
+            self.directions.iter_mut().for_each(|Direction { half, reader, .. }| reader.restart(half));
+        }
+        again
     }
 
     fn poll_direction(&mut self, index: usize, sink: &mut dyn Sink) {

@@ -78,6 +78,9 @@ impl Watch {
     /// Hands a unit on, and what its rules find.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
         let view = SegmentView::of(unit);
+        if matches!(unit.kind, Kind::Startup(..)) && self.books.are_of_rejected() {
+            self.books.restart();
+        }
         self.books.unit(unit, view.as_ref());
         let with_context;
         let unit = match self.books.context_of(unit) {

@@ -40,6 +40,12 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    /// The facts of a connection that starts again.
+    pub(super) fn restarted(self) -> Self {
+        let Connection { syn, opener, fin, rst, resumes, last_time, .. } = self;
+        Connection { syn, opener, fin, rst, resumes, last_time, ..Connection::default() }
+    }
+
     /// Notes what a segment's flags tell.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.syn[direction] |= segment.syn;

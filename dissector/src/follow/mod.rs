@@ -153,6 +153,18 @@ impl Books {
         self.context.exchange.get_or_insert_with(|| exchange.clone());
     }
 
+    /// Was the connection rejected?
+    pub(crate) fn are_of_rejected(&self) -> bool {
+        self.connection.pair().is_some_and(|pair| !pair.accepted())
+    }
+
+    /// The connection starts again: nothing but TCP's part stays.
+    pub(crate) fn restart(&mut self) {
+        let Books { connection, mpa, context, .. } = std::mem::take(self);
+        let context = Context { exchange: context.exchange, ..Context::default() };
+        *self = Books { connection: connection.restarted(), mpa: mpa.restarted(), context, ..Books::default() };
+    }
+
     /// The connection takes the place of one of SDP that was suspended.
     pub(crate) fn resume(&mut self) {
         self.connection.resumes = true;

@@ -30,6 +30,11 @@ pub(crate) struct MpaBooks {
 }
 
 impl MpaBooks {
+    /// The books of a connection that starts again.
+    pub(super) fn restarted(self) -> Self {
+        MpaBooks { tcp: self.tcp, windows: self.windows, ..MpaBooks::default() }
+    }
+
     /// Notes what a segment's header tells.
     pub(super) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
         self.tcp[direction].segment(segment);

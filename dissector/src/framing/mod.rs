@@ -11,6 +11,7 @@
 //! | [`choose`] | how is the FPDU laid out that begins here? |
 //! | [`explain`] | what would explain that framing was lost? |
 //! | [`resync`] | where do FPDUs go on after framing was lost? |
+//! | [`again`] | does a rejected connection start again? |
 //! | [`emit`] | what is handed out |
 //! | [`record`] | what is kept when reading is interrupted? |
 //!
@@ -19,6 +20,7 @@
 //! captured goes by what is known of the peer's when it locks; a frame that was captured later than that changes nothing.
 //! Nothing here judges; see [`crate::rules`].
 
+mod again;
 mod choose;
 mod effort;
 mod emit;
@@ -62,8 +64,10 @@ enum State {
     InStep,
     /// Framing is lost: searching for the next FPDU.
     Lost,
-    /// All that follows is no MPA (a rejected connection).
+    /// All that follows is no MPA (a rejected connection), unless a start-up frame comes.
     Outside,
+    /// One has come; the other direction has not got so far.
+    Again,
 }
 
 /// What is known of markers and CRC in one direction; `None`: not known.
@@ -198,7 +202,7 @@ impl Reader {
 
     /// The end of the capture: what is held back is handed out. [`Half::finish`] and a last [`Reader::poll`] come before.
     pub(crate) fn finish(&mut self, half: &Half, out: &mut Target<'_>) {
-        if matches!(self.state, State::Searching | State::Outside) {
+        if self.state == State::Searching || self.is_rejected() {
             self.passed.streaming(half, out);
         } else {
             self.passed.unread(half, out);
@@ -211,7 +215,12 @@ impl Reader {
             State::Starting => self.start(half, &{ self.peer }, out),
             State::InStep => self.in_step(half, out),
             State::Lost => self.find_next(half, out),
-            State::Outside => self.pass_all(half),
+            State::Outside => self.outside(half),
+            State::Again if !half.is_finished() && half.weight() < WAIT => Err(Later::NEXT),
+            State::Again => {
+                self.state = State::Outside;
+                self.pass_all(half)
+            }
         }
     }
 

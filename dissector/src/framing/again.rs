@@ -1,0 +1,131 @@
+//! A start-up after one that was rejected: the TCP connection stays open, and the ULP may use it for anything (RFC 5044 section 7.1.2),
+//! so for another start-up as well.
+
+use weft_core::wire::mpa::startup::{KEY_LEN, MAX_PD_LENGTH, MAX_REVISION, REPLY_KEY, REQUEST_KEY};
+use weft_core::wire::mpa::{RawStartup, StartupKind};
+use zerocopy::FromBytes;
+
+use crate::tcp::{Half, Later};
+
+use super::{Reader, State};
+
+impl Reader {
+    /// Octets behind a rejection pass by, up to a segment that begins with a start-up frame.
+    pub(super) fn outside(&mut self, half: &mut Half) -> Result<(), Later> {
+        let mut at = half.consumed();
+        loop {
+            if half.segment_starts_at(at) && may_begin(half.contiguous(at), half.is_finished()) {
+                self.passed.absorb(half, half.consumed(), at);
+                half.consume(at);
+                if half.contiguous(at).len() >= KEY_LEN {
+                    self.state = State::Again;
+                }
+                return Err(Later::NEXT);
+            }
+            match half.segment_end_behind(at) {
+                Some(end) if end < half.settled() => at = end,
+                _ => return self.pass_all(half),
+            }
+        }
+    }
+
+    /// Was the connection rejected, and is a start-up frame found behind that?
+    pub(crate) fn begins_again(&self) -> bool {
+        self.state == State::Again
+    }
+
+    /// Was the connection rejected?
+    pub(crate) fn is_rejected(&self) -> bool {
+        matches!(self.state, State::Outside | State::Again)
+    }
+
+    /// Reads on as if the connection began with the octets that are not read.
+    pub(crate) fn restart(&mut self, half: &Half) {
+        let (zero, passed, scratch) =
+            (half.consumed(), std::mem::take(&mut self.passed), std::mem::take(&mut self.scratch));
+        *self = Reader { zero, searched: zero, passed, scratch, ..Reader::default() };
+    }
+}
+
+/// Do octets, as far as they are there, begin as a start-up frame does?
+fn may_begin(octets: &[u8], is_finished: bool) -> bool {
+    match RawStartup::ref_from_prefix(octets) {
+        Ok((raw, _)) => {
+            StartupKind::of_key(&raw.key).is_some()
+                && raw.revision <= MAX_REVISION
+                && raw.pd_length.get() <= MAX_PD_LENGTH
+        }
+        Err(_) => {
+            let key = &octets[..octets.len().min(KEY_LEN)];
+            !is_finished && !key.is_empty() && (REQUEST_KEY.starts_with(key) || REPLY_KEY.starts_with(key))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Wire, fpdu, reply, reply_frame, request, send_of};
+    use crate::unit::{Kind, Unit};
+    use crate::{Dissector, Sink};
+
+    /// Start-up frames and FPDUs.
+    #[derive(Default)]
+    struct Count(usize, usize);
+
+    impl Sink for Count {
+        fn unit(&mut self, unit: &Unit<'_>) {
+            self.0 += usize::from(matches!(unit.kind, Kind::Startup(..)));
+            self.1 += usize::from(matches!(unit.kind, Kind::Fpdu(_)));
+        }
+    }
+
+    /// Behind a rejection this happens, then one FPDU each way.
+    fn after_rejection(happens: impl FnOnce(&mut Wire)) -> (usize, usize) {
+        let mut wire = Wire::started_as(&request(), &reply_frame(0x60, 1, &[]));
+        happens(&mut wire);
+        (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(1, 30))));
+        (0..2).for_each(|direction| wire.fin(direction));
+        let mut count = Count::default();
+        wire.feed_to(Dissector::default(), &mut count, |_| {});
+        assert!(count.1 == 0 || wire.errors().is_empty(), "{:#?}", wire.errors());
+        (count.0, count.1)
+    }
+
+    fn start(wire: &mut Wire) {
+        wire.send(0, &request());
+        wire.send(1, &reply());
+    }
+
+    #[test]
+    fn a_connection_may_start_again_after_a_rejection() {
+        assert_eq!(after_rejection(start), (4, 2));
+        let other_use_first = |wire: &mut Wire| {
+            wire.send(0, b"MPA is not to your liking?");
+            wire.send(1, b"No.");
+            start(wire);
+        };
+        assert_eq!(after_rejection(other_use_first), (4, 2));
+        let rejected_twice = |wire: &mut Wire| {
+            wire.send(0, &request());
+            wire.send(1, &reply_frame(0x60, 1, &[]));
+            start(wire);
+        };
+        assert_eq!(after_rejection(rejected_twice), (6, 2));
+        let in_pieces = |wire: &mut Wire| {
+            request().chunks(7).for_each(|piece| wire.send(0, piece));
+            reply().chunks(1).for_each(|piece| wire.send(1, piece));
+        };
+        assert_eq!(after_rejection(in_pieces), (4, 2));
+        // The capture has the Reply before the Request.
+        let swapped = |wire: &mut Wire| wire.swapped(|wire| wire.send(0, &request()), |wire| wire.send(1, &reply()));
+        assert_eq!(after_rejection(swapped), (4, 2));
+    }
+
+    #[test]
+    fn a_key_within_other_octets_begins_nothing() {
+        let mentioned = |wire: &mut Wire| wire.send(0, &[b"not ", &request()[..]].concat());
+        assert_eq!(after_rejection(mentioned), (2, 0));
+        let wrong = |wire: &mut Wire| wire.send(0, b"MPA ID Req Frame will not come");
+        assert_eq!(after_rejection(wrong), (2, 0));
+    }
+}
