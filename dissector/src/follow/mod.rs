@@ -27,7 +27,7 @@ mod window;
 pub(crate) use connection::{Connection, Pair};
 pub(crate) use mpa::MpaBooks;
 pub(crate) use opener::Opener;
-pub(crate) use operation::Asked;
+pub(crate) use operation::{Asked, Overrun};
 pub(crate) use port_mappers::PortMappers;
 pub(crate) use reads::Excess;
 pub(crate) use remark::{Remark, What};

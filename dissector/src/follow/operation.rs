@@ -90,8 +90,22 @@ pub(crate) struct Overrun {
     pub outstanding: u32,
     /// How many there may be.
     pub limit: u32,
-    /// Are there atomic operations among them?
-    pub atomics: bool,
+}
+
+impl Overrun {
+    /// The request of frame `requested` was answered in frame `answered`. If that was before the request that seemed too many, the
+    /// capture handed the response out late.
+    fn answered(overrun: &mut Option<Self>, requested: u64, answered: u64) {
+        if let Some(Overrun { frame, outstanding, limit }) = overrun
+            && answered < *frame
+            && requested < *frame
+        {
+            *outstanding -= 1;
+            if *outstanding <= *limit {
+                *overrun = None;
+            }
+        }
+    }
 }
 
 /// The operations of one requester.
@@ -107,8 +121,10 @@ pub(crate) struct Operations {
     early: VecDeque<Early>,
     /// The frame of the first that came before any request.
     early_frame: Option<(u64, Opcode)>,
-    /// The first overrun that no later look has explained away.
+    /// The first overrun by Reads alone that no later look has explained away.
     overrun: Option<Overrun>,
+    /// The same of Reads and atomic operations together.
+    mixed_overrun: Option<Overrun>,
     /// The most requests that were under way at a time, by the order of frames, while all were known.
     deepest: Option<usize>,
     /// How many requests may be without response.
@@ -160,9 +176,14 @@ impl Operations {
         self.early_frame.filter(|_| self.certain && !self.early.is_empty())
     }
 
-    /// The first overrun.
+    /// The first overrun by Reads alone.
     pub(crate) fn overrun(&self) -> Option<Overrun> {
         self.overrun.filter(|_| self.certain)
+    }
+
+    /// The first overrun if atomic operations count as well.
+    pub(crate) fn mixed_overrun(&self) -> Option<Overrun> {
+        self.mixed_overrun.filter(|_| self.certain)
     }
 
     /// Is `stag`, `to` the sink of a Read without response?
@@ -244,10 +265,15 @@ impl Operations {
         if let Some(limit) = self.limit
             && outstanding > limit
             && !is_ready_to_receive
-            && self.overrun.is_none()
         {
-            let atomics = self.requests.iter().any(|request| request.asked.is_atomic());
-            self.overrun = Some(Overrun { frame: at.frame, outstanding, limit, atomics });
+            let frame = at.frame;
+            let reads = self.requests.iter().filter(|request| !request.asked.is_atomic()).count() as u32;
+            if reads > limit && !asked.is_atomic() {
+                self.overrun.get_or_insert(Overrun { frame, outstanding: reads, limit });
+            }
+            if reads < outstanding {
+                self.mixed_overrun.get_or_insert(Overrun { frame, outstanding, limit });
+            }
         }
         None
     }
@@ -523,16 +549,22 @@ impl Operations {
         {
             *current -= 1;
         }
-        if let Some(overrun) = &mut self.overrun
-            && at.frame < overrun.frame
-            && request.frame < overrun.frame
-        {
-            // It was answered before the request that seemed too many; the capture handed it out late.
-            overrun.outstanding -= 1;
-            if overrun.outstanding <= overrun.limit {
-                self.overrun = None;
-            }
+        if !request.asked.is_atomic() {
+            Overrun::answered(&mut self.overrun, request.frame, at.frame);
         }
+        Overrun::answered(&mut self.mixed_overrun, request.frame, at.frame);
+        let len = match request.asked {
+            Asked::Read(read) => read.rdmardsz,
+            Asked::Atomic { .. } => 8,
+        };
+        Some(Operation {
+            direction: u8::from(at.direction == 0),
+            atomic: request.asked.is_atomic(),
+            len,
+            outstanding: request.outstanding,
+            frames: (request.frame, request.begun.unwrap_or(at.frame), at.frame),
+            latency: at.time.saturating_sub(request.time),
+        })
         Some(request.operation(u8::from(at.direction == 0), at))
     }
 }

@@ -3,7 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::{Asked, Books};
+use crate::follow::{Asked, Books, Overrun};
 use crate::rules::{Findings, Judge, Rule};
 
 pub(super) static ANSWERED: Rule = Rule {
@@ -58,13 +58,19 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
 
 fn depth(books: &Books, findings: &mut Findings<'_>) {
     for (requester, side) in books.traffic.sides.iter().enumerate() {
-        let Some(overrun) = side.operations.overrun() else { continue };
-        if books.mpa.tcp[1 - requester].may_be_late_at(overrun.frame) {
-            continue;
+        let in_step = |overrun: &Overrun| !books.mpa.tcp[1 - requester].may_be_late_at(overrun.frame);
+        if let Some(overrun) = side.operations.overrun().filter(in_step) {
+            let expected = format!("at most {} Reads without response, as agreed on", overrun.limit);
+            let found = overrun.outstanding.to_string();
+            findings.in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.frame, &expected, found);
         }
-        let id = if overrun.atomics { requirement!("RDMAP-7306.5.2-3") } else { requirement!("RDMAP-6.1-7") };
-        let expected = format!("at most {} requests without response, as agreed on", overrun.limit);
-        findings.in_frame(id, requester, overrun.frame, &expected, overrun.outstanding.to_string());
+        // RFC 7306 section 5.2 allows atomics to use the depth of Reads; by section 5.2.2 the ULP may agree on a number of atomics in
+        // addition to that of Reads, and RFC 6581 has no field for it.
+        if let Some(overrun) = side.operations.mixed_overrun().filter(in_step) {
+            let expected = format!("at most {} requests without response, if atomics count as Reads", overrun.limit);
+            let found = overrun.outstanding.to_string();
+            findings.note().in_frame(requirement!("RDMAP-7306.5.2-3"), requester, overrun.frame, &expected, found);
+        }
     }
 }
 
@@ -171,6 +177,9 @@ mod tests {
             wire
         };
         proves(requirement!("RDMAP-7306.5.2-3"), &mixed(1), &mixed(2));
+        // The ULP may have agreed on a number of atomics that is not on the wire.
+        let errors = mixed(1).errors();
+        assert!(errors.iter().all(|finding| finding.requirement != requirement!("RDMAP-7306.5.2-3")), "{errors:#?}");
         // One after the other is within any depth.
         let mut wire = agreed(1);
         for msn in 1..=3 {
