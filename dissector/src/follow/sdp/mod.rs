@@ -136,10 +136,12 @@ pub struct Books {
     numbers: [Option<(u32, u32)>; 2],
     /// The highest MSeqAck + Bufs of each direction behind Hello and HelloAck.
     edges: [Option<u32>; 2],
+    /// Had each direction acknowledged nothing, or MSeq 0, when it sent that?
+    edges_at_zero: [bool; 2],
     /// MSeq of each direction's last SrcAvailCancel.
     canceled: [Option<u32>; 2],
-    /// Did a direction begin with MSeq 0?
-    counts_from_zero: bool,
+    /// Did the direction begin with MSeq 0?
+    counts_from_zero: [bool; 2],
     sends: [Sends; 2],
     /// What each end did that nothing explains so far.
     pub(crate) strays: [Strays; 2],
@@ -165,8 +167,9 @@ impl Books {
             unacknowledged: Default::default(),
             numbers: [None; 2],
             edges: [None; 2],
+            edges_at_zero: [false; 2],
             canceled: [None; 2],
-            counts_from_zero: false,
+            counts_from_zero: [false; 2],
             sends: Default::default(),
             strays: Default::default(),
         }
@@ -326,7 +329,10 @@ impl Books {
             Some(before) => message.mseq == before.wrapping_add(1),
             None => message.mseq <= 1,
         };
-        self.counts_from_zero |= known.mseq.is_none() && message.mseq == 0;
+        if known.mseq.is_none() && message.mseq == 0 {
+            self.counts_from_zero[direction] = true;
+            self.strays[1 - direction].counts_from_zero();
+        }
         if !follows {
             self.lose();
         }
@@ -351,14 +357,19 @@ impl Books {
             self.canceled[direction] = Some(message.mseq);
         }
         let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
+        // By reading C4 MSeqAck stays 0 when the message with MSeq 0 arrives, and its buffer is gone (section 6.1.6).
+        let first_arrived = self.edges_at_zero[direction] && self.counts_from_zero[peer];
         match self.edges[direction] {
-            Some(from) if !reached(to, from) => {
+            Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {
                 if self.canceled[peer] != Some(message.mseq_ack.wrapping_add(1)) {
                     let Message { frame, mseq_ack, .. } = *message;
                     self.strays[direction].step_back(StepBack { frame, mseq_ack, from, to });
                 }
             }
-            _ => self.edges[direction] = Some(to),
+            from => {
+                self.edges[direction] = Some(to);
+                self.edges_at_zero[direction] = message.mseq_ack == 0 && from.is_none_or(|from| reached(to, from));
+            }
         }
     }
 
@@ -457,7 +468,7 @@ impl Books {
         }
         self.latest.before.note(&self.ends[direction]);
         // By the other reading of MSeq (C4) an MSeqAck of 0 acknowledges one message, or none.
-        self.latest.before.certain = !self.counts_from_zero;
+        self.latest.before.certain = self.counts_from_zero == [false; 2];
         if self.holds_back(direction, message) {
             // It may have received more than it says.
             self.latest.before.certain = false;

@@ -76,6 +76,11 @@ impl Strays {
         self.steps_back.retain(|step| step.mseq_ack.wrapping_add(1) != mseq);
     }
 
+    /// The first message of the peer has MSeq 0: its buffer is gone, and MSeqAck stays 0 (reading C4).
+    pub(super) fn counts_from_zero(&mut self) {
+        self.steps_back.retain(|step| step.from.wrapping_sub(step.to) != 1);
+    }
+
     /// The peer sends a message.
     pub(super) fn sent(&mut self, mseq: u32) {
         self.ahead = self.ahead.filter(|ahead| !reached(mseq, ahead.mseq_ack));

@@ -210,4 +210,25 @@ mod tests {
         };
         proves(requirement!("SDP-6.1.3-1"), held(false), held(true));
     }
+
+    /// By the reading that the first message has MSeq 0 (C4), MSeqAck stays 0 when it arrives.
+    #[test]
+    fn a_message_with_number_0_takes_a_buffer() {
+        let told = |bufs: [u16; 3]| {
+            let mut talk = Talk::bare();
+            talk.mseq = [u32::MAX; 2];
+            talk.bufs = bufs[0];
+            data(&mut talk, 0);
+            talk.bufs = 16;
+            data(&mut talk, 1);
+            talk.bufs = bufs[1];
+            data(&mut talk, 0);
+            talk.bufs = bufs[2];
+            data(&mut talk, 0);
+            talk.wire.errors()
+        };
+        assert_eq!(told([16, 15, 15]), []);
+        let ids: Vec<_> = told([16, 15, 14]).iter().map(|finding| finding.requirement).collect();
+        assert!(ids.contains(&requirement!("SDP-6.1.3-1")), "{ids:?}");
+    }
 }
