@@ -553,18 +553,6 @@ impl Operations {
             Overrun::answered(&mut self.overrun, request.frame, at.frame);
         }
         Overrun::answered(&mut self.mixed_overrun, request.frame, at.frame);
-        let len = match request.asked {
-            Asked::Read(read) => read.rdmardsz,
-            Asked::Atomic { .. } => 8,
-        };
-        Some(Operation {
-            direction: u8::from(at.direction == 0),
-            atomic: request.asked.is_atomic(),
-            len,
-            outstanding: request.outstanding,
-            frames: (request.frame, request.begun.unwrap_or(at.frame), at.frame),
-            latency: at.time.saturating_sub(request.time),
-        })
         Some(request.operation(u8::from(at.direction == 0), at))
     }
 }

@@ -215,8 +215,11 @@ impl Sink for Story {
             Severity::Note => Tone::Faint,
         };
         let label = format!("{} {}: {}", finding.severity, finding.requirement, finding.found);
-        let known = self.times.binary_search_by_key(&finding.frame, |(frame, _)| *frame);
-        let time = known.map_or(self.now, |at| self.times[at].1);
+        let known = self.times.binary_search_by_key(&finding.frame, |(frame, _)| *frame).ok();
+        let of_packet = known.and_then(|at| self.times.get(at)).map(|(_, time)| *time);
+        // Datagrams of the port mapper are no packets of a connection.
+        let of_row = || self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
+        let time = of_packet.or_else(of_row).unwrap_or(self.now);
         self.row(time, finding.frame, What::Note, label, tone);
     }
 }

@@ -8,7 +8,7 @@ use weft_core::RequirementId;
 use weft_core::error::Layer;
 use weft_core::requirement::Severity;
 use weft_peer::{Deviation, hostile};
-use weft_suites::model::{Event, RunReport, Verdict};
+use weft_suites::model::{Event, RequirementVerdict, RunReport, Verdict, is_proposal};
 use weft_suites::script::Suites;
 use weft_suites::target::Target;
 use weft_suites::{Filter, RunOptions, run};
@@ -93,7 +93,11 @@ pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>
     let hostile = judged(Filter::of([case]), hostile);
     let failed =
         || hostile.results.iter().flat_map(|result| &result.requirements).filter(|it| it.verdict == Verdict::Fail);
-    if !failed().any(|judged| judged.requirement == requirement && !judged.seen_on_the_way) {
+    // A breach of the proposal is no failure: the target has not implemented it.
+    let mut found = hostile.results.iter().flat_map(|result| &result.requirements);
+    let verdict = if is_proposal(requirement.row()) { Verdict::Unimplemented } else { Verdict::Fail };
+    let names = |it: &RequirementVerdict| it.requirement == requirement && it.verdict == verdict && !it.seen_on_the_way;
+    if !found.any(names) {
         return Err(format!("{}: {case} of {target} does not fail for {requirement}", deviation.name));
     }
     let others = failed().map(|judged| judged.requirement).filter(|id| !deviation.breaks.contains(id));
