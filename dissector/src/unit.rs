@@ -223,7 +223,7 @@ impl CrcStatus {
 }
 
 /// Where octets of the stream stand in the capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Located {
     /// The frame.
     pub frame: u64,
@@ -231,6 +231,24 @@ pub struct Located {
     pub offset: Option<u32>,
     /// How many octets.
     pub len: u64,
+}
+
+impl Located {
+    /// Octets `range` of these, as far as there are that many.
+    pub(crate) fn part(self, range: Range<u64>) -> Self {
+        let (start, end) = (range.start.min(self.len), range.end.min(self.len));
+        let offset = self.offset.map(|at| at.saturating_add(u32::try_from(start).unwrap_or(u32::MAX)));
+        Located { offset, len: end.saturating_sub(start), ..self }
+    }
+}
+
+/// Octets that are in one piece in the capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Placed {
+    /// The first of them: its position in the stream, or in a unit.
+    pub at: u64,
+    /// Where they are.
+    pub located: Located,
 }
 
 /// Where the octets of a unit stand in the stream and in the capture.
@@ -258,6 +276,8 @@ pub struct StreamOrigin<'a> {
     pub(crate) arrived: Option<&'a Arrived<'a>>,
     /// Stream position of the unit's first octet.
     pub(crate) start: u64,
+    /// Where the first octets of the unit are, if the stream does not keep them so long or not in one piece.
+    pub(crate) kept: &'a [Placed],
 }
 
 impl<'a> StreamOrigin<'a> {
@@ -268,10 +288,39 @@ impl<'a> StreamOrigin<'a> {
         }
     }
 
-    fn locate(&self, start: u64, end: u64) -> Vec<Located> {
+    fn locate(&self, start: u64, end: u64, found: &mut impl FnMut(Placed)) {
         match self.arrived {
-            Some(arrived) => arrived.locate(start, end).into_iter().collect(),
-            None => self.half.locate(start, end),
+            Some(arrived) => arrived.locate(start, end).into_iter().for_each(found),
+            None => self.half.locate(start, end).for_each(found),
+        }
+    }
+
+    /// Where octets `range` of the body of an FPDU are; `found` has their places in the body.
+    pub(crate) fn locate_body(&self, layout: &Layout, range: Range<u64>, found: &mut impl FnMut(Placed)) {
+        let mut at = 0;
+        for piece in layout.pieces() {
+            let Piece::Body(stretch) = piece else { continue };
+            let len = stretch.end - stretch.start;
+            let (from, to) = (at.max(range.start), (at + len).min(range.end));
+            if from < to {
+                self.locate(stretch.start + (from - at), stretch.start + (to - at), &mut |placed: Placed| {
+                    found(Placed { at: at + (placed.at - stretch.start), ..placed });
+                });
+            }
+            at += len;
+            if at >= range.end {
+                return;
+            }
+        }
+    }
+
+    /// Where octets `range` of the unit are, as far as that was kept.
+    fn locate_kept(&self, range: Range<u64>, found: &mut impl FnMut(Placed)) {
+        for Placed { at, located } in self.kept {
+            let (from, to) = (range.start.max(*at), range.end.min(at + located.len));
+            if from < to {
+                found(Placed { at: from, located: located.part(from - at..to - at) });
+            }
         }
     }
 }
@@ -323,40 +372,47 @@ impl Unit<'_> {
     /// Where octets `range` of the unit's part (start-up frame, or FPDU body without markers) stand in the capture.
     #[must_use]
     pub fn locate(&self, range: Range<usize>) -> Vec<Located> {
+        let mut found = Vec::new();
+        self.locate_each(range, &mut |placed| found.push(placed.located));
+        found
+    }
+
+    /// The first piece of octets `range`; none of the octets of the unit's frame if it is not known where they are.
+    pub(crate) fn locate_first(&self, range: Range<usize>) -> Located {
+        let mut first = None;
+        self.locate_each(range, &mut |placed| first = first.or(Some(placed.located)));
+        first.unwrap_or(Located { frame: self.frame, ..Located::default() })
+    }
+
+    fn locate_each(&self, range: Range<usize>, found: &mut impl FnMut(Placed)) {
+        let (start, end) = (range.start as u64, range.end as u64);
         let origin = match self.origin {
             Origin::Stream(origin) => origin,
             Origin::Frame { frame, offset, len } => {
-                let (from, to) = (range.start as u64, (range.end as u64).min(len));
-                if from >= to {
-                    return Vec::new();
+                let located = Located { frame, offset, len }.part(start..end);
+                if located.len > 0 {
+                    found(Placed { at: start, located });
                 }
-                let offset = offset.map(|at| at + u32::try_from(from).unwrap_or(0));
-                return vec![Located { frame, offset, len: to - from }];
+                return;
             }
         };
         let fpdu = match &self.kind {
             Kind::Fpdu(fpdu) => fpdu,
-            // The octets of a message in several FPDUs are not kept so long that they could be pointed at.
-            Kind::Sdp(Carrier::Send, ..) => return Vec::new(),
-            _ => return origin.locate(origin.start + range.start as u64, origin.start + range.end as u64),
-        };
-        let mut found = Vec::new();
-        let mut at = 0u64;
-        for piece in fpdu.layout.pieces() {
-            let Piece::Body(stretch) = piece else { continue };
-            let len = stretch.end - stretch.start;
-            let (from, to) = (at.max(range.start as u64), (at + len).min(range.end as u64));
-            if from < to {
-                found.extend(origin.locate(stretch.start + (from - at), stretch.start + (to - at)));
+            Kind::Sdp(Carrier::Send, ..) | Kind::Streaming { .. } | Kind::Unparsed { .. } => {
+                return origin.locate_kept(start..end, found);
             }
-            at += len;
-        }
+            _ => return origin.locate(origin.start + start, origin.start + end, found),
+        };
+        origin.locate_body(&fpdu.layout, start..end, found);
         // Behind the body: the CRC field, then the markers.
-        let (start, end) = (range.start as u64, range.end as u64);
+        let at = fpdu.body.len() as u64;
+        if end <= at {
+            return;
+        }
         let field = fpdu.layout.end - fpdu.layout.crc;
-        if start < at + field && end > at {
+        if start < at + field {
             let from = fpdu.layout.crc + start.saturating_sub(at);
-            found.extend(origin.locate(from, (fpdu.layout.crc + end - at).min(fpdu.layout.end)));
+            origin.locate(from, (fpdu.layout.crc + end - at).min(fpdu.layout.end), found);
         }
         let markers = fpdu.layout.pieces().filter_map(|piece| match piece {
             Piece::Marker { position, .. } => Some(position),
@@ -365,9 +421,8 @@ impl Unit<'_> {
         for (index, position) in markers.enumerate() {
             let coordinate = at + 4 + 4 * index as u64;
             if start < coordinate + 4 && end > coordinate {
-                found.extend(origin.locate(position, position + 4));
+                origin.locate(position, position + 4, found);
             }
         }
-        found
     }
 }

@@ -1,18 +1,19 @@
 //! How a connection began and ended, and who had which role.
 
 use weft_core::wire::mpa::StartupKind;
+use weft_core::wire::mpa::startup::KEY_LEN;
 
 use super::startup::StartupSeen;
 use crate::ip::Segment;
-use crate::unit::{Carrier, Kind, Unit};
+use crate::unit::{Carrier, Kind, Located, Unit};
 
 /// The first unit of a direction that was no start-up frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beginning {
     /// The octets it begins with, as many as its unit shows.
     pub head: Vec<u8>,
-    /// Its frame.
-    pub frame: u64,
+    /// Where the octets of a key would be.
+    pub key: Located,
 }
 
 /// Facts of a connection; index 0 and 1 are its directions.
@@ -69,7 +70,7 @@ impl Connection {
         match &unit.kind {
             Kind::Startup(kind, part) => self.startup[direction] = StartupSeen::of(*kind, *part, unit),
             Kind::Streaming { head, .. } if first && !unit.incomplete => {
-                self.beginning[direction] = Some(Beginning { head: head.to_vec(), frame: unit.frame });
+                self.beginning[direction] = Some(Beginning { head: head.to_vec(), key: unit.locate_first(0..KEY_LEN) });
             }
             Kind::Sdp(Carrier::Streaming, ..) => self.streaming_hello = Some(direction),
             _ => {}

@@ -9,6 +9,7 @@ use weft_core::wire::rdmap::Opcode;
 
 use super::remark::{Remark, What};
 use crate::rules::{SegmentView, ULPDU_AT, queue_of};
+use crate::unit::Located;
 
 /// Where and when a segment is seen.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,8 @@ pub(crate) struct At {
     pub frame: u64,
     /// In nanoseconds since 1970.
     pub time: u64,
+    /// Where its DDP header is, as far as that is in one piece.
+    pub header: Located,
 }
 
 /// What a segment is in its message.
@@ -47,7 +50,7 @@ pub(crate) struct Ended {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     at: At,
-    latest: u64,
+    latest: At,
     opcode: Opcode,
     msn: u32,
     stag: u32,
@@ -70,7 +73,7 @@ struct Open {
 /// The first segment that was not where the payload before it ended.
 #[derive(Debug, Clone, Copy)]
 struct Jump {
-    frame: u64,
+    octets: Located,
     segment: u32,
     expected: i64,
     found: i64,
@@ -79,6 +82,7 @@ struct Jump {
 /// The message that ended last.
 #[derive(Debug, Clone, Copy)]
 struct Done {
+    at: At,
     msn: u32,
     last_mo: u32,
 }
@@ -130,7 +134,7 @@ impl Messages {
 
     /// A message that is open: its opcode, and the frame of its latest segment.
     pub(crate) fn unfinished(&self) -> Option<(Opcode, u64)> {
-        self.channels.iter().filter_map(|channel| channel.open).map(|open| (open.opcode, open.latest)).next()
+        self.channels.iter().filter_map(|channel| channel.open).map(|open| (open.opcode, open.latest.frame)).next()
     }
 
     /// Takes a segment in. `sink` is where the next Read Response to this direction's peer belongs.
@@ -171,13 +175,14 @@ impl Messages {
             }
             before => {
                 if let Some(open) = before {
-                    remarks.push(at.earlier(What::NotLast(open.opcode), open.latest));
+                    remarks.push(at.earlier(What::NotLast(open.opcode), open.latest.control()));
                 } else if let Some(done) = channel.done
                     && done.msn == msn
                     && mo != 0
                 {
                     let again = view.last();
-                    remarks.push(at.remark(What::AfterLast { last: done.last_mo, found: mo, again }, MO));
+                    remarks
+                        .push(at.earlier(What::AfterLast { last: done.last_mo, found: mo, again }, done.at.control()));
                     return place;
                 }
                 channel.expect(at, opcode, queue, msn, whole, remarks);
@@ -191,7 +196,7 @@ impl Messages {
             open.add(at, view, i64::from(mo), ulp, remarks);
             if view.last() {
                 place.ended = open.end(at, false, remarks);
-                channel.done = Some(Done { msn, last_mo: mo });
+                channel.done = Some(Done { at, msn, last_mo: mo });
                 channel.in_step = true;
                 channel.open = None;
             }
@@ -231,7 +236,7 @@ impl Messages {
             }
             before => {
                 if let Some(open) = before {
-                    remarks.push(at.earlier(What::NotLast(open.opcode), open.latest));
+                    remarks.push(at.earlier(What::NotLast(open.opcode), open.latest.control()));
                 }
                 let partial = !(whole || channel.in_step);
                 channel.open = Some(Open { partial, ..Open::new(at, view, 0, stag, to, 0) });
@@ -291,7 +296,7 @@ impl Open {
         };
         Open {
             at,
-            latest: at.frame,
+            latest: at,
             opcode: view.opcode(),
             msn,
             stag,
@@ -317,7 +322,7 @@ impl Open {
     fn add(&mut self, at: At, view: &SegmentView<'_>, offset: i64, ulp: (u8, u32), remarks: &mut Vec<Remark>) {
         if offset != self.next && self.jump.is_none() {
             let segment = self.segments;
-            self.jump = Some(Jump { frame: at.frame, segment, expected: self.next, found: offset });
+            self.jump = Some(Jump { octets: at.header, segment, expected: self.next, found: offset });
         }
         if ulp != self.ulp {
             let tagged = view.header_len == RawTagged::LEN;
@@ -331,7 +336,7 @@ impl Open {
         self.sum += u64::from(view.payload_len);
         self.tally = self.tally.wrapping_add(mark(offset)).wrapping_sub(mark(end));
         self.segments = self.segments.saturating_add(1);
-        self.latest = at.frame;
+        self.latest = at;
     }
 
     /// The last segment is in: do the segments make a whole? `None` when not all of them are known.
@@ -340,8 +345,8 @@ impl Open {
             return None;
         }
         let field = if tagged { TO } else { MO };
-        let mut remark = |what, frame, here: bool| {
-            remarks.push(if here { at.remark(what, field.clone()) } else { at.earlier(what, frame) });
+        let mut remark = |what, octets, here: bool| {
+            remarks.push(if here { at.remark(what, field.clone()) } else { at.earlier(what, octets) });
         };
         let absolute = |offset: i64| self.base.wrapping_add(offset.cast_unsigned());
         let edges = mark(self.low).wrapping_sub(mark(self.high));
@@ -350,7 +355,7 @@ impl Open {
         let covers = self.tally == edges && self.sum == spread;
         if !tagged && self.low != 0 {
             let what = What::FirstOffset(u32::try_from(self.low).unwrap_or(u32::MAX));
-            remark(what, self.at.frame, self.segments == 1);
+            remark(what, self.at.header, self.segments == 1);
         } else if let Some(jump) = self.jump {
             let (expected, found) = (absolute(jump.expected), absolute(jump.found));
             let missing = self.sum < spread;
@@ -359,12 +364,12 @@ impl Open {
             } else {
                 What::Offset { tagged, expected, found, missing }
             };
-            remark(what, jump.frame, jump.segment + 1 == self.segments);
+            remark(what, jump.octets, jump.segment + 1 == self.segments);
         } else if self.first != 0 && covers {
-            remark(What::Order { tagged, expected: 0, found: absolute(self.first) }, self.at.frame, false);
+            remark(What::Order { tagged, expected: 0, found: absolute(self.first) }, self.at.header, false);
         }
         if self.sum == 0 && self.segments > 1 {
-            remark(What::EmptySegments(self.segments), at.frame, true);
+            remark(What::EmptySegments(self.segments), at.header, true);
         }
         Some(Ended { len: self.sum, segments: self.segments, frame: self.at.frame, time: self.at.time })
     }
@@ -379,11 +384,16 @@ fn mark(offset: i64) -> u64 {
 impl At {
     /// A remark on octets `range` of the unit at hand.
     pub(crate) fn remark(self, what: What, range: std::ops::Range<usize>) -> Remark {
-        Remark { what, direction: self.direction, frame: self.frame, range }
+        Remark { what, direction: self.direction, range, octets: self.header }
     }
 
-    /// A remark on an earlier frame.
-    pub(crate) fn earlier(self, what: What, frame: u64) -> Remark {
-        Remark { what, direction: self.direction, frame, range: 0..0 }
+    /// A remark on octets of an earlier unit.
+    pub(crate) fn earlier(self, what: What, octets: Located) -> Remark {
+        Remark { what, direction: self.direction, range: 0..0, octets }
+    }
+
+    /// Where DDP's control octet is.
+    fn control(self) -> Located {
+        self.header.part(0..1)
     }
 }

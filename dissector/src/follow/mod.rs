@@ -36,6 +36,8 @@ pub(crate) use stream::{Behind, Ending, Stream};
 pub(crate) use terminate::TerminateSeen;
 pub(crate) use traffic::Traffic;
 
+use weft_core::wire::sdp::{RawBsdh, RawHeader};
+
 use crate::context::Context;
 use crate::fact::Fact;
 use crate::ip::Segment;
@@ -83,7 +85,7 @@ impl Books {
         if let Some(books) = &mut self.context.sdp {
             match (&unit.kind, view) {
                 (Kind::Fpdu(_), Some(view)) => {
-                    books.segment(direction, view, unit.frame);
+                    books.segment(direction, view, unit);
                     for fact in &self.traffic.facts {
                         if let Fact::Operation(read) = fact
                             && !read.atomic
@@ -109,9 +111,15 @@ impl Books {
             if self.mpa.tcp.iter().any(late) {
                 books.lose_step();
             }
+            let header = unit.locate_first(0..RawBsdh::LEN);
             match carrier {
                 Carrier::Send if !books.believes(direction) => books.miss(),
-                _ => books.message(direction, (carrier, order, part), (unit.frame, unit.position()), &self.connection),
+                _ => books.message(
+                    direction,
+                    (carrier, order, part),
+                    (unit.frame, unit.position(), header),
+                    &self.connection,
+                ),
             }
         }
     }

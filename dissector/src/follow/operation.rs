@@ -17,6 +17,7 @@ use super::message::{At, Place};
 use super::remark::{Remark, What};
 use crate::fact::Operation;
 use crate::rules::{SegmentView, ULPDU_AT};
+use crate::unit::Located;
 
 /// Requests without response that are kept for each requester.
 const MOST: usize = 4096;
@@ -86,6 +87,8 @@ pub(crate) struct Request {
 pub(crate) struct Overrun {
     /// The frame of the request that was too many.
     pub frame: u64,
+    /// Its header.
+    pub header: Located,
     /// How many there were.
     pub outstanding: u32,
     /// How many there may be.
@@ -96,7 +99,7 @@ impl Overrun {
     /// The request of frame `requested` was answered in frame `answered`. If that was before the request that seemed too many, the
     /// capture handed the response out late.
     fn answered(overrun: &mut Option<Self>, requested: u64, answered: u64) {
-        if let Some(Overrun { frame, outstanding, limit }) = overrun
+        if let Some(Overrun { frame, outstanding, limit, .. }) = overrun
             && answered < *frame
             && requested < *frame
         {
@@ -119,8 +122,8 @@ pub(crate) struct Operations {
     backlog: Backlog,
     /// Responses that came before their requests, oldest first.
     early: VecDeque<Early>,
-    /// The frame of the first that came before any request.
-    early_frame: Option<(u64, Opcode)>,
+    /// The header of the first that came before any request.
+    first_early: Option<(Located, Opcode)>,
     /// The first overrun by Reads alone that no later look has explained away.
     overrun: Option<Overrun>,
     /// The same of Reads and atomic operations together.
@@ -172,8 +175,8 @@ impl Operations {
     }
 
     /// The first response that no request asked for.
-    pub(crate) fn unsolicited(&self) -> Option<(u64, Opcode)> {
-        self.early_frame.filter(|_| self.certain && !self.early.is_empty())
+    pub(crate) fn unsolicited(&self) -> Option<(Located, Opcode)> {
+        self.first_early.filter(|_| self.certain && !self.early.is_empty())
     }
 
     /// The first overrun by Reads alone.
@@ -266,13 +269,13 @@ impl Operations {
             && outstanding > limit
             && !is_ready_to_receive
         {
-            let frame = at.frame;
+            let (frame, header) = (at.frame, at.header);
             let reads = self.requests.iter().filter(|request| !request.asked.is_atomic()).count() as u32;
             if reads > limit && !asked.is_atomic() {
-                self.overrun.get_or_insert(Overrun { frame, outstanding: reads, limit });
+                self.overrun.get_or_insert(Overrun { frame, header, outstanding: reads, limit });
             }
             if reads < outstanding {
-                self.mixed_overrun.get_or_insert(Overrun { frame, outstanding, limit });
+                self.mixed_overrun.get_or_insert(Overrun { frame, header, outstanding, limit });
             }
         }
         None
@@ -296,7 +299,8 @@ impl Operations {
             && self.certain
         {
             let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, 1 - at.direction);
-            remarks.push(At { direction: responder, ..at }.earlier(what, begun));
+            remarks
+                .push(At { direction: responder, ..at }.earlier(what, Located { frame: begun, ..Located::default() }));
         }
         self.note_depth(begun, 1);
         match ended {
@@ -533,7 +537,7 @@ impl Operations {
     /// A response without a request.
     fn early(&mut self, at: At, view: &SegmentView<'_>, key: Key) {
         if self.certain {
-            self.early_frame.get_or_insert((at.frame, view.opcode()));
+            self.first_early.get_or_insert((at.header, view.opcode()));
         }
         if self.early.len() == MOST {
             self.early.pop_front();

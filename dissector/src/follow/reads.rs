@@ -6,14 +6,16 @@
 
 use weft_core::wire::rdmap::Opcode;
 
-use crate::rules::SegmentView;
-use crate::unit::{Kind, Unit};
+use crate::rules::{SegmentView, ULPDU_AT};
+use crate::unit::{Kind, Located, Unit};
 
 /// More unanswered requests than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     /// The frame of the request that is one too many.
     pub frame: u64,
+    /// Its header.
+    pub header: Located,
     /// How many were unanswered then.
     pub outstanding: u32,
 }
@@ -27,9 +29,10 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    fn requested(&mut self, frame: u64, outstanding: u32) {
+    fn requested(&mut self, unit: &Unit<'_>, outstanding: u32) {
         if self.excess.is_none() && self.most.is_some_and(|most| outstanding > most) {
-            self.excess = Some(Excess { frame, outstanding });
+            let header = unit.locate_first(ULPDU_AT..unit.octets_len());
+            self.excess = Some(Excess { frame: unit.frame, header, outstanding });
         }
     }
 
@@ -85,8 +88,8 @@ pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&Segmen
             let own = &mut reads[direction];
             own.outstanding += 1;
             let outstanding = u32::try_from(own.outstanding).unwrap_or(0);
-            own.ord.requested(unit.frame, outstanding);
-            own.ird.requested(unit.frame, outstanding);
+            own.ord.requested(unit, outstanding);
+            own.ird.requested(unit, outstanding);
         }
         Opcode::READ_RESPONSE if view.last() => {
             let other = &mut reads[1 - direction];

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use weft_core::wire::rdmap::Opcode;
 
+use crate::unit::Located;
+
 /// A remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
@@ -11,10 +13,10 @@ pub(crate) struct Remark {
     pub what: What,
     /// The direction of the one whose doing it is.
     pub direction: usize,
-    /// The frame that shows it.
-    pub frame: u64,
-    /// The octets that show it, in coordinates of the unit at hand; empty when they stand in an earlier unit.
+    /// The octets that show it, in coordinates of the unit at hand; empty if they are in an earlier unit.
     pub range: Range<usize>,
+    /// Where they are in that case.
+    pub octets: Located,
 }
 
 /// What does not fit.

@@ -5,7 +5,7 @@ use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HE
 use zerocopy::FromBytes;
 
 use crate::part::Part;
-use crate::unit::Unit;
+use crate::unit::{Located, Unit};
 
 /// A start-up frame that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(crate) struct StartupSeen {
     pub kind: StartupKind,
     /// The frame of the capture that completed it.
     pub frame: u64,
+    /// Where its header is, as far as that is in one piece.
+    pub header: Located,
     /// Octet 16.
     pub flags: u8,
     /// Octet 17.
@@ -33,14 +35,15 @@ pub(crate) struct StartupSeen {
 impl StartupSeen {
     /// Reads the frame in `part`; `None` when its header was not captured.
     pub(super) fn of(kind: StartupKind, part: Part<'_>, unit: &Unit<'_>) -> Option<Self> {
-        let (header, _) = RawStartup::read_from_prefix(part.get(0..HEADER_LEN)?).ok()?;
-        let pd_length = header.pd_length.get();
-        let enhanced = header.revision >= 2 && header.flags & FLAG_S != 0 && pd_length >= 4;
+        let (raw, _) = RawStartup::read_from_prefix(part.get(0..HEADER_LEN)?).ok()?;
+        let pd_length = raw.pd_length.get();
+        let enhanced = raw.revision >= 2 && raw.flags & FLAG_S != 0 && pd_length >= 4;
         let words = part.get(HEADER_LEN..HEADER_LEN + 4).filter(|_| enhanced);
         let words = words.and_then(|octets| RawEnhanced::read_from_bytes(octets).ok()).map(Enhanced::from_raw);
-        let (flags, revision, len) = (header.flags, header.revision, part.len());
+        let (flags, revision, len) = (raw.flags, raw.revision, part.len());
         let (whole, end) = (part.is_whole(), unit.position() + len as u64);
-        Some(StartupSeen { kind, frame: unit.frame, flags, revision, pd_length, words, len, end, whole })
+        let header = unit.locate_first(0..HEADER_LEN);
+        Some(StartupSeen { kind, frame: unit.frame, header, flags, revision, pd_length, words, len, end, whole })
     }
 
     /// M.

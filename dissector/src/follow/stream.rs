@@ -8,7 +8,7 @@ use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 use super::tcp::{self, TcpFacts};
 use crate::rules::SegmentView;
-use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Misread, Unit};
+use crate::unit::{CrcStatus, Fpdu, Kind, Located, MarkerStatus, Misread, Unit};
 
 /// The first unit behind a direction's own start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +81,8 @@ pub(crate) struct Stream {
     pub fpdus: u64,
     /// The frame of the first FPDU.
     pub first: Option<u64>,
+    /// Where its first octets are.
+    pub first_octets: Located,
     /// The frame of the first FPDU whose CRC does not say that it is bad.
     pub first_valid: Option<u64>,
     /// Stream position behind it.
@@ -160,6 +162,7 @@ impl Stream {
             Kind::Fpdu(fpdu) => {
                 if self.fpdus == 0 {
                     self.first = Some(unit.frame);
+                    self.first_octets = unit.locate_first(0..unit.octets_len());
                     self.behind.get_or_insert(Behind::Fpdu);
                     let markers = !matches!(fpdu.marker_status, MarkerStatus::None);
                     self.room = tcp::emss(tcp[0], tcp[1]).map(|emss| Room {

@@ -13,7 +13,7 @@ use super::stag::Stags;
 use super::terminate::{Log, TerminateSeen};
 use crate::fact::{Complaint, Fact, Message};
 use crate::part::Part;
-use crate::rules::{SegmentView, is_trusted, queue_of};
+use crate::rules::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 use crate::unit::{CrcStatus, Fpdu, Kind, Unit};
 
 /// IRD and ORD value that stands for "not negotiated" (RFC 6581 section 9.1).
@@ -184,7 +184,8 @@ impl Traffic {
 
     fn fpdu(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, view: Option<&SegmentView<'_>>, remarks: &mut Vec<Remark>) {
         let direction = usize::from(unit.direction);
-        let at = At { direction, frame: unit.frame, time: unit.time };
+        let header = ULPDU_AT..ULPDU_AT + view.map_or(0, |view| view.header_len);
+        let at = At { direction, frame: unit.frame, time: unit.time, header: unit.locate_first(header) };
         let fault = |number: u64| Fault { frame: unit.frame, number, end: fpdu.layout.end };
         let side = &mut self.sides[direction];
         if matches!(fpdu.crc_status, CrcStatus::Unchecked | CrcStatus::Absent) {

@@ -7,7 +7,7 @@ use weft_core::wire::mpa::fpdu::Piece;
 
 use crate::part::Part;
 use crate::tcp::{Arrived, Half};
-use crate::unit::{CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, StreamOrigin, Unit};
+use crate::unit::{CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, Placed, StreamOrigin, Unit};
 
 use super::choose::{Chosen, check_markers, crc_good};
 use super::{Hello, Reader};
@@ -36,14 +36,15 @@ impl Target<'_> {
         incomplete: bool,
         kind: Kind<'_>,
     ) {
-        self.misread(half, start, (frame, time), incomplete, kind, None);
+        self.kept(half, (start, &[]), (frame, time), incomplete, kind, None);
     }
 
+    /// The same for octets that the stream may not keep any more: where the first of them are.
     #[inline]
-    pub(super) fn misread(
+    pub(super) fn kept(
         &mut self,
         half: &Half,
-        start: u64,
+        (start, kept): (u64, &[Placed]),
         (frame, time): (u64, u64),
         incomplete: bool,
         kind: Kind<'_>,
@@ -57,7 +58,7 @@ impl Target<'_> {
             time,
             incomplete,
             kind,
-            origin: Origin::Stream(StreamOrigin { half, arrived: self.arrived, start }),
+            origin: Origin::Stream(StreamOrigin { half, arrived: self.arrived, start, kept }),
             misread,
             context: None,
         });

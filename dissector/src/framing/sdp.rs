@@ -5,13 +5,16 @@ use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
 use crate::part::Part;
 use crate::tcp::Half;
-use crate::unit::{Carrier, Fpdu, Kind};
+use crate::unit::{Carrier, Fpdu, Kind, Placed, StreamOrigin};
 
 use super::emit::Target;
 
 /// Octets of one message that are kept; an SDP message is no longer than a Private Buffer, and those that are longer than
 /// this are given up.
 const LONGEST_MESSAGE: usize = 16 << 20;
+
+/// Where the payload of an untagged segment begins in the body of its FPDU.
+const PAYLOAD_AT: u64 = 2 + 18;
 
 /// The message whose segments are arriving.
 #[derive(Debug, Default)]
@@ -25,12 +28,17 @@ pub(super) struct Collector {
     start: u64,
     /// The order that an earlier message of the direction showed, where no Hello did.
     shown: Option<FieldOrder>,
+    /// Where its first octets are: those of the segments that bring the first [`LOCATED`].
+    placed: Vec<Placed>,
 }
+
+/// Octets of a message that are located: any header, and more.
+const LOCATED: usize = 64;
 
 impl Collector {
     /// Octets of memory in use.
     pub(super) fn memory(&self) -> usize {
-        self.octets.capacity() + self.known.capacity()
+        self.octets.capacity() + self.known.capacity() + self.placed.capacity() * size_of::<Placed>()
     }
 
     /// Takes the Send segment in that `fpdu` carries; hands the message out when that is its last. Without a Hello, `order` is
@@ -59,6 +67,7 @@ impl Collector {
             Some((msn, 0)) => {
                 self.octets.clear();
                 self.known.clear();
+                self.placed.clear();
                 (self.open, self.msn, self.frame, self.start) = (true, msn, frame, start);
             }
             _ if goes_on => self.frame = self.frame.max(frame),
@@ -67,6 +76,13 @@ impl Collector {
         if !self.open || self.octets.len() > LONGEST_MESSAGE {
             self.open = false;
             return;
+        }
+        if self.octets.len() < LOCATED {
+            let (at, origin) =
+                (self.octets.len() as u64, StreamOrigin { half, arrived: out.arrived, start, kept: &[] });
+            origin.locate_body(&fpdu.layout, PAYLOAD_AT..u64::from(fpdu.layout.ulpdu_length) + 2, &mut |placed| {
+                self.placed.push(Placed { at: at + placed.at - PAYLOAD_AT, ..placed });
+            });
         }
         let (octets, known) = ulpdu.from(18).raw();
         self.octets.extend_from_slice(octets);
@@ -82,7 +98,8 @@ impl Collector {
             let incomplete = !part.is_whole();
             self.shown = self.shown.or_else(|| order_of(part));
             let Some(order) = order.or(self.shown) else { return };
-            out.unit(half, self.start, self.frame, incomplete, Kind::Sdp(Carrier::Send, order, part));
+            let kind = Kind::Sdp(Carrier::Send, order, part);
+            out.kept(half, (self.start, &self.placed), self.frame, incomplete, kind, None);
         }
     }
 }

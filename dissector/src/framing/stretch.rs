@@ -1,7 +1,7 @@
 //! Octets that passed by without being part of a start-up frame or FPDU: what is kept of them until their unit is handed out.
 
 use crate::tcp::Half;
-use crate::unit::{Kind, Misread, STREAMING_HEAD};
+use crate::unit::{Kind, Misread, Placed, STREAMING_HEAD};
 
 use super::emit::Target;
 
@@ -26,6 +26,8 @@ pub(super) struct Passed {
     pieces: Vec<Piece>,
     hasher: crc32fast::Hasher,
     head: Vec<u8>,
+    /// Where the octets of `head` are, counted from the first that passed.
+    placed: Vec<Placed>,
     /// What explains that the first of them are in no unit.
     misread: Option<Misread>,
 }
@@ -40,7 +42,11 @@ impl Passed {
             {
                 self.hasher.update(octets);
                 let room = STREAMING_HEAD - self.head.len();
-                self.head.extend_from_slice(&octets[..octets.len().min(room)]);
+                let taken = octets.len().min(room);
+                self.head.extend_from_slice(&octets[..taken]);
+                let first = self.pieces.first().map_or(stretch.start, |first| first.start);
+                let located = half.locate(stretch.start, stretch.start + taken as u64);
+                self.placed.extend(located.map(|placed| Placed { at: placed.at - first, ..placed }));
             }
             let full = self.pieces.len() >= MOST_PIECES;
             match self.pieces.last_mut() {
@@ -66,7 +72,8 @@ impl Passed {
 
     /// Octets of memory in use.
     pub(super) fn memory(&self) -> usize {
-        self.pieces.capacity() * size_of::<Piece>() + self.head.capacity()
+        let placed = self.placed.capacity() * size_of::<Placed>();
+        self.pieces.capacity() * size_of::<Piece>() + self.head.capacity() + placed
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -80,7 +87,7 @@ impl Passed {
             let latest = self.pieces.iter().map(|p| p.latest).max().unwrap_or_default();
             let crc32 = (!missing).then(|| self.hasher.clone().finalize());
             let kind = Kind::Streaming { len: last.end - first.start, crc32, head: &self.head };
-            out.unit(half, first.start, latest, missing, kind);
+            out.kept(half, (first.start, &self.placed), latest, missing, kind, None);
         }
         self.clear();
     }
@@ -88,11 +95,12 @@ impl Passed {
     /// Hands everything out as octets that nobody could read, and gaps.
     pub(super) fn unread(&mut self, half: &Half, out: &mut Target<'_>) {
         let mut misread = self.misread.take();
-        for piece in &self.pieces {
+        for (index, piece) in self.pieces.iter().enumerate() {
             let len = piece.end - piece.start;
             if piece.captured {
                 let kind = Kind::Unparsed { len };
-                out.misread(half, piece.start, piece.latest, false, kind, misread.take());
+                let placed: &[Placed] = if index == 0 { &self.placed } else { &[] };
+                out.kept(half, (piece.start, placed), piece.latest, false, kind, misread.take());
             } else {
                 let behind = half.frame_of(piece.end, piece.end + 1);
                 let next = self.pieces.iter().find(|p| p.start == piece.end).map_or(behind, |p| p.first);
@@ -106,6 +114,7 @@ impl Passed {
         self.pieces.clear();
         self.hasher.reset();
         self.head.clear();
+        self.placed.clear();
         self.misread = None;
     }
 }

@@ -20,6 +20,26 @@ enum Weight {
     Note,
 }
 
+/// What shows a breach, where the unit is not at hand.
+pub(crate) enum Shown {
+    /// A frame.
+    Frame(u64),
+    /// Octets that were located when their unit was at hand; only their frame, if it was not known where they are.
+    Octets(Located),
+}
+
+impl From<u64> for Shown {
+    fn from(frame: u64) -> Self {
+        Shown::Frame(frame)
+    }
+}
+
+impl From<Located> for Shown {
+    fn from(located: Located) -> Self {
+        Shown::Octets(located)
+    }
+}
+
 /// Collects what rules find about one connection.
 pub(crate) struct Findings<'f> {
     stream: Option<u32>,
@@ -57,16 +77,22 @@ impl<'f> Findings<'f> {
         self.push(requirement, unit.direction, frame, (range, located), expected, found);
     }
 
-    /// What direction `direction` did in `frame` breaks `requirement`.
+    /// What direction `direction` did in a frame, or in octets of an earlier unit, breaks `requirement`.
     pub(crate) fn in_frame(
         &mut self,
         requirement: RequirementId,
         direction: usize,
-        frame: u64,
+        shown: impl Into<Shown>,
         expected: &str,
         found: String,
     ) {
-        self.push(requirement, u8::from(direction == 1), frame, (0..0, Vec::new()), expected, found);
+        let (frame, located) = match shown.into() {
+            Shown::Frame(frame) => (frame, Vec::new()),
+            Shown::Octets(located) => {
+                (located.frame, Some(located).filter(|located| located.len > 0).into_iter().collect())
+            }
+        };
+        self.push(requirement, u8::from(direction == 1), frame, (0..0, located), expected, found);
     }
 
     /// Octets `range` of `unit` break each of `requirements`.
@@ -94,7 +120,7 @@ impl<'f> Findings<'f> {
     ) {
         for requirement in requirements {
             if remark.range.is_empty() {
-                self.in_frame(*requirement, remark.direction, remark.frame, expected, found.to_owned());
+                self.in_frame(*requirement, remark.direction, remark.octets, expected, found.to_owned());
             } else {
                 self.at(*requirement, unit, remark.range.clone(), expected, found.to_owned());
             }

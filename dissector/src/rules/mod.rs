@@ -8,6 +8,8 @@ mod ddp;
 mod findings;
 mod mpa;
 #[cfg(test)]
+mod octets_tests;
+#[cfg(test)]
 mod odd_tests;
 mod p2p;
 mod portmap;

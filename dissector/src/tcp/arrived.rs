@@ -1,6 +1,6 @@
 //! The octets of one segment at their place in the stream, before they are kept.
 
-use crate::unit::Located;
+use crate::unit::{Located, Placed};
 
 use super::run::Source;
 
@@ -50,11 +50,12 @@ impl<'a> Arrived<'a> {
         self.octets.get(at(start)?..at(end)?)
     }
 
-    /// Where its octets of `start..end` stand in the capture.
+    /// Where its octets of `start..end` are in the capture.
     #[must_use]
-    pub(crate) fn locate(&self, start: u64, end: u64) -> Option<Located> {
+    pub(crate) fn locate(&self, start: u64, end: u64) -> Option<Placed> {
         let (octets, source) = self.behind(start)?;
         let len = end.saturating_sub(source.position).min(octets.len() as u64);
-        (len > 0).then_some(Located { frame: source.frame, offset: source.offset, len })
+        let located = Located { frame: source.frame, offset: source.offset, len };
+        (len > 0).then_some(Placed { at: source.position, located })
     }
 }

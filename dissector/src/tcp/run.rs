@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::unit::Located;
+use crate::unit::{Located, Placed};
 
 /// Which frame supplied a stretch of octets.
 #[derive(Debug, Clone, Copy)]
@@ -124,12 +124,12 @@ impl Run {
         frames.map(|(source, _)| (source.frame, source.time)).max().unwrap_or_default()
     }
 
-    /// Where its octets of `start..end` stand in the capture.
-    pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Located> {
+    /// Where its octets of `start..end` are in the capture.
+    pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
         self.sources_of(start, end).filter_map(move |(source, until)| {
             let (from, to) = (source.position.max(start), until.min(end));
             let offset = source.behind(from - source.position).offset;
-            (from < to).then(|| Located { frame: source.frame, offset, len: to - from })
+            (from < to).then(|| Placed { at: from, located: Located { frame: source.frame, offset, len: to - from } })
         })
     }
 }

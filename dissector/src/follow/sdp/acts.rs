@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::advert::{Advert, End as Why};
+use crate::unit::Located;
 
 const MOST: usize = 64;
 const MOST_GONE: usize = 32;
@@ -21,8 +22,8 @@ pub(crate) struct Act {
     pub from: u64,
     /// How many there are.
     pub len: u64,
-    /// The frame.
-    pub frame: u64,
+    /// Where the STag is.
+    pub place: Located,
 }
 
 /// An act that no advertisement allowed which its sender had received and might use.

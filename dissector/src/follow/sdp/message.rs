@@ -6,6 +6,7 @@ use weft_core::wire::sdp::{
 };
 
 use crate::part::Part;
+use crate::unit::Located;
 
 /// A message, without its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) struct Message {
     pub payload: u32,
     /// Its frame.
     pub frame: u64,
+    /// Where its BSDH is, as far as that is in one piece.
+    pub header: Located,
 }
 
 /// What the extended header says, as far as the books go by it.
@@ -65,7 +68,7 @@ pub(crate) struct Setup {
 
 impl Message {
     /// Reads the headers; `None` when octets of them are missing.
-    pub(super) fn read(part: Part<'_>, order: FieldOrder, frame: u64) -> Option<Self> {
+    pub(super) fn read(part: Part<'_>, order: FieldOrder, (frame, header): (u64, Located)) -> Option<Self> {
         let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
         let mid = bsdh.mid();
         let head = RawBsdh::LEN + mid.extension_len().unwrap_or(0);
@@ -80,6 +83,7 @@ impl Message {
             extension: extension(mid, octets, order)?,
             payload: if mid.may_carry_payload() { payload } else { 0 },
             frame,
+            header,
         })
     }
 

@@ -48,7 +48,7 @@ use strays::{Ahead, StepBack, StrayRdma, Strays};
 use super::connection::Connection;
 use crate::part::Part;
 use crate::rules::SegmentView;
-use crate::unit::Carrier;
+use crate::unit::{Carrier, Located, Unit};
 use message::{Extension, Message};
 use resize::Larger;
 use sends::Sends;
@@ -125,7 +125,7 @@ pub struct Books {
     /// Were all messages of both ends read? At the end only this is sure.
     pub(crate) whole: bool,
     /// The frame of the Connecting Peer's first message behind the Hello.
-    pub(crate) first_message: Option<u64>,
+    pub(crate) first_message: Option<(u64, Located)>,
     /// Are advertisements and NonDiscards sure?
     pub certain: bool,
     /// The last message.
@@ -186,7 +186,7 @@ impl Books {
         &mut self,
         direction: usize,
         (carrier, order, part): (Carrier, FieldOrder, Part<'_>),
-        (frame, position): (u64, u64),
+        (frame, position, header): (u64, u64, Located),
         connection: &Connection,
     ) {
         self.latest = Latest { direction, ..Latest::default() };
@@ -194,7 +194,7 @@ impl Books {
         self.latest.before.receive_size = self.ends[direction].receive_size;
         self.latest.before.oob_pending = self.ends[direction].oob_pending;
         self.latest.sent = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
-        let Some(message) = Message::read(part, order, frame) else {
+        let Some(message) = Message::read(part, order, (frame, header)) else {
             self.numbers[direction] = None;
             self.sends[direction].unread(part.is_whole());
             return self.miss();
@@ -214,7 +214,7 @@ impl Books {
             return;
         }
         if direction == self.connecting {
-            self.first_message.get_or_insert(frame);
+            self.first_message.get_or_insert((frame, header));
         }
         if self.closing.hello_ack.is_none() {
             // It is missing, or the capture has the directions out of step.
@@ -340,8 +340,8 @@ impl Books {
         self.strays[peer].sent(message.mseq);
         let sent = self.numbers[peer].map(|(mseq, _)| mseq);
         if !reached(sent.unwrap_or(0), message.mseq_ack) {
-            let Message { frame, mseq_ack, .. } = *message;
-            self.strays[direction].ahead.get_or_insert(Ahead { frame, mseq_ack, sent });
+            let Message { header, mseq_ack, .. } = *message;
+            self.strays[direction].ahead.get_or_insert(Ahead { octets: header.part(12..16), mseq_ack, sent });
             // The peer's messages are missing, or come later: what the sender knew is not known.
             self.lose();
         }
@@ -362,8 +362,8 @@ impl Books {
         match self.edges[direction] {
             Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {
                 if self.canceled[peer] != Some(message.mseq_ack.wrapping_add(1)) {
-                    let Message { frame, mseq_ack, .. } = *message;
-                    self.strays[direction].step_back(StepBack { frame, mseq_ack, from, to });
+                    let Message { header, mseq_ack, .. } = *message;
+                    self.strays[direction].step_back(StepBack { header, mseq_ack, from, to });
                 }
             }
             from => {
@@ -374,7 +374,7 @@ impl Books {
     }
 
     /// A segment of `direction` that can be believed.
-    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>, frame: u64) {
+    pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>, unit: &Unit<'_>) {
         self.sends[direction].segment(view);
         let peer = 1 - direction;
         let (write, stag, to, len) = match (view.opcode(), view.segment) {
@@ -391,12 +391,14 @@ impl Books {
         if len == 0 || self.closing.hello_ack.is_none() {
             return;
         }
+        // The STag of the header, or SrcSTag of the Read Request.
+        let place = unit.locate_first(if write { 4..8 } else { 36..40 });
         let adverts = if write { &self.ends[peer].sink.adverts } else { &self.ends[peer].source.adverts };
         if self.certain && adverts.open().iter().all(|advert| advert.stag != stag) {
-            self.strays[direction].rdma(StrayRdma { frame, stag, write });
+            self.strays[direction].rdma(StrayRdma { place, stag, write });
         }
         let end = &mut self.ends[direction];
-        end.acts.add(Act { write, stag, from: to, len: len.into(), frame });
+        end.acts.add(Act { write, stag, from: to, len: len.into(), place });
         if !write {
             if end.asked.len() >= MOST_UNACKNOWLEDGED {
                 return end.reads.lose();

@@ -4,14 +4,15 @@
 //! for rules to judge. Memory: the first [`MOST`] of each kind.
 
 use super::credits::reached;
+use crate::unit::Located;
 
 const MOST: usize = 16;
 
 /// An RDMA Write or a Read Request to an STag that no open advertisement of the peer had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StrayRdma {
-    /// Its frame.
-    pub frame: u64,
+    /// Where the STag is.
+    pub place: Located,
     /// The STag of the peer's buffer.
     pub stag: u32,
     /// A Write?
@@ -21,8 +22,8 @@ pub(crate) struct StrayRdma {
 /// A message that takes credit back: its MSeqAck + Bufs is less than that of an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepBack {
-    /// Its frame.
-    pub frame: u64,
+    /// Where its BSDH is.
+    pub header: Located,
     /// Its MSeqAck.
     pub mseq_ack: u32,
     /// The highest MSeqAck + Bufs before it.
@@ -34,8 +35,8 @@ pub(crate) struct StepBack {
 /// A message that acknowledges what the peer did not send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ahead {
-    /// Its frame.
-    pub frame: u64,
+    /// Where its MSeqAck is.
+    pub octets: Located,
     /// Its MSeqAck.
     pub mseq_ack: u32,
     /// The last MSeq of the peer; `None` where there was only its Hello or HelloAck.

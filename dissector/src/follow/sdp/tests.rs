@@ -96,7 +96,7 @@ fn modes_change_for_the_master_first() {
         books.message(
             direction,
             (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)),
-            (1, 1),
+            (1, 1, Located::default()),
             &Connection::default(),
         );
         (books.modes[0], books.ends[0].source.mode, books.ends[1].sink.mode)
@@ -376,7 +376,7 @@ fn more_advertisements_than_are_followed_end_the_books_of_them() {
 fn begun(connection: &Connection) -> Books {
     let mut books = Books::begin(0, Carrier::Streaming);
     let octets = hello_ack();
-    books.message(1, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1), connection);
+    books.message(1, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1, Located::default()), connection);
     books
 }
 
@@ -387,7 +387,12 @@ fn more_messages_than_wait_for_an_acknowledgement_end_the_books() {
     for mseq in 1..=u32::try_from(MOST_UNACKNOWLEDGED).unwrap() + 1 {
         assert!(books.certain);
         let octets = hex(&format!("0010 00 ff 00000010 {mseq:08x} 00000000"));
-        books.message(0, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1), &connection);
+        books.message(
+            0,
+            (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)),
+            (1, 1, Located::default()),
+            &connection,
+        );
     }
     assert!(!books.certain && books.unacknowledged[0].is_empty());
     assert!(books.memory() < 1 << 20);
@@ -422,7 +427,7 @@ proptest! {
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));
             octets.extend_from_slice(&rest);
             octets.truncate(len);
-            books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1), &connection);
+            books.message(direction, (Carrier::Send, FieldOrder::Figure, Part::whole(&octets)), (1, 1, Located::default()), &connection);
             let _ = (books.credits[direction].left(), books.closing.state());
         }
         books.finish();

@@ -4,7 +4,7 @@ use weft_core::requirement;
 
 use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Unit};
+use crate::unit::{Kind, STREAMING_HEAD, Unit};
 
 pub(super) static STRAY: Rule =
     Rule { requirements: &[requirement!("DDP-6.1-2"), requirement!("RDMAP-6.1-3")], judge: Judge::Other(stray) };
@@ -27,10 +27,10 @@ fn stray(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         return;
     }
     let found = format!("{len} octets that are none");
-    let direction = usize::from(unit.direction);
-    findings.in_frame(requirement!("DDP-6.1-2"), direction, unit.frame, "FPDUs from the first one on", found.clone());
+    let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
+    findings.in_frame(requirement!("DDP-6.1-2"), direction, octets, "FPDUs from the first one on", found.clone());
     let expected = "nothing but RDMA messages once the stream is in RDMA mode";
-    findings.in_frame(requirement!("RDMAP-6.1-3"), direction, unit.frame, expected, found);
+    findings.in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
 
 fn teardown(books: &Books, findings: &mut Findings<'_>) {

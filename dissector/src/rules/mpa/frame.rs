@@ -107,7 +107,13 @@ fn revision_is_meant(books: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     let own = books.connection.startup[direction].filter(|frame| frame.revision == 0 && frame.wants_markers());
     let Some(frame) = own.filter(|frame| frame.wants_crc() && view.segment.control().version() == 1) else { return };
     let found = format!("Rev = 0, then DDP version 1 in frame {}", unit.frame);
-    findings.in_frame(requirement!("MPA-7.1.1-20"), direction, frame.frame, "Rev = 1, or 2 by RFC 6581", found);
+    findings.in_frame(
+        requirement!("MPA-7.1.1-20"),
+        direction,
+        frame.header.part(17..18),
+        "Rev = 1, or 2 by RFC 6581",
+        found,
+    );
 }
 
 #[cfg(test)]

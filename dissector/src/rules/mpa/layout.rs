@@ -4,7 +4,7 @@ use weft_core::requirement;
 
 use crate::follow::{Behind, Books};
 use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Misread, Unit};
+use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
 
 pub(super) static FRAMING_HOLDS: Rule = Rule {
     requirements: &[
@@ -29,8 +29,8 @@ fn framing_holds(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !(first || stream.fpdus > 0) {
         return;
     }
-    let frame = unit.frame;
-    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, frame, expected, found);
+    let octets = unit.locate_first(0..STREAMING_HEAD);
+    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, octets, expected, found);
     match misread {
         Misread::MarkerNotAskedFor => {}
         Misread::LengthSwapped => {

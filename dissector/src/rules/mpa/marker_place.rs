@@ -168,15 +168,15 @@ fn not_asked_for(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         return;
     }
     let found = || "00 00 00 00 in front of the first FPDU".to_owned();
-    let frame = unit.frame;
+    let marker = unit.locate_first(0..4);
     let none = "no markers, as the peer sent M=0";
-    findings.in_frame(requirement!("MPA-7.1.1-8"), direction, frame, none, found());
-    findings.in_frame(requirement!("MPA-1.2-5"), direction, frame, none, found());
-    findings.in_frame(requirement!("MPA-7.1.2-21"), direction, frame, "ULPDU_Length first", found());
+    findings.in_frame(requirement!("MPA-7.1.1-8"), direction, marker, none, found());
+    findings.in_frame(requirement!("MPA-1.2-5"), direction, marker, none, found());
+    findings.in_frame(requirement!("MPA-7.1.2-21"), direction, marker, "ULPDU_Length first", found());
     let mut notes = findings.note();
     let expected = "markers in each direction as its receiver declared";
-    notes.in_frame(requirement!("MPA-C.2-2"), direction, frame, expected, found());
-    notes.in_frame(requirement!("MPA-C.3-1"), direction, frame, expected, found());
+    notes.in_frame(requirement!("MPA-C.2-2"), direction, marker, expected, found());
+    notes.in_frame(requirement!("MPA-C.3-1"), direction, marker, expected, found());
 }
 
 #[cfg(test)]

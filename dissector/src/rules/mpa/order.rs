@@ -63,13 +63,14 @@ fn request_comes_first(books: &Books, findings: &mut Findings<'_>) {
     let too_early = |at: u64| request.is_none_or(|frame| at < frame && had_not(at));
     if too_early(reply.frame) {
         let expected = "a Reply only behind a Request";
-        findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.frame, expected, told());
+        findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.header, expected, told());
     }
-    if let Some(first) = books.mpa.streams[responder].first
+    let own = &books.mpa.streams[responder];
+    if let Some(first) = own.first
         && too_early(first)
     {
         let expected = "no FPDU from the Responder before a Request";
-        findings.in_frame(requirement!("MPA-7.1.2-3"), responder, first, expected, told());
+        findings.in_frame(requirement!("MPA-7.1.2-3"), responder, own.first_octets, expected, told());
     }
 }
 
@@ -84,9 +85,10 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
     if none && connection.syn == [true; 2] && !may_be_sdp {
         // No start-up frames at all, though the capture has the connection from its beginning.
         for (direction, stream) in books.mpa.streams.iter().enumerate() {
-            let Some(first) = stream.first.filter(|_| stream.behind == Some(Behind::Fpdu)) else {
+            if stream.first.is_none() || stream.behind != Some(Behind::Fpdu) {
                 continue;
-            };
+            }
+            let first = stream.first_octets;
             let found = || "FPDUs without any start-up frame".to_owned();
             let expected = "no FPDU before both start-up frames";
             findings.in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found());
@@ -100,8 +102,9 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
         && connection.startup[1 - initiator].is_none()
         && connection.beginning[1 - initiator].is_none()
         && is_complete(books, 1 - initiator)
-        && let Some(first) = books.mpa.streams[initiator].first
+        && books.mpa.streams[initiator].first.is_some()
     {
+        let first = books.mpa.streams[initiator].first_octets;
         let expected = "no FPDU before both start-up frames";
         let found = "an FPDU, and there is no Reply".to_owned();
         findings.in_frame(requirement!("MPA-7.1.2-11"), initiator, first, expected, found);
@@ -116,7 +119,7 @@ fn no_fpdu_before_both(books: &Books, findings: &mut Findings<'_>) {
         }
         let found = format!("an FPDU, and the other frame only in frame {both}");
         let expected = "no FPDU before both start-up frames";
-        findings.in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found);
+        findings.in_frame(requirement!("MPA-7.1.2-11"), direction, stream.first_octets, expected, found);
     }
 }
 
@@ -148,12 +151,12 @@ fn initiator_begins(books: &Books, findings: &mut Findings<'_>) {
         (None, None) => "an FPDU; the Initiator sent none".to_owned(),
     };
     let expected = "no FPDU from the Responder before a valid one of the Initiator";
-    let frame = first;
-    findings.in_frame(requirement!("MPA-7.1.2-17"), pair.responder, frame, expected, found());
-    findings.manner().in_frame(requirement!("MPA-7.1.3-2"), pair.responder, frame, expected, found());
+    let at = own.first_octets;
+    findings.in_frame(requirement!("MPA-7.1.2-17"), pair.responder, at, expected, found());
+    findings.manner().in_frame(requirement!("MPA-7.1.3-2"), pair.responder, at, expected, found());
     if pair.is_peer_to_peer() {
-        findings.manner().in_frame(requirement!("P2P-3-4"), pair.responder, frame, expected, found());
-        findings.note().in_frame(requirement!("P2P-mail.5-1"), pair.responder, frame, expected, found());
+        findings.manner().in_frame(requirement!("P2P-3-4"), pair.responder, at, expected, found());
+        findings.note().in_frame(requirement!("P2P-mail.5-1"), pair.responder, at, expected, found());
     }
 }
 

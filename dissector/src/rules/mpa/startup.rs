@@ -25,7 +25,7 @@ fn wrong_key_is_closed(books: &Books, findings: &mut Findings<'_>) {
         if key != REQUEST_KEY {
             let found = format!("a Reply to the key \"{}\"", key.escape_ascii());
             let expected = "the connection closed, and no Reply";
-            findings.in_frame(requirement!("MPA-7.1.1-2"), responder, reply.frame, expected, found);
+            findings.in_frame(requirement!("MPA-7.1.1-2"), responder, reply.header, expected, found);
         }
     }
 }
@@ -56,15 +56,15 @@ fn key_is_right(books: &Books, findings: &mut Findings<'_>) {
         }
         let other = connection.startup[1 - direction].map(|frame| frame.kind);
         let is_reply = other == Some(StartupKind::Request) || other.is_none() && reply < request;
-        let frame = beginning.frame;
+        let at = beginning.key;
         let found = || format!("the key \"{}\"", key.escape_ascii());
         if is_reply {
             let expected = "the key \"MPA ID Rep Frame\"";
-            findings.in_frame(requirement!("MPA-7.1.1-3"), direction, frame, expected, found());
+            findings.in_frame(requirement!("MPA-7.1.1-3"), direction, at, expected, found());
         } else {
             let expected = "the key \"MPA ID Req Frame\"";
-            findings.in_frame(requirement!("MPA-7.1.1-1"), direction, frame, expected, found());
-            findings.in_frame(requirement!("MPA-7.1.2-1"), direction, frame, "a valid Request", found());
+            findings.in_frame(requirement!("MPA-7.1.1-1"), direction, at, expected, found());
+            findings.in_frame(requirement!("MPA-7.1.2-1"), direction, at, "a valid Request", found());
         }
     }
 }
@@ -83,7 +83,13 @@ fn request_is_answered_by_a_reply(books: &Books, findings: &mut Findings<'_>) {
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
             let expected = "the key \"MPA ID Rep Frame\", as a Request had come";
             let found = format!("a Request, behind that of frame {}", first.frame);
-            findings.in_frame(requirement!("MPA-7.1.1-3"), direction, own.frame, expected, found);
+            findings.in_frame(
+                requirement!("MPA-7.1.1-3"),
+                direction,
+                own.header.part(0..KEY_LEN as u64),
+                expected,
+                found,
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use weft_core::wire::mpa::startup::HEADER_LEN;
 
 use crate::follow::{Behind, Books};
 use crate::rules::{Findings, Judge, Rule};
-use crate::unit::{Kind, Misread, Unit};
+use crate::unit::{Kind, Misread, STREAMING_HEAD, Unit};
 
 pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
     requirements: &[
@@ -37,16 +37,16 @@ fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<
     if !first || unit.misread != Some(Misread::Unexplained) {
         return;
     }
-    let frame = unit.frame;
-    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, frame, expected, found);
-    let octets = || format!("{len} octets that are no FPDU");
+    let (frame, octets) = (unit.frame, unit.locate_first(0..STREAMING_HEAD));
+    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, octets, expected, found);
+    let stray = || format!("{len} octets that are no FPDU");
     let expected = "FPDUs from the first octet behind the start-up frame";
-    found(requirement!("MPA-7.1-1"), expected, octets());
-    found(requirement!("MPA-7.1-2"), "FPDUs in both directions behind the start-up frames", octets());
+    found(requirement!("MPA-7.1-1"), expected, stray());
+    found(requirement!("MPA-7.1-2"), "FPDUs in both directions behind the start-up frames", stray());
     if own.kind == StartupKind::Request {
         let accepted = books.connection.pair().is_some_and(|pair| pair.accepted());
         if accepted && stream.fpdus == 0 {
-            found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator behind an accepting Reply", octets());
+            found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator behind an accepting Reply", stray());
         }
     }
     // What came together with the frame, or before the peer could answer it, was meant to belong to it.
@@ -86,8 +86,8 @@ fn frame_is_whole(books: &Books, findings: &mut Findings<'_>) {
             continue;
         }
         let expected = format!("{announced} octets of Private Data, as PD_Length says");
-        let id = requirement!("MPA-7.1.1-24");
-        findings.in_frame(id, direction, frame.frame, &expected, format!("{there} octets, then FIN"));
+        let (id, length) = (requirement!("MPA-7.1.1-24"), frame.header.part(18..20));
+        findings.in_frame(id, direction, length, &expected, format!("{there} octets, then FIN"));
     }
 }
 

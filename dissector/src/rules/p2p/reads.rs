@@ -36,9 +36,9 @@ fn within_depths(books: &Books, findings: &mut Findings<'_>) {
             let expected = format!("at most {} unanswered Read Requests, by the {limit}", most.unwrap_or(0));
             let found = format!("{} of them", excess.outstanding);
             if is_certain {
-                findings.in_frame(id, direction, excess.frame, &expected, found);
+                findings.in_frame(id, direction, excess.header, &expected, found);
             } else {
-                findings.note().in_frame(id, direction, excess.frame, &expected, found);
+                findings.note().in_frame(id, direction, excess.header, &expected, found);
             }
         };
         if let Some(excess) = own {

@@ -64,7 +64,7 @@ fn tell(
     if usize::from(unit.direction) == pair.responder {
         findings.at(id, unit, range, expected, found);
     } else {
-        findings.in_frame(id, pair.responder, pair.reply.frame, expected, found);
+        findings.in_frame(id, pair.responder, pair.reply.header, expected, found);
     }
 }
 

@@ -142,14 +142,14 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
     let tcp = &books.mpa.tcp;
     let had_no_reply =
         |frame: u64| tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(false);
-    if let Some(first) = own.first.filter(|first| *first < pair.reply.frame && had_no_reply(*first)) {
+    if own.first.is_some_and(|first| first < pair.reply.frame && had_no_reply(first)) {
         let found = || format!("an FPDU before the Reply in frame {}", pair.reply.frame);
         let expected = "the ready-to-receive message behind the Reply";
-        findings.in_frame(requirement!("P2P-3-3"), pair.initiator, first, expected, found());
+        findings.in_frame(requirement!("P2P-3-3"), pair.initiator, own.first_octets, expected, found());
         findings.in_frame(
             requirement!("P2P-9.3-1"),
             pair.initiator,
-            first,
+            own.first_octets,
             "Request, Reply, RTR, then all else",
             found(),
         );
@@ -162,7 +162,7 @@ fn is_sent(books: &Books, findings: &mut Findings<'_>) {
     {
         let found = "an FPDU of the Responder before it".to_owned();
         let expected = "Request, Reply, RTR, then all else";
-        findings.in_frame(requirement!("P2P-9.3-1"), pair.responder, first, expected, found);
+        findings.in_frame(requirement!("P2P-9.3-1"), pair.responder, other.first_octets, expected, found);
     }
     if own.first.is_none()
         && !own.broken
@@ -196,7 +196,7 @@ fn is_answered(books: &Books, findings: &mut Findings<'_>) {
     {
         let found = format!("D = 0, and a zero-length Read answered in frame {frame}");
         let expected = "D = 1, as it was offered and is supported";
-        findings.in_frame(requirement!("P2P-9.2-5"), responder, pair.reply.frame, expected, found);
+        findings.in_frame(requirement!("P2P-9.2-5"), responder, pair.reply.header, expected, found);
     }
 }
 

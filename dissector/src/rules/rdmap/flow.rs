@@ -28,12 +28,12 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
     }
     for requester in 0..2 {
         let (responder, operations) = (1 - requester, &traffic.sides[requester].operations);
-        if let Some((frame, opcode)) = operations.unsolicited()
+        if let Some((header, opcode)) = operations.unsolicited()
             && opcode == Opcode::READ_RESPONSE
         {
             let expected = "one Read Response for each Read Request";
             for id in [requirement!("RDMAP-1.2-1"), requirement!("RDMAP-5.2-1")] {
-                findings.in_frame(id, responder, frame, expected, "a Response that nothing asked for".to_owned());
+                findings.in_frame(id, responder, header, expected, "a Response that nothing asked for".to_owned());
             }
         }
         // Only a graceful end says that there will be no more responses.
@@ -62,14 +62,14 @@ fn depth(books: &Books, findings: &mut Findings<'_>) {
         if let Some(overrun) = side.operations.overrun().filter(in_step) {
             let expected = format!("at most {} Reads without response, as agreed on", overrun.limit);
             let found = overrun.outstanding.to_string();
-            findings.in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.frame, &expected, found);
+            findings.in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.header, &expected, found);
         }
         // RFC 7306 section 5.2 allows atomics to use the depth of Reads; by section 5.2.2 the ULP may agree on a number of atomics in
         // addition to that of Reads, and RFC 6581 has no field for it.
         if let Some(overrun) = side.operations.mixed_overrun().filter(in_step) {
             let expected = format!("at most {} requests without response, if atomics count as Reads", overrun.limit);
             let found = overrun.outstanding.to_string();
-            findings.note().in_frame(requirement!("RDMAP-7306.5.2-3"), requester, overrun.frame, &expected, found);
+            findings.note().in_frame(requirement!("RDMAP-7306.5.2-3"), requester, overrun.header, &expected, found);
         }
     }
 }

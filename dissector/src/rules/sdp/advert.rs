@@ -81,7 +81,7 @@ fn stray(books: &Books, findings: &mut Findings<'_>) {
             };
             let expected = format!("the STag of a {by} that is open");
             let found = format!("{what} with STag {:#010x}", stray.stag);
-            findings.in_frame(id, direction, stray.frame, &expected, found);
+            findings.in_frame(id, direction, stray.place, &expected, found);
         }
     }
 }

@@ -88,7 +88,7 @@ fn reported(books: &Books, findings: &mut Findings<'_>) {
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs at {} or beyond, as announced before", step.from);
-            findings.in_frame(requirement!("SDP-10-1"), direction, step.frame, &expected, step.to.to_string());
+            findings.in_frame(requirement!("SDP-10-1"), direction, step.header, &expected, step.to.to_string());
         }
     }
 }

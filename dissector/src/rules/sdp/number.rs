@@ -66,7 +66,7 @@ fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
     for (direction, strays) in sdp.strays.iter().enumerate() {
         for step in &strays.steps_back {
             let expected = format!("MSeqAck + Bufs of {} or more, as it was", step.from);
-            findings.in_frame(requirement!("SDP-6.1.3-1"), direction, step.frame, &expected, step.to.to_string());
+            findings.in_frame(requirement!("SDP-6.1.3-1"), direction, step.header, &expected, step.to.to_string());
         }
         let Some(ahead) = strays.ahead else { continue };
         let (id, expected) = match ahead.sent {
@@ -74,7 +74,7 @@ fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
             None => (requirement!("SDP-6.1.6-2"), "MSeqAck 0: there was no message to acknowledge".to_owned()),
         };
         let found = format!("MSeqAck {}", ahead.mseq_ack);
-        findings.in_frame(id, direction, ahead.frame, &expected, found);
+        findings.in_frame(id, direction, ahead.octets, &expected, found);
     }
 }
 

@@ -66,7 +66,7 @@ fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
         return;
     }
     let mut tell = |ids: &[RequirementId], act: Act, expected: &str, found: &str| {
-        ids.iter().for_each(|id| findings.in_frame(*id, view.direction, act.frame, expected, found.to_owned()));
+        ids.iter().for_each(|id| findings.in_frame(*id, view.direction, act.place, expected, found.to_owned()));
     };
     if let (Some(write), Some(mode)) = (before.done.write, before.source_mode)
         && mode != Mode::Pipelined
@@ -90,7 +90,7 @@ fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
 fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let (Some(stray), true) = (before.done.stray, before.certain) else { return };
-    let Stray { act: Act { write, stag, from, len, frame }, why, outside } = stray;
+    let Stray { act: Act { write, stag, from, len, place }, why, outside } = stray;
     if let Some(advert) = outside {
         let (id, what) = match write {
             true => (requirement!("SDP-9.3-1"), "an RDMA Write"),
@@ -101,13 +101,13 @@ fn allowed(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<
             advert.frame, advert.len, advert.va
         );
         let found = format!("{what} of {len} octets from {from:#x} on, STag {stag:#010x}");
-        return findings.in_frame(id, view.direction, frame, &expected, found);
+        return findings.in_frame(id, view.direction, place, &expected, found);
     }
     let (ids, reason) = if write { wr_compl::ended(why) } else { ended(why) };
     let what = if write { "an RDMA Write to" } else { "an RDMA Read from" };
     let found = format!("{what} STag {stag:#010x}, and {reason}");
     let expected = if write { "a SinkAvail that may be used" } else { "a SrcAvail that is not Processed" };
-    let mut tell = |id| findings.in_frame(id, view.direction, frame, expected, found.clone());
+    let mut tell = |id| findings.in_frame(id, view.direction, place, expected, found.clone());
     ids.iter().copied().for_each(&mut tell);
     if write && why == Some(Why::Void) {
         late(before).iter().copied().for_each(tell);
@@ -146,12 +146,12 @@ fn canceled(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
     }
     if let Some(read) = before.done.read.filter(|_| before.cancels.src_avail_was_heard) {
         let expected = "no new RDMA Read behind the SrcAvailCancel";
-        findings.in_frame(requirement!("SDP-9.5.4-6"), view.direction, read.frame, expected, "one".to_owned());
+        findings.in_frame(requirement!("SDP-9.5.4-6"), view.direction, read.place, expected, "one".to_owned());
     }
     if let Some(write) = before.done.write.filter(|_| before.cancels.sink_avail_was_heard) {
         let expected = "no new RDMA Write behind the SinkAvailCancel";
         for id in [requirement!("SDP-9.5.5-7"), requirement!("SDP-9.5.5-6")] {
-            findings.in_frame(id, view.direction, write.frame, expected, "one".to_owned());
+            findings.in_frame(id, view.direction, write.place, expected, "one".to_owned());
         }
     }
 }

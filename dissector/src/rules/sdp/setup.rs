@@ -9,7 +9,7 @@ use weft_core::wire::sdp::Mid;
 use super::SdpView;
 use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule, SegmentView, ULPDU_AT};
-use crate::unit::{Carrier, Kind, Unit};
+use crate::unit::{Carrier, Kind, STREAMING_HEAD, Unit};
 
 pub(super) static ORDER: Rule = Rule {
     requirements: &[
@@ -89,23 +89,25 @@ fn too_early(books: &Books, findings: &mut Findings<'_>) {
         // The Responder may not speak first then (reading C42).
         return;
     }
-    let (Some(frame), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &books.mpa.tcp) else { return };
+    let (Some((frame, header)), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &books.mpa.tcp) else {
+        return;
+    };
     let (connecting, accepting) = (sdp.connecting, 1 - sdp.connecting);
     if tcp[connecting].had_received(frame, &tcp[accepting], end) == Some(false) {
         for id in [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")] {
             let expected = "no iWARP message before the HelloAck was received";
-            findings.in_frame(id, connecting, frame, expected, "a message before it".to_owned());
+            findings.in_frame(id, connecting, header, expected, "a message before it".to_owned());
         }
     }
 }
 
 fn framed(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = books.context().sdp.as_deref() else { return };
-    let direction = usize::from(unit.direction);
+    let (direction, octets) = (usize::from(unit.direction), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
         Kind::Unparsed { len } if books.traffic.sides[direction].strayed => {
             let found = format!("{len} octets that are none");
-            let mut stray = |id| findings.in_frame(id, direction, unit.frame, "FPDUs and nothing else", found.clone());
+            let mut stray = |id| findings.in_frame(id, direction, octets, "FPDUs and nothing else", found.clone());
             stray(requirement!("SDP-8.1.1-1"));
             if sdp.closing.hello_ack.is_some() {
                 stray(requirement!("SDP-8.1.1-41"));
@@ -115,7 +117,7 @@ fn framed(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             if sdp.carrier == Carrier::Streaming && direction == sdp.connecting && !unit.incomplete =>
         {
             let (expected, found) = ("nothing behind the Hello but iWARP", format!("{len} more octets"));
-            findings.in_frame(requirement!("SDP-6.2.1-1"), direction, unit.frame, expected, found);
+            findings.in_frame(requirement!("SDP-6.2.1-1"), direction, octets, expected, found);
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! What the reader asks of a direction, and how it says what it has read: octets, the frames that they came from, where segments begin and
 //! end.
 
-use crate::unit::Located;
+use crate::unit::Placed;
 
 use super::super::arrived::Arrived;
 use super::super::run::Run;
@@ -84,11 +84,10 @@ impl Half {
         runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
     }
 
-    /// Where the captured octets of `start..end` stand in the capture, in stream order.
-    #[must_use]
-    pub(crate) fn locate(&self, start: u64, end: u64) -> Vec<Located> {
-        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
-        runs.flat_map(|run| run.locate(start, end)).collect()
+    /// Where the captured octets of `start..end` are in the capture, in stream order.
+    pub(crate) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
+        let runs = self.runs.range(self.first_run_behind(start)..).take_while(move |run| run.start < end);
+        runs.flat_map(move |run| run.locate(start, end))
     }
 
     /// Does a TCP segment begin at `position`, which is not read?

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::super::testing::{segment, syn};
 use super::*;
+use crate::unit::Placed;
 
 impl Half {
     fn add(&mut self, segment: &Segment<'_>) {
@@ -43,7 +44,8 @@ fn octets_out_of_order_wait_for_the_hole() {
         (half.frame_of(at(0), at(3)).0, half.frame_of(at(0), at(4)).0, half.frame_of(at(3), at(6)).0),
         (3, 3, 2)
     );
-    let stands: Vec<_> = half.locate(at(2), at(5)).iter().map(|l| (l.frame, l.offset, l.len)).collect();
+    let stands: Vec<_> =
+        half.locate(at(2), at(5)).map(|Placed { located: l, .. }| (l.frame, l.offset, l.len)).collect();
     assert_eq!(stands, [(3, Some(56), 1), (2, Some(54), 2)]);
 }
 
@@ -271,7 +273,7 @@ proptest! {
                     prop_assert_eq!(arrived.octets(at(read), at(to)).map(<[u8]>::to_vec), model.octets(read, to));
                     prop_assert_eq!(arrived.octets(at(read), at(read) + kept.len() as u64 + 1), None);
                     prop_assert_eq!(arrived.frame().0, frame);
-                    prop_assert_eq!(arrived.locate(at(read), at(to)).map_or(0, |located| located.len), to - read);
+                    prop_assert_eq!(arrived.locate(at(read), at(to)).map_or(0, |placed| placed.located.len), to - read);
                     half.pass(at(to));
                     read = to;
                 }
@@ -284,7 +286,7 @@ proptest! {
             let to = (read + steps[n]).min(settled);
             prop_assert_eq!(half.octets(at(read), at(to)).unwrap().map(<[u8]>::to_vec), model.octets(read, to));
             prop_assert_eq!(half.frame_of(at(read), at(to)).0, model.frame_of(read, to));
-            let located: u64 = half.locate(at(read), at(to)).iter().map(|l| l.len).sum();
+            let located: u64 = half.locate(at(read), at(to)).map(|placed| placed.located.len).sum();
             prop_assert_eq!(located, to - read);
             if read < to {
                 half.consume(at(to));
