@@ -260,6 +260,8 @@ impl Sink for Lint<'_> {
     }
 
     fn finding(&mut self, finding: &Finding) {
+        // A key that is wrong, for instance, is in octets that are no unit of iWARP.
+        self.judged = true;
         *self.counts.entry(finding.severity).or_default() += 1;
         if finding.severity < self.least {
             return;

@@ -247,6 +247,24 @@ fn a_capture_with_nothing_to_judge_is_not_called_clean() {
     assert!(String::from_utf8(json.stdout).unwrap().contains("\"judged\":false"));
 }
 
+/// Octets that a wrong key begins are no unit of iWARP.
+#[test]
+fn a_capture_with_a_finding_has_been_judged() {
+    let octets = fs::read(capture().with_file_name("rping-crc.pcap")).unwrap();
+    let key = octets.windows(16).position(|octets| octets == b"MPA ID Req Frame").unwrap();
+    // The header of the file, and the records up to that of the Request.
+    let mut end = 24;
+    while end <= key {
+        end += 16 + u32::from_le_bytes(octets[end + 8..end + 12].try_into().unwrap()) as usize;
+    }
+    let mut changed = octets[..end].to_vec();
+    changed[key + 7] ^= 1;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key.pcap");
+    fs::write(&file, changed).unwrap();
+    assert_eq!(outcome(&["lint", file.to_str().unwrap()]), (1, vec![]));
+}
+
 #[test]
 fn a_reader_that_goes_away() {
     let file = capture();
