@@ -340,6 +340,9 @@ impl Connection {
     ) {
         let assumes_sdp = self.directions.iter().all(|direction| direction.reader.assumes_sdp());
         let peer_without_crc = self.directions[1 - index].reader.is_without_crc_fields();
+        if let Some(watch) = &mut self.watch {
+            watch.peer_has_unread(self.directions[1 - index].half.has_unread());
+        }
         let Direction { ends, half, reader, .. } = &mut self.directions[index];
         reader.peer_without_crc = peer_without_crc;
         let mut hand = |unit: &Unit<'_>| {

@@ -112,6 +112,11 @@ impl Watch {
         self.books.join(exchange);
     }
 
+    /// Does the direction of which no unit comes now have octets that are not read yet?
+    pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
+        self.books.peer_has_unread = has_unread;
+    }
+
     /// The connection takes the place of one of SDP that was suspended.
     pub(crate) fn resume(&mut self) {
         self.books.resume();

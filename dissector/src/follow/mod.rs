@@ -59,6 +59,8 @@ pub(crate) struct Books {
     ulps: ulp::Ulps,
     /// What goes with the units.
     context: Context,
+    /// Does the direction that sends nothing now have octets that are not read yet?
+    pub(crate) peer_has_unread: bool,
 }
 
 impl Books {
@@ -78,7 +80,7 @@ impl Books {
         self.remarks.clear();
         self.connection.unit(unit);
         self.mpa.unit(&self.connection, unit, view);
-        // Without CRC an FPDU is read once the next one is there, which may be behind its answer.
+        // Without CRC an FPDU may be read once the next one is there, behind its answer.
         let in_step = self.is_in_step() && !self.traffic.crc_is_off();
         self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
         let direction = usize::from(unit.direction);
@@ -106,9 +108,10 @@ impl Books {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let books = self.context.sdp.get_or_insert_with(|| Box::new(sdp::Books::begin(direction, carrier)));
-            // Units of a direction in which octets are missing may be handed out late.
+            // Units of a direction in which octets are missing may be handed out late; so may those that nothing vouches for yet.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
-            if self.mpa.tcp.iter().any(late) {
+            let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
+            if peer_is_late || self.mpa.tcp.iter().any(late) {
                 books.lose_step();
             }
             let header = unit.locate_first(0..RawBsdh::LEN);

@@ -150,7 +150,12 @@ impl Reader {
         let within = rfc.end <= half.end();
         match whole {
             Some(_) if crc_on => {}
-            Some(_) if check_markers(half, &rfc)?.right && self.may_end_at(half, rfc.end, self.phase)? => {
+            // It ends where a TCP segment ends: that says no less than what follows, which may come behind its answer.
+            Some(_)
+                if check_markers(half, &rfc)?.right
+                    && (plausible == Some(true) && half.segment_ends_at(rfc.end)
+                        || self.may_end_at(half, rfc.end, self.phase)?) =>
+            {
                 return Ok(Chosen::new(rfc, whole, None));
             }
             Some(_) => {}
@@ -286,5 +291,42 @@ impl Reader {
             Some(later) if row.count == 0 => Err(later),
             _ => Ok(row.count == 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Wire, fpdu, reply_frame, send_of, startup_frame};
+    use crate::unit::{Kind, Unit};
+    use crate::{Dissector, Sink};
+
+    #[derive(Default)]
+    struct Frames(Vec<u64>);
+
+    impl Sink for Frames {
+        fn unit(&mut self, unit: &Unit<'_>) {
+            if let Kind::Fpdu(_) = &unit.kind {
+                self.0.push(unit.frame);
+            }
+        }
+    }
+
+    /// The header of the next FPDU, or the end of a TCP segment, says that an FPDU is right.
+    #[test]
+    fn without_crc_an_fpdu_that_ends_with_its_segment_does_not_wait() {
+        let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));
+        let [one, two, three, four] = [1, 2, 3, 4].map(|msn| fpdu(&send_of(msn, 30)));
+        wire.send(0, &one);
+        wire.send(1, &one);
+        wire.send(0, &two[..9]);
+        wire.send(0, &two[9..]);
+        // Two octets of the next header say nothing.
+        wire.send(0, &[&three[..], &four[..2]].concat());
+        wire.send(1, &two);
+        wire.send(0, &four[2..]);
+        let (mut fpdus, mut held_back) = (Frames::default(), Vec::new());
+        wire.feed_to(Dissector::default(), &mut fpdus, |dissector| held_back.push(dissector.holds_back()));
+        assert_eq!(held_back[4..], [false, false, true, false, true, true, false]);
+        assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11]);
     }
 }

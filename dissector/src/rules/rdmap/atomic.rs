@@ -191,7 +191,7 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.1.2-8"), &answered(&swap), &refused(&swap));
     }
 
-    /// Without CRC the Request is read behind its answer, when the next one shows where it ends.
+    /// Without CRC the Request is read when its TCP segment, or the next one, shows where it ends.
     #[test]
     fn an_answered_misaligned_request_is_found_without_crc() {
         let requirement = requirement!("RDMAP-7306.5.1.2-8");

@@ -123,6 +123,13 @@ mod tests {
         proves(requirement!("RDMAP-4.4-8"), &offset, &right);
         let short = answered("c142 00000100 0000000000001000 01020304050607");
         proves(requirement!("RDMAP-4.4-9"), &short, &right);
+        // Nor does a Response without CRC wait for the next FPDU, which would come behind the next Request.
+        let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
+        wire.say(0, FIRST);
+        wire.say(1, "c142 00010000 0000000000001000 0102030405060708");
+        wire.say(0, SECOND);
+        wire.say(1, TO_SECOND);
+        assert!(wire.errors().iter().any(|finding| finding.requirement == requirement!("RDMAP-4.4-5")));
         // The Request's header again in front of the data.
         let headed = answered(
             "c142 00000100 0000000000001000

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(after(&[], "c140 00000007 0000000000000000").findings(), []);
     }
 
-    /// Without CRC the last FPDU of a direction waits for the next one.
+    /// Without CRC nothing vouches for an FPDU but what follows, or that it ends with its TCP segment.
     #[test]
     fn an_stag_is_advertised_again_without_crc() {
         let flags = |mut frame: Vec<u8>| {

@@ -161,6 +161,7 @@ mod tests {
 
     use crate::rules::sdp::talk::{SEND_SE_INV, advert_of, completes, pipelined, proves_each_way, src_avail};
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::testing::{Wire, fpdu, hello, hex, reply_frame, startup_frame};
 
     /// A SrcAvail of 50 octets, 10 of them payload; RDMA Reads of `read` octets, RdmaRdCompls of `told`.
     fn reads(read: &[u32], told: &[u32]) -> impl Fn(&mut Talk, usize) {
@@ -208,6 +209,32 @@ mod tests {
             }
         };
         proves_each_way(requirement!("SDP-9.2-12"), asks(false), asks(true));
+    }
+
+    /// Without CRC a Response may be read only once more octets have come.
+    #[test]
+    fn told_is_what_has_come_without_crc() {
+        let told = |comes: &[u8], later: &[u8]| {
+            let mut wire = Wire::connected();
+            wire.send(0, &[hello(), startup_frame(0, 1, &[])].concat());
+            wire.send(1, &reply_frame(0, 1, &[]));
+            let mut talk = Talk::after(wire);
+            src_avail(&mut talk, 0, 50, 10);
+            talk.asks(1, STAG, VA + 10, 40);
+            if !comes.is_empty() {
+                talk.wire.send(0, comes);
+            }
+            completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 40);
+            if !later.is_empty() {
+                talk.wire.send(0, later);
+            }
+            talk.wire.errors().iter().any(|finding| finding.requirement == requirement!("SDP-9.2-12"))
+        };
+        let response = fpdu(&[hex("c142 00005101 0000000000000000"), vec![0x5a; 40]].concat());
+        let data = fpdu(&hex("4143 00000000 00000000 00000002 00000000 0010 00 ff 00000010 00000002 00000000"));
+        assert!(told(&[], &response));
+        assert!(!told(&response, &[]));
+        assert!(!told(&[&response[..], &data[..2]].concat(), &data[2..]));
     }
 
     /// Two SrcAvails in Pipelined Mode: of [`STAG`], and of another.
