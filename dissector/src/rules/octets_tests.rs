@@ -1,6 +1,6 @@
 //! Findings about units that are not at hand any more, or in several pieces, have their octets all the same.
 
-use weft_core::wire::sdp::Mid;
+use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_core::{RequirementId, requirement};
 
 use crate::testing::sdp::Talk;
@@ -34,6 +34,9 @@ fn talk(say: impl FnOnce(&mut Talk)) -> Wire {
 fn a_field_of_a_message_in_sends_is_located() {
     let wrong_mid = talk(|talk| talk.say_changed(0, Mid::DATA, "", |message| message[3] = 0x0f));
     assert_eq!(octets(&wrong_mid, requirement!("SDP-6.1.1-1")), "0f");
+    // The opcode is that of the Send.
+    let hello_ack = Talk::acknowledged_in(FieldOrder::Figure, 3).wire;
+    assert_eq!(octets(&hello_ack, requirement!("SDP-14.2-7")), "43");
     // Of a message in two segments the first one has the header.
     let number = talk(|talk| {
         talk.say(0, Mid::DATA, "", 4);

@@ -375,7 +375,7 @@ impl Books {
 
     /// A segment of `direction` that can be believed.
     pub(crate) fn segment(&mut self, direction: usize, view: &SegmentView<'_>, unit: &Unit<'_>) {
-        self.sends[direction].segment(view);
+        self.sends[direction].segment(view, unit);
         let peer = 1 - direction;
         let (write, stag, to, len) = match (view.opcode(), view.segment) {
             (Opcode::WRITE, Segment::Tagged(header, _)) => {

@@ -4,6 +4,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::rules::SegmentView;
+use crate::unit::{Located, Unit};
 
 /// A Send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) struct Sent {
     pub follows: bool,
     /// RDMA Writes and Read Requests between the Send before it and this one, when it follows.
     pub rdma: u32,
+    /// Where RDMAP's control octet is.
+    pub control: Located,
     msn: u32,
 }
 
@@ -59,7 +62,7 @@ impl Sends {
         self.current = self.current.filter(|_| is_whole);
     }
 
-    pub(super) fn segment(&mut self, view: &SegmentView<'_>) {
+    pub(super) fn segment(&mut self, view: &SegmentView<'_>, unit: &Unit<'_>) {
         let opcode = view.opcode();
         let Segment::Untagged(header, _) = view.segment else {
             self.rdma += u32::from(opcode == Opcode::WRITE && view.last());
@@ -73,7 +76,8 @@ impl Sends {
         if header.mo.get() == 0 {
             let follows = self.before.is_some_and(|before| before.wrapping_add(1) == msn);
             let invalidates = opcode.invalidates().then_some(header.ulp_word.get());
-            self.current = Some(Sent { opcode, invalidates, follows, rdma: std::mem::take(&mut self.rdma), msn });
+            let (control, rdma) = (unit.locate_first(3..4), std::mem::take(&mut self.rdma));
+            self.current = Some(Sent { opcode, invalidates, follows, rdma, control, msn });
         } else if self.current.is_none_or(|sent| sent.msn != msn) {
             // Its first segment is missing.
             return self.lose();

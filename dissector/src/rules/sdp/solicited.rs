@@ -62,17 +62,18 @@ fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
     })
 }
 
-fn opcode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn opcode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(sent) = view.books.latest.sent else { return };
     let Some((solicited, id)) = due(view) else { return };
     let found = format!("{} in a {}", view.mid(), sent.opcode);
     let has_event = matches!(sent.opcode, Opcode::SEND_SE | Opcode::SEND_SE_INVALIDATE);
     if has_event != solicited {
         let expected = if solicited { "a Send with Solicited Event" } else { "a Send without Solicited Event" };
-        findings.at(id, unit, view.place(3..4), expected, found.clone());
+        findings.in_frame(id, view.direction, sent.control, expected, found.clone());
     }
     if view.mid() == Mid::HELLO_ACK && sent.opcode != Opcode::SEND_SE {
-        findings.at(requirement!("SDP-8.1.1-28"), unit, view.place(3..4), "Send with Solicited Event", found);
+        let (id, expected) = (requirement!("SDP-8.1.1-28"), "Send with Solicited Event");
+        findings.in_frame(id, view.direction, sent.control, expected, found);
     }
 }
 
