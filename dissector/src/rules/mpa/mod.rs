@@ -55,6 +55,7 @@ pub(super) static RULES: &[&Rule] = &[
     &order::NOTHING_BEHIND_REJECTION,
     &switch::FRAME_ENDS_STREAMING,
     &switch::FRAME_IS_PLAIN,
+    &switch::FRAME_IS_NO_LONGER,
     &switch::FRAME_IS_WHOLE,
     &terminate::ERROR_IS_KNOWN,
     &terminate::ENDS_CONNECTION,

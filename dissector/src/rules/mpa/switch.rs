@@ -26,6 +26,9 @@ pub(super) static FRAME_IS_PLAIN: Rule =
 pub(super) static FRAME_IS_WHOLE: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_whole) };
 
+pub(super) static FRAME_IS_NO_LONGER: Rule =
+    Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_no_longer) };
+
 /// Octets right behind a start-up frame that are no FPDU, where the connection was accepted.
 fn frame_ends_streaming(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
@@ -91,6 +94,34 @@ fn frame_is_whole(books: &Books, findings: &mut Findings<'_>) {
     }
 }
 
+/// A Request with more octets behind it than PD_Length says, which cannot be an FPDU: the other end closed without any answer, and
+/// these are all octets of its sender.
+fn frame_is_no_longer(books: &Books, findings: &mut Findings<'_>) {
+    let (connection, tcp) = (&books.connection, &books.mpa.tcp);
+    for direction in 0..2 {
+        let (own, other) = (&books.mpa.streams[direction], &books.mpa.streams[1 - direction]);
+        let Some(Behind::Unparsed { len, .. }) = own.behind else { continue };
+        let request = connection.startup[direction].filter(|frame| frame.kind == StartupKind::Request && frame.whole);
+        let Some(request) = request else { continue };
+        let ended = |end: usize| connection.fin[end].is_some() && !tcp[end].lacks_its_end() && !tcp[end].missed;
+        let is_silent = other.behind.is_none()
+            && !other.broken
+            && connection.startup[1 - direction].is_none()
+            && connection.beginning[1 - direction].is_none();
+        let is_no_fpdu = own.fpdus == 0 && (len < SHORTEST_FPDU || !len.is_multiple_of(4));
+        if !(is_silent && is_no_fpdu && connection.syn == [true; 2] && (0..2).all(ended)) {
+            continue;
+        }
+        let (announced, there) = (u64::from(request.pd_length), request.private_len() as u64 + len);
+        let expected = format!("{announced} octets of Private Data, as PD_Length says");
+        let (id, length) = (requirement!("MPA-7.1.1-24"), request.header.part(18..20));
+        findings.in_frame(id, direction, length, &expected, format!("{there} octets, then FIN"));
+    }
+}
+
+/// `ULPDU_Length`, two octets of PAD, CRC.
+const SHORTEST_FPDU: u64 = 8;
+
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
@@ -135,6 +166,20 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.1-24"), &closed(8), &closed(12));
+        // The other end closes without an answer.
+        let unanswered = |announced: u8, behind: &[u8]| {
+            let mut wire = Wire::connected();
+            let mut frame = testing::startup_frame(0x40, 1, &[7; 12]);
+            frame[19] = announced;
+            wire.send(0, &[&frame, behind].concat());
+            wire.fin(1);
+            wire.fin(0);
+            wire
+        };
+        proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &[]));
+        // What is behind it may be an FPDU that was sent too early.
+        let early = fpdu(&testing::send_of(1, 30));
+        proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &early));
         // The FIN stands behind the rest of it, which the capture does not have.
         let mut lost = Wire::connected();
         let frame = testing::startup_frame(0x40, 1, &[7; 12]);
