@@ -95,14 +95,16 @@ fn words(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let mut at = |id, expected: &str, found: &str| findings.at(id, unit, WORDS_AT, expected, found.to_owned());
     if !words.peer_to_peer && offers {
         at(requirement!("P2P-9.2-3"), "B = C = D = 0 with A = 0", "A = 0 and a ready-to-receive flag");
-        if is_request {
-            at(requirement!("P2P-9.2-1"), "A = 1 for the peer-to-peer model", "ready-to-receive types, but A = 0");
-        }
     }
     if is_request && words.peer_to_peer && !offers {
         let found = "A = 1, and B = C = D = 0";
         at(requirement!("P2P-9.2-2"), "a flag for each ready-to-receive type of the Initiator", found);
         at(requirement!("P2P-9.2-24"), "A = 0 where no ready-to-receive message is meant", found);
+    }
+    if is_request && !words.peer_to_peer && offers {
+        // The flags may be what is wrong, and A right: which model the Initiator meant is not on the wire.
+        let (expected, found) = ("A = 1 for the peer-to-peer model", "ready-to-receive types, but A = 0".to_owned());
+        findings.note().at(requirement!("P2P-9.2-1"), unit, WORDS_AT, expected, found);
     }
     if is_request && !words.peer_to_peer && words.ird == NOT_NEGOTIATED && words.ord == NOT_NEGOTIATED {
         // 0x3FFF negotiates "not here" (section 9.1): whether its sender wanted nothing enhanced is not on the wire.

@@ -34,7 +34,8 @@ pub(super) const PAIRS: [RequirementId; 9] = [
     requirement!("SDP-11-24"),
 ];
 
-/// What is broken besides when the Mode is still the first one: that this is Combined Mode.
+/// What may be broken besides when the Mode is still the first one: that this is Combined Mode. Its sender may as well have broken the
+/// rule of Combined Mode alone, so these are notes.
 pub(super) const FIRST_MODE: [RequirementId; 3] =
     [requirement!("SDP-11-2"), requirement!("SDP-12-2"), requirement!("SDP-12-23")];
 

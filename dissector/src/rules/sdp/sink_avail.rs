@@ -106,9 +106,6 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
     if view.payload_len() > 0 {
         tell(&[requirement!("SDP-9.4-2"), requirement!("SDP-9.4-6")]);
     }
-    if is_first(before) {
-        tell(&FIRST_MODE);
-    }
     if mode == Mode::Combined {
         tell(&[requirement!("SDP-11-8")]);
     }
@@ -122,6 +119,9 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
         tell(&ids);
     } else if mode == Mode::Combined {
         tell(&[requirement!("SDP-12.5-16")]);
+    }
+    if is_first(before) {
+        findings.note().each(&FIRST_MODE, unit, view.place(3..4), expected, found);
     }
 }
 

@@ -73,7 +73,13 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
                 );
             }
         }
-        Mode::Combined => combined(before, payload, &mut tell),
+        Mode::Combined => {
+            combined(before, payload, &mut tell);
+            if payload == 0 && is_first(before) {
+                let expected = "at least one octet of payload in Combined Mode";
+                findings.note().each(&FIRST_MODE, unit, view.place(3..4), expected, "none, in the first Mode");
+            }
+        }
         Mode::Pipelined if payload > 0 => {
             let (expected, found) = ("no payload in Pipelined Mode", format!("{payload} octets"));
             let ids = [
@@ -102,9 +108,6 @@ fn combined(before: &Before, payload: usize, tell: &mut impl FnMut(&[Requirement
             requirement!("SDP-12-17"),
         ];
         tell(&ids, expected, "none");
-        if is_first(before) {
-            tell(&FIRST_MODE, expected, "none, in the first Mode");
-        }
         if was_pipelined {
             let ids = [requirement!("SDP-12-15"), requirement!("SDP-12.4-2"), requirement!("SDP-12.4-10")];
             tell(&ids, expected, "none, behind the own ModeChange");

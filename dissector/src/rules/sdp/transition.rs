@@ -136,7 +136,7 @@ fn transition(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Fin
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-12")];
         findings.each(&ids, unit, range.clone(), "another Mode than that in force", &found);
         if is_first(before) {
-            findings.each(&FIRST_MODE, unit, range, "Combined Mode to be the first one", &found);
+            findings.note().each(&FIRST_MODE, unit, range, "Combined Mode to be the first one", &found);
         }
     } else if asked.now != Mode::Combined && asked.named != Mode::Combined {
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-7")];
