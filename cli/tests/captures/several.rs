@@ -119,7 +119,7 @@ fn joined_networks_and_unread_frames_are_reported() {
     whole.write(&path, &records);
     whole.write(&plain, &whole.records);
     let fpdus = |path: &PathBuf| {
-        let output = text(&weft(&["dissect", "--json"], &[path.clone()]).stdout);
+        let output = text(&weft(&["dissect", "--json"], std::slice::from_ref(path)).stdout);
         output.lines().filter(|line| line.contains("\"kind\":\"fpdu\"")).count()
     };
     assert_eq!(fpdus(&path), fpdus(&plain));
@@ -131,10 +131,10 @@ fn joined_networks_and_unread_frames_are_reported() {
     );
     let unread = format!("weft: {name}: not read: 1 frame of IPsec ESP (encrypted)\n");
     for command in ["dissect", "stats", "lint", "follow"] {
-        let output = weft(&[command], &[path.clone()]);
+        let output = weft(&[command], std::slice::from_ref(&path));
         assert_eq!(text(&output.stderr), format!("{joined}{unread}"), "{command}");
     }
-    let filtered = weft(&["dissect", "-T", "text"], &[path.clone()]);
+    let filtered = weft(&["dissect", "-T", "text"], std::slice::from_ref(&path));
     assert_eq!(text(&filtered.stderr), format!("{joined}{unread}"));
 }
 
@@ -146,7 +146,7 @@ fn a_media_type_without_a_link_type_has_its_own_name() {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
     let octets = [&b"snoop\0\0\0"[..], &words(&[2, 10]), &words(&[60, 60, 84, 0, 1_600_000_000, 0]), &[0; 60]].concat();
     fs::write(&path, octets).unwrap();
-    let output = weft(&["dissect"], &[path.clone()]);
+    let output = weft(&["dissect"], std::slice::from_ref(&path));
     assert_eq!(output.status.code(), Some(2));
     let why = "no frame can be read: snoop datalink type 10 is not supported; docs/captures.md lists those that are";
     assert_eq!(text(&output.stderr), format!("weft: {}: {why}\n", path.display()));

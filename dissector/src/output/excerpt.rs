@@ -342,9 +342,8 @@ mod tests {
         for big_endian in [false, true] {
             let from = made(big_endian);
             for end in 0..from.len() {
-                let mut capture = match Capture::from_reader(Box::new(Cursor::new(from[..end].to_vec()))) {
-                    Ok(capture) => capture,
-                    Err(_) => continue,
+                let Ok(mut capture) = Capture::from_reader(Box::new(Cursor::new(from[..end].to_vec()))) else {
+                    continue;
                 };
                 let mut excerpt = Excerpt::new(&from[..end], Vec::new(), "an excerpt");
                 let mut read = Vec::new();

@@ -59,7 +59,7 @@ impl Site {
             return Ok(" No control was run, since the target file has no `start`.".to_owned());
         }
         let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
-        let control = Stage::new(target.clone(), reached, key.clone(), quiet).as_control(lengths);
+        let control = Stage::new(target.clone(), reached, key.clone(), quiet).into_control(lengths);
         let control = self.play(case, key, target, seed, control).await?;
         let log = &control.stage.log;
         let explanation = log.decision.as_ref().map_or("it has no verdict", |decision| &decision.explanation);

@@ -110,7 +110,7 @@ impl Place {
 
 impl Stage {
     /// Makes it the stage of a control that tries these lengths.
-    pub(crate) fn as_control(mut self, lengths: Vec<u16>) -> Self {
+    pub(crate) fn into_control(mut self, lengths: Vec<u16>) -> Self {
         self.control = Some(lengths);
         self
     }

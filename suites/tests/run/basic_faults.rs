@@ -134,7 +134,7 @@ async fn a_wrong_crc_that_ddp_reports_was_not_checked_in_time() {
     let Some(report) = report_of_cases("crc-told-by-ddp", &["mpa/4.4-crc/bad-later[octet=20]"]).await else { return };
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    let failing: Vec<&str> = result.failing().map(|row| row.as_str()).collect();
+    let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
     for row in ["MPA-6-1", "MPA-6-3", "MPA-4.4-19"] {
         assert!(failing.contains(&row), "{row}: {failing:?}");
     }
