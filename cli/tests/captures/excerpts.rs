@@ -12,7 +12,7 @@ fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures")
 }
 
-/// Writes what of `capture` passes `filter` to `excerpt`; gives what it says about that.
+/// Writes the frames of `capture` that pass `filter` to `excerpt`; returns standard error.
 fn write(capture: &Path, filter: &str, excerpt: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_weft"))
         .args(["dissect", capture.to_str().unwrap(), "-Y", filter, "-w", excerpt.to_str().unwrap()])

@@ -138,7 +138,7 @@ fn joined_networks_and_unread_frames_are_reported() {
     assert_eq!(text(&filtered.stderr), format!("{joined}{unread}"));
 }
 
-/// A snoop file (RFC 1761) of datalink type 10, which no link type stands for.
+/// A snoop file (RFC 1761) of datalink type 10, which has no link type.
 #[test]
 fn a_media_type_without_a_link_type_has_its_own_name() {
     let folder = tempfile::tempdir().unwrap();

@@ -254,7 +254,7 @@ mod tests {
     /// A section with an interface of a name, name resolution, secrets, three packets, one of them simple, and drop counts.
     fn made(big_endian: bool) -> Vec<u8> {
         let mut made = Made { big_endian, octets: Vec::new() };
-        // Its length is told.
+        // The block states its length.
         let mut section = made.words(&[0x1a2b_3c4d]);
         section.extend(if big_endian { [0, 1, 0, 0] } else { [1, 0, 0, 0] });
         section.extend([0; 8]);

@@ -60,7 +60,7 @@ impl Tcp {
     }
 }
 
-/// Writes a message so many times: one call each, as whoever it is compared with does.
+/// Writes a message `count` times, with one call each, as the RDMA side does.
 fn write(stream: &mut impl Write, count: u64, message: &[u8]) -> io::Result<()> {
     (0..count).try_for_each(|_| stream.write_all(message))
 }

@@ -31,7 +31,7 @@ const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 type Out = BufWriter<Box<dyn Write>>;
 
-/// Reads the capture, and writes what is asked for to `to`.
+/// Reads the capture, and writes the chosen frames to `to`.
 pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<()> {
     let from = arguments.file.path()?;
     refuse_same(from, to)?;

@@ -72,7 +72,7 @@ fn a_reset_is_a_reset_on_the_other_side() {
     assert_eq!(far.told()["end"], "reset by the second side");
 }
 
-/// A peer that is gone without a word is asked for by TCP, on both sides of a relay.
+/// TCP keep-alive detects a peer that disappeared, on both sides of a relay.
 #[test]
 fn a_silent_peer_is_asked_by_keep_alive() {
     let (server, at) = server();
