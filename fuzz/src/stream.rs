@@ -85,7 +85,8 @@ impl Wire {
         self.frames += 1;
         let captured = &frame[..frame.len() - cut.min(frame.len())];
         let wire_len = u32::try_from(frame.len()).expect("segments here are short");
-        let frame = Frame { number: self.frames, time: self.frames, interface: 0, link_type: 101, octets: captured, wire_len };
+        let frame =
+            Frame { number: self.frames, time: self.frames, interface: 0, link_type: 101, octets: captured, wire_len };
         self.dissector.frame(&frame, &mut self.units);
     }
 
