@@ -126,7 +126,7 @@ impl Failure {
             Failure::NotTaken(why) => {
                 let status = match why {
                     NotTaken::Unknown | NotTaken::Nothing(_) => StatusCode::NOT_FOUND,
-                    NotTaken::Full | NotTaken::Over | NotTaken::NoRun => StatusCode::CONFLICT,
+                    NotTaken::Full | NotTaken::Over | NotTaken::NoRun | NotTaken::KeepsPlan => StatusCode::CONFLICT,
                     NotTaken::Unclear(_) => StatusCode::BAD_REQUEST,
                 };
                 (status, why.to_string())

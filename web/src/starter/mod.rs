@@ -54,6 +54,8 @@ pub(crate) enum NotTaken {
     Unclear(String),
     #[error("There is no run of this target to go on with.")]
     NoRun,
+    #[error("A resumed run keeps its plan: leave select, tier and seed out.")]
+    KeepsPlan,
     #[error("This is over already.")]
     Over,
 }

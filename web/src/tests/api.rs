@@ -283,7 +283,7 @@ async fn programs_start_and_stop_runs() {
         ("POST", "/api/targets/none/runs", "{}", 404),
         ("POST", "/api/targets/builtin/runs", "{\"select\": [\"no/such\"]}", 404),
         ("POST", "/api/targets/builtin/runs", "{\"sellect\": []}", 400),
-        ("POST", "/api/targets/builtin/runs", "{\"resume\": true, \"select\": [\"mpa\"]}", 400),
+        ("POST", "/api/targets/builtin/runs", "{\"resume\": true, \"select\": [\"mpa\"]}", 409),
         ("POST", "/api/targets/builtin/runs", "[", 400),
         ("POST", "/api/runs/none/again", "{\"which\": \"all\"}", 404),
         ("POST", "/api/none", "{}", 404),

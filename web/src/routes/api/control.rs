@@ -13,7 +13,7 @@ use super::ApiFailure;
 use super::ask::{Address, Sent};
 use super::model::Accepted;
 use crate::app::{App, Failure};
-use crate::starter::Wanted;
+use crate::starter::{NotTaken, Wanted};
 
 /// What is to be run.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
@@ -79,8 +79,7 @@ pub(super) async fn start(
 ) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
     let wanted = match start.resume {
         true if !start.select.is_empty() || start.tier != Tier::default() || start.seed.is_some() => {
-            let words = "A run that is resumed keeps its plan: leave select, tier and seed out.";
-            return Err(Failure::Unclear(words.to_owned()).into());
+            return Err(Failure::from(NotTaken::KeepsPlan).into());
         }
         true => resumed(&app, &target).await?,
         false => {

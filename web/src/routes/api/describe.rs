@@ -132,7 +132,10 @@ fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str,
     answers["400"] = told(problem, "The document is not understood");
     answers["404"] =
         told(problem, "There is no such thing, nothing is selected, or the target may not be started from here");
-    answers["409"] = told(problem, "The queue of the target is full, or there is no run to go on with");
+    answers["409"] = told(
+        problem,
+        "The queue of the target is full, there is no run to resume, or the run to resume has a plan of its own",
+    );
     answers["413"] = told(problem, "The document is too long");
     // What somebody sends has defaults; the schemas of answers know none.
     let mut settings = SchemaSettings::draft2020_12();
