@@ -3,10 +3,10 @@
 //! Each subcommand is a file of [`cmd`]; this one only parses the command line and turns the outcome into an exit code:
 //! 0 all as expected, 1 unexpected results or findings, 2 usage or nothing that could be read, 3 inconclusive, 4 trouble of
 //! weft itself or of this machine.
-#![forbid(unsafe_code)]
 // They panic when the reader goes away; `exit::say` and `exit::note` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod allocator;
 mod cmd;
 mod colour;
 mod exit;

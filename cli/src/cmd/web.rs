@@ -13,7 +13,7 @@ use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions
 
 use crate::cmd::test::{load, make_folder, resolve};
 use crate::exit::{BadInput, note, say};
-use crate::{rnic, runtime, signals};
+use crate::{allocator, rnic, runtime, signals};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -78,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let captures = CaptureOptions { folder: arguments.captures.clone(), most_upload: arguments.upload_limit << 20 };
     let live = Live::default();
     runtime::take_all_descriptors();
+    allocator::share_one_arena();
     let options = WebOptions { listen: arguments.listen, store, folder, access, live, start, captures };
     runtime::block_on(async {
         let stopped = signals::interrupted();
