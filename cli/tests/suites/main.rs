@@ -7,6 +7,7 @@ mod counts_agree;
 mod error_messages;
 mod guide;
 mod packaging;
+mod prose;
 mod siw_image;
 mod target_check;
 mod test_report;
