@@ -34,6 +34,11 @@ const MOST_EARLY: usize = 10_000;
 /// An agent that takes nothing for so long is gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 
+/// A command closes its output a moment before its end is known.
+const ENDING: Duration = Duration::from_millis(200);
+/// How often its end is looked for meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+
 /// A line that was read, with its room.
 type Line = (Told, Option<OwnedSemaphorePermit>);
 
@@ -150,9 +155,24 @@ impl Remote {
                 }
             }
         };
-        timeout(within, answered)
-            .await
-            .unwrap_or_else(|_| Err(Gone(format!("does not answer within {} s", within.as_secs_f64()))))
+        match timeout(within, answered).await {
+            Ok(Err(gone)) => Err(self.with_status(gone).await),
+            Ok(answer) => answer,
+            Err(_) => Err(Gone(format!("does not answer within {} s", within.as_secs_f64()))),
+        }
+    }
+
+    /// Adds how the command ended that the agent was reached through, once it has.
+    async fn with_status(&mut self, gone: Gone) -> Gone {
+        let End::Command(child) = &mut self.end else { return gone };
+        let until = Instant::now() + ENDING;
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Gone(format!("{} (its command ended, {status})", gone.0)),
+                Ok(None) if Instant::now() < until => tokio::time::sleep(LOOK).await,
+                Ok(None) | Err(_) => return gone,
+            }
+        }
     }
 
     /// What happens next, in so much time.
@@ -164,8 +184,8 @@ impl Remote {
             Err(_) => Ok(None),
             Ok(Some(Ok((Told { at, what: What::Event(event) }, _)))) => Ok(Some((at, event))),
             Ok(Some(Ok(_))) => Err(Gone("answers what was not asked".to_owned())),
-            Ok(Some(Err(why))) => Err(Gone(why)),
-            Ok(None) => Err(Gone("has gone".to_owned())),
+            Ok(Some(Err(why))) => Err(self.with_status(Gone(why)).await),
+            Ok(None) => Err(self.with_status(Gone("has gone".to_owned())).await),
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod capability;
 mod case;
+mod ended;
 mod event;
 mod key;
 mod octets;
@@ -28,6 +29,7 @@ mod verdict;
 
 pub use capability::Capability;
 pub use case::{CaseInfo, SourceLocation};
+pub use ended::ProgramEnd;
 pub use event::{Event, EventSink, Fanout};
 pub use key::{CaseKey, InvalidKey, ParameterValue, Parameters};
 pub use octets::{Mark, MarkKind, Octets};

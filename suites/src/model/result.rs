@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
 
-use super::{CaseKey, Seen, SourceLocation, Step, Verdict, stable};
+use super::{CaseKey, ProgramEnd, Seen, SourceLocation, Step, Verdict, stable};
 
 /// The finished case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,9 @@ pub struct CaseResult {
     pub steps: Vec<Step>,
     /// What the monitor found.
     pub seen: Vec<Seen>,
+    /// How the programs ended that `start` of the target file had started, if they ended before the case did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program_ends: Vec<ProgramEnd>,
     /// Where the files are.
     pub evidence: Evidence,
     /// Seed of everything random in this case.

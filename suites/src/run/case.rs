@@ -181,6 +181,7 @@ impl Site {
             decided_at: at,
             steps: std::mem::take(&mut stage.log.steps),
             seen,
+            program_ends: std::mem::take(&mut stage.log.program_ends),
             evidence: evidence::place(key, frames.source, without),
             seed,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -228,7 +229,7 @@ impl Site {
         }
         let stood_still = self.standstill.as_ref().and_then(|standstill| standstill.since(began));
         if !stage.is_control() && stood_still.is_none() {
-            self.judge_death(&case.info, key, target, &mut stage).await?;
+            self.judge_death(&case.info, key, target, &mut stage, fault.is_some()).await?;
         }
         stage.leave().await;
         Ok(Played { stage, fault })
@@ -351,6 +352,7 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
         decided_at: None,
         steps: Vec::new(),
         seen: Vec::new(),
+        program_ends: Vec::new(),
         // Nothing was run, so there is nothing to show.
         evidence: Evidence::default(),
         seed,

@@ -1,6 +1,7 @@
-//! A target that dies of a case: a good exchange worked before the stimulus, and none works after it.
+//! A target that dies of a case: a good exchange worked before the stimulus, and none works after it; or the program that was
+//! started as the target, and that the stimulus met, is killed by a signal for a fault of its own.
 //!
-//! Such a case fails, and what is known of the target's end belongs to its report: how the program ended that was started as
+//! Such a case fails, and what is known of the target's end belongs to its report: how the programs ended that were started as
 //! the target, and what the command `crashed` prints.
 
 use std::sync::Arc;
@@ -8,24 +9,36 @@ use std::sync::Arc;
 use super::RunError;
 use super::case::Site;
 use super::excuse;
-use crate::model::{CaseInfo, CaseKey, Event, EventSink};
-use crate::stage::Stage;
+use crate::model::{CaseInfo, CaseKey, Event, EventSink, ProgramEnd};
+use crate::stage::{EndedProgram, Stage};
 use crate::target::{CRASHED_SECONDS, Start, Target, TargetKind};
 
 impl Site {
-    /// Fails a case whose target is dead behind it, if that is certain.
+    /// Records how the programs ended that were started as the target. Fails a case whose target died of it, if that is
+    /// certain; not one whose script is wrong.
     pub(super) async fn judge_death(
         &self,
         case: &CaseInfo,
         key: &CaseKey,
         target: &Arc<Target>,
         stage: &mut Stage,
+        is_script_wrong: bool,
     ) -> Result<(), RunError> {
-        if target.kind != TargetKind::Tcp || !stage.log.is_dead_after() {
+        if target.kind != TargetKind::Tcp {
+            return Ok(());
+        }
+        let ended = stage.ended_programs().await;
+        ended.iter().for_each(|EndedProgram { end, .. }| stage.note(&format!("{end}: {}", end.command)));
+        stage.log.program_ends = ended.iter().map(|program| program.end.clone()).collect();
+        let first = case.requirements.first().copied();
+        if !stage.log.is_dead_after() {
+            if let Some(crash) = crash_of_stimulus(&ended).filter(|_| !is_script_wrong) {
+                stage.log.fail_as_crashed(first, crash);
+            }
+            stage.log.explain(&ends_of_stimulated(&ended));
             return Ok(());
         }
         let state = excuse::TargetState { address: stage.target_address(), has_ended: stage.has_target_ended() };
-        let mut words = stage.target_end();
         // It may serve one connection at a time.
         stage.leave().await;
         // One exchange may fail by chance. A person is not asked for another connection.
@@ -39,19 +52,68 @@ impl Site {
                 return Ok(());
             }
         }
+        let mut words = Vec::new();
         let mut has_crashed = false;
         if let Some(crashed) = &target.crashed {
             let (ended, printed) = crashed.run_and_read(target.scaled(CRASHED_SECONDS)).await;
             has_crashed = ended.is_ok();
             if has_crashed {
-                words.extend(printed);
+                words = printed;
             }
         }
         if state.has_ended || has_crashed || excuse::host_is_there(target, state).await {
-            let first = case.requirements.first().copied();
-            stage.log.fail_as_dead(first, words.last().map(String::as_str));
+            let ends = ends_of_stimulated(&ended);
+            stage.log.fail_as_dead(first, &ends, words.last().map(String::as_str));
             words.iter().for_each(|words| stage.note(&format!("last words of the target: {words}")));
         }
         Ok(())
+    }
+}
+
+/// The crash of a program that the script did something to; none if others crash, too.
+fn crash_of_stimulus(ended: &[EndedProgram]) -> Option<&ProgramEnd> {
+    let mut crashes = ended.iter().filter(|program| program.end.is_crash());
+    let first = crashes.clone().next()?;
+    crashes.all(|program| program.is_stimulated).then_some(&first.end)
+}
+
+/// Sentences about those of them that did not exit with status 0, for people.
+fn ends_of_stimulated(ended: &[EndedProgram]) -> String {
+    let is_told = |program: &&EndedProgram| program.is_stimulated && !program.end.is_success();
+    ended.iter().filter(is_told).map(|EndedProgram { end, .. }| format!(" The {end}.")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    /// Ends by a raw status of wait(2), of which some were of programs that the script did something to.
+    fn programs(of: &[(i32, bool)]) -> Vec<EndedProgram> {
+        let program = |(number, (raw, is_stimulated)): (u32, &(i32, bool))| EndedProgram {
+            end: ProgramEnd::of(Some(number), "client".to_owned(), ExitStatus::from_raw(*raw)),
+            is_stimulated: *is_stimulated,
+        };
+        (1..).zip(of).map(program).collect()
+    }
+
+    #[test]
+    fn a_program_that_crashes_without_a_stimulus_too_did_not_crash_of_it() {
+        let crashed = |of: &[(i32, bool)]| crash_of_stimulus(&programs(of)).and_then(|end| end.connection);
+        assert_eq!(crashed(&[(0, false), (11, true), (0, false)]), Some(2));
+        assert_eq!(crashed(&[(11, false), (11, true)]), None);
+        assert_eq!(crashed(&[(11, true), (11, false)]), None);
+        // SIGKILL, and a status that a shell makes of a signal.
+        assert_eq!(crashed(&[(9, true), (139 << 8, true)]), None);
+    }
+
+    #[test]
+    fn ends_are_explained_where_the_script_did_something() {
+        let told = ends_of_stimulated(&programs(&[(1 << 8, false), (3 << 8, true), (0, true), (9, true)]));
+        assert_eq!(
+            told,
+            " The program of connection 2 ended, exit status: 3. The program of connection 4 ended, signal: 9 (SIGKILL)."
+        );
     }
 }

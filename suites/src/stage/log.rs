@@ -3,7 +3,7 @@
 use weft_core::RequirementId;
 
 use super::control::ControlLog;
-use crate::model::{Direction, SourceLocation, Step, StepKind, Verdict};
+use crate::model::{Direction, ProgramEnd, SourceLocation, Step, StepKind, Verdict};
 
 /// What was done, seen, met and decided.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(crate) struct Log {
     pub(crate) connections: u32,
     /// Why the first one that did not come about did not.
     pub(crate) refused: Option<String>,
+    /// How programs ended that were started as the target.
+    pub(crate) program_ends: Vec<ProgramEnd>,
     /// Steps that had no room.
     pub(super) lost: u64,
     /// The steps that deviate, and the control.
@@ -110,13 +112,36 @@ impl Log {
         self.is_dead && self.decision.as_ref().is_some_and(undecided)
     }
 
-    /// The case fails, since the target died of it: by this requirement, and with its last words.
-    pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, words: Option<&str>) {
+    /// The case fails, since the target died of it: by this requirement, with how its programs ended and with its last words.
+    pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, words: Option<&str>) {
         let Some(decision) = self.decision.as_mut() else { return };
         decision.verdict = Verdict::Fail;
         decision.requirements = requirement.into_iter().collect();
         let words = words.map_or(String::new(), |words| format!(" Its last words: {words}."));
-        decision.explanation = format!("The target died of the case. {}{words}", decision.explanation);
+        decision.explanation = format!("The target died of the case. {}{ends}{words}", decision.explanation);
+    }
+
+    /// The target did something before, and its program crashed: a case that has not failed fails, by this requirement.
+    pub(crate) fn fail_as_crashed(&mut self, requirement: Option<RequirementId>, end: &ProgramEnd) {
+        if !self.alive_before || self.decision.as_ref().is_some_and(|decision| decision.verdict >= Verdict::Fail) {
+            return;
+        }
+        let before = self.decision.take().map_or(String::new(), |decision| format!(" {}", decision.explanation));
+        self.decision = Some(Decision {
+            verdict: Verdict::Fail,
+            requirements: requirement.into_iter().collect(),
+            expected: Some("the target survives the case".to_owned()),
+            actual: Some(format!("the {end}")),
+            explanation: format!("The target died of the case.{before}"),
+            at: None,
+        });
+    }
+
+    /// Adds to the explanation of a case that did not pass.
+    pub(crate) fn explain(&mut self, text: &str) {
+        if let Some(decision) = self.decision.as_mut() {
+            decision.explanation.push_str(text);
+        }
     }
 
     /// A good exchange came about.

@@ -13,7 +13,7 @@ use super::{Direction, Expectation, Stage, Stop, describe};
 use crate::correct::{self, StartupFields};
 use crate::model::{Event, SourceLocation};
 use crate::script::message::Message;
-use crate::target::{COMMAND_SECONDS, PERSON_SECONDS, Running, Service};
+use crate::target::{COMMAND_SECONDS, PERSON_SECONDS, Service};
 
 /// How often the end of a command is looked for while its connection is waited for.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -40,7 +40,7 @@ impl Stage {
         };
         let there = self.link.target();
         match start.start(there, None).await {
-            Ok(running) => self.running.push(running),
+            Ok(running) => self.started(running),
             Err(why) => {
                 let actual = format!("its command does not start: {why}");
                 return Err(self.unreached("a TCP connection from the target", actual, at));
@@ -78,7 +78,7 @@ impl Stage {
                 Ok(None) => {}
                 Err(error) => return Err(self.harness(at, &error.to_string())),
             }
-            let Some((line, status)) = self.running.last_mut().and_then(Running::ended) else { continue };
+            let Some((line, status)) = self.last_end() else { continue };
             let since = *ended_since.get_or_insert(now);
             if now >= since + GRACE {
                 return Err(self.unreached(EXPECTED, format!("none: {line} ended, {status}"), at));

@@ -16,6 +16,7 @@ mod log;
 mod mapper;
 mod meet;
 mod next;
+mod programs;
 mod rping;
 mod sdp;
 mod terminate;
@@ -38,13 +39,14 @@ pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
 pub(crate) use log::{Decision, Log, Met};
 pub(crate) use mapper::MapperFields;
 pub(crate) use next::Next;
+pub(crate) use programs::EndedProgram;
 pub use sdp::SdpStart;
 pub(crate) use sdp::{Carrier, Ending, Item, Talk, Value, Wanted, hello};
 pub(crate) use terminate::TerminateFields;
 
 use crate::model::{Capability, CaseKey, Direction, Event, EventSink, Octets, SourceLocation, Step, StepKind, Verdict};
 use crate::script::message::Message;
-use crate::target::{Reached, Running, Service, Start, Target};
+use crate::target::{Reached, Service, Start, Target};
 
 /// The case is decided; the record says how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -96,7 +98,7 @@ pub(crate) struct Stage {
     link: Link,
     /// What makes an initiator connect.
     start: Option<Start>,
-    running: Vec<Running>,
+    programs: Vec<programs::Program>,
     key: CaseKey,
     sink: Arc<dyn EventSink>,
     connections: Vec<Conn>,
@@ -131,7 +133,7 @@ impl Stage {
             target,
             link,
             start,
-            running: Vec::new(),
+            programs: Vec::new(),
             key,
             sink,
             connections: Vec::new(),
@@ -145,12 +147,6 @@ impl Stage {
             heard: false,
             log,
         }
-    }
-
-    /// How the program ended that was started last as the target, once it has.
-    pub(crate) fn target_end(&mut self) -> Vec<String> {
-        let ended = self.running.last_mut().and_then(Running::ended);
-        ended.map(|(line, status)| format!("{line} ended, {status}")).into_iter().collect()
     }
 
     /// What makes an initiator connect.
@@ -169,11 +165,6 @@ impl Stage {
             What::Connected { target, .. } | What::Datagram { target, .. } => Some(target),
             _ => None,
         })
-    }
-
-    /// The program that was started last as the target has ended.
-    pub(crate) fn has_target_ended(&mut self) -> bool {
-        self.running.last_mut().is_some_and(|running| running.ended().is_some())
     }
 
     /// A TCP connection and no more: to a responder, or from an initiator, which is started for it. Gives its number, from 1.
@@ -214,6 +205,9 @@ impl Stage {
         });
         self.log.connections += 1;
         let number = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
+        if direction == Direction::Received {
+            self.opened(number);
+        }
         self.step(number, direction, StepKind::Connected, "TCP connection".into(), None);
         number
     }
@@ -239,7 +233,7 @@ impl Stage {
         message: &Message,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.log.stimulated();
+        self.stimulates(number);
         self.put(number, message, at).await
     }
 
@@ -253,7 +247,7 @@ impl Stage {
         pause: Duration,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.log.stimulated();
+        self.stimulates(number);
         let mut begin = 0;
         let ends = cuts.iter().copied().chain([message.octets.len()]);
         for (piece, end) in (1..).zip(ends) {
@@ -274,7 +268,7 @@ impl Stage {
 
     /// Closes the tester's half alone: FIN. The target may go on sending.
     pub(crate) async fn half_close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        self.log.stimulated();
+        self.stimulates(number);
         self.finish(number, at).await
     }
 
@@ -307,7 +301,7 @@ impl Stage {
 
     /// Resets a connection.
     pub(crate) async fn reset(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        self.log.stimulated();
+        self.stimulates(number);
         self.abort(number, at).await
     }
 
@@ -333,7 +327,7 @@ impl Stage {
             }
         }
         self.connections.clear();
-        self.running.clear();
+        self.programs.clear();
     }
 
     /// Notes something for people.

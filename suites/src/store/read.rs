@@ -86,6 +86,7 @@ impl Outcome {
             decided_at: None,
             steps: Vec::new(),
             seen: Vec::new(),
+            program_ends: Vec::new(),
             evidence: Evidence::default(),
             seed,
             duration_us,

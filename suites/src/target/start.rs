@@ -125,6 +125,11 @@ impl Start {
 }
 
 impl Running {
+    /// It is a program, whose end can be known.
+    pub(crate) fn is_program(&self) -> bool {
+        matches!(self, Running::Program(..))
+    }
+
     /// How the program ended, once it has.
     pub(crate) fn ended(&mut self) -> Option<(String, ExitStatus)> {
         match self {

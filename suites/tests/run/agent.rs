@@ -73,6 +73,15 @@ async fn an_agent_that_is_not_there_is_no_verdict_on_the_target() {
 }
 
 #[tokio::test]
+async fn an_agent_whose_command_ends_has_its_exit_status() {
+    let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = [\"/bin/sh\", \"-c\", \"exit 3\"]\n";
+    let result = result(Target::from_toml("nic.toml", text).unwrap(), RECEIVED).await;
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    let told = "has gone (its command ended, exit status: 3)";
+    assert!(result.explanation.contains(told), "{}", result.explanation);
+}
+
+#[tokio::test]
 async fn target_check_tells_of_it() {
     let told = async |target: Target| {
         let probes = weft_suites::target::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;

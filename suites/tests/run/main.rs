@@ -13,6 +13,7 @@ mod initiator;
 mod latest;
 mod markers;
 mod postgres;
+mod programs;
 mod reports;
 mod resume;
 mod schema;

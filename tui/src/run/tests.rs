@@ -55,6 +55,7 @@ fn result(octet: i64, verdict: Verdict) -> CaseResult {
         decided_at: Some(SourceLocation { file: "mpa/7.1.1-key.lua".into(), line: 17 }),
         steps: steps(),
         seen: Vec::new(),
+        program_ends: Vec::new(),
         evidence: Evidence {
             source: weft_suites::model::EvidenceSource::default(),
             without_wire: None,

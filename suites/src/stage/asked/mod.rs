@@ -21,7 +21,7 @@ use super::meet::{COUNTDOWN, GRACE, LOOK};
 use super::{Direction, Stage, StepKind, Stop};
 use crate::model::{Event, Octets, SourceLocation};
 use crate::script::message::Message;
-use crate::target::{COMMAND_SECONDS, PERSON_SECONDS, Running};
+use crate::target::{COMMAND_SECONDS, PERSON_SECONDS};
 
 /// TCP addresses that one case may tell of.
 const MAX_PLACES: usize = 64;
@@ -126,7 +126,7 @@ impl Stage {
         self.link.ask(service).map_err(|error| self.harness(at, &error.to_string()))?;
         let desk = self.link.desk(service.is_ipv6());
         match start.start(service, Some(desk)).await {
-            Ok(running) => self.running.push(running),
+            Ok(running) => self.started(running),
             Err(why) => {
                 return Err(self.unreached(EXPECTED, format!("its command does not start: {why}"), at));
             }
@@ -151,7 +151,7 @@ impl Stage {
             if self.link.now() >= end {
                 return Err(self.unreached(EXPECTED, format!("none within {} s", within.as_secs_f64()), at));
             }
-            let Some((line, status)) = self.running.last_mut().and_then(Running::ended) else { continue };
+            let Some((line, status)) = self.last_end() else { continue };
             let since = *ended_since.get_or_insert(now);
             if now >= since + GRACE {
                 return Err(self.unreached(EXPECTED, format!("none: {line} ended, {status}"), at));
@@ -218,7 +218,7 @@ impl Stage {
         request: Option<Vec<u8>>,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.log.stimulated();
+        self.stimulates_last();
         // Who reflects the addresses that it was sent may reflect all of their fields (section 7.3.1.9).
         if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])

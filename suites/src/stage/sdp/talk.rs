@@ -218,7 +218,7 @@ impl Stage {
                 break;
             }
         }
-        self.log.stimulated();
+        self.stimulates(number);
         self.sdp_put(number, message, carrier, at).await
     }
 
@@ -268,7 +268,7 @@ impl Stage {
         read: ReadRequest,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.log.stimulated();
+        self.stimulates(number);
         let talk = self.talk(number, at)?;
         let (msn, crc) = (talk.read_msn, talk.crc);
         talk.read_msn = talk.read_msn.wrapping_add(1);
@@ -285,7 +285,7 @@ impl Stage {
         data: &[u8],
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.log.stimulated();
+        self.stimulates(number);
         let crc = self.talk(number, at)?.crc;
         for segment in correct::tagged(opcode, stag, tagged_offset, data, SEGMENT) {
             let sent = Message::new(opcode.name(), correct::fpdu(&segment, crc));
