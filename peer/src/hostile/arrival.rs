@@ -75,6 +75,10 @@ deviations! {
         ["DDP-7.1-14", "DDP-7.2-6"] "A Write beyond the end of the address space passes without a word.";
     "ddp.resets-at-once" [Conduct(|conduct| (conduct.skips_terminate, conduct.resets) = (true, true))]
         ["DDP-6.2.2-4", "DDP-6.2-1", "DDP-6.2.2-3", "RDMAP-6.2.1-1", "RDMAP-6.2.1-8"] "An error of DDP or RDMAP resets TCP, without a Terminate.";
+    "ddp.refuses-later-segments" [RefusesSegment(|octets, _| {
+        (SENDS.contains(&opcode(octets)) && word(octets, MO) != 0)
+            .then_some(Fault::Queue { qn: queue::SEND, error: QueueError::MessageOffset })
+    })] ["DDP-5.2-4"] "A segment of a Send whose MO is not 0 is refused.";
     "ddp.refuses-odd-to" [RefusesSegment(|octets, _| {
         (is_tagged(octets) && has_payload(octets) && word(octets, TO + 4) & 1 != 0)
             .then_some(Fault::Tagged(AccessError::Wrap))
@@ -106,6 +110,9 @@ deviations! {
         let empty = opcode(octets) == Opcode::READ_REQUEST && word(octets, RDMARDSZ) == 0;
         (empty && word(octets, SRC_STAG) == 0).then_some(Fault::Source(AccessError::InvalidStag))
     })] ["RDMAP-5.2.1-7"] "A Read Request for no octets from STag 0 is refused.";
+    "rdmap.delays-terminate" [Conduct(|conduct| conduct.delays_terminate = true)]
+        ["RDMAP-5.3-10", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-7.1-2", "RDMAP-7-2", "DDP-7.1-18"]
+        "A segment in error ends nothing: its Terminate goes out when the peer closes.";
     "rdmap.forgets-invalidate-of-long-sends" [SegmentArrived(|octets| {
         if opcode(octets).invalidates() && (!is_last(octets) || word(octets, MO) != 0) {
             octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });

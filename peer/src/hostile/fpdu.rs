@@ -219,6 +219,10 @@ deviations! {
         let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
         fpdu.change(|octets| octets.truncate(octets.len() - pad));
     })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "FPDUs have no PAD.";
+    "mpa.pad-left-out-later" [Fpdu(|fpdu| if !fpdu.begins_stream() {
+        let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
+        fpdu.change(|octets| octets.truncate(octets.len() - pad));
+    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "The first FPDU has its PAD, the others have none.";
     "mpa.pad-not-zero" [Fpdu(|fpdu| {
         fpdu.octets = fpdu.compose(fpdu.ulpdu, fpdu.framing.phase(), right_marker, 0xff);
     })] ["MPA-4.1-3", "MPA-2-5"] "The octets of PAD are 0xff.";
@@ -237,6 +241,8 @@ deviations! {
         ["MPA-4.1-4"] "An FPDU received whose PAD is not zero is taken for an error.";
     "mpa.refuses-short-ulpdu" [Refuses(|fpdu| fpdu.layout().ulpdu_length < 20)]
         ["MPA-3-5"] "An FPDU received with less than 20 octets of ULPDU is taken for an error.";
+    "mpa.refuses-ulpdu-over-127" [Refuses(|fpdu| fpdu.layout().ulpdu_length > 127)]
+        ["MPA-5.2-1"] "An FPDU received whose ULPDU_Length needs more than seven bits is taken for an error.";
     "mpa.two-ulpdus" [Fpdu(|fpdu| {
         let twice = [fpdu.ulpdu, fpdu.ulpdu].concat();
         if fpdu.ulpdu.len() <= 64 {

@@ -219,16 +219,44 @@ async fn a_read_request_that_is_refused_without_a_terminate_fails_its_rule() {
     }
 }
 
-/// The Terminate for an STag that cannot be invalidated comes before the answer to what follows.
+/// The Terminate for an STag that cannot be invalidated comes before the answer to what follows; one that comes when the
+/// connection ends is too late.
 #[tokio::test]
 async fn a_read_behind_an_invalid_invalidate_is_not_answered() {
-    let target = Target::builtin().with_deviations(["rdmap.overlooks-invalidate"]).unwrap();
-    let out = tempfile::tempdir().unwrap();
-    let filter = Filter::of(["rdmap/7.2-messages/invalidate[opcode=4,stag=unknown]"]);
-    let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
-    let result = &report.results[0];
-    assert!(result.failing().any(|row| row == requirement!("RDMAP-5.3-10")), "{}", result.explanation);
-    assert_eq!(result.actual.as_deref(), Some("it sent an FPDU with RDMA Read Response (24 octets)"));
+    for deviation in ["rdmap.overlooks-invalidate", "rdmap.delays-terminate"] {
+        let target = Target::builtin().with_deviations([deviation]).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let filter = Filter::of(["rdmap/7.2-messages/invalidate[opcode=4,stag=unknown]"]);
+        let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+        let result = &report.results[0];
+        assert_eq!(result.verdict, Verdict::Fail, "{deviation}: {}", result.explanation);
+        assert!(result.failing().any(|row| row == requirement!("RDMAP-5.3-10")), "{deviation}: {}", result.explanation);
+        assert_eq!(
+            result.actual.as_deref(),
+            Some("it sent an FPDU with RDMA Read Response (24 octets)"),
+            "{deviation}"
+        );
+    }
+}
+
+/// The Terminate is there, and late: on the wire behind the answer, when the tester has closed.
+#[tokio::test]
+async fn a_delayed_terminate_comes_when_the_tester_closes() {
+    let body = "local conn, op = t:operate()\n\
+        conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ('w'):rep(16), msn = op.msn, opcode = 4, invalidate_stag = op.stag ~ 0xffffffff } }\n\
+        .. mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 7, rdmardsz = 4, src_stag = op.stag, src_to = op.to } })\n\
+        conn:expect_fpdu { opcode = 2 } conn:finish() conn:expect_fpdu { opcode = 7 } conn:expect_close()\n\
+        t:check(true, { requirement = 'MPA-7.1.1-2', expected = 'x', actual = 'y' }) t:liveness()";
+    let folder = tempfile::tempdir().unwrap();
+    let suites = one_case(folder.path(), body);
+    let script = std::fs::read_to_string(suites.join("mpa/x.lua")).unwrap();
+    let roles = "roles = { 'responder' }";
+    std::fs::write(suites.join("mpa/x.lua"), script.replace(roles, &format!("{roles}, capabilities = {{ 'rping' }}")))
+        .unwrap();
+    let target = Target::builtin().with_deviations(["rdmap.delays-terminate"]).unwrap();
+    let suites = Suites::from_folder(&suites).unwrap();
+    let (report, _) = run(target, suites, Filter::everything(), &folder.path().join("out")).await;
+    assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
 }
 
 /// RFC 6581 took the place of the e-mail of 2007.

@@ -62,6 +62,7 @@ const REFUSES: &[(&str, &str)] = &[
     ("mpa.refuses-reserved-bits", "MPA-7.1.1-2"),
     ("mpa.refuses-revision-1", "MPA-7.1.1-2"),
     ("mpa.refuses-short-ulpdu", "MPA-8-2"),
+    ("mpa.refuses-ulpdu-over-127", "MPA-8-2"),
     ("mpa.reply-markers-not-asked", "MPA-8-2"),
     ("p2p.checks-rtr-stag", "MPA-8-2"),
     ("p2p.closes-enhanced", "P2P-10-4"),

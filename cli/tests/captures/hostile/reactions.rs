@@ -55,6 +55,7 @@ cases! {
     "ddp.overlooks-stag" 1 wrong(Wrong::WriteStag), "" => Shows::Says(0x1100);
     "ddp.overlooks-version" 1 TRAFFIC, "ddp.version-2" => Shows::Says(0x1206);
     "ddp.overlooks-wrap" 1 wrong(Wrong::WriteWrap), "" => Shows::Says(0x1103);
+    "ddp.refuses-later-segments" 0 TRAFFIC, "" => Shows::GoesOn(0x1204);
     "ddp.refuses-odd-to" 0 TRAFFIC, "" => Shows::GoesOn(0x1103);
     "ddp.refuses-reserved-bits" 1 TRAFFIC, "ddp.reserved-bits" => Shows::GoesOn(0x1206);
     "ddp.refuses-second-write" 0 TRAFFIC, "" => Shows::GoesOn(0x1102);

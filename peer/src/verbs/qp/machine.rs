@@ -233,8 +233,13 @@ impl Context<'_> {
     /// An inbound segment is refused (draft Figure 23, upper part, and Figure 24).
     pub(in crate::verbs) fn segment_error(&mut self, error: &SegmentError) {
         let terminate = Some(error.terminate(terminate_code(error.fault)));
-        if hostile::hook::conduct(&self.shared.deviations).acts_after_error {
+        let conduct = hostile::hook::conduct(&self.shared.deviations);
+        if conduct.acts_after_error {
             return self.act(QpAction::SendTerminate, &Cause { terminate, ..Cause::default() });
+        }
+        if conduct.delays_terminate {
+            self.qp.delayed = self.qp.delayed.or(terminate);
+            return;
         }
         let receive = |status| Cause { event: None, terminate, status: Some((status, At::Receive)) };
         let status = match error.fault {
@@ -296,6 +301,10 @@ impl Context<'_> {
     pub(in crate::verbs) fn wire_event(&mut self, event: WireEvent) {
         let state = self.qp.state;
         match event {
+            WireEvent::Fin if state == QpState::Rts && self.qp.delayed.is_some() => {
+                let terminate = self.qp.delayed.take();
+                self.react(QpEvent::MessageError, Cause { terminate, ..Cause::default() });
+            }
             WireEvent::Fin if state == QpState::Rts => {
                 let whole =
                     self.llp.as_ref().and_then(|llp| llp.deframer.as_ref()).is_none_or(Deframer::is_at_boundary);

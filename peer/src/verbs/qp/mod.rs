@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use weft_core::wire::ddp::RawHeader;
-use weft_core::wire::rdmap::{AtomicRequest, ReadRequest};
+use weft_core::wire::rdmap::{AtomicRequest, ReadRequest, Terminate};
 
 use self::send_queue::SendQueue;
 use self::table::{QpState, transition_of};
@@ -75,6 +75,8 @@ pub(super) struct Qp {
     atomic_msn: u32,
     next_request_id: u32,
     terminate: Option<TerminateRecord>,
+    /// The Terminate that a deviation holds back.
+    delayed: Option<Terminate>,
     /// The Terminate's payload, until it is sent.
     terminate_out: Option<Bytes>,
     /// Terminate was entered without an Asynchronous Event.
@@ -145,6 +147,7 @@ impl Qp {
             atomic_msn: 1,
             next_request_id: 0,
             terminate: None,
+            delayed: None,
             terminate_out: None,
             quiet: false,
             local_error: None,
@@ -163,7 +166,7 @@ impl Qp {
         (self.mulpdu, self.version) = (mulpdu, version);
         (self.send_msn, self.request_msn, self.atomic_msn) = (1, 1, 1);
         self.irrq.clear();
-        (self.response, self.terminate, self.terminate_out) = (None, None, None);
+        (self.response, self.terminate, self.terminate_out, self.delayed) = (None, None, None, None);
         (self.quiet, self.local_error) = (false, None);
     }
 

@@ -204,6 +204,10 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     ("mpa.overlooks-markers", |d| receives(d, true, true, &[&leading([0, 0, 0, 8], WRITE)]).connection.is_operating()),
     ("mpa.pad-left-out", |d| plain(d) == with_crc(&right_plain()[..25])),
+    ("mpa.pad-left-out-later", |d| {
+        let right = sent(&Deviations::NONE, 0x40, 1460, &[5, 5]);
+        sent(d, 0x40, 1460, &[5, 5]) == [&right[..32], &with_crc(&right[32..57])].concat()
+    }),
     ("mpa.pad-not-zero", |d| plain(d) == with_crc(&[&right_plain()[..25], &[0xff; 3]].concat())),
     ("mpa.refuses-marker-bits", |d| {
         !receives(d, true, true, &[&leading([0, 0, 0, 1], WRITE)]).connection.is_operating()
@@ -216,6 +220,12 @@ pub(crate) const CHECKS: &[Check] = &[
         !receives(d, true, false, &[&fpdu]).connection.is_operating()
     }),
     ("mpa.refuses-short-ulpdu", |d| !receives(d, true, false, &[WRITE]).connection.is_operating()),
+    ("mpa.refuses-ulpdu-over-127", |d| {
+        // ULPDUs of 127 and of 128 octets.
+        let (short, long) = (send(1, &[0x11; 109]), send(1, &[0x11; 110]));
+        let takes = |fpdu: &[u8]| receives(d, true, false, &[WRITE, fpdu]).connection.is_operating();
+        takes(&short) && !takes(&long)
+    }),
     ("mpa.sends-early", |d| {
         let mut machine = Machine::responder(Settings { deviations: d.clone(), ..Settings::default() });
         machine.octets(REQUEST);
