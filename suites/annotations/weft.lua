@@ -505,6 +505,10 @@
 ---@field invalidate? integer
 ---@field opcode? integer
 ---@field msn? integer
+---@field deviates? boolean
+
+---@class weft.fields.mapper_send
+---@field deviates? boolean
 
 ---@class weft.fields.sdp_expect
 ---@field requirement? string|(string|string[])[]
@@ -1240,7 +1244,8 @@ function Mapper:ack(answer, options) end
 
 ---Sends a datagram.
 ---@param message weft.Message|string
-function Mapper:send(message) end
+---@param options? weft.fields.mapper_send
+function Mapper:send(message, options) end
 
 ---A message of these fields comes next.
 ---@param options? weft.fields.mapper_expect

@@ -161,6 +161,7 @@ fn asked() -> mlua::Result<Vec<AskedField>> {
     reader.sdp(None)?;
     reader.accept_sdp(None)?;
     reader.carrier(None)?;
+    reader.mapper_send(None)?;
     reader.sdp_expect(mlua::Value::Table(table("return { 'data' }")?), None)?;
     reader.sdp_rdma(None, "expect_read")?;
     reader.sdp_rdma(None, "expect_write")?;

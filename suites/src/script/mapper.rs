@@ -134,12 +134,16 @@ impl UserData for Mapper {
             }
             portmap_from_lua(lua, Some(table))
         });
-        methods.add_async_method("send", |lua, m, value: Value| {
+        methods.add_async_method("send", |lua, m, (value, table): (Value, Option<Table>)| {
             let (at, stage, socket) = (here(&lua), m.stage.clone(), m.socket);
-            let message = message::from_value(value);
+            let read = message::from_value(value).and_then(|message| Ok((message, m.reader(&lua).mapper_send(table)?)));
             async move {
-                let sent = stage.lock().await.mapper_send(socket, &message?, at.as_ref()).await;
-                sent.map_err(mlua::Error::external)
+                let (message, deviates) = read?;
+                let mut stage = stage.lock().await;
+                if deviates {
+                    stage.mapper_deviates(at.as_ref()).await.map_err(mlua::Error::external)?;
+                }
+                stage.mapper_send(socket, &message, at.as_ref()).await.map_err(mlua::Error::external)
             }
         });
         methods.add_async_method("expect", |lua, m, table: Option<Table>| {

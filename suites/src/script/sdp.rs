@@ -5,6 +5,7 @@
 //! local s, hello = t:accept_sdp { hello_ack = sdp.hello_ack {} }  -- the target connects
 //! local conn = t:greet { hello = sdp.hello { majv = 2 } }         -- Hello alone: see what comes
 //! s:send(sdp.data { payload = "hi" }, { solicited = true })        -- counters are filled in
+//! s:send(message, { deviates = true })                             -- as that of conn
 //! s:tell "mode out pipelined; send 2000"  -- Data with a line that a driven socket does
 //! local message = s:expect("data", { requirement = "SDP-...", fields = { payload = "hi" }, past = { "sink_avail" } })
 //! local read = s:expect_read {}      s:answer_read(read, octets)
@@ -32,7 +33,7 @@ use super::options::Reader;
 use super::sdp_options::SdpOpen;
 use super::surface::{Connection, Tester};
 use crate::sdp::{Heard, shown};
-use crate::stage::{Item, Stage};
+use crate::stage::{Carrier, Item, Stage};
 use crate::target::Target;
 
 /// `s`.
@@ -179,18 +180,20 @@ impl UserData for Sdp {
             let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
             let read = message::from_value(value).and_then(|message| Ok((message, s.reader(&lua).carrier(table)?)));
             async move {
-                let (message, carrier) = read?;
+                let (message, (carrier, deviates)) = read?;
                 let mut stage = stage.lock().await;
+                if deviates {
+                    stage.sdp_deviates(number, &message, at.as_ref()).await.map_err(mlua::Error::external)?;
+                }
                 stage.sdp_send(number, &message, carrier, at.as_ref()).await.map_err(mlua::Error::external)
             }
         });
         methods.add_async_method("tell", |lua, s, text: mlua::LuaString| {
             let (at, stage, number) = (here(&lua), s.stage.clone(), s.number);
             let message = message::sdp_data([&text.as_bytes()[..], b"\n"].concat());
-            let carrier = s.reader(&lua).carrier(None);
             async move {
                 let mut stage = stage.lock().await;
-                stage.sdp_send(number, &message, carrier?, at.as_ref()).await.map_err(mlua::Error::external)
+                stage.sdp_send(number, &message, Carrier::default(), at.as_ref()).await.map_err(mlua::Error::external)
             }
         });
         methods.add_async_method("fill", |lua, s, value: Value| {

@@ -71,7 +71,8 @@ impl Reader<'_> {
         Ok((expectation, message, (hold, port)))
     }
 
-    pub(super) fn carrier(&self, table: Option<Table>) -> mlua::Result<Carrier> {
+    /// How the message is sent, and whether that is the step that deviates.
+    pub(super) fn carrier(&self, table: Option<Table>) -> mlua::Result<(Carrier, bool)> {
         let mut fields = Fields::new(self.lua, "carrier", table);
         let carrier = Carrier {
             solicited: fields.optional("solicited")?,
@@ -79,8 +80,9 @@ impl Reader<'_> {
             opcode: fields.optional("opcode")?,
             msn: fields.optional("msn")?,
         };
+        let deviates = fields.or("deviates", false)?;
         fields.done()?;
-        Ok(carrier)
+        Ok((carrier, deviates))
     }
 
     /// `fields`: names of fields and their values; `payload` by its octets, flags as booleans.
@@ -192,6 +194,14 @@ impl Reader<'_> {
         let v6 = fields.or("v6", false)?;
         fields.done()?;
         Ok(v6)
+    }
+
+    /// Is it the step that deviates?
+    pub(super) fn mapper_send(&self, table: Option<Table>) -> mlua::Result<bool> {
+        let mut fields = Fields::new(self.lua, "mapper_send", table);
+        let deviates = fields.or("deviates", false)?;
+        fields.done()?;
+        Ok(deviates)
     }
 
     pub(super) fn mapper_expect(&self, table: Option<Table>) -> mlua::Result<(Expectation, MapperFields)> {

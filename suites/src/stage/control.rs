@@ -4,14 +4,19 @@
 //! fails, it is run again as a control. The control is the same up to the first marked step. In its place the tester does
 //! plain exchanges with FPDUs of the lengths that the failed run sent in its marked steps, and the control is over. If they
 //! fail, too, the target has a more basic fault than the one that the case is about.
+//!
+//! With SDP the plain exchange is Data there and back, with a port mapper a right Request, and with an agent a Send each way on
+//! a connection of its own.
 
 use weft_core::wire::ddp::{Segment, queue};
 use weft_core::wire::mpa::Startup;
 use weft_core::wire::mpa::fpdu::len_without_markers;
+use weft_core::wire::portmap::MessageType;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::exchange::{Started, TaggedBuffer};
 use super::fpdu::{crc_is_right, ulpdu};
+use super::sdp::SEGMENT;
 use super::{Decision, Direction, Expectation, Stage, StepKind, Stop, describe};
 use crate::correct;
 use crate::model::{SourceLocation, Verdict};
@@ -25,6 +30,11 @@ const ANSWER_SECONDS: f64 = 5.0;
 /// Octets of the header of an untagged and of a tagged segment (RFC 5041 section 4).
 const UNTAGGED: usize = 18;
 const TAGGED: usize = 14;
+/// Octets of a port mapper's message.
+const MAPPER_MESSAGE: usize = 48;
+/// Markers are so many octets apart, and so long (RFC 5044 section 4.3).
+const MARKER_INTERVAL: u64 = 512;
+const MARKER: u64 = 4;
 /// What the tester calls the buffer that a plain exchange reads into.
 const SINK_STAG: u32 = 0x7765_6604;
 
@@ -90,6 +100,11 @@ impl Place {
         is_bad
     }
 
+    /// The target asked for markers.
+    pub(super) fn has_markers(&self) -> bool {
+        self.markers
+    }
+
     /// The target sent this start-up frame.
     pub(super) fn started(&mut self, frame: &[u8]) {
         if let Ok(frame) = Startup::parse(frame) {
@@ -128,19 +143,53 @@ impl Stage {
         message: &Message,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        let Some(lengths) = self.control.clone() else {
-            self.log.control.note(&message.octets);
+        if !self.is_control() {
+            let conn = self.conn(number, at)?;
+            let octets = match conn.place.has_markers() {
+                true => without_markers(conn.position, &message.octets),
+                false => message.octets.clone(),
+            };
+            self.log.control.note(&octets);
             return Ok(());
-        };
-        let mut outcome = Ok(());
-        for length in lengths {
-            let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), at);
-            outcome = self.plain_exchange(number, length, &expectation).await?;
-            if let Err(why) = &mut outcome {
-                *why = format!("in a plain exchange with a ULPDU of {length} octets, {why}");
-                break;
-            }
         }
+        self.instead(number, at).await
+    }
+
+    /// The same with an SDP message.
+    pub(crate) async fn sdp_deviates(
+        &mut self,
+        number: u32,
+        message: &Message,
+        at: Option<&SourceLocation>,
+    ) -> Result<(), Stop> {
+        if !self.is_control() {
+            let counters = self.talk(number, at)?.counters();
+            self.log.control.note_length(UNTAGGED + message.filled(counters).octets.len().min(SEGMENT));
+            return Ok(());
+        }
+        self.instead(number, at).await
+    }
+
+    /// The same with a datagram to a port mapper.
+    pub(crate) async fn mapper_deviates(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        if !self.is_control() {
+            self.log.control.note_length(MAPPER_MESSAGE);
+            return Ok(());
+        }
+        self.instead(0, at).await
+    }
+
+    /// The plain exchanges of a control, which end the case.
+    async fn instead(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+        let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), at);
+        let outcome = match self.target.service {
+            Service::Agent => match self.agent_exchange(&expectation).await? {
+                Ok(_) => Ok(()),
+                Err(why) => Err(format!("in a plain exchange on a connection of its own, {why}")),
+            },
+            Service::PortMapper => self.plain_request(&expectation).await?,
+            _ => self.plain_exchanges(number, &expectation).await?,
+        };
         self.log.control.outcome = Some(outcome);
         let explanation = "The control is over.".to_owned();
         Err(self.decide(Decision {
@@ -151,6 +200,29 @@ impl Stage {
             explanation,
             at: at.cloned(),
         }))
+    }
+
+    /// A right Request to a port mapper for a service that it maps, and its answer.
+    async fn plain_request(&mut self, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
+        Ok(match self.mapper_ask(self.target.mapped, expectation.within).await? {
+            Some(Ok(answer)) if answer.message_type == MessageType::PM_ACCEPT => Ok(()),
+            Some(Ok(answer)) => Err(format!("it answers a right PMReq with a {}", answer.message_type.name())),
+            Some(Err(why)) => Err(format!("it answers a right PMReq with {why}")),
+            None => Err("it does not answer a right PMReq".to_owned()),
+        })
+    }
+
+    async fn plain_exchanges(&mut self, number: u32, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
+        for length in self.control.clone().unwrap_or_default() {
+            let done = match self.target.service.is_sdp() {
+                true => self.sdp_plain(number, usize::from(length), expectation).await?,
+                false => self.plain_exchange(number, length, expectation).await?,
+            };
+            if let Err(why) = done {
+                return Ok(Err(format!("in a plain exchange with a ULPDU of {length} octets, {why}")));
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// One message there and its answer back, with a ULPDU of about this length and of the same PAD.
@@ -165,7 +237,7 @@ impl Stage {
         let started = Started { crc: place.crc, markers: place.markers, rtr: None, ird: None };
         match (self.target.service, place.buffer) {
             (Service::Echo, _) => {
-                let payload = pattern(payload_len(length, UNTAGGED));
+                let payload = pattern(payload_len(usize::from(length), UNTAGGED));
                 self.put_ulpdu(number, "Send", &correct::send(place.send_msn, &payload), &started, expectation).await?;
                 let echo = self.collect(number, &started, "the echo of its Send", expectation).await?;
                 Ok(echo.and_then(|echo| match echo == payload {
@@ -175,7 +247,7 @@ impl Stage {
             }
             (Service::Rping, Some(buffer)) => {
                 let most = usize::try_from(buffer.length).unwrap_or(usize::MAX);
-                let data = pattern(payload_len(length, TAGGED).min(most));
+                let data = pattern(payload_len(usize::from(length), TAGGED).min(most));
                 let (stag, to) = (buffer.stag, buffer.tagged_offset);
                 for segment in correct::tagged(Opcode::WRITE, stag, to, &data, usize::from(u16::MAX)) {
                     self.put_ulpdu(number, "Write", &segment, &started, expectation).await?;
@@ -245,17 +317,27 @@ impl ControlLog {
     fn note(&mut self, octets: &[u8]) {
         let mut rest = octets;
         while let Some(length) = rest.first_chunk().map(|length| u16::from_be_bytes(*length)) {
-            if !self.lengths.contains(&length) && self.lengths.len() < MOST_LENGTHS {
-                self.lengths.push(length);
-            }
+            self.note_length(usize::from(length));
             rest = rest.get(len_without_markers(length)..).unwrap_or_default();
+        }
+    }
+
+    /// A marked step sends a ULPDU of so many octets.
+    fn note_length(&mut self, length: usize) {
+        let length = u16::try_from(length).unwrap_or(u16::MAX);
+        if !self.lengths.contains(&length) && self.lengths.len() < MOST_LENGTHS {
+            self.lengths.push(length);
         }
     }
 }
 
+/// Octets of a stream, from this place of it on, without the markers among them.
+pub(super) fn without_markers(position: u64, octets: &[u8]) -> Vec<u8> {
+    (position..).zip(octets).filter(|(at, _)| at % MARKER_INTERVAL >= MARKER).map(|(_, octet)| *octet).collect()
+}
+
 /// Octets of payload that make a ULPDU of `length` octets behind a header of so many, or a longer one with the same PAD.
-fn payload_len(length: u16, header: usize) -> usize {
-    let mut length = usize::from(length);
+pub(super) fn payload_len(mut length: usize, header: usize) -> usize {
     while length < header {
         length += 4;
     }
@@ -263,7 +345,7 @@ fn payload_len(length: u16, header: usize) -> usize {
 }
 
 /// Octets that differ from place to place.
-fn pattern(len: usize) -> Vec<u8> {
+pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|place| b'a' + (place % 23) as u8).collect()
 }
 
@@ -282,10 +364,10 @@ mod tests {
 
     #[test]
     fn a_plain_exchange_has_the_same_pad() {
-        for length in 0..100u16 {
+        for length in 0..100usize {
             for header in [UNTAGGED, TAGGED] {
                 let made = header + payload_len(length, header);
-                assert_eq!((made % 4, made >= usize::from(length)), (usize::from(length) % 4, true));
+                assert_eq!((made % 4, made >= length), (length % 4, true));
             }
         }
         assert_eq!(payload_len(21, UNTAGGED), 3);
@@ -301,6 +383,22 @@ mod tests {
         place.receives(&fpdus[0]);
         place.receives(&fpdus[1]);
         assert_eq!((place.crc, place.first_msn), (true, Some(1)));
+    }
+
+    #[test]
+    fn markers_are_no_part_of_an_fpdu() {
+        let ulpdu = correct::send(1, &[b'w'; 600]);
+        // From the first octet of the stream, and from one in front of its second marker.
+        for position in [0, 500] {
+            let marked = correct::fpdu_with_markers(position, &ulpdu, true);
+            let plain = without_markers(position, &marked);
+            // The CRC covers the markers.
+            let end = plain.len() - 4;
+            assert_eq!(plain[..end], correct::fpdu(&ulpdu, true)[..end]);
+            let mut place = Place { markers: true, ..Place::default() };
+            place.sends(&plain);
+            assert_eq!(place.send_msn, 2);
+        }
     }
 
     #[test]

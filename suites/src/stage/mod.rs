@@ -351,11 +351,16 @@ impl Stage {
     async fn put(&mut self, number: u32, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.may_send(message, at)?;
         let conn = self.conn(number, at)?;
-        conn.position = match behind_startup(&message.octets) {
+        let begin = conn.position;
+        let startup = behind_startup(&message.octets);
+        conn.position = match startup {
             Some(behind) => behind as u64,
-            None => conn.position + message.octets.len() as u64,
+            None => begin + message.octets.len() as u64,
         };
-        let is_bad = conn.place.sends(&message.octets);
+        let is_bad = match startup.is_none() && conn.place.has_markers() {
+            true => conn.place.sends(&control::without_markers(begin, &message.octets)),
+            false => conn.place.sends(&message.octets),
+        };
         let sent = conn.end.send(&message.octets).await;
         if is_bad {
             // It gives no leave to send; whether the target sees that is for the rules about CRCs.

@@ -58,7 +58,8 @@ impl Service {
 
     /// Is there an exchange of messages that a control can do in place of a step that deviates?
     pub(crate) fn has_plain_exchange(self) -> bool {
-        matches!(self, Service::Echo | Service::Rping)
+        use Service::{Agent, Echo, PortMapper, Rping, SdpConnect, SdpDrive, SdpEcho};
+        matches!(self, Agent | Echo | PortMapper | Rping | SdpConnect | SdpDrive | SdpEcho)
     }
 
     /// Does it accept SDP connections?

@@ -45,7 +45,7 @@ local function write(wrong, title, requirements, code, errors)
       t:good_exchange()
       local conn, pair = target:operate {}
       local region, at = WRONG[wrong](target, "remote_write")
-      conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = region.stag, tagged_offset = region.address + at, payload = ("w"):rep(16) } })
+      conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = region.stag, tagged_offset = region.address + at, payload = ("w"):rep(16) } }, { deviates = true })
       conn:expect_terminate { requirement = requirements, code = code, error = errors }
       conn:expect_close()
       pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
@@ -83,7 +83,8 @@ local function read(wrong, title, requirements, code, errors)
     run = function(t, p, target)
       t:good_exchange()
       local conn, pair = target:operate {}
-      conn:send(read_request(WRONG[wrong](target, "remote_read")))
+      local region, at = WRONG[wrong](target, "remote_read")
+      conn:send(read_request(region, at), { deviates = true })
       conn:expect_terminate { requirement = requirements, code = code, error = errors }
       conn:expect_close()
       pair:expect_error { or_end = true, requirement = "RDMAP-7.1-1", overdue_fails = true }
@@ -189,7 +190,7 @@ local function window(wrong, title, it, requirements)
       end
       local wire = conn
       if wrong == "stream" then wire = target:operate {} end
-      wire:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = region.address + it.try, payload = ("w"):rep(16) } })
+      wire:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = region.address + it.try, payload = ("w"):rep(16) } }, { deviates = true })
       wire:expect_terminate { requirement = requirements }
       wire:expect_close()
       unchanged(t, target, region, { "DDP-7.1-16", requirements })

@@ -45,8 +45,10 @@ local function taken(name, title, requirements, parameter, values, changed)
 
       local distance = PLACES[p.place]
       local conn = before_marker(t, distance)
-      local fields, pieces = changed(p, distance)
-      conn:send(marked(conn, fields), pieces)
+      local fields, how = changed(p, distance)
+      how = how or {}
+      how.deviates = true
+      conn:send(marked(conn, fields), how)
       conn:expect_fpdu { requirement = requirements, payload = "weftweft" }
       conn:close()
 
@@ -85,7 +87,7 @@ case {
 
     local distance = PLACES[p.place]
     local conn = before_marker(t, distance)
-    conn:send(marked(conn, { fpduptr = distance + p.off }))
+    conn:send(marked(conn, { fpduptr = distance + p.off }), { deviates = true })
     local answer = conn:expect_fpdu {}
     if answer.opcode ~= 7 then
       conn:close()

@@ -253,8 +253,12 @@ case {
 
 --- Ends the stream from the tester's side, or by its fault.
 local ENDS = {
-  refused = function(conn) conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = 0xfffffe01, tagged_offset = 0, payload = "x" } }) end,
-  crc = function(conn, op) conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "weft" } }:flip(27)) end,
+  refused = function(conn)
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = 0xfffffe01, tagged_offset = 0, payload = "x" } }, { deviates = true })
+  end,
+  crc = function(conn, op)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "weft" } }:flip(27), { deviates = true })
+  end,
   reset = function(conn) conn:reset() end,
   terminate = function(conn)
     conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 7, qn = 2, msn = 1, payload = string.char(0x00, 0x00, 0, 0) } })

@@ -100,7 +100,7 @@ case {
 
     local conn, op = t:operate()
     for msn = 1, 2 do
-      conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, msn = msn, word = p.stag == "own" and op.stag or p.stag }) })
+      conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, msn = msn, word = p.stag == "own" and op.stag or p.stag }) }, { deviates = true })
       conn:expect_fpdu { requirement = "RDMAP-7306.4.1-9", opcode = 11, overdue_fails = true }
     end
     conn:close()
@@ -210,7 +210,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) })
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) }, { deviates = true })
     local told = conn:expect_terminate {
       requirement = { "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5" },
       told = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
@@ -238,7 +238,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, data = 1 }) })
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, data = 1 }) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.5.2.1-5" }
     conn:expect_close()
 
@@ -267,7 +267,7 @@ case {
       -- Where the buffer's length is a multiple of eight there is no such place, and this is the one behind it.
       cut = { kind = FETCH_ADD, at = length },
     })[p.wrong]
-    conn:send(mpa.fpdu { ulpdu = atomic(op, fields) })
+    conn:send(mpa.fpdu { ulpdu = atomic(op, fields) }, { deviates = true })
     conn:expect_terminate { requirement = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" } }
     conn:expect_close()
 
@@ -289,7 +289,7 @@ case {
     t:good_exchange()
 
     local conn = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 11, qn = 3, payload = ("w"):rep(p.length) } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 11, qn = 3, payload = ("w"):rep(p.length) } }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.5.2.2-5" }
     conn:expect_close()
 
@@ -311,7 +311,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } })
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } }, { deviates = true })
     conn:expect_terminate { told = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" } }
     conn:expect_close()
 
@@ -384,7 +384,7 @@ case {
     local ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 })
     -- QN is octets 6 to 9, MSN 10 to 13, MO 14 to 17.
     local made = ({ qn = ulpdu:flip(6, 0x01), msn = ulpdu:flip(11, 0x01), mo = ulpdu:flip(14, 0x01) })[p.wrong]
-    conn:send(mpa.fpdu { ulpdu = made })
+    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.8.2-4" }
     conn:expect_close()
 
@@ -407,7 +407,7 @@ case {
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 }):flip(1, p.flip) })
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 }):flip(1, p.flip) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.8.2-6" }
     conn:expect_close()
 
@@ -430,7 +430,7 @@ case {
 
     local conn, op = t:operate()
     local right = atomic(op, { kind = FETCH_ADD, data = 1 })
-    conn:send(mpa.fpdu { ulpdu = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more) })
+    conn:send(mpa.fpdu { ulpdu = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more) }, { deviates = true })
     conn:expect_terminate { requirement = "RDMAP-7306.4.2-4" }
     conn:expect_close()
 

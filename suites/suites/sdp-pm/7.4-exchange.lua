@@ -54,7 +54,7 @@ local function tolerated(name, title, requirements, fields)
 
     run = function(t)
       local m = t:mapper {}
-      m:send(m:request(fields))
+      m:send(m:request(fields), { deviates = true })
       m:expect { type = "accept", requirement = requirements, overdue_fails = true }
       t:liveness()
     end,
@@ -79,7 +79,7 @@ case {
   run = function(t, p)
     t:good_exchange()
     local m = t:mapper {}
-    m:send(m:request { ipv = p.ipv })
+    m:send(m:request { ipv = p.ipv }, { deviates = true })
     m:expect_quiet { requirement = "PM-7.3.1.3-5", within = 1, or_deny = true }
     t:liveness()
   end,

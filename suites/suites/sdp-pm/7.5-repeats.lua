@@ -53,7 +53,7 @@ case {
   run = function(t)
     t:good_exchange()
     local m = t:mapper {}
-    m:send(m:request { type = "ack", handle = 0x503 })
+    m:send(m:request { type = "ack", handle = 0x503 }, { deviates = true })
     m:expect_quiet { requirement = "PM-7.5.2-6", within = 1 }
     t:liveness()
   end,
@@ -72,7 +72,7 @@ case {
     m:send(m:request { handle = 0x504, service = "made" })
     local answer = m:expect { type = "accept" }
     t:pause(8)
-    m:send(m:ack(answer, { pm_time = 0xff }))
+    m:send(m:ack(answer, { pm_time = 0xff }), { deviates = true })
     -- Without the PMAck the address was gone by then.
     t:pause(8)
     local conn = m:connect(answer, { requirement = "PM-7.4-37" })

@@ -28,7 +28,8 @@ local function data(name, title, requirements, parameters, make)
       local s = t:sdp {}
       local fields = make(p)
       fields.payload = fields.payload or "abc"
-      s:send(sdp.data(fields), { solicited = fields.oob_pres })
+      -- Plain Data is what a control would send.
+      s:send(sdp.data(fields), { solicited = fields.oob_pres, deviates = name ~= "data" })
       -- Who reads the stream alone is not given the Out-Of-Band octet, so an echo may leave it out.
       echoed(s, fields.oob_pres and fields.payload:sub(1, -2) or fields.payload, requirements)
       t:liveness()
@@ -55,7 +56,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:send(sdp.data { oob_pend = true }, { solicited = true })
+    s:send(sdp.data { oob_pend = true }, { solicited = true, deviates = true })
     s:send(sdp.data { oob_pres = true, payload = "u" }, { solicited = true })
     s:send(sdp.data { payload = "abc" })
     echoed(s, "abc", { "SDP-6.1.2-11", "SDP-9.5.3-7" })
@@ -73,7 +74,7 @@ case {
 
   run = function(t)
     local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2, oob_pend = true })
+    s:send(sdp.mode_change { mode = 2, oob_pend = true }, { deviates = true })
     s:expect_open { requirement = "SDP-6.1.2-10", within = 0.3 }
     t:liveness()
   end,
@@ -90,7 +91,7 @@ case {
 
   run = function(t, p)
     local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2, rsvd = p.rsvd })
+    s:send(sdp.mode_change { mode = 2, rsvd = p.rsvd }, { deviates = true })
     local rows = { "SDP-6.3.8.3-2", "SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-2", "SDP-12.5-21" }
     -- Only the new Mode allows a SrcAvail without payload.
     s:send(sdp.src_avail { length = 2000 })
@@ -112,7 +113,7 @@ case {
   run = function(t, p)
     local rows = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" }
     local s = t:sdp {}
-    s:send(sdp.src_avail { length = 2000, va = 0x700000000 + p.offset, payload = ("s"):rep(40) })
+    s:send(sdp.src_avail { length = 2000, va = 0x700000000 + p.offset, payload = ("s"):rep(40) }, { deviates = true })
     -- Reading it and refusing it are both right; doing nothing is not. The payload may come back before.
     local answered
     repeat

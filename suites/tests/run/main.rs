@@ -5,6 +5,7 @@
 mod agent;
 mod basic_faults;
 mod common;
+mod controls;
 mod evidence;
 mod folder;
 mod formats;

@@ -14,7 +14,11 @@ pub(in crate::script) const MAPPER: &[Method] = &[
         gives: Some("weft.Message"),
         ..method("ack", "The PMAck to a PMAccept")
     },
-    Method { parameters: &[("message", "weft.Message|string")], ..method("send", "Sends a datagram") },
+    Method {
+        parameters: &[("message", "weft.Message|string")],
+        table: Some("mapper_send"),
+        ..method("send", "Sends a datagram")
+    },
     Method {
         table: Some("mapper_expect"),
         gives: Some("weft.PortMapperMessage"),

@@ -6,12 +6,14 @@
 //! | `expect` | what a case can expect of it |
 //! | `good` | the good exchange with an SDP service |
 //! | `look` | what a socket does, whatever it is |
+//! | `plain` | the plain exchange of a control |
 //! | `start` | Hello and HelloAck, and MPA's frames around them |
 //! | `whole` | whole exchanges in one step |
 
 mod expect;
 mod good;
 mod look;
+mod plain;
 mod start;
 mod talk;
 mod whole;
@@ -19,4 +21,5 @@ mod whole;
 pub(crate) use expect::{Ending, Value, Wanted};
 pub use start::SdpStart;
 pub(crate) use start::hello;
+pub(in crate::stage) use talk::SEGMENT;
 pub(crate) use talk::{Carrier, Item, Talk};

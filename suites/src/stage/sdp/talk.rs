@@ -334,7 +334,7 @@ impl Stage {
 }
 
 /// Octets of payload in one segment of the tester's.
-const SEGMENT: usize = 1000;
+pub(in crate::stage) const SEGMENT: usize = 1000;
 
 /// Messages that go by a Send with Solicited Event where nothing else is said (section 14.2).
 fn is_solicited(mid: Mid) -> bool {

@@ -1,0 +1,74 @@
+//! The plain exchange of a control with an SDP service: Data there, and what the service sends for it.
+
+use weft_core::wire::sdp::Mid;
+
+use super::Carrier;
+use crate::script::message::Message;
+use crate::sdp::{BSDH_LEN, Draft};
+use crate::stage::control::{pattern, payload_len};
+use crate::stage::{Expectation, Stage, Stop};
+use crate::target::Service;
+
+/// Octets of the header of an untagged segment (RFC 5041 section 4).
+const UNTAGGED: usize = 18;
+/// What a driven socket is told, and how many octets it sends then.
+const COMMAND: &[u8] = b"send 5";
+const COMMANDED: usize = 5;
+/// What may be under way from before.
+const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
+
+impl Stage {
+    /// Data whose ULPDU has about this length and the same PAD, and the answer.
+    pub(in crate::stage) async fn sdp_plain(
+        &mut self,
+        number: u32,
+        length: usize,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        let is_echo = self.target.service == Service::SdpEcho;
+        let mut payload = pattern(room(length, if is_echo { 1 } else { COMMAND.len() + 1 }));
+        let due = if is_echo { payload.len() } else { COMMANDED };
+        if !is_echo {
+            payload.fill(b' ');
+            payload[..COMMAND.len()].copy_from_slice(COMMAND);
+            payload.pop();
+            payload.push(b'\n');
+        }
+        let mut draft = Draft::new(Mid::DATA);
+        draft.payload.clone_from(&payload);
+        self.sdp_send(number, &Message::of_draft("Data", draft), Carrier::default(), expectation.at.as_ref()).await?;
+        match self.sdp_collect(number, expectation, due, &UNDER_WAY).await {
+            Ok(echo) if is_echo && echo != payload => Ok(Err("it answered Data with other octets".to_owned())),
+            Ok(_) => Ok(Ok(())),
+            Err(Stop) => {
+                let found = self.log.decision.as_ref().and_then(|decision| decision.actual.clone());
+                let found = found.unwrap_or_else(|| "nothing came".to_owned());
+                Ok(Err(format!("the answer to Data is missing: {found}")))
+            }
+        }
+    }
+}
+
+/// Octets of payload that make a ULPDU of `length` octets, or a longer one with the same PAD; at least so many.
+fn room(length: usize, least: usize) -> usize {
+    let mut room = payload_len(length, UNTAGGED + BSDH_LEN);
+    while room < least {
+        room += 4;
+    }
+    room
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_has_room_for_a_command_and_the_same_pad() {
+        for length in 0..200 {
+            let (room, ulpdu) = (room(length, 7), |room| room + UNTAGGED + BSDH_LEN);
+            assert!(room >= 7 && ulpdu(room) % 4 == length % 4 && ulpdu(room) >= length, "{length}: {room}");
+        }
+        // Data with three octets of payload.
+        assert_eq!(room(37, 1), 3);
+    }
+}

@@ -1,0 +1,75 @@
+//! The control of a failed case: where it fails, too, the case is inconclusive; where it works, the case stays failed.
+
+use tokio::net::UdpSocket;
+use weft_suites::Filter;
+use weft_suites::model::{CaseResult, StepKind, Verdict};
+use weft_suites::script::Suites;
+use weft_suites::target::Target;
+
+use crate::common::run;
+
+/// What the control notes in the transcript if its plain exchange works.
+const WORKS: &str = "control: the same script with a plain exchange in place of the step that deviates works";
+
+async fn results(target: Target, case: &str) -> Vec<CaseResult> {
+    let out = tempfile::tempdir().unwrap();
+    run(target, Suites::embedded().unwrap(), Filter::of([case]), out.path()).await.0.results
+}
+
+fn deviating(deviation: &str) -> Target {
+    Target::builtin().with_deviations([deviation]).unwrap()
+}
+
+/// The echo of Data lacks its PAD, which is a fault of MPA's and says nothing about reserved flags of SDP.
+#[tokio::test]
+async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
+    for result in results(deviating("mpa.pad-left-out-later"), "sdp/6-tolerated/reserved-flags").await {
+        assert_eq!(result.verdict, Verdict::Inconclusive, "{}: {}", result.key, result.explanation);
+        assert!(
+            result.explanation.starts_with("The control fails, too: nothing is decided."),
+            "{}",
+            result.explanation
+        );
+        // 18 octets of DDP's header, 16 of SDP's, 3 of payload.
+        let told = " In the control, in a plain exchange with a ULPDU of 37 octets, the answer to Data is missing: ";
+        assert!(result.explanation.contains(told), "{}", result.explanation);
+    }
+}
+
+/// It takes datagrams and answers none.
+#[tokio::test]
+async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let text = format!(
+        "name = \"mute\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"port-mapper\"\n\
+         time_scale = 0.1\n[portmap]\nservice = \"127.0.0.1:5001\"\n",
+        socket.local_addr().unwrap()
+    );
+    let target = Target::from_toml("mute.toml", &text).unwrap();
+    let results = results(target, "sdp-pm/7.4-exchange/any-pm-time").await;
+    let [result] = results.as_slice() else { panic!("{} results", results.len()) };
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    let told = "In the control, it does not answer a right PMReq.";
+    assert!(result.explanation.contains(told), "{}", result.explanation);
+}
+
+/// One of each kind: SDP with an echo and with a driven socket, markers, RFC 7306, an agent, a port mapper.
+#[tokio::test]
+async fn a_failure_by_the_marked_step_stays_one() {
+    for (deviation, case) in [
+        ("sdp.refuses-flags", "sdp/6-tolerated/reserved-flags"),
+        ("sdp.overlooks-mode", "sdp/8.2.2-violations/buffered-buffered"),
+        ("mpa.refuses-marker-reserved", "mpa/4.3-received/reserved-half"),
+        ("rdmap.aligns-atomics", "rdmap/7306-extensions/misaligned"),
+        ("ddp.overlooks-association", "ddp/8.3-rights/write-domain"),
+        ("pm.checks-request-time", "sdp-pm/7.4-exchange/any-pm-time"),
+    ] {
+        let results = results(deviating(deviation), case).await;
+        assert!(results.iter().any(|result| result.verdict == Verdict::Fail), "{deviation}: {results:?}");
+        for result in results.iter().filter(|result| result.verdict != Verdict::Pass) {
+            assert_eq!(result.verdict, Verdict::Fail, "{deviation}: {}: {}", result.key, result.explanation);
+            let is_noted = result.steps.iter().any(|step| step.kind == StepKind::Note && step.text == WORKS);
+            assert!(is_noted, "{deviation}: {}: {}", result.key, result.explanation);
+        }
+    }
+}
