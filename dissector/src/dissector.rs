@@ -18,7 +18,7 @@ use crate::joined::Joined;
 use crate::link::{Unread, UnreadCounts};
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
-use crate::rules::{Findings, PmView, SegmentView, judge_datagram, judge_end, judge_unit};
+use crate::rules::{Findings, PendingFindings, PmView, SegmentView, Uncertain, judge_datagram, judge_end, judge_unit};
 use crate::source::Frame;
 use crate::unit::{Ends, Kind, Origin, Unit};
 
@@ -27,7 +27,8 @@ pub trait Sink {
     /// A unit. Units of one direction come in stream order.
     fn unit(&mut self, unit: &Unit<'_>);
 
-    /// A finding; it comes behind the unit that shows it, or at the end of the connection. [`Dissector::units_only`] has none.
+    /// A finding; it comes behind the unit that shows it, or at the end of the connection. One about a datagram may come seconds
+    /// later, when no other one explains it. [`Dissector::units_only`] has none.
     fn finding(&mut self, finding: &Finding) {
         let _ = finding;
     }
@@ -156,7 +157,7 @@ fn of_datagram(datagram: &Datagram<'_>) -> Packet {
 fn port_mapper(
     datagram: &Datagram<'_>,
     exchanges: &mut Exchanges,
-    transactions: Option<&mut Transactions>,
+    judged: Option<&mut JudgedMessages>,
     sink: &mut dyn Sink,
 ) {
     let wire_len = datagram.wire_len as usize;
@@ -187,36 +188,60 @@ fn port_mapper(
         context: context.as_ref(),
     };
     sink.unit(&unit);
-    if let Some(transactions) = transactions {
-        judge_message(datagram, part, &unit, transactions, sink);
+    if let Some(judged) = judged {
+        judged.message(datagram, part, &unit, sink);
     }
     if let Some(exchange) = forgotten {
         sink.exchange(&exchange, true);
     }
 }
 
-/// What the rules find about a datagram, and what they will look back at.
-fn judge_message(
-    datagram: &Datagram<'_>,
-    part: Part<'_>,
-    unit: &Unit<'_>,
-    transactions: &mut Transactions,
-    sink: &mut dyn Sink,
-) {
-    let raw = part.get(0..MESSAGE_LEN).and_then(|octets| RawMessage::read_from_bytes(octets).ok());
-    let Datagram { frame, time, src, dst, .. } = *datagram;
-    let seen = raw.map(|raw| PmSeen { raw, src, dst, frame, time });
-    let mut found = Vec::new();
-    let view = PmView {
-        seen: seen.as_ref(),
-        transaction: seen.as_ref().and_then(|seen| transactions.of(seen)),
-        clash: seen.as_ref().and_then(|seen| transactions.clash(seen)),
-    };
-    judge_datagram(&view, unit, &mut Findings::new(None, &mut found));
-    if let Some(seen) = seen {
-        transactions.note(seen);
+/// What rules remember of the port mapper.
+#[derive(Default)]
+struct JudgedMessages {
+    transactions: Transactions,
+    pending: PendingFindings,
+}
+
+impl JudgedMessages {
+    /// What the rules find about a datagram, and what they will look back at.
+    fn message(&mut self, datagram: &Datagram<'_>, part: Part<'_>, unit: &Unit<'_>, sink: &mut dyn Sink) {
+        let raw = part.get(0..MESSAGE_LEN).and_then(|octets| RawMessage::read_from_bytes(octets).ok());
+        let Datagram { frame, time, src, dst, .. } = *datagram;
+        let seen = raw.map(|raw| PmSeen { raw, src, dst, frame, time });
+        let transactions = &self.transactions;
+        let transaction = seen.as_ref().and_then(|seen| transactions.of(seen));
+        let clash = seen.as_ref().and_then(|seen| transactions.clash(seen));
+        let judge = |transaction, clash| {
+            let mut found = Vec::new();
+            let view = PmView { seen: seen.as_ref(), transaction, clash };
+            judge_datagram(&view, unit, &mut Findings::new(None, &mut found));
+            found
+        };
+        let mut found = judge(transaction, clash);
+        if let Some(seen) = &seen {
+            let uncertain = Uncertain::about(seen, transactions);
+            self.pending.message(seen, transactions);
+            if let Some(uncertain) = uncertain.filter(|_| !found.is_empty()) {
+                let certain = judge(transaction.filter(|_| !uncertain.has_doubtful_transaction()), None);
+                let waits = found.extract_if(.., |finding| !certain.contains(finding)).collect();
+                self.pending.wait(seen, uncertain, waits);
+            }
+        }
+        if let Some(seen) = seen {
+            self.transactions.note(seen);
+        }
+        found.iter().for_each(|finding| sink.finding(finding));
     }
-    found.iter().for_each(|finding| sink.finding(finding));
+
+    /// Hands out the findings that waited long enough at `now`, in nanoseconds.
+    fn due(&mut self, now: u64, sink: &mut dyn Sink) {
+        self.pending.due(now).iter().for_each(|finding| sink.finding(finding));
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.pending.finish().iter().for_each(|finding| sink.finding(finding));
+    }
 }
 
 /// A connection that opens may follow an exchange of the port mapper.
@@ -241,8 +266,7 @@ pub struct Dissector {
     connections: Connections,
     port_mappers: PortMappers,
     exchanges: Exchanges,
-    /// What rules remember of the port mapper.
-    transactions: Option<Transactions>,
+    judged_messages: Option<JudgedMessages>,
 }
 
 impl Default for Dissector {
@@ -253,7 +277,7 @@ impl Default for Dissector {
             connections: Connections::default(),
             port_mappers: PortMappers::default(),
             exchanges: Exchanges::default(),
-            transactions: Some(Transactions::default()),
+            judged_messages: Some(JudgedMessages::default()),
         }
     }
 }
@@ -263,7 +287,7 @@ impl Dissector {
     /// that there are no findings, no facts and no context of units. For outputs that show none of them: it takes half the time.
     #[must_use]
     pub fn units_only() -> Self {
-        Dissector { connections: Connections::unwatched(), transactions: None, ..Dissector::default() }
+        Dissector { connections: Connections::unwatched(), judged_messages: None, ..Dissector::default() }
     }
 
     /// Reads the messages of connections from and to TCP port `port` as SDP, even if the capture does not have their beginning.
@@ -286,6 +310,9 @@ impl Dissector {
 
     /// Reads one frame.
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
+        if let Some(judged) = &mut self.judged_messages {
+            judged.due(frame.time, sink);
+        }
         // By reference, because they are long.
         match &self.ip.read(frame) {
             Ok(Some(Transport::Tcp(segment))) => {
@@ -297,7 +324,7 @@ impl Dissector {
             Ok(Some(Transport::Udp(datagram))) => {
                 sink.packet(&of_datagram(datagram));
                 if self.port_mappers.has(datagram) {
-                    port_mapper(datagram, &mut self.exchanges, self.transactions.as_mut(), sink);
+                    port_mapper(datagram, &mut self.exchanges, self.judged_messages.as_mut(), sink);
                 }
             }
             // It waits for the other fragments of its packet.
@@ -328,6 +355,9 @@ impl Dissector {
     /// The capture ends: what was held back is handed out.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.connections.finish(sink);
+        if let Some(judged) = &mut self.judged_messages {
+            judged.finish(sink);
+        }
         self.exchanges.drain().for_each(|exchange| sink.exchange(&exchange, true));
     }
 }

@@ -20,7 +20,7 @@ const MOST_WAYS: usize = 4;
 /// The longest that a packet may be on its way, in nanoseconds: what is older cannot be told from a new one with the same names.
 const LIFETIME: u64 = 120_000_000_000;
 /// A PMReq that was not answered, nor sent again, for so long is not waited for any more.
-const IN_FLIGHT: u64 = 5_000_000_000;
+pub(crate) const IN_FLIGHT: u64 = 5_000_000_000;
 
 /// Who sent a datagram, by its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,11 @@ impl PmSeen {
         field(other.raw.ipv(), self.raw.ap_ip_addr) == other.accepting()
     }
 
+    /// AssocHandle, CpPort and CpIPAddr: what tells transactions apart (section 7.5 of the draft).
+    pub(crate) fn names(&self) -> Names {
+        (self.raw.assoc_handle.get(), self.end())
+    }
+
     fn end(&self) -> End {
         (self.raw.cp_port.get(), self.connecting())
     }
@@ -98,6 +103,9 @@ impl PmSeen {
 }
 
 type End = (u16, [u8; 16]);
+
+/// AssocHandle, and CpPort with CpIPAddr.
+pub(crate) type Names = (u64, End);
 
 /// A Request and its answers.
 #[derive(Debug, Clone)]
@@ -128,6 +136,14 @@ impl Transaction {
     fn is_answered(&self) -> bool {
         !self.accepts.is_empty() || self.deny.is_some()
     }
+
+    /// May a datagram of `side`, which is no PMReq, come next?
+    pub(crate) fn awaits(&self, side: Option<Side>) -> bool {
+        match side {
+            Some(Side::Client) => !self.accepts.is_empty() && !self.acknowledged,
+            _ => !self.is_answered(),
+        }
+    }
 }
 
 /// How a PMReq goes against an earlier one.
@@ -151,7 +167,7 @@ pub(crate) struct Transactions {
     gone: u64,
     by_handle: HashMap<u64, u64>,
     by_end: HashMap<End, u64>,
-    by_both: HashMap<(u64, End), u64>,
+    by_both: HashMap<Names, u64>,
 }
 
 impl Transactions {
@@ -161,7 +177,7 @@ impl Transactions {
     }
 
     fn known(&self, seen: &PmSeen) -> Option<&Transaction> {
-        self.get(self.by_both.get(&(seen.raw.assoc_handle.get(), seen.end())), seen.time)
+        self.get(self.by_both.get(&seen.names()), seen.time)
     }
 
     /// The transaction that a datagram is of, which is no PMReq: by all three names; else by CpPort and CpIPAddr, when such a
@@ -174,16 +190,18 @@ impl Transactions {
         };
         let by_end = || {
             let kept = self.get(self.by_end.get(&seen.end()), seen.time)?;
-            let due = match seen.side() {
-                Some(Side::Client) => !kept.accepts.is_empty() && !kept.acknowledged,
-                _ => !kept.is_answered(),
-            };
+            let due = kept.awaits(seen.side());
             // A client that starts anew may connect from the same port; it hardly asks from the same one.
             let client = if seen.side() == Some(Side::Client) { seen.src } else { seen.dst };
             let same_client = kept.ways.iter().any(|(src, _)| *src == client);
             (due && same_client && seen.time.saturating_sub(kept.latest) <= IN_FLIGHT).then_some(kept)
         };
         self.known(seen).or_else(by_end).or_else(by_handle)
+    }
+
+    /// Has the capture a PMReq so far?
+    pub(crate) fn has_any(&self) -> bool {
+        !self.kept.is_empty()
     }
 
     /// How a PMReq goes against an earlier one, and which.
@@ -254,7 +272,7 @@ impl Transactions {
     }
 
     fn update(&mut self, seen: &PmSeen, change: impl FnOnce(&mut Transaction)) {
-        let number = self.by_both.get(&(seen.raw.assoc_handle.get(), seen.end()));
+        let number = self.by_both.get(&seen.names());
         let index = number.and_then(|number| usize::try_from(number.checked_sub(self.gone)?).ok());
         if let Some(kept) = index.and_then(|index| self.kept.get_mut(index)) {
             kept.latest = seen.time;

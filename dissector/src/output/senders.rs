@@ -1,13 +1,18 @@
 //! Who sent what a finding is about: addresses and ports of a connection's ends, for outputs that have no unit at hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+
+use weft_core::wire::portmap::UDP_PORT;
 
 use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 
 /// Connections whose ends are remembered; those with the smallest numbers are forgotten first.
 pub const REMEMBERED: usize = 1 << 16;
+
+/// Datagrams whose ends are remembered.
+const DATAGRAMS: usize = 1024;
 
 /// The ends of connections.
 #[derive(Debug, Default)]
@@ -16,7 +21,8 @@ pub struct Senders {
     ends: BTreeMap<u32, (SocketAddr, SocketAddr)>,
     /// Connections with smaller numbers have been seen.
     next: u32,
-    datagram: Option<Packet>,
+    /// The latest datagrams from and to port mappers: findings about them may come seconds later.
+    datagrams: VecDeque<Packet>,
 }
 
 impl Senders {
@@ -32,7 +38,12 @@ impl Senders {
                 self.ends.insert(stream, (packet.src, packet.dst));
                 self.next = stream.saturating_add(1);
             }
-            TransportKind::Udp => self.datagram = Some(*packet),
+            TransportKind::Udp => {
+                if [packet.src.port(), packet.dst.port()].contains(&UDP_PORT) {
+                    self.datagrams.push_back(*packet);
+                    self.datagrams.drain(..self.datagrams.len().saturating_sub(DATAGRAMS));
+                }
+            }
         }
     }
 
@@ -40,7 +51,7 @@ impl Senders {
     #[must_use]
     pub fn of(&self, finding: &Finding) -> Option<(SocketAddr, SocketAddr)> {
         let Some(stream) = finding.stream else {
-            let datagram = self.datagram.filter(|datagram| datagram.frame == finding.frame)?;
+            let datagram = self.datagrams.iter().rev().find(|datagram| datagram.frame == finding.frame)?;
             return Some((datagram.src, datagram.dst));
         };
         let (first, other) = *self.ends.get(&stream)?;
@@ -91,9 +102,15 @@ mod tests {
     #[test]
     fn a_datagram_is_that_of_the_frame() {
         let mut senders = Senders::default();
-        senders.packet(&Packet { frame: 7, transport: TransportKind::Udp, ..tcp(0, 5, 6) });
-        assert_eq!(senders.of(&finding(None, 0, 7)), Some((end(5), end(6))));
+        let udp = |frame, src, dst| Packet { frame, transport: TransportKind::Udp, ..tcp(0, src, dst) };
+        senders.packet(&udp(7, 5, 3935));
+        // Findings are about the port mapper alone, and may come later.
+        senders.packet(&udp(8, 5, 6));
+        senders.packet(&udp(9, 3935, 5));
+        assert_eq!(senders.of(&finding(None, 0, 7)), Some((end(5), end(3935))));
         assert_eq!(senders.of(&finding(None, 0, 8)), None);
+        (0..DATAGRAMS as u64).for_each(|more| senders.packet(&udp(10 + more, 5, 3935)));
+        assert_eq!(senders.of(&finding(None, 1, 9)), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod sdp;
 mod view;
 
 pub(crate) use findings::Findings;
-pub(crate) use portmap::PmView;
+pub(crate) use portmap::{PendingFindings, PmView, Uncertain};
 pub(crate) use sdp::SdpView;
 pub(crate) use view::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 

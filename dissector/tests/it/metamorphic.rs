@@ -26,8 +26,6 @@ use crate::habits::{CapturedFrame, Dice, Frames, HABITS, Habit};
 
 /// Compositions of two or three habits, in the ordinary test and in the long one.
 const COMPOSITIONS: [usize; 2] = [300, 1500];
-/// An answer that was captured before its request, by the time of another one of the same client, is held against that one.
-const OPEN: (&str, &str) = ("iwpmd-two-daemons", "blocks of 4 frames reversed");
 /// Seeds that each single habit is tried with.
 const SEEDS: [u64; 2] = [2, 8];
 /// Captures with more frames are left to the long test.
@@ -136,9 +134,6 @@ impl Trial<'_> {
     }
 
     fn accused(&self) -> Option<String> {
-        if self.whole.name == OPEN.0 && self.habits.iter().any(|habit| habit.name == OPEN.1) {
-            return None;
-        }
         self.whole.accused(&self.frames(), &self.how())
     }
 }

@@ -8,6 +8,7 @@
 //! | [`answer`] | PMAccept and PMDeny against their PMReq |
 //! | [`ack`] | a PMAck against its PMAccept |
 //! | [`connection`] | what passes on TCP |
+//! | [`pending`] | which findings wait, because another PMReq may explain them |
 //!
 //! Who sent a datagram is told by its ports: port mappers answer from 3935. Where both ports are that one, nothing that depends
 //! on it is judged.
@@ -19,6 +20,7 @@ mod kind;
 mod message;
 #[cfg(test)]
 mod odd;
+mod pending;
 mod request;
 #[cfg(test)]
 mod testing;
@@ -26,6 +28,8 @@ mod testing;
 use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
+
+pub(crate) use pending::{PendingFindings, Uncertain};
 
 use super::Rule;
 use crate::follow::portmap::{Clash, PmSeen, Side, Transaction};

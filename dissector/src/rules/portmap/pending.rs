@@ -1,0 +1,313 @@
+//! Findings that rest on a datagram that another PMReq may explain: they wait for that one.
+//!
+//! A datagram with only part of a transaction's names may be wrong, or of another transaction, whose PMReq the capture lost or has
+//! later than the answer. Both are legal: a new AssocHandle for the same four-tuple (section 7.5.2 of the draft), and the same
+//! AssocHandle for the next one, as it differs for transactions in flight only (section 7.4). UDP numbers nothing, so that the
+//! capture alone cannot tell. A finding waits for [`IN_FLIGHT`], or until the capture ends, and
+//!
+//! * is dropped if the PMReq comes that explains it;
+//! * becomes a note if the other end uses those names, too, if the transaction has its right answer as well, or if
+//!   the capture shows by other port mapper messages that it lost or reordered some;
+//! * else is reported as its requirement says.
+
+use std::collections::VecDeque;
+
+use weft_core::requirement::Severity;
+use weft_core::wire::portmap::MessageType;
+
+use crate::finding::Finding;
+use crate::follow::portmap::{Clash, IN_FLIGHT, Names, PmSeen, Side, Transactions};
+
+/// Datagrams whose findings wait, and names without PMReq that are remembered.
+const MOST: usize = 256;
+
+/// Why findings about a datagram are not certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// It has part of the transaction's names: AssocHandle, CpPort and CpIPAddr.
+    Names,
+    /// Its addresses and ports are those of no PMReq of its transaction.
+    Way,
+    /// It is a PMReq with the AssocHandle of a transaction that may have been answered.
+    Handle,
+}
+
+/// A datagram that may be of another transaction than `of`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Uncertain {
+    doubt: Doubt,
+    of: Names,
+    /// Is a datagram like it due in that transaction?
+    is_due: bool,
+}
+
+impl Uncertain {
+    /// What is uncertain about a datagram, if anything is.
+    pub(crate) fn about(seen: &PmSeen, transactions: &Transactions) -> Option<Self> {
+        if seen.is(Side::Client, MessageType::PM_REQ) {
+            let (Clash::SameHandle, earlier) = transactions.clash(seen)? else { return None };
+            return Some(Uncertain { doubt: Doubt::Handle, of: earlier.names(), is_due: true });
+        }
+        let transaction = transactions.of(seen)?;
+        let of = transaction.request.names();
+        if of != seen.names() {
+            return Some(Uncertain { doubt: Doubt::Names, of, is_due: transaction.awaits(seen.side()) });
+        }
+        let is_way = |(src, dst): &(_, _)| match seen.side() {
+            Some(Side::Client) => *src == seen.src,
+            _ => (*src, *dst) == (seen.dst, seen.src),
+        };
+        let is_known = transaction.ways.iter().any(is_way);
+        (!is_known).then_some(Uncertain { doubt: Doubt::Way, of, is_due: true })
+    }
+
+    /// Does it rest on an earlier transaction that the datagram may have nothing to do with?
+    pub(crate) fn has_doubtful_transaction(&self) -> bool {
+        self.doubt != Doubt::Handle
+    }
+}
+
+/// A datagram and its findings.
+struct Pending {
+    seen: PmSeen,
+    uncertain: Uncertain,
+    /// Is there nothing so far that speaks for another transaction?
+    is_proven: bool,
+    findings: Vec<Finding>,
+}
+
+/// What a later message does to findings that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Nothing,
+    /// It is the PMReq that explains the datagram.
+    Explains,
+    /// There may be another transaction.
+    Weakens,
+    /// The transaction was still open.
+    Proves,
+}
+
+impl Pending {
+    fn effect_of(&self, message: &PmSeen) -> Effect {
+        let (seen, of) = (&self.seen, self.uncertain.of);
+        let is_request = message.is(Side::Client, MessageType::PM_REQ);
+        let same_side = message.side() == seen.side();
+        match self.uncertain.doubt {
+            Doubt::Names if message.names() == seen.names() => match (is_request, same_side) {
+                (true, _) => Effect::Explains,
+                (false, false) => Effect::Weakens,
+                (false, true) => Effect::Nothing,
+            },
+            Doubt::Names if message.names() == of && same_side && !is_request => Effect::Weakens,
+            Doubt::Way if is_request && message.names() == of => {
+                let client = if seen.side() == Some(Side::Client) { seen.src } else { seen.dst };
+                if message.src == client { Effect::Explains } else { Effect::Nothing }
+            }
+            Doubt::Handle if is_request && message.names() == of => Effect::Proves,
+            _ => Effect::Nothing,
+        }
+    }
+}
+
+/// The findings that wait.
+#[derive(Default)]
+pub(crate) struct PendingFindings {
+    waiting: VecDeque<Pending>,
+    /// Names of answers and PMAcks that no PMReq had so far, and who sent them; the oldest goes first.
+    strays: VecDeque<(Names, Option<Side>)>,
+    /// Does the capture show that it lost or reordered port mapper messages?
+    is_imperfect: bool,
+}
+
+impl PendingFindings {
+    /// Findings about `seen` wait from now on.
+    pub(crate) fn wait(&mut self, seen: &PmSeen, uncertain: Uncertain, findings: Vec<Finding>) {
+        if findings.is_empty() {
+            return;
+        }
+        let other_end = |(names, side): &(Names, _)| *names == seen.names() && *side != seen.side();
+        let is_proven = match uncertain.doubt {
+            Doubt::Names => uncertain.is_due && !self.strays.iter().any(other_end),
+            Doubt::Way => true,
+            Doubt::Handle => false,
+        };
+        self.waiting.push_back(Pending { seen: *seen, uncertain, is_proven, findings });
+    }
+
+    /// Takes note of a message; `transactions` do not know it yet.
+    pub(crate) fn message(&mut self, message: &PmSeen, transactions: &Transactions) {
+        let is_request = message.is(Side::Client, MessageType::PM_REQ);
+        let mut explained = false;
+        self.waiting.retain_mut(|pending| {
+            match pending.effect_of(message) {
+                Effect::Nothing => {}
+                Effect::Weakens => pending.is_proven = false,
+                Effect::Proves => pending.is_proven = true,
+                Effect::Explains => {
+                    explained = true;
+                    return false;
+                }
+            }
+            true
+        });
+        if is_request {
+            let is_stray = |(names, _): &(Names, _)| *names == message.names();
+            self.is_imperfect |= explained || self.strays.iter().any(is_stray);
+            return;
+        }
+        match transactions.of(message) {
+            Some(transaction) if transaction.request.names() == message.names() => return,
+            Some(_) => {}
+            // A capture may begin behind the PMReq of its first answer.
+            None => self.is_imperfect |= transactions.has_any(),
+        }
+        self.strays.push_back((message.names(), message.side()));
+        self.strays.drain(..self.strays.len().saturating_sub(MOST));
+    }
+
+    /// The findings that waited long enough at `now`, in nanoseconds; there are none while nothing waits.
+    pub(crate) fn due(&mut self, now: u64) -> Vec<Finding> {
+        let mut found = Vec::new();
+        while let Some(first) = self.waiting.front() {
+            let is_over = now.saturating_sub(first.seen.time) > IN_FLIGHT;
+            if !is_over && self.waiting.len() <= MOST {
+                break;
+            }
+            self.release(is_over, &mut found);
+        }
+        found
+    }
+
+    /// The capture ends: all findings that wait.
+    pub(crate) fn finish(&mut self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        while !self.waiting.is_empty() {
+            self.release(true, &mut found);
+        }
+        found
+    }
+
+    /// Hands out the oldest; what did not wait to its end is a note.
+    fn release(&mut self, is_over: bool, found: &mut Vec<Finding>) {
+        let Some(Pending { is_proven, uncertain, findings, .. }) = self.waiting.pop_front() else { return };
+        let repeated = uncertain.doubt == Doubt::Handle;
+        let is_certain = is_proven && is_over && (repeated || !self.is_imperfect);
+        found.extend(findings.into_iter().map(|finding| Finding {
+            severity: if is_certain { finding.severity } else { Severity::Note },
+            ..finding
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+    use weft_core::requirement::Severity;
+
+    use super::MOST;
+    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, Say, other_end, say};
+
+    /// One with AssocHandle `handle` and CpPort `port`.
+    fn with(first: u8, handle: u8, port: u8) -> Vec<u8> {
+        say(first, |octets| (octets[15], octets[7]) = (handle, port)).octets()
+    }
+
+    fn capture(messages: &[(usize, Vec<u8>)]) -> Datagrams {
+        let mut wire = Datagrams::default();
+        messages.iter().for_each(|(from, octets)| wire.put(*from, octets));
+        wire
+    }
+
+    fn told(wire: &Datagrams) -> Vec<(&'static str, Severity)> {
+        let mut told: Vec<_> =
+            wire.findings().iter().map(|finding| (finding.requirement.as_str(), finding.severity)).collect();
+        told.sort_unstable();
+        told.dedup();
+        told
+    }
+
+    const HANDLE: [(&str, Severity); 3] =
+        [("PM-7.3.1.8-2", Severity::Error), ("PM-7.4-18", Severity::Error), ("PM-7.4-25", Severity::Error)];
+
+    #[test]
+    fn a_wrong_handle_is_an_error_where_nothing_explains_it() {
+        assert_eq!(told(&capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))])), HANDLE);
+        // The client asks again, and acknowledges the answer in the end.
+        let again = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(REQ, 1, 1)), (0, with(ACK, 1, 1))];
+        assert_eq!(told(&capture(&again)), HANDLE);
+        // It is reported when a later answer can hardly come any more, before the capture ends.
+        let mut wire = capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))]);
+        wire.wait(6);
+        wire.put(0, &with(REQ, 9, 1));
+        assert_eq!(told(&wire), HANDLE);
+    }
+
+    #[test]
+    fn an_answer_before_its_request_is_not_blamed() {
+        // Another AssocHandle for the same end, and the same AssocHandle for another one.
+        for (handle, port) in [(9, 1), (1, 9)] {
+            for answer in [ACCEPT, DENY] {
+                let answer = with(answer, handle, port);
+                let wire = capture(&[(0, with(REQ, 1, 1)), (1, answer), (0, with(REQ, handle, port))]);
+                assert_eq!(wire.errors(), [], "{handle} {port}");
+            }
+        }
+        let late = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 1, 1)), (0, with(ACK, 9, 1)), (0, with(REQ, 9, 1))];
+        assert_eq!(told(&capture(&late)), []);
+    }
+
+    #[test]
+    fn an_answer_whose_request_is_missed_is_a_note_at_most() {
+        let note = HANDLE.map(|(id, _)| (id, Severity::Note));
+        // The client acknowledges it, before or behind it in the capture.
+        let (request, accept, ack) = ((0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(ACK, 9, 1)));
+        assert_eq!(told(&capture(&[request.clone(), accept.clone(), ack.clone()])), note);
+        assert_eq!(told(&capture(&[request.clone(), ack, accept.clone()])), note);
+        // The PMReq before it has its own answer.
+        let own = (1, with(ACCEPT, 1, 1));
+        assert_eq!(told(&capture(&[request.clone(), accept.clone(), own])), note);
+        // An earlier answer is without PMReq, too.
+        let missed = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 7, 7)), accept];
+        assert_eq!(told(&capture(&missed)), note);
+        // An AssocHandle is free behind the answer, however soon it is used again.
+        let reused = [request, (1, with(ACCEPT, 1, 1)), (0, with(ACK, 1, 1)), (1, with(ACCEPT, 1, 9))];
+        assert!(capture(&reused).errors().is_empty());
+    }
+
+    #[test]
+    fn an_answer_to_a_repetition_that_comes_late_took_its_way() {
+        let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
+        let put = |repeated: bool| {
+            let mut wire = Datagrams::default();
+            wire.put(0, &Say::new(REQ).octets());
+            wire.put_between(ends[1], other_end(0), &Say::new(ACCEPT).octets());
+            if repeated {
+                wire.put_between(other_end(0), ends[1], &Say::new(REQ).octets());
+            }
+            wire.errors().iter().map(|finding| finding.requirement).collect::<Vec<_>>()
+        };
+        assert_eq!((put(false), put(true)), (vec![requirement!("PM-7.4-17")], vec![]));
+    }
+
+    #[test]
+    fn a_handle_is_in_flight_for_certain_if_its_request_is_repeated() {
+        let again = [(0, with(REQ, 1, 1)), (0, with(REQ, 1, 9)), (0, with(REQ, 1, 1))];
+        let ids = ["PM-7.3.1.8-1", "PM-7.4-12"];
+        assert_eq!(told(&capture(&again)), ids.map(|id| (id, Severity::Error)));
+        // The answer between the two may have been missed.
+        assert_eq!(told(&capture(&again[..2])), ids.map(|id| (id, Severity::Note)));
+    }
+
+    #[test]
+    fn no_more_wait_than_there_is_room_for() {
+        let mut wire = capture(&[(0, with(REQ, 1, 1))]);
+        // The one that is one too many is seen with the next frame.
+        (0..MOST + 2).for_each(|_| wire.put(1, &with(ACCEPT, 9, 1)));
+        let frames = |severity| {
+            let found = wire.findings().into_iter().filter(move |finding| finding.severity == severity);
+            found.map(|finding| finding.frame).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!((frames(Severity::Note), frames(Severity::Error).len()), ([2].into(), MOST + 1));
+    }
+}
