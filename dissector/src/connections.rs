@@ -14,7 +14,8 @@
 //! stays.
 //!
 //! When one that is over is heard of again with octets that it did not have, it goes on under its number: as its record says, else as
-//! one does whose beginning was not captured. [`Dropped`] counts what that cost.
+//! one does whose beginning was not captured. [`Dropped`] counts what that cost. A segment that does not fit one that was put aside
+//! does not take its place either, as long as there is a record to go on from: it is a [`rival`], as it is to one that is being read.
 //!
 //! **Equal ports in several networks.** The first segment of another VLAN, tunnel or interface with the ports of a known connection is
 //! a copy of one, or the other direction of it, or of another connection. It counts as one of the connection if its sequence numbers fit, until a
@@ -153,6 +154,8 @@ struct Connection {
     broken: u64,
     /// Another connection that may take its place.
     rival: Option<Rival>,
+    /// What it cost that it was put aside, until something new of it comes. Until then it has nothing to hand out.
+    interrupted: Option<Dropped>,
 }
 
 impl Connection {
@@ -171,6 +174,7 @@ impl Connection {
             goes_on: false,
             broken: 0,
             rival: None,
+            interrupted: None,
         }
     }
 
@@ -357,6 +361,9 @@ impl Connection {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.interrupted.is_some() {
+            return;
+        }
         for direction in &mut self.directions {
             direction.half.finish();
         }
@@ -495,39 +502,39 @@ impl Connections {
 
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) {
         let Segment { src, dst, .. } = segment;
-        let mut of_rival = false;
-        let slot = match self.owner(segment) {
-            Owner::Known(network, Some(Place::Open(slot))) => match self.claim(slot, segment) {
-                Claim::Own => slot,
-                Claim::Replaces => {
-                    self.retire(slot, false, sink);
-                    self.open_new(network, segment, sink)
-                }
-                Claim::Proves => self.give_place(slot, network, segment, sink),
-                claim @ (Claim::Challenges | Claim::OfRival) => {
-                    if claim == Claim::Challenges {
-                        self.challenge(slot, segment, sink);
-                    }
-                    of_rival = true;
-                    slot
-                }
-            },
+        let (slot, of_rival) = match self.owner(segment) {
+            Owner::Known(network, Some(Place::Open(slot))) => self.take(slot, network, segment, sink),
             Owner::Known(network, Some(Place::Past(past))) => match past.sees(segment) {
                 Afterwards::Nothing => return sink.packet(&of_segment(segment, past.number)),
-                Afterwards::Another => self.open_new(network, segment, sink),
-                Afterwards::Continues => self.go_on(&past, network, segment, sink),
+                Afterwards::Another if self.may_resume(&past, network, segment) => {
+                    let slot = self.go_on(&past, network, segment, sink);
+                    self.take(slot, network, segment, sink)
+                }
+                Afterwards::Another => (self.open_new(network, segment, sink), false),
+                Afterwards::Continues => (self.go_on(&past, network, segment, sink), false),
             },
-            Owner::Known(network, None) => self.open_new(network, segment, sink),
+            Owner::Known(network, None) => (self.open_new(network, segment, sink), false),
             Owner::New(network, syns) => {
                 let slot = self.open_new(network, segment, sink);
                 if let Some(Some(connection)) = self.slots.get_mut(slot) {
                     connection.begin(syns);
                 }
-                slot
+                (slot, false)
             }
         };
+        if !of_rival
+            && let Some(Some(connection)) = self.slots.get(slot)
+            && connection.interrupted.is_some()
+            && connection.past(true).sees(segment) == Afterwards::Nothing
+        {
+            return sink.packet(&of_segment(segment, connection.number));
+        }
         let resumes = segment.syn && !segment.ack_flag && self.take_suspended(Suspended { peer: src.ip(), at: *dst });
         let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
+        if let Some(cost) = connection.interrupted.take_if(|_| !of_rival) {
+            self.dropped.interruptions += cost.interruptions;
+            self.dropped.others += cost.others;
+        }
         let target = connection.or_rival(of_rival);
         sink.packet(&of_segment(segment, target.number));
         if let Some(watch) = target.watch.as_mut().filter(|_| resumes) {
@@ -556,6 +563,28 @@ impl Connections {
             let may = |it: &Connection| it.number != number && it.memory > 0;
             self.put_aside(may, |all| all.memory <= MOST_OCTETS / 2, sink);
         }
+    }
+
+    /// The slot that a segment with the ports of the connection in `slot` is read in, and whether it is of the rival there.
+    fn take(&mut self, slot: usize, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> (usize, bool) {
+        match self.claim(slot, segment) {
+            Claim::Own => (slot, false),
+            Claim::Replaces => {
+                self.retire(slot, false, sink);
+                (self.open_new(network, segment, sink), false)
+            }
+            Claim::Proves => (self.give_place(slot, network, segment, sink), false),
+            Claim::Challenges => {
+                self.challenge(slot, segment, sink);
+                (slot, true)
+            }
+            Claim::OfRival => (slot, true),
+        }
+    }
+
+    /// Can a connection that was put aside be read as one that never was, so that a segment which does not fit is only its rival?
+    fn may_resume(&self, past: &Past, network: u16, segment: &Segment<'_>) -> bool {
+        past.aside && (!past.has_octets() || self.table.has_record(segment, network))
     }
 
     /// Which connection a segment is of, by its ports and its network.
@@ -694,12 +723,14 @@ impl Connections {
     fn go_on(&mut self, past: &Past, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
         let other = if past.first == segment.src { segment.dst } else { segment.src };
         let (slot, record) = self.open(past.number, (past.first, other), (network, segment.path), sink);
-        if past.aside {
-            self.dropped.interruptions += u64::from(record.is_some());
-            self.dropped.others += u64::from(record.is_none() && past.has_octets());
-        }
+        let cost = Dropped {
+            interruptions: u64::from(record.is_some()),
+            others: u64::from(record.is_none() && past.has_octets()),
+            ..Dropped::default()
+        };
         if let Some(Some(connection)) = self.slots.get_mut(slot) {
             connection.go_on(past, record);
+            connection.interrupted = past.aside.then_some(cost);
             if !past.aside {
                 connection.closed = true;
                 self.closed.push_back((slot, past.number));

@@ -229,6 +229,12 @@ impl<R> Table<R> {
         (0..=self.highest(ports)).filter_map(place).collect()
     }
 
+    /// Is the connection of the segment's ports in this network over, with a record?
+    pub(crate) fn has_record(&self, segment: &Segment<'_>, network: u16) -> bool {
+        let key = ConnectionKey { ports: Ports::of(segment), network };
+        self.places.get(&key).is_some_and(|entry| matches!(entry.place, Place::Past(_)) && entry.age.0)
+    }
+
     /// The highest number of a network of these ports.
     fn highest(&self, ports: Ports) -> u16 {
         let lanes = self.lanes.get(&ports).into_iter().flatten();

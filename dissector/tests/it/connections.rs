@@ -301,3 +301,53 @@ fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
     assert!(dropped.interruptions > 30 && dropped.units > 30, "{dropped:?}");
     assert_eq!((dropped.others, dropped.forgotten), (0, 0));
 }
+
+/// More connections with MPA than are read at the same time, begun after `mine`, so that it is put aside.
+fn put_aside(crowd: &mut Crowd, mine: (u8, u16)) {
+    crowd.handshake(mine);
+    crowd.start(mine, 0);
+    crowd.segment(mine, 0, 1020, ACK, &before());
+    for end in (0..CROWD).map(|n| (1, 10_000 + n)) {
+        crowd.handshake(end);
+        crowd.start(end, 0);
+    }
+}
+
+fn before() -> Vec<u8> {
+    fpdus(&[send(1, b"before it was put aside")], false, false)
+}
+
+/// Without CRC nothing but the record tells that octets are FPDUs.
+#[test]
+fn a_stray_syn_or_segment_costs_a_connection_that_was_put_aside_nothing() {
+    let mut crowd = Crowd::default();
+    let mine = (9, 4000);
+    put_aside(&mut crowd, mine);
+    let next = 1020 + u32::try_from(before().len()).unwrap();
+    // Two SYNs, the second with its challenge ACK, and octets far away.
+    crowd.segment(mine, 0, 0x4000_0000, SYN, &[]);
+    crowd.segment(mine, 1, 0x6000_0000, SYN, &[]);
+    crowd.segment(mine, 0, next, ACK, &[]);
+    crowd.segment(mine, 0, 0x7000_0000, ACK, b"stray");
+    crowd.segment(mine, 0, next, ACK, &fpdus(&[send(2, b"after that")], false, false));
+    let (tally, dropped) = crowd.finish();
+    assert_eq!((tally.complete, tally.incomplete), (BTreeMap::from([(0, 2)]), 0));
+    assert_eq!(tally.alarms, [""; 0]);
+    assert_eq!((dropped.interruptions, dropped.units, dropped.others), (1, 0, 0), "{dropped:?}");
+}
+
+#[test]
+fn the_ports_of_a_connection_that_was_put_aside_are_used_again() {
+    let mut crowd = Crowd::default();
+    let mine = (9, 4000);
+    put_aside(&mut crowd, mine);
+    crowd.segment(mine, 0, 0x4000_0000, SYN, &[]);
+    crowd.segment(mine, 0, 0x4000_0001, ACK, &startup(false, 0, 1, b""));
+    crowd.segment(mine, 1, 0x6000_0000, ACK, &startup(true, 0, 1, b""));
+    crowd.segment(mine, 0, 0x4000_0015, ACK, &fpdus(&[send(1, b"of another one")], false, false));
+    let (tally, dropped) = crowd.finish();
+    let another = u32::from(CROWD) + 1;
+    assert_eq!((tally.complete, tally.incomplete), (BTreeMap::from([(0, 1), (another, 1)]), 0));
+    assert_eq!(tally.alarms, [""; 0]);
+    assert_eq!((dropped.interruptions, dropped.units, dropped.others), (0, 0, 0), "{dropped:?}");
+}
