@@ -6,8 +6,11 @@
 //!
 //! The rival takes the place when its SYN is answered, or when octets go on where its first segment ended.
 
-use super::{Connection, NEAR};
+use super::connection::{Connection, Direction};
+use super::{Connections, NEAR};
+use crate::dissector::Sink;
 use crate::ip::Segment;
+use crate::tcp::{FAR, FAR_BEHIND_CLOSE, is_far};
 
 /// What a segment is to a connection with its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +95,22 @@ impl Connection {
         }
     }
 
+    /// Is it a SYN with another sequence number, or are its numbers far away?
+    fn is_foreign(&self, segment: &Segment<'_>) -> bool {
+        let mine = self.direction_of(segment);
+        if !segment.syn {
+            let Direction { half, fin, .. } = &self.directions[mine];
+            let far = if *fin || self.closed { FAR_BEHIND_CLOSE } else { FAR };
+            return !segment.rst && half.end_seq().is_some_and(|end| is_far(end, segment.seq, far));
+        }
+        let (own, other) = (&self.directions[mine].half, &self.directions[1 - mine].half);
+        match own.isn() {
+            Some(isn) => isn != segment.seq,
+            None if !self.goes_on && self.directions[mine].begins_with(segment.seq) => false,
+            None => own.has_octets() || (other.has_octets() && !segment.ack_flag),
+        }
+    }
+
     /// It, or its rival.
     pub(super) fn or_rival(&mut self, rival: bool) -> &mut Connection {
         if !rival {
@@ -106,6 +125,59 @@ impl Connection {
     /// Did its rival begin with this SYN?
     pub(super) fn is_challenged_by(&self, segment: &Segment<'_>) -> bool {
         self.rival.as_ref().is_some_and(|rival| rival.begins_with(segment))
+    }
+}
+
+impl Connections {
+    /// The slot that a segment with the ports of the connection in `slot` is read in, and whether it is of the rival there.
+    pub(super) fn take(
+        &mut self,
+        slot: usize,
+        network: u16,
+        segment: &Segment<'_>,
+        sink: &mut dyn Sink,
+    ) -> (usize, bool) {
+        match self.claim(slot, segment) {
+            Claim::Own => (slot, false),
+            Claim::Replaces => {
+                self.retire(slot, false, sink);
+                (self.open_new(network, segment, sink), false)
+            }
+            Claim::Proves => (self.give_place(slot, network, segment, sink), false),
+            Claim::Challenges => {
+                self.challenge(slot, segment, sink);
+                (slot, true)
+            }
+            Claim::OfRival => (slot, true),
+        }
+    }
+
+    fn claim(&self, slot: usize, segment: &Segment<'_>) -> Claim {
+        self.slots.get(slot).and_then(Option::as_ref).map_or(Claim::Own, |connection| connection.claim(segment))
+    }
+
+    /// The segment begins a rival of the connection in `slot`.
+    fn challenge(&mut self, slot: usize, segment: &Segment<'_>, sink: &mut dyn Sink) {
+        let number = self.next_number();
+        let Some(network) = self.slots.get(slot).and_then(Option::as_ref).map(|connection| connection.network) else {
+            return;
+        };
+        let rival = self.make(number, network, (segment.src, segment.dst));
+        let Some(Some(connection)) = self.slots.get_mut(slot) else { return };
+        if let Some(mut before) = connection.rival.replace(Rival::new(rival, segment)) {
+            before.connection.finish(sink);
+        }
+    }
+
+    /// The connection in `slot` is over, and its rival has its place.
+    fn give_place(&mut self, slot: usize, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
+        let connection = self.slots.get_mut(slot).and_then(Option::as_mut);
+        let rival = connection.and_then(|connection| connection.rival.take());
+        self.retire(slot, false, sink);
+        match rival {
+            Some(rival) => self.place(rival.connection, (network, segment.path)).0,
+            None => self.open_new(network, segment, sink),
+        }
     }
 }
 

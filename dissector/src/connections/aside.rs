@@ -1,0 +1,127 @@
+//! Connections that are handed out to their end, put aside, and resumed.
+
+use super::connection::{Connection, Direction};
+use super::{Connections, LINGERING};
+use crate::dissector::Sink;
+use crate::dropped::Dropped;
+use crate::framing::{Reader, ReaderRecord};
+use crate::ip::Segment;
+use crate::tcp::{Half, HalfRecord, Past};
+use crate::unit::Ends;
+
+/// What is kept of each direction of a connection with MPA or SDP that was put aside.
+pub(super) type Record = [(HalfRecord, ReaderRecord); 2];
+
+impl Connection {
+    /// It goes on, as its record says or as far as what is remembered of it tells.
+    fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
+        let Some(record) = record else {
+            self.begin([0, 1].map(|direction| past.syn_alone(direction)));
+            self.goes_on = past.has_octets();
+            return;
+        };
+        self.goes_on = true;
+        for (direction, (half, reader)) in self.directions.iter_mut().zip(*record) {
+            direction.half = Half::resumed(&half, reader.next());
+            let as_sdp = direction.reader.as_sdp;
+            direction.reader = Reader::resumed(reader);
+            direction.reader.as_sdp = as_sdp;
+            direction.fin = direction.half.has_fin();
+        }
+    }
+
+    /// What is remembered of it; `aside`: it is open.
+    pub(super) fn past(&self, aside: bool) -> Past {
+        let [forth, back] = &self.directions;
+        Past {
+            aside,
+            number: self.number,
+            first: forth.ends.src,
+            isn: [forth.half.isn(), back.half.isn()],
+            end: [forth.half.end_seq(), back.half.end_seq()],
+        }
+    }
+
+    fn into_record(self) -> Record {
+        self.directions.map(|Direction { half, reader, .. }| (half.record(), reader.record(&half)))
+    }
+}
+
+impl Connections {
+    /// Can a connection that was put aside be read as one that never was, so that a segment which does not fit is only its rival?
+    pub(super) fn may_resume(&self, past: &Past, network: u16, segment: &Segment<'_>) -> bool {
+        past.aside && (!past.has_octets() || self.table.has_record(segment, network))
+    }
+
+    /// A connection that is over goes on.
+    pub(super) fn go_on(&mut self, past: &Past, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
+        let other = if past.first == segment.src { segment.dst } else { segment.src };
+        let (slot, record) = self.open(past.number, (past.first, other), (network, segment.path), sink);
+        let cost = Dropped {
+            interruptions: u64::from(record.is_some()),
+            others: u64::from(record.is_none() && past.has_octets()),
+            ..Dropped::default()
+        };
+        if let Some(Some(connection)) = self.slots.get_mut(slot) {
+            connection.go_on(past, record);
+            connection.interrupted = past.aside.then_some(cost);
+            if !past.aside {
+                connection.closed = true;
+                self.closed.push_back((slot, past.number));
+            }
+        }
+        slot
+    }
+
+    /// Hands a connection out to its end; it may still go on, if it is put `aside`.
+    pub(super) fn retire(&mut self, slot: usize, aside: bool, sink: &mut dyn Sink) {
+        let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
+        self.free.push(slot);
+        self.memory -= connection.memory;
+        self.holding -= usize::from(connection.holds_back);
+        let broken = connection.broken;
+        connection.finish(sink);
+        if let Some(mut rival) = connection.rival.take() {
+            rival.connection.finish(sink);
+        }
+        let Ends { src, dst, .. } = connection.directions[0].ends;
+        let network = connection.network;
+        let past = connection.past(aside);
+        let mut record = None;
+        if aside && connection.is_mpa() {
+            self.dropped.units += connection.broken - broken;
+            record = Some(Box::new(connection.into_record()));
+        }
+        self.table.close(src, dst, network, past, record);
+    }
+
+    pub(super) fn retire_closed(&mut self, sink: &mut dyn Sink) {
+        while self.closed.len() > LINGERING {
+            let Some((slot, number)) = self.closed.pop_front() else { return };
+            // Its slot may have been given to another in the meantime.
+            if matches!(self.slots.get(slot), Some(Some(connection)) if connection.number == number) {
+                self.retire(slot, false, sink);
+            }
+        }
+    }
+
+    /// Puts connections aside that `may` go, until it is `enough`: those without MPA first, and those idle for longest.
+    pub(super) fn put_aside(
+        &mut self,
+        may: impl Fn(&Connection) -> bool,
+        enough: impl Fn(&Self) -> bool,
+        sink: &mut dyn Sink,
+    ) {
+        let open = self.slots.iter().enumerate().filter_map(|(slot, it)| Some((slot, it.as_ref()?)));
+        let mut idle: Vec<(bool, u64, usize)> =
+            open.filter(|(_, it)| may(it)).map(|(slot, it)| (it.is_mpa() && !it.closed, it.heard, slot)).collect();
+        idle.sort_unstable();
+        for (_, _, slot) in idle {
+            if enough(self) {
+                return;
+            }
+            let aside = self.slots.get(slot).is_some_and(|it| it.as_ref().is_some_and(|it| !it.closed));
+            self.retire(slot, aside, sink);
+        }
+    }
+}

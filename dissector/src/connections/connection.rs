@@ -1,0 +1,308 @@
+//! One connection: its two directions, what is read of them, and its monitor.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::CONNECTION;
+use super::rival::Rival;
+use crate::dissector::{Sink, Watch};
+use crate::dropped::Dropped;
+use crate::framing::{PeerView, Reader, Target};
+use crate::ip::Segment;
+use crate::tcp::half::ORIGIN;
+use crate::tcp::{Arrived, FAR_BEHIND_CLOSE, Half, Prints, is_far};
+use crate::unit::{Carrier, Ends, Kind, Unit};
+
+use super::NEAR;
+
+/// Sequence numbers are used again behind four times as many octets.
+const SEQUENCE_NUMBERS_LAST: u64 = 1 << 30;
+
+/// An SDP connection was suspended: who connects again, and to where (section 13.1.1 of the draft).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Suspended {
+    pub(super) peer: IpAddr,
+    pub(super) at: SocketAddr,
+}
+
+/// One direction of a connection.
+pub(super) struct Direction {
+    pub(super) ends: Ends,
+    pub(super) half: Half,
+    pub(super) reader: Reader,
+    pub(super) fin: bool,
+    /// The first acknowledgement number that the other end sent for it, and the latest.
+    pub(super) acked: Option<u32>,
+    pub(super) latest_ack: Option<u32>,
+    /// What its segments began with.
+    pub(super) prints: Prints,
+}
+
+impl Direction {
+    fn new(src: SocketAddr, dst: SocketAddr) -> Self {
+        Direction {
+            ends: Ends::new(src, dst),
+            half: Half::default(),
+            reader: Reader::default(),
+            fin: false,
+            acked: None,
+            latest_ack: None,
+            prints: Prints::default(),
+        }
+    }
+
+    /// Is the sequence number near to those that are known of the direction? `None` if none is.
+    pub(super) fn is_near(&self, seq: u32) -> Option<bool> {
+        let known = self.half.end_seq().or(self.acked)?;
+        Some(!is_far(known, seq, NEAR))
+    }
+
+    /// May a RST have this sequence number? Outside the receiver's window it changes nothing (RFC 9293 section 3.10.7.4).
+    fn accepts_reset(&self, seq: u32) -> bool {
+        let known = [self.half.end_seq(), self.latest_ack];
+        known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
+    }
+
+    /// Does a segment carry what is known at its sequence number? `None`: that is not known.
+    pub(super) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
+        let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
+        self.prints.compare(segment).filter(|_| is_unique)
+    }
+
+    /// Does a SYN with this number stand before what is known of the direction, though it was captured later?
+    pub(super) fn begins_with(&self, syn: u32) -> bool {
+        let first = self.half.first_seq().or(self.acked);
+        !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_BEHIND_CLOSE)
+    }
+
+    fn as_peer(&self) -> PeerView {
+        PeerView {
+            startup: self.reader.startup().copied(),
+            undecided: self.reader.is_undecided(&self.half),
+            held_back: self.half.has_octets() && !self.half.has_begun(),
+            begins_otherwise: self.reader.begins_otherwise(&self.half),
+            hello: self.reader.hello(&self.half),
+        }
+    }
+}
+
+/// A connection. Direction 0 is that of its first frame.
+pub(super) struct Connection {
+    pub(super) number: u32,
+    /// Which of the networks it is in where connections have its ports.
+    pub(super) network: u16,
+    pub(super) directions: [Direction; 2],
+    /// Its monitor, when there is one.
+    pub(super) watch: Option<Watch>,
+    /// The latest frame of it.
+    pub(super) heard: u64,
+    /// Octets of memory that its directions keep, as last counted.
+    pub(super) memory: usize,
+    /// Does each direction know both start-up frames? Then neither waits for the other any more.
+    pub(super) introduced: bool,
+    /// Does it hold octets back, as last counted?
+    pub(super) holds_back: bool,
+    pub(super) closed: bool,
+    /// Was it over, and goes on? Then its beginning was read.
+    pub(super) goes_on: bool,
+    /// Units that were incomplete, and holes.
+    pub(super) broken: u64,
+    /// Another connection that may take its place.
+    pub(super) rival: Option<Rival>,
+    /// What it cost that it was put aside, until something new of it comes. Until then it has nothing to hand out.
+    pub(super) interrupted: Option<Dropped>,
+}
+
+impl Connection {
+    pub(super) fn new(
+        number: u32,
+        network: u16,
+        (first, other): (SocketAddr, SocketAddr),
+        watch: Option<Watch>,
+    ) -> Self {
+        let directions = [Direction::new(first, other), Direction::new(other, first)];
+        Connection {
+            number,
+            network,
+            directions,
+            watch,
+            heard: 0,
+            memory: 0,
+            introduced: false,
+            holds_back: false,
+            closed: false,
+            goes_on: false,
+            broken: 0,
+            rival: None,
+            interrupted: None,
+        }
+    }
+
+    /// Nothing but these SYNs was captured before.
+    pub(super) fn begin(&mut self, syns: [Option<u32>; 2]) {
+        for (direction, isn) in self.directions.iter_mut().zip(syns) {
+            direction.half = isn.map_or_else(Half::default, Half::opened);
+        }
+    }
+
+    pub(super) fn direction_of(&self, segment: &Segment<'_>) -> usize {
+        usize::from(segment.src != self.directions[0].ends.src)
+    }
+
+    /// Takes a segment in; says whether the connection is closed by it.
+    pub(super) fn segment(&mut self, segment: &Segment<'_>, sink: &mut dyn Sink) -> bool {
+        let index = self.direction_of(segment);
+        self.heard = segment.frame;
+        if segment.rst && !self.directions[index].accepts_reset(segment.seq) {
+            return false;
+        }
+        if segment.ack_flag && self.directions[1 - index].half.acknowledge(segment.ack) {
+            self.poll(1 - index, sink);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.segment(index, segment);
+        }
+        self.directions[index].prints.note(segment);
+        if segment.ack_flag && !segment.rst {
+            self.directions[1 - index].acked.get_or_insert(segment.ack);
+            self.directions[1 - index].latest_ack = Some(segment.ack);
+        }
+        if let Some(arrived) = self.directions[index].half.arrive(segment) {
+            if self.introduced {
+                let straight = |reader: &mut Reader, half: &mut Half, target: &mut Target<'_>| {
+                    reader.read_straight(half, &arrived, target);
+                };
+                self.read(index, Some(&arrived), sink, straight);
+            }
+            self.directions[index].half.keep(&arrived, segment);
+        }
+        if !self.introduced || self.directions[index].half.has_unread() {
+            self.poll(index, sink);
+        }
+        self.directions[index].fin |= segment.fin;
+        let closes = !self.closed && (segment.rst || self.directions.iter().all(|direction| direction.fin));
+        self.closed |= closes;
+        closes
+    }
+
+    /// Reads on in the direction `index`, then in the other one as long as either finds what the other waits for.
+    fn poll(&mut self, mut index: usize, sink: &mut dyn Sink) {
+        loop {
+            self.poll_direction(index, sink);
+            if self.starts_again() {
+                continue;
+            }
+            if self.introduced {
+                return;
+            }
+            let view = self.directions[index].as_peer();
+            if self.directions[1 - index].reader.knows(&view) {
+                self.introduced = self.directions.iter().all(|direction| direction.reader.startup().is_some());
+                return;
+            }
+            index = 1 - index;
+        }
+    }
+
+    /// Is a start-up frame found behind a rejection that both directions know? Then both are read as from their beginning.
+    fn starts_again(&mut self) -> bool {
+        let [forth, back] = &self.directions;
+        let any = forth.reader.begins_again() || back.reader.begins_again();
+        let again = any && forth.reader.is_rejected() && back.reader.is_rejected();
+        if again {
+            self.introduced = false;
+            self.directions.iter_mut().for_each(|Direction { half, reader, .. }| reader.restart(half));
+        }
+        again
+    }
+
+    fn poll_direction(&mut self, index: usize, sink: &mut dyn Sink) {
+        let peer = (!self.introduced).then(|| self.directions[1 - index].as_peer());
+        self.read(index, None, sink, |reader, half, target| {
+            if let Some(peer) = &peer {
+                reader.meet(peer);
+            }
+            reader.poll(half, target);
+        });
+    }
+
+    /// Lets the reader of direction `index` read; its units go to the monitor and `sink`.
+    fn read(
+        &mut self,
+        index: usize,
+        arrived: Option<&Arrived<'_>>,
+        sink: &mut dyn Sink,
+        read: impl FnOnce(&mut Reader, &mut Half, &mut Target<'_>),
+    ) {
+        let assumes_sdp = self.directions.iter().all(|direction| direction.reader.assumes_sdp());
+        let peer_without_crc = self.directions[1 - index].reader.is_without_crc_fields();
+        if let Some(watch) = &mut self.watch {
+            watch.peer_has_unread(self.directions[1 - index].half.has_unread());
+        }
+        let Direction { ends, half, reader, .. } = &mut self.directions[index];
+        reader.peer_without_crc = peer_without_crc;
+        let mut hand = |unit: &Unit<'_>| {
+            self.broken += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
+            match &mut self.watch {
+                _ if assumes_sdp && is_assumed(unit) => sink.unit(unit),
+                watch => hand_out(watch, unit, sink),
+            }
+        };
+        let direction = u8::from(index == 1);
+        read(reader, half, &mut Target { stream: self.number, direction, ends, arrived, sink: &mut hand });
+    }
+
+    pub(super) fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.interrupted.is_some() {
+            return;
+        }
+        for direction in &mut self.directions {
+            direction.half.finish();
+        }
+        // The first time each direction learns whether it has a start-up frame; what waits for the other goes on the second time.
+        for index in [0, 1, 0, 1] {
+            self.poll(index, sink);
+        }
+        for index in [0, 1] {
+            self.read(index, None, sink, |reader, half, target| reader.finish(half, target));
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.end(self.number, sink);
+        }
+    }
+
+    /// Was MPA or SDP found on it?
+    pub(super) fn is_mpa(&self) -> bool {
+        self.directions.iter().any(|direction| direction.reader.is_mpa())
+    }
+
+    /// Where it goes on, if both ends have agreed to suspend it.
+    pub(super) fn suspended(&self) -> Option<Suspended> {
+        let (local, port) = self.watch.as_ref()?.suspended()?;
+        let address = |direction: usize| self.directions[direction].ends.src.ip();
+        Some(Suspended { peer: address(1 - local), at: SocketAddr::new(address(local), port) })
+    }
+
+    pub(super) fn has_unread(&self) -> bool {
+        self.directions.iter().any(|direction| direction.half.has_unread() || direction.reader.has_passed())
+            || self.rival.as_ref().is_some_and(|rival| rival.connection.has_unread())
+    }
+
+    pub(super) fn count_memory(&self) -> usize {
+        let octets = self.directions.iter().map(|direction| direction.half.memory() + direction.reader.memory());
+        let rival = self.rival.as_ref().map_or(0, |rival| CONNECTION + rival.connection.count_memory());
+        octets.sum::<usize>() + self.watch.as_ref().map_or(0, Watch::memory) + rival
+    }
+}
+
+fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
+    match watch {
+        Some(watch) => watch.unit(unit, sink),
+        None => sink.unit(unit),
+    }
+}
+
+/// Is it an SDP message of a connection whose Hello is not in the capture? Its monitor knows nothing of what was agreed on, and
+/// books that began here would be wrong.
+fn is_assumed(unit: &Unit<'_>) -> bool {
+    matches!(unit.kind, Kind::Sdp(Carrier::Send, ..))
+}

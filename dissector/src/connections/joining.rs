@@ -1,0 +1,131 @@
+//! Equal ports in several networks: is a segment of another VLAN, tunnel or interface one of a known connection?
+
+use super::connection::Connection;
+use super::{Connections, NEAR};
+use crate::ip::Segment;
+use crate::tcp::{Located, Place};
+
+/// What a segment is of.
+pub(super) enum Owner {
+    /// What is known in its network.
+    Known(u16, Option<Place>),
+    /// A new connection, whose SYNs may be known.
+    New(u16, [Option<u32>; 2]),
+}
+
+impl Connection {
+    /// Is a segment of another network a copy of one of this connection's (`Some(true)`), of another connection (`Some(false)`)
+    /// or, as far as its numbers tell, of this one (`None`)?
+    fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
+        let mine = self.direction_of(segment);
+        let (own, other) = (&self.directions[mine], &self.directions[1 - mine]);
+        if let Some(is_copy) = own.compare(segment) {
+            return Some(is_copy);
+        }
+        let fits = if segment.syn {
+            match own.half.isn() {
+                Some(isn) => isn == segment.seq,
+                None if segment.ack_flag => other.half.isn().is_some_and(|isn| isn.wrapping_add(1) == segment.ack),
+                None => own.begins_with(segment.seq),
+            }
+        } else {
+            let near = own.is_near(segment.seq);
+            let acknowledges = if segment.ack_flag { other.is_near(segment.ack) } else { None };
+            near.or(acknowledges) == Some(true) && acknowledges != Some(false)
+        };
+        if fits { None } else { Some(false) }
+    }
+
+    /// What was captured of the SYNs before a segment of another network turned out to be of another connection.
+    fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
+        let mine = self.direction_of(segment);
+        let near = |direction: usize, number: u32| {
+            let isn = self.directions[direction].half.isn();
+            isn.filter(|isn| number.wrapping_sub(*isn) < NEAR)
+        };
+        let mut syns = [None; 2];
+        syns[mine] = near(mine, segment.seq);
+        syns[1 - mine] = near(1 - mine, segment.ack).filter(|_| segment.ack_flag);
+        syns
+    }
+}
+
+impl Connections {
+    /// Which connection a segment is of, by its ports and its network.
+    pub(super) fn owner(&mut self, segment: &Segment<'_>) -> Owner {
+        let (network, place) = match self.table.find(segment) {
+            Located::Known { network, place, is_certain: true } => return Owner::Known(network, place),
+            Located::Known { network, place, is_certain: false } => (network, place),
+            Located::Elsewhere => return self.owner_elsewhere(segment),
+        };
+        match place.and_then(|place| self.recognises(&place, segment)) {
+            Some(true) => self.table.join(segment, network, true),
+            Some(false) if self.is_open(place) => {
+                if let Some(own) = self.table.separate(segment) {
+                    self.joined.count -= 1;
+                    return Owner::New(own, self.syns(place, segment));
+                }
+            }
+            // What is over, or nearly so, gives its ports to another.
+            Some(false) | None => {}
+        }
+        Owner::Known(network, place)
+    }
+
+    fn is_open(&self, place: Option<Place>) -> bool {
+        let Some(Place::Open(slot)) = place else { return false };
+        self.slots.get(slot).and_then(Option::as_ref).is_some_and(|connection| !connection.closed)
+    }
+
+    /// The same for the first segment of a path whose ports are known.
+    fn owner_elsewhere(&mut self, segment: &Segment<'_>) -> Owner {
+        for (network, place) in self.table.networks(segment) {
+            let is_copy = self.recognises(&place, segment);
+            if is_copy != Some(false) {
+                self.table.join(segment, network, is_copy == Some(true));
+                self.joined.count += 1;
+                let stream = self.number_of(&place);
+                self.joined.first = self.joined.first.or(stream.map(|stream| (stream, segment.frame)));
+                return Owner::Known(network, Some(place));
+            }
+        }
+        match self.table.separate(segment) {
+            Some(network) => Owner::New(network, [None; 2]),
+            None => Owner::Known(0, self.table.networks(segment).first().map(|(_, place)| *place)),
+        }
+    }
+
+    fn number_of(&self, place: &Place) -> Option<u32> {
+        match place {
+            Place::Open(slot) => Some(self.slots.get(*slot)?.as_ref()?.number),
+            Place::Past(past) => Some(past.number),
+        }
+    }
+
+    /// As [`Connection::recognises`]; a connection that is over is known by its sequence numbers alone.
+    fn recognises(&self, place: &Place, segment: &Segment<'_>) -> Option<bool> {
+        match place {
+            Place::Open(slot) => {
+                let connection = self.slots.get(*slot).and_then(Option::as_ref);
+                let known = connection.map_or(Some(false), |connection| connection.recognises(segment));
+                let rival = connection.and_then(|connection| connection.rival.as_ref());
+                match (known, rival) {
+                    (Some(false), Some(rival)) => rival.connection.recognises(segment),
+                    _ => known,
+                }
+            }
+            Place::Past(past) if past.is_near(segment, NEAR) => None,
+            Place::Past(_) => Some(false),
+        }
+    }
+
+    fn syns(&self, place: Option<Place>, segment: &Segment<'_>) -> [Option<u32>; 2] {
+        let Some(Place::Open(slot)) = place else { return [None; 2] };
+        let connection = self.slots.get(slot).and_then(Option::as_ref);
+        connection.map_or([None; 2], |it| {
+            let [forth, back] = it.syns(segment);
+            // Direction 0 of the new one is that of the segment.
+            if it.direction_of(segment) == 0 { [forth, back] } else { [back, forth] }
+        })
+    }
+}
