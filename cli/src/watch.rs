@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Way, Writer};
+use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text::{finding_lines, unit_line};
 use weft_dissector::source::Frame as Captured;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::{Dissector, Finding, Packet, Sink};
 use weft_peer::driver::{Tape, TapeEvent};
 use weft_suites::evidence::{Frame, Framer};
 
@@ -87,7 +88,7 @@ impl WatchArguments {
                 Some(writer)
             }
         };
-        let trace = self.trace.then(|| (Dissector::default(), Printer { origin }));
+        let trace = self.trace.then(|| (Dissector::default(), Printer { origin, senders: Senders::default() }));
         let path = self.write.clone().unwrap_or_default();
         let state = State { framer: Framer::default(), frames: 0, origin, trace, capture, path, failed: Ok(()) };
         let state = Arc::new(Mutex::new(state));
@@ -155,6 +156,7 @@ impl State {
 /// Prints to standard error; whether anybody can read it is not our concern.
 struct Printer {
     origin: u64,
+    senders: Senders,
 }
 
 impl Sink for Printer {
@@ -163,6 +165,10 @@ impl Sink for Printer {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        let _ = writeln!(io::stderr(), "{}", finding_lines(finding));
+        let _ = writeln!(io::stderr(), "{}", finding_lines(finding, &self.senders));
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.senders.packet(packet);
     }
 }

@@ -2,16 +2,17 @@
 
 use std::io::Cursor;
 
-use weft_dissector::output::{json::JsonWriter, text};
+use weft_dissector::output::{json::JsonWriter, senders::Senders, text};
 use weft_dissector::source::Capture;
 use weft_dissector::tree::tree;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 /// Shows everything in every way.
 #[derive(Default)]
 struct Shown {
     json: JsonWriter,
+    senders: Senders,
     octets: usize,
 }
 
@@ -28,7 +29,11 @@ impl Sink for Shown {
 
     fn finding(&mut self, finding: &Finding) {
         self.json.finding(finding, &mut Vec::new()).expect("a vector takes everything");
-        self.octets += text::finding_lines(finding).len();
+        self.octets += text::finding_lines(finding, &self.senders).len();
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.senders.packet(packet);
     }
 }
 

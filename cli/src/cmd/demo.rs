@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text;
 use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::{Dissector, Finding, Packet, Sink};
 use weft_suites::model::{CaseResult, Counts, Event, RunReport, Tier, Verdict};
 use weft_suites::{Filter, RunOptions, Schedule};
 
@@ -62,6 +63,7 @@ fn dissect() -> anyhow::Result<()> {
         origin: u64,
         units: usize,
         findings: Vec<Finding>,
+        senders: Senders,
     }
     impl Sink for Show {
         fn unit(&mut self, unit: &Unit<'_>) {
@@ -73,10 +75,13 @@ fn dissect() -> anyhow::Result<()> {
         fn finding(&mut self, finding: &Finding) {
             self.findings.push(finding.clone());
         }
+        fn packet(&mut self, packet: &Packet) {
+            self.senders.packet(packet);
+        }
     }
     let mut capture = Capture::from_reader(Box::new(Cursor::new(CAPTURE)))?;
     let mut dissector = Dissector::default();
-    let mut show = Show { origin: 0, units: 0, findings: Vec::new() };
+    let mut show = Show { origin: 0, units: 0, findings: Vec::new(), senders: Senders::default() };
     while let Some(frame) = capture.next_frame() {
         if frame.number == 1 {
             show.origin = frame.time;
@@ -87,7 +92,7 @@ fn dissect() -> anyhow::Result<()> {
     let (messages, frames) = (text::counted(show.units as u64, "message"), text::counted(capture.frames(), "frame"));
     say!("       ... {messages} in {frames}, {}", text::counted(show.findings.len() as u64, "finding"));
     for finding in &show.findings {
-        say!("{}", text::finding_lines(finding));
+        say!("{}", text::finding_lines(finding, &show.senders));
     }
     Ok(())
 }

@@ -31,6 +31,20 @@ fn text_has_a_line_a_unit() {
 }
 
 #[test]
+fn findings_name_stream_and_addresses() {
+    let filter = "finding.requirement == \"RDMAP-4.8-6\"";
+    let lines = "       frame 13 stream 0 10.1.0.1:7174 → 10.1.0.2:56391  error RDMAP-4.8-6  The 13 reserved bits are zero on \
+                 transmit (MUST)\n              expected 13 reserved bits of zero; found 0x0300\n";
+    for arguments in [&["-Y", filter][..], &["-T", "text", "-Y", filter], &[]] {
+        let text = printed(&[&["dissect", TERMINATE], arguments].concat());
+        assert!(text.contains(lines), "{arguments:?}: {text}");
+    }
+    // A connection's other finding, at its Request, is the other end's.
+    let text = printed(&["dissect", TERMINATE]);
+    assert!(text.contains("       frame 6 stream 0 10.1.0.2:56391 → 10.1.0.1:7174  note MPA-4.4-4"), "{text}");
+}
+
+#[test]
 fn text_of_frames_has_a_line_a_frame() {
     insta::assert_snapshot!(printed(&["dissect", "-r", RPING, "-T", "text", "-c", "14"]));
 }

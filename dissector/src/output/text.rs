@@ -19,6 +19,7 @@ use crate::finding::Finding;
 use crate::grammar::rdmap::error_name;
 use crate::grammar::sdp::{flags_name, half_name, mode_name};
 use crate::output::frames::Record;
+use crate::output::senders::Senders;
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
 use crate::tree::Node;
@@ -316,13 +317,15 @@ fn packet_summary(packet: &Packet) -> String {
     format!("TCP {}  {octets} octets", flags.join(" "))
 }
 
-/// A finding as the lines that stand below its unit.
+/// A finding as the lines that stand below its unit: frame, stream, sender and receiver, as [`unit_line`] has them; the requirement;
+/// what it expects. The addresses are missing if `senders` does not know them.
 #[must_use]
-pub fn finding_lines(finding: &Finding) -> String {
+pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     let row = finding.requirement.row();
     let stream = finding.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
+    let ends = senders.of(finding).map_or_else(String::new, |(src, dst)| format!(" {src} → {dst}"));
     format!(
-        "       frame {} stream {stream}  {} {}  {} ({})\n              expected {}; found {}",
+        "       frame {} stream {stream}{ends}  {} {}  {} ({})\n              expected {}; found {}",
         finding.frame, finding.severity, finding.requirement, row.summary, row.level, finding.expected, finding.found
     )
 }

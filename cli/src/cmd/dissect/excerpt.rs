@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
     let (mut written, mut connections) = (Written::default(), Connections::default());
     reading.run(&mut input, &mut |step| match step {
         // What is found so late that the frame has left is no frame.
-        Step::Record(record, passes) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
+        Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
             if let Some(stream) = record.stream {
                 connections.insert(stream);
             }
@@ -120,7 +120,7 @@ impl Chosen {
     fn find(arguments: &Arguments, capture: &Again, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<Self> {
         let mut chosen = Chosen::default();
         Reading::new(arguments, wanted.clone(), Keep::default(), filter).run(&mut capture.input()?, &mut |step| {
-            if let Step::Record(record, true) = step {
+            if let Step::Record(record, true, _) = step {
                 chosen.any = true;
                 if let Some(stream) = record.stream {
                     chosen.connections.insert(stream);

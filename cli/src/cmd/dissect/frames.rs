@@ -8,6 +8,7 @@ use weft_dissector::output::fields::FieldsWriter;
 use weft_dissector::output::frames::{Frames, Keep, Record};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::packets::PacketsWriter;
+use weft_dissector::output::senders::Senders;
 use weft_dissector::output::{pdml, text};
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
@@ -55,8 +56,8 @@ pub(crate) fn run(
     };
     let mut reading = Reading::new(arguments, wanted, keep, filter);
     reading.run(&mut input, &mut |step| match step {
-        Step::Record(record, true) => printer.record(record, out),
-        Step::Record(_, false) => Ok(()),
+        Step::Record(record, true, senders) => printer.record(record, senders, out),
+        Step::Record(_, false, _) => Ok(()),
         Step::Idle => out.flush(),
     })?;
     printer.finish(out)?;
@@ -77,8 +78,8 @@ pub(super) struct Reading<'f> {
 
 /// What [`Reading::run`] comes to.
 pub(super) enum Step<'r> {
-    /// A frame with all that was found in it, and whether it passes the filter.
-    Record(&'r Record, bool),
+    /// A frame with all that was found in it, whether it passes the filter, and who sent what its findings are about.
+    Record(&'r Record, bool, &'r Senders),
     /// The next frame may take long.
     Idle,
 }
@@ -89,7 +90,7 @@ impl<'f> Reading<'f> {
         let dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
         let dissector = arguments.file.decode.tell(dissector);
         let tally = arguments.summary.then(Tally::default);
-        let gather = Gather { frames: Frames::new(wanted, keep), tally, matched: false };
+        let gather = Gather { frames: Frames::new(wanted, keep), senders: Senders::default(), tally, matched: false };
         Reading { dissector, gather, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
     }
 
@@ -143,6 +144,7 @@ impl<'f> Reading<'f> {
 
 struct Gather {
     frames: Frames,
+    senders: Senders,
     /// The numbers of the summary, when there is one.
     tally: Option<Tally>,
     /// A frame passed the filter.
@@ -192,7 +194,7 @@ impl Gather {
         while let Some(record) = self.frames.ready() {
             let passes = filter.is_none_or(|filter| filter.matches(&record.values));
             self.matched |= passes;
-            each(Step::Record(&record, passes))?;
+            each(Step::Record(&record, passes, &self.senders))?;
             if let Some(tally) = &mut self.tally {
                 tally.decide(record.facts.number, passes);
             }
@@ -221,6 +223,7 @@ impl Sink for Gather {
         if let Some(tally) = &mut self.tally {
             tally.passed.packet(packet);
         }
+        self.senders.packet(packet);
         self.frames.packet(packet);
     }
 
@@ -237,7 +240,7 @@ enum Printer {
 }
 
 impl Printer {
-    fn record(&mut self, record: &Record, out: &mut Out) -> io::Result<()> {
+    fn record(&mut self, record: &Record, senders: &Senders, out: &mut Out) -> io::Result<()> {
         match self {
             Printer::Fields(writer) => writer.record(&record.values, out),
             Printer::Json(writer) => writer.record(record, out),
@@ -248,7 +251,7 @@ impl Printer {
                     out.write_all(unit.tree.as_bytes())?;
                 }
                 for finding in &record.findings {
-                    writeln!(out, "{}", colour.severity(finding.severity, &text::finding_lines(finding)))?;
+                    writeln!(out, "{}", colour.severity(finding.severity, &text::finding_lines(finding, senders)))?;
                 }
                 out.write_all(hexdump(&record.octets, 0, 8).as_bytes())
             }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use weft_dissector::exchange::Exchange;
 use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
 use weft_dissector::output::hexdump::hexdump;
-use weft_dissector::output::{json::JsonWriter, text};
+use weft_dissector::output::{json::JsonWriter, senders::Senders, text};
 use weft_dissector::tree::tree;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Packet, Sink};
@@ -37,7 +37,12 @@ pub(crate) fn run(
     } else if arguments.json {
         Format::Json(JsonWriter::default())
     } else {
-        Format::Text { verbose: arguments.verbose, hex: arguments.hex, colour: arguments.color.decide() }
+        Format::Text {
+            verbose: arguments.verbose,
+            hex: arguments.hex,
+            colour: arguments.color.decide(),
+            senders: Senders::default(),
+        }
     };
     let selection = filter.map(|filter| Selection {
         filter,
@@ -105,7 +110,7 @@ pub(crate) fn run(
 enum Format {
     Nothing,
     Json(JsonWriter),
-    Text { verbose: bool, hex: bool, colour: Colour },
+    Text { verbose: bool, hex: bool, colour: Colour, senders: Senders },
 }
 
 /// Renders units and findings.
@@ -285,8 +290,10 @@ impl Sink for Output<'_, '_> {
 
     fn packet(&mut self, packet: &Packet) {
         self.counts.packet(packet);
-        if let Format::Json(writer) = &mut self.printer.format {
-            writer.packet(packet);
+        match &mut self.printer.format {
+            Format::Nothing => {}
+            Format::Json(writer) => writer.packet(packet),
+            Format::Text { senders, .. } => senders.packet(packet),
         }
         if let Some(facts) = self.selection.as_mut().and_then(|selection| selection.facts(packet.frame)) {
             facts.packet = Some(*packet);
@@ -370,7 +377,7 @@ impl Format {
         match self {
             Format::Nothing => Ok(()),
             Format::Json(writer) => writer.write(unit, out),
-            Format::Text { verbose, hex, colour } => {
+            Format::Text { verbose, hex, colour, .. } => {
                 let line = text::unit_line(unit, origin);
                 let line = match unit.kind {
                     Kind::Startup(..) => colour.strong(&line),
@@ -402,8 +409,8 @@ impl Format {
         match self {
             Format::Nothing => Ok(()),
             Format::Json(writer) => writer.finding(finding, out),
-            Format::Text { colour, .. } => {
-                writeln!(out, "{}", colour.severity(finding.severity, &text::finding_lines(finding)))
+            Format::Text { colour, senders, .. } => {
+                writeln!(out, "{}", colour.severity(finding.severity, &text::finding_lines(finding, senders)))
             }
         }
     }
