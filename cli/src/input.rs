@@ -5,12 +5,14 @@ mod again;
 mod decode;
 mod live;
 mod parts;
+mod places;
 mod remarks;
 mod save;
 
 pub(crate) use again::{Again, refuse_same};
 pub(crate) use decode::DecodeAs;
 pub(crate) use live::{LiveArguments, Place, SoFar, refused};
+pub(crate) use places::Places;
 pub(crate) use remarks::remark;
 pub(crate) use save::Ring;
 
@@ -157,7 +159,7 @@ impl Input {
     }
 
     /// Opens the captures at `paths`, of which there are at least two, as one.
-    fn open_several(paths: &[PathBuf]) -> anyhow::Result<Self> {
+    pub(crate) fn open_several(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let source = Source::Files(Parts::open(paths)?);
         let others = counted(paths.len() as u64 - 1, "other");
         let name = format!("{} and {others}", paths.first().map_or_else(String::new, |path| shown(path)));
@@ -176,6 +178,14 @@ impl Input {
             Source::File(capture) => capture.frames(),
             Source::Files(parts) => parts.frames(),
             Source::Live(live) => live.frames(),
+        }
+    }
+
+    /// Which file each frame is from, where there are several.
+    pub(crate) fn places(&self) -> Option<Places> {
+        match &self.source {
+            Source::Files(parts) => Some(parts.places()),
+            Source::File(_) | Source::Live(_) => None,
         }
     }
 

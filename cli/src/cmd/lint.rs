@@ -17,7 +17,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 
 use crate::colour::When;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, Verdict, note};
-use crate::input::{DecodeAs, Input, LiveArguments, Next, remark};
+use crate::input::{DecodeAs, Input, LiveArguments, Next, Places, remark};
 
 /// Findings of a requirement that are shown one by one, unless all are asked for.
 const SHOWN: usize = 5;
@@ -28,7 +28,7 @@ const SHOWN: usize = 5;
     cannot be read, or has nothing to judge.\n\
     Of several captures the worst counts. If the reader of the output goes away (`| head`),\n\
     the exit code is the same.\n\
-    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint captures\n  weft lint -i eth0 -a duration:60")]
+    Examples:\n  weft lint capture.pcap\n  weft lint --level error --json capture.pcap.gz\n  weft lint captures\n  weft lint --merge ring_*.pcapng\n  weft lint -i eth0 -a duration:60")]
 pub(crate) struct Arguments {
     /// The captures: pcap or pcapng, plain or compressed with gzip or zstd; a folder of them; - is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
@@ -40,6 +40,13 @@ pub(crate) struct Arguments {
     decode: DecodeAs,
     #[command(flatten)]
     live: LiveArguments,
+    /// Judge all captures as one, in the order of time (a ring, several taps)
+    ///
+    /// Each finding names the file of its frame and the frame's number there. Without --merge each capture has a verdict of its own,
+    /// because those of a folder may have different connections with equal addresses and ports. The second file of a ring then
+    /// begins inside a connection: rules that need what was before do not apply.
+    #[arg(long, conflicts_with = "interface")]
+    merge: bool,
     /// The least severity that is shown and that makes the exit code 1
     #[arg(long, value_enum, default_value_t = Level::Warning)]
     level: Level,
@@ -95,6 +102,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         files.extend(found);
     }
+    if arguments.merge && files.len() > 1 {
+        let code = one(arguments, Input::open_several(&files)?, false, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::from(code));
+    }
     let mut worst = 0;
     for (index, file) in files.iter().enumerate() {
         if files.len() > 1 && index > 0 && !arguments.json {
@@ -146,6 +158,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         most: if arguments.all { usize::MAX } else { SHOWN },
         json: arguments.json.then(JsonWriter::default),
         file: several.then(|| name.clone()),
+        places: input.places(),
         out,
         failed: Ok(()),
         counts: BTreeMap::new(),
@@ -232,6 +245,8 @@ struct Lint<'o> {
     json: Option<JsonWriter>,
     /// The capture's name, where there are several.
     file: Option<String>,
+    /// Which capture each frame is from, where they are read as one.
+    places: Option<Places>,
     out: &'o mut Out,
     failed: io::Result<()>,
     counts: BTreeMap<Severity, u64>,
@@ -267,9 +282,14 @@ impl Sink for Lint<'_> {
             return;
         }
         *self.by_requirement.entry(finding.requirement).or_default() += 1;
+        let place = self.places.as_ref().and_then(|places| places.of(finding.frame));
         if let Some(writer) = &mut self.json {
             if self.failed.is_ok() {
-                self.failed = writer.finding_of(self.file.as_deref(), finding, self.out);
+                let (file, number) = match &place {
+                    Some((file, number)) => (Some(&**file), Some(*number)),
+                    None => (self.file.as_deref(), None),
+                };
+                self.failed = writer.finding_of(file, number, finding, self.out);
             }
             return;
         }
@@ -283,8 +303,9 @@ impl Sink for Lint<'_> {
                 Some((src, dst)) => format!(", sent by {src} to {dst}"),
                 None => String::new(),
             };
+            let place = place.map_or_else(String::new, |(file, number)| format!(" (frame {number} of {file})"));
             group.lines.push(format!(
-                "frame {}{stream}{sender}: expected {}; found {}",
+                "frame {}{place}{stream}{sender}: expected {}; found {}",
                 finding.frame, finding.expected, finding.found
             ));
         }

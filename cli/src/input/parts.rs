@@ -3,9 +3,11 @@
 //! A file is opened when its first frame is due, so a long ring needs few open files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weft_dissector::source::{Capture, Frame};
 
+use super::places::Places;
 use super::{open_capture, shown};
 use crate::exit::{BadInput, note};
 
@@ -25,7 +27,7 @@ struct OwnedFrame {
 /// A file that is being read, and its next frame.
 struct Part {
     capture: Box<Capture>,
-    name: String,
+    name: Arc<str>,
     next: Option<OwnedFrame>,
 }
 
@@ -45,6 +47,7 @@ pub(super) struct Parts {
     open: Vec<Part>,
     current: OwnedFrame,
     frames: u64,
+    places: Places,
 }
 
 impl Parts {
@@ -72,12 +75,23 @@ impl Parts {
             ));
         }
         files.reverse();
-        Ok(Parts { later: files, open: Vec::new(), current: OwnedFrame::default(), frames: 0 })
+        Ok(Parts {
+            later: files,
+            open: Vec::new(),
+            current: OwnedFrame::default(),
+            frames: 0,
+            places: Places::default(),
+        })
     }
 
     /// Frames so far.
     pub(super) fn frames(&self) -> u64 {
         self.frames
+    }
+
+    /// Which file each frame is from.
+    pub(super) fn places(&self) -> Places {
+        self.places.clone()
     }
 
     /// The earliest frame that is left, numbered over all files.
@@ -91,8 +105,9 @@ impl Parts {
         self.open.extract_if(.., |part| part.next.is_none()).for_each(Part::close);
         let part = self.open.iter_mut().min_by_key(|part| time(part))?;
         std::mem::swap(&mut self.current, part.next.as_mut()?);
-        part.advance();
         self.frames += 1;
+        self.places.note(self.frames, part.capture.frames(), &part.name);
+        part.advance();
         let OwnedFrame { time, interface, link_type, wire_len, octets } = &self.current;
         let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
         Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len })
@@ -102,7 +117,7 @@ impl Parts {
 impl Part {
     fn new(path: &Path, capture: Capture) -> Self {
         let next = Some(OwnedFrame::default());
-        let mut part = Part { capture: Box::new(capture), name: shown(path), next };
+        let mut part = Part { capture: Box::new(capture), name: shown(path).into(), next };
         part.advance();
         part
     }

@@ -16,7 +16,11 @@ const HEAD: usize = 16;
 
 impl Records {
     fn read() -> Self {
-        let octets = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap")).unwrap();
+        Self::of("rping-crc.pcap")
+    }
+
+    fn of(capture: &str) -> Self {
+        let octets = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(capture)).unwrap();
         let (header, mut rest) = octets.split_at(24);
         let mut records = Vec::new();
         while !rest.is_empty() {
@@ -89,6 +93,45 @@ fn files_of_two_taps_are_merged() {
     whole.write(&paths[2], &whole.records);
     let expected = text(&weft(&["dissect"], &paths[2..]).stdout);
     assert_eq!(text(&weft(&["dissect"], &paths[..2]).stdout), expected);
+}
+
+/// The second file begins behind the start-up frames, with the FPDU that its Terminate answers.
+#[test]
+fn lint_judges_the_files_of_a_ring_as_one_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, all] = ["a.pcap", "b.pcap", "all.pcap"].map(|name| folder.path().join(name));
+    let records = Records::of("rping-size-mismatch-terminate.pcap");
+    let (first, second) = records.records.split_at(9);
+    records.write(&a, first);
+    records.write(&b, second);
+    records.write(&all, &records.records);
+    let findings = |arguments: &[&str], files: &[PathBuf]| -> Vec<serde_json::Value> {
+        let output = text(&weft(&[&["lint", "--json", "--level", "note"], arguments].concat(), files).stdout);
+        let lines = output.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.filter(|line: &serde_json::Value| line["kind"] == "finding").collect()
+    };
+    let ring = [b.clone(), a.clone()];
+    let expected = findings(&[], &[all]);
+    let mut merged = findings(&["--merge"], &ring);
+    for finding in &mut merged {
+        let frame = finding["frame"].as_u64().unwrap();
+        let (file, number) = if frame <= 9 { (&a, frame) } else { (&b, frame - 9) };
+        assert_eq!(finding["file"], file.display().to_string());
+        assert_eq!(finding["frame_in_file"], number);
+        finding.as_object_mut().unwrap().retain(|key, _| key != "file" && key != "frame_in_file");
+    }
+    assert!(expected.len() > 10);
+    assert_eq!(merged, expected);
+    // Alone, the second file has not the Reply, by which CRC is off, and begins with frame 1.
+    assert_ne!(findings(&[], &ring).len(), expected.len());
+    let output = weft(&["lint", "--merge"], &ring);
+    assert_eq!(output.status.code(), Some(1));
+    let place = format!(
+        "    frame 13 (frame 4 of {}), stream 0, sent by 10.1.0.1:7174 to 10.1.0.2:56391: expected ",
+        b.display()
+    );
+    assert!(text(&output.stdout).contains(&place), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).ends_with("b.pcap and 1 other: 6 errors, 4 warnings, 6 notes\n"));
 }
 
 #[test]

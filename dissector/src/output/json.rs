@@ -191,14 +191,21 @@ impl JsonWriter {
     /// # Errors
     /// What `out` gives.
     pub fn finding(&mut self, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
-        self.finding_of(None, finding, out)
+        self.finding_of(None, None, finding, out)
     }
 
-    /// The same, with the name of the capture (`file`) where there are several.
+    /// The same, with the name of the capture (`file`) where there are several, and the frame's number there
+    /// (`frame_in_file`) where they are read as one.
     ///
     /// # Errors
     /// What `out` gives.
-    pub fn finding_of(&mut self, file: Option<&str>, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+    pub fn finding_of(
+        &mut self,
+        file: Option<&str>,
+        frame_in_file: Option<u64>,
+        finding: &Finding,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let row = finding.requirement.row();
         let octets: Vec<_> = finding
             .located
@@ -217,6 +224,9 @@ impl JsonWriter {
         }
         if let Some(file) = file {
             object["file"] = file.into();
+        }
+        if let Some(number) = frame_in_file {
+            object["frame_in_file"] = number.into();
         }
         writeln!(out, "{object}")
     }
