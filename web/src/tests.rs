@@ -8,6 +8,7 @@ mod export;
 mod logs;
 mod pages;
 mod runs;
+mod sites;
 mod store_gone;
 mod store_server;
 mod streams;

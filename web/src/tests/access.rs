@@ -88,7 +88,7 @@ async fn without_a_token_nothing_of_a_run_is_told() {
 }
 
 /// All that is read, with names that may or may not be there.
-const READ: [&str; 33] = [
+pub(super) const READ: [&str; 33] = [
     "/",
     "/compare",
     "/matrix",

@@ -1,0 +1,56 @@
+//! What pages of other sites get from the server in a browser that reaches it.
+
+use super::access::{OPERATOR, READ, guarded, signed_in};
+use super::*;
+
+/// A GET as a page of another site makes it, of a server that has tokens or none.
+async fn fetched(site: &Site, path: &str, headers: &[&str]) -> (StatusCode, String) {
+    let mut request = Request::get(path).header(header::HOST, "localhost:1");
+    for header in headers {
+        let (name, value) = header.split_once(": ").unwrap();
+        request = request.header(name, value);
+    }
+    let answer = site.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let status = answer.status();
+    // The answer to an event stream has no end.
+    if status != StatusCode::FORBIDDEN {
+        return (status, String::new());
+    }
+    (status, String::from_utf8(octets(answer).await).unwrap())
+}
+
+/// Without tokens any page in a browser of this host could make the server work; with them any page in an operator's browser.
+#[tokio::test]
+async fn pages_of_other_sites_fetch_nothing() {
+    let (open, closed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (open, closed) = (site(open.path()).await, guarded(closed.path()).await);
+    let (cookie, _) = signed_in(&closed, OPERATOR).await;
+    let costly = ["/api/filter?text=tcp", "/captures/x?filter=tcp", "/api/captures/x/packets?filter=tcp"];
+    let others = ["/login", "/healthz", "/assets/style.css", "/none"];
+    for path in READ.into_iter().chain(costly).chain(others) {
+        for (site, session) in [(&open, None), (&closed, Some(cookie.as_str()))] {
+            for kind in [
+                ["sec-fetch-site: cross-site", "sec-fetch-mode: no-cors", "sec-fetch-dest: image"],
+                ["sec-fetch-site: same-site", "sec-fetch-mode: cors", "sec-fetch-dest: empty"],
+                ["sec-fetch-site: cross-site", "sec-fetch-mode: navigate", "sec-fetch-dest: iframe"],
+            ] {
+                let headers: Vec<&str> = kind.into_iter().chain(session).collect();
+                let (status, text) = fetched(site, path, &headers).await;
+                assert_eq!(status, StatusCode::FORBIDDEN, "{path} {headers:?}");
+                assert!(
+                    text.contains("A page of another site may link to this server, but not fetch"),
+                    "{path}: {text}"
+                );
+            }
+            // A page of ours, and a link that a person follows.
+            for kind in [
+                ["sec-fetch-site: same-origin", "sec-fetch-mode: cors", "sec-fetch-dest: empty"],
+                ["sec-fetch-site: cross-site", "sec-fetch-mode: navigate", "sec-fetch-dest: document"],
+            ] {
+                let headers: Vec<&str> = kind.into_iter().chain(session).collect();
+                let (status, _) = fetched(site, path, &headers).await;
+                assert_ne!(status, StatusCode::FORBIDDEN, "{path} {headers:?}");
+            }
+        }
+    }
+}
