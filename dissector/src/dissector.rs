@@ -4,6 +4,7 @@ use weft_core::wire::portmap::RawMessage;
 use zerocopy::FromBytes;
 
 use crate::connections::Connections;
+use crate::contents::hidden;
 use crate::context::Context;
 use crate::dropped::Dropped;
 use crate::fact::Fact;
@@ -350,6 +351,18 @@ impl Dissector {
     #[must_use]
     pub fn joined(&self) -> Joined {
         self.connections.joined()
+    }
+
+    /// What a user must know to judge an empty or short result: what was joined, given up and not read. One sentence each, without
+    /// a capital letter or a period; empty for most captures.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let (joined, dropped) = (self.joined(), self.dropped());
+        let joined = (!joined.is_empty()).then(|| joined.to_string());
+        let dropped =
+            (!dropped.is_empty()).then(|| format!("too many connections or waiting bytes at a time: {dropped}"));
+        let hidden = hidden(&self.unread()).map(|hidden| format!("not read: {hidden}"));
+        [joined, dropped, hidden].into_iter().flatten().collect()
     }
 
     /// The capture ends: what was held back is handed out.

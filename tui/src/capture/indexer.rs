@@ -21,8 +21,13 @@ use super::recording::Recording;
 pub(crate) enum News {
     /// What it met.
     Entry(Entry),
-    /// There is no more: why not everything was read; `None` when everything was.
-    End(Option<String>),
+    /// There is no more.
+    End {
+        /// Why not everything was read; `None` when everything was.
+        note: Option<String>,
+        /// What was joined, given up and not read of the frames.
+        remarks: Vec<String>,
+    },
 }
 
 /// The thread, as the screen sees it.
@@ -98,7 +103,7 @@ fn index(recording: &Recording, source: &Source<News>, position: &AtomicU64, mos
         Ok(ended) => ended.note,
         Err(error) => Some(error.to_string()),
     };
-    news.push(News::End(note));
+    news.push(News::End { note, remarks: dissector.remarks() });
     // That nobody listens any more is fine.
     source.send(&mut news);
 }
@@ -117,7 +122,7 @@ mod tests {
             match item {
                 News::Entry(Entry::Row(row)) => rows.push(row),
                 News::Entry(_) => {}
-                News::End(note) => ends.push(note),
+                News::End { note, .. } => ends.push(note),
             }
         }
         assert_eq!(ends.len(), 1);

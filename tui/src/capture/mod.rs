@@ -94,6 +94,8 @@ pub(crate) struct Screen {
     pub(crate) index: Index,
     /// Is everything read? And why not, where something is wrong.
     pub(crate) end: Option<Option<String>>,
+    /// What was joined, given up and not read of the frames, once everything is read.
+    pub(crate) remarks: Vec<String>,
     /// What a live capture says of itself.
     pub(crate) live: Option<Live>,
     /// The newest packet stays selected.
@@ -153,6 +155,7 @@ impl Screen {
             theme: Theme::of_environment(),
             index: Index::default(),
             end: None,
+            remarks: Vec::new(),
             tails: live.is_some(),
             live,
             paused: None,
@@ -299,8 +302,8 @@ impl Screen {
         for item in news {
             match item {
                 News::Entry(entry) => self.index.add(entry),
-                News::End(note) => {
-                    self.end = Some(note);
+                News::End { note, remarks } => {
+                    (self.end, self.remarks) = (Some(note), remarks);
                     // There is no newest one any more: the last one is shown in full.
                     self.tails = false;
                     self.show();

@@ -60,13 +60,14 @@ pub(crate) fn start(recording: &Recording, kind: Kind, stream: u32) -> Receiver<
     studied
 }
 
-/// Reads all of the capture that is there; `at` is told each frame's time before it is dissected.
+/// Reads all of the capture that is there; `at` is told each frame's time before it is dissected. Returns what was joined, given up
+/// and not read.
 fn read<S: Sink>(
     recording: &Recording,
     sink: &mut S,
     at: fn(&mut S, u64),
     sender: &SyncSender<Studied>,
-) -> Result<(), String> {
+) -> Result<Vec<String>, String> {
     let mut dissector = Dissector::default();
     let mut listens = true;
     let ended = recording.read(
@@ -87,7 +88,7 @@ fn read<S: Sink>(
     if ended.is_whole {
         dissector.finish(sink);
     }
-    Ok(())
+    Ok(dissector.remarks())
 }
 
 fn ladder(recording: &Recording, stream: u32, sender: &SyncSender<Studied>) -> Result<Studied, String> {
@@ -116,7 +117,7 @@ pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
 
 fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -> Result<Studied, String> {
     let mut stats = Stats::default();
-    read(recording, &mut stats, |_, _| {}, sender)?;
+    let remarks = read(recording, &mut stats, |_, _| {}, sender)?;
     let mut lines = Vec::new();
     for connection in stats.connections() {
         let severity = match connection.findings {
@@ -148,6 +149,7 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
         if !totals.is_empty() {
             lines.extend(totals.to_string().lines().map(|text| plain(text.to_owned())));
         }
+        lines.extend(remarks.into_iter().map(plain));
     }
     Ok(Studied::Lines(lines))
 }

@@ -199,6 +199,30 @@ fn a_capture_without_frames_says_so() {
     assert!(text(&drawn(&mut screen, 80, 24)).contains("the capture has a header and no frames"));
 }
 
+/// A capture of which nothing can be read is not an empty screen.
+#[test]
+fn frames_that_are_not_read_are_reported() {
+    let mut octets = std::fs::read(capture_path("rping-crc.pcap")).unwrap();
+    // Each IPv4 packet becomes one of ESP: Ethernet's header has 14 octets, and the protocol is octet 9 of IPv4's (RFC 791, 3.1).
+    let (mut at, mut packets) = (24, 0);
+    while at < octets.len() {
+        let length = u32::from_le_bytes(octets[at + 8..at + 12].try_into().unwrap()) as usize;
+        if octets[at + 28..at + 30] == [8, 0] {
+            octets[at + 39] = 50;
+            packets += 1;
+        }
+        at += 16 + length;
+    }
+    let recording = Recording::made(move || Box::new(std::io::Cursor::new(octets.clone())));
+    let mut screen = Screen::of(recording, "esp.pcap".to_owned());
+    settle(&mut screen);
+    let remark = format!("not read: {packets} frames of IPsec ESP (encrypted)");
+    let shown = text(&drawn(&mut screen, 80, 24));
+    assert!(shown.lines().last().unwrap().contains(&remark), "{shown}");
+    commands(&mut screen, &[Command::Open(sheet::Kind::Statistics)]);
+    assert!(screen.sheet.as_ref().unwrap().lines.iter().any(|line| line.text == remark));
+}
+
 #[test]
 fn what_is_no_file_or_no_capture_is_refused() {
     assert!(matches!(Screen::open(Path::new("-")), Err(Error::NotAFile(_))));

@@ -66,7 +66,8 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
     bar(&left, &right, screen.theme.heading(), area, buf);
 }
 
-/// Trouble first; then what of the selected field has no room in its panel; else the keys.
+/// Trouble first; then what of the selected field has no room in its panel; then what the capture has and the lists do not; else
+/// the keys.
 fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
     let hunted = screen.hunt.map(|hunt| format!("searching, {} %", hunt.percent()));
     let lost = screen.live.as_ref().and_then(|live| live.ended.as_deref());
@@ -79,9 +80,11 @@ fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer)
         let width = 2 * line.depth + line.text.chars().count() + 4;
         screen.focus == Panel::Fields && width > usize::from(fields_width)
     });
+    let remarks = screen.remarks.join("; ");
     let (words, style) = match (trouble, field) {
         (Some(note), _) => (note, screen.theme.severity(Severity::Warning)),
         (None, Some(line)) => (line.text.as_str(), Style::new()),
+        (None, None) if !remarks.is_empty() => (remarks.as_str(), screen.theme.severity(Severity::Note)),
         (None, None) => {
             ("Tab panel  j/k move  n finding  / search  : frame  f filter  ? help  q quit", screen.theme.faint())
         }

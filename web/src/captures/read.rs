@@ -58,6 +58,8 @@ pub(crate) struct Survey {
     pub(crate) left_out: u64,
     /// Why not all of it was read.
     pub(crate) note: Option<String>,
+    /// What was joined, given up, and not read of the frames that came.
+    pub(crate) remarks: Vec<String>,
 }
 
 /// A survey while it is made.
@@ -93,12 +95,14 @@ impl Survey {
             operations: Vec::new(),
             left_out: 0,
             note: None,
+            remarks: Vec::new(),
         };
         let mut surveying = Surveying { survey, dissector: Dissector::default(), is_full: false };
         let read = pass(path, budget, progress, &mut surveying)?;
         let Surveying { mut survey, mut dissector, is_full } = surveying;
         survey.index.end();
         dissector.finish(&mut survey);
+        survey.remarks = dissector.remarks();
         survey.note =
             if is_full { Some(format!("only the first {} frames are shown", budget.frames)) } else { read.note };
         Ok(survey)

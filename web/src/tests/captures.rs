@@ -322,3 +322,51 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_person() {
     assert!(!mark.exists());
     assert!(site.text("/captures").await.contains("<td class=\"number\">52</td>"));
 }
+
+/// Connections of a crowd: the dissector keeps 8,192 at a time.
+const CROWD: u16 = 8300;
+
+/// A capture of IP packets: one is encrypted, and more connections are open at a time than are kept, each with a Request; then the
+/// first ones go on.
+fn crowd() -> Vec<u8> {
+    // Version 2.4, link type 101: an IP packet in each frame.
+    let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();
+    let mut packet = |protocol: u8, payload: &[u8]| {
+        let length = u8::try_from(20 + payload.len()).unwrap();
+        let ip = [0x45, 0, 0, length, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 1, 0, 2];
+        let lengths = [length, 0, 0, 0, length, 0, 0, 0];
+        octets.extend([&[0; 8][..], &lengths, &ip, payload].concat());
+    };
+    let tcp = |number: u16, seq: u8, octets: &[u8]| {
+        let [high, low] = (number + 10_000).to_be_bytes();
+        [&[high, low, 0x1c, 0x06, 0, 0, 0, seq, 0, 0, 0, 1, 0x50, 0x18, 4, 0, 0, 0, 0, 0][..], octets].concat()
+    };
+    // ESP (RFC 4303): an SPI and a sequence number.
+    packet(50, &[0, 0, 1, 0, 0, 0, 0, 1]);
+    (0..CROWD).for_each(|number| packet(6, &tcp(number, 1, b"MPA ID Req Frame\x40\x01\x00\x00")));
+    (0..10).for_each(|number| packet(6, &tcp(number, 21, b"more")));
+    octets
+}
+
+/// A person who looks at an empty page has to know what is not on it.
+#[tokio::test]
+async fn what_was_not_read_and_given_up_stands_on_each_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = shelf(folder.path(), &[]).await;
+    std::fs::write(folder.path().join("shelf/crowd.pcap"), crowd()).unwrap();
+    let capture = only(&site).await;
+    let remarks = [
+        "too many connections or waiting bytes at a time: reading of connections with iWARP or SDP was interrupted 10 times",
+        "not read: 1 frame of IPsec ESP (encrypted)",
+    ];
+    for below in ["", "/findings", "/connections", "/operations", "/statistics"] {
+        let page = page(&site, &format!("{capture}{below}")).await;
+        for remark in remarks {
+            assert!(page.contains(&format!("<p class=\"outcome\" role=\"note\">{remark}")), "{below}: {page}");
+        }
+    }
+    let answer = octets(site.get(&format!("/api{capture}")).await).await;
+    let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+    let told: Vec<&str> = answer["remarks"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert!(told.len() == 2 && told[0].starts_with(remarks[0]) && told[1] == remarks[1], "{answer}");
+}

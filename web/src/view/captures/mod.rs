@@ -43,6 +43,7 @@ pub(crate) struct Head {
     last: u64,
     counts: Vec<Count>,
     note: Option<String>,
+    remarks: Vec<String>,
     /// The case that recorded it, and its page.
     case: Option<(String, String)>,
     tabs: Vec<(&'static str, String, &'static str)>,
@@ -74,6 +75,7 @@ impl Head {
             last: rows.last().map_or(0, |row| row.number),
             counts: counts(survey.index.counts()),
             note: survey.note.clone(),
+            remarks: survey.remarks.clone(),
             case,
             tabs: pages
                 .into_iter()

@@ -108,6 +108,7 @@ async fn capture(
         findings: Counts { errors, warnings, notes },
         connections: survey.stats.connections().count() as u64 + survey.stats.further(),
         note: survey.note.clone(),
+        remarks: survey.remarks.clone(),
     }))
 }
 

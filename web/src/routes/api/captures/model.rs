@@ -37,6 +37,8 @@ pub(in crate::routes::api) struct Capture {
     /// Why not all of it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
+    /// What was joined, given up because of bounds on memory, and not read: a sentence each.
+    pub(super) remarks: Vec<String>,
 }
 
 /// Findings by severity.
