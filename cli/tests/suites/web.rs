@@ -220,3 +220,40 @@ fn a_store_that_is_none_is_refused_and_nothing_is_made() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+/// The log is one of the process: a line is written before the answer, so what is there when the server is killed is all.
+#[test]
+fn wrong_tokens_and_actions_are_logged_to_standard_error() {
+    const OPERATOR: &str = "operator-token-0123456789";
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, format!("operator {OPERATOR}\n")).unwrap();
+    let arguments = ["web", "--listen", "127.0.0.1:0", "--target", "builtin", "--token-file", tokens.to_str().unwrap()];
+    let log = |level: Option<&str>| {
+        let mut command = weft(&arguments, &folder.path().join("out"));
+        command.env_remove("WEFT_LOG").stderr(Stdio::piped());
+        command.envs(level.map(|level| ("WEFT_LOG", level)));
+        let mut server = Server::of(&mut command);
+        for (line, token) in
+            [("GET /api/runs", "operator-token-0123456780"), ("DELETE /api/targets/builtin/jobs/7", OPERATOR)]
+        {
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            let host = &server.address;
+            let head = format!(
+                "{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.read_to_end(&mut Vec::new()).unwrap();
+        }
+        server.process.kill().unwrap();
+        let mut log = String::new();
+        server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        log
+    };
+    let told = log(None);
+    let has = |line: &str| told.lines().any(|told| told.ends_with(line));
+    assert!(has("WARN wrong token from 127.0.0.1 for /api/runs"), "{told}");
+    assert!(has("INFO audit: operator at 127.0.0.1: DELETE /api/targets/builtin/jobs/7"), "{told}");
+    let told = log(Some("warn"));
+    assert!(told.contains("wrong token") && !told.contains("audit"), "{told}");
+}
