@@ -1,7 +1,6 @@
 //! The reports of a run that was killed, and evidence that a power failure does not take.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -135,22 +134,68 @@ fn a_folder_of_version_0_1_is_reported() {
     assert!(REPORTS.iter().all(|name| out.join(name).is_file()));
 }
 
-/// A power failure leaves no verdict without its evidence. Where strace is not there, or may not trace, nothing is shown.
+/// What strace recorded of a run: the files that were synced, and what was written into the store, in this order.
+#[cfg(target_os = "linux")]
+enum Step<'a> {
+    Synced(&'a str),
+    Stored(&'a str),
+}
+
+/// A call that another thread interrupted is in two lines: a sync counts when it has returned, a write as soon as it begins.
+#[cfg(target_os = "linux")]
+fn steps(log: &str) -> Vec<Step<'_>> {
+    let (mut steps, mut begun) = (Vec::new(), std::collections::BTreeMap::new());
+    for line in log.lines() {
+        // 5 fsync(9</tmp/out/cases/mpa/7.1.1-key/wrong-octet/octet=3/evidence.pcapng>) = 0
+        let (thread, call) = line.split_once(' ').unwrap_or((line, ""));
+        let (call, file) = (call.trim_start(), call.split(['<', '>']).nth(1).unwrap_or_default());
+        if call.starts_with("fsync(") || call.starts_with("fdatasync(") {
+            if call.ends_with("<unfinished ...>") {
+                begun.insert(thread, file);
+            } else {
+                steps.push(Step::Synced(file));
+            }
+        } else if call.contains("sync resumed>") {
+            steps.extend(begun.remove(thread).map(Step::Synced));
+        } else if call.starts_with("pwrite64(") && file.ends_with("/results.sqlite-wal") {
+            steps.push(Step::Stored(call));
+        }
+    }
+    steps
+}
+
+/// A power failure leaves no verdict without its evidence. Where strace is not there, or may not trace, nothing is shown; CI sets
+/// `WEFT_STRACE`, with which that is a failure.
 #[cfg(target_os = "linux")]
 #[test]
 fn evidence_is_on_the_disk_before_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let (out, log) = (folder.path().join("out"), folder.path().join("log"));
     let mut command = Command::new("strace");
-    command.args(["-f", "-y", "-e", "trace=fsync,fdatasync", "-o"]).arg(&log).arg(env!("CARGO_BIN_EXE_weft"));
-    command.env_remove("WEFT_STORE").args(["test", "builtin", "mpa/7.1.1-key/wrong-octet", "--out"]).arg(&out);
-    if !command.output().is_ok_and(|output| output.status.success()) {
+    // A page of the database has 4,096 octets.
+    command.args(["-f", "-y", "-s", "4096", "-e", "trace=fsync,fdatasync,pwrite64", "-o"]).arg(&log);
+    command.arg(env!("CARGO_BIN_EXE_weft")).env_remove("WEFT_STORE");
+    command.args(["test", "builtin", "mpa/7.1.1-key/wrong-octet", "--out"]).arg(&out);
+    let output = command.output();
+    if !output.as_ref().is_ok_and(|output| output.status.success()) {
+        assert!(
+            std::env::var_os("WEFT_STRACE").is_none(),
+            "WEFT_STRACE wants strace, and it does not trace: {output:?}"
+        );
         eprintln!("SKIPPED: strace is not installed, or may not trace (Debian: apt-get install strace)");
         return;
     }
     let log = fs::read_to_string(log).unwrap();
-    // 5 fsync(9</tmp/out/cases/mpa/7.1.1-key/wrong-octet/octet=3/evidence.pcapng>) = 0
-    let files: BTreeSet<&str> = log.lines().filter_map(|line| line.split(['<', '>']).nth(1)).collect();
-    let synced = |name: &str| files.iter().filter(|file| file.ends_with(name)).count();
-    assert_eq!((synced("/evidence.pcapng"), synced("/transcript.json")), (16, 16), "{log}");
+    let steps = steps(&log);
+    for octet in 0..16 {
+        // A row of `results`: its case, directly followed by its verdict.
+        let row = format!("mpa/7.1.1-key/wrong-octet[octet={octet}]pass");
+        let stored = steps.iter().position(|step| matches!(step, Step::Stored(page) if page.contains(&row)));
+        let stored = stored.unwrap_or_else(|| panic!("{row} is in no page: {log}"));
+        for name in ["evidence.pcapng", "transcript.json"] {
+            let file = format!("/wrong-octet/octet={octet}/{name}");
+            let is_synced = |step: &Step<'_>| matches!(step, Step::Synced(synced) if synced.ends_with(&file));
+            assert!(steps[..stored].iter().any(is_synced), "{file} is synced after its verdict, or not at all: {log}");
+        }
+    }
 }
