@@ -247,6 +247,49 @@ fn a_capture_with_nothing_to_judge_is_not_called_clean() {
     assert!(String::from_utf8(json.stdout).unwrap().contains("\"judged\":false"));
 }
 
+/// A capture of IP packets (link type 101), each with this protocol and payload.
+fn of_packets(packets: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();
+    for (protocol, payload) in packets {
+        let length = u8::try_from(20 + payload.len()).unwrap();
+        let ip = [0x45, 0, 0, length, 0, 0, 0x40, 0, 64, *protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+        let lengths = [length, 0, 0, 0, length, 0, 0, 0];
+        octets.extend([&[0; 8][..], &lengths, &ip, payload].concat());
+    }
+    octets
+}
+
+/// Two segments of a connection to this port: its SYN, and its first octets.
+fn to_port(port: u16, octets: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let [high, low] = port.to_be_bytes();
+    let head = |seq: u8, flags: u8| [0xc3, 0x50, high, low, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, flags, 4, 0, 0, 0, 0, 0];
+    vec![(6, head(0, 2).to_vec()), (6, [&head(1, 0x18)[..], octets].concat())]
+}
+
+/// The captures that people take for iWARP.
+#[test]
+fn other_protocols_are_named_and_not_called_clean() {
+    // An RDMA Write of RoCE v2: UDP to port 4791, the BTH, the RETH, and 16 octets.
+    let roce = [&[0xc0, 0x00, 0x12, 0xb7, 0, 56, 0, 0, 10, 0x40, 0xff, 0xff, 0, 0, 0, 7][..], &[0; 40]].concat();
+    // RFC 8446, B.3: a record of the handshake, with a ClientHello.
+    let tls = [&[22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3][..], &[7; 38]].concat();
+    // RFC 7143, 11.12: a Login Request.
+    let iscsi = [&[0x43, 0x87, 0, 0][..], &[0; 44]].concat();
+    let folder = Folder::new();
+    for (name, packets, has) in [
+        ("roce.pcap", vec![(17, roce)], "1 UDP datagram (1 RoCE v2)"),
+        ("tls.pcap", to_port(7174, &tls), "1 TCP connection (1 TLS)"),
+        ("iscsi.pcap", to_port(3260, &iscsi), "1 TCP connection (1 iSCSI)"),
+        ("none.pcap", Vec::new(), "nothing"),
+    ] {
+        let file = folder.file(name, &of_packets(&packets));
+        let none = packets.is_empty().then(|| format!("weft: {file}: 0 frames: it has a header and nothing behind it"));
+        let line = format!("weft: {file}: nothing to judge: no iWARP, SDP or port mapper; the capture has {has}");
+        let lines: Vec<String> = none.into_iter().chain([line]).collect();
+        assert_eq!(outcome(&["lint", &file]), (2, lines), "{name}");
+    }
+}
+
 /// Octets that a wrong key begins are no unit of iWARP.
 #[test]
 fn a_capture_with_a_finding_has_been_judged() {
