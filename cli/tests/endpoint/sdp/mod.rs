@@ -303,6 +303,21 @@ async fn one_connection_that_was_reset_did_not_end_well() {
     }
 }
 
+/// So is it where the peer breaks a rule: its Data counts one octet more than it has, or comes after its DisConn.
+#[test]
+fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
+    // A source takes nothing.
+    let services = [(&["echo"][..], 2000), (&["sink"], 2000), (&["source", "--octets", "3000"], 0)];
+    for (what, input) in services {
+        for (deviation, code) in [(None, 0), (Some("sdp.len-one-more"), 1), (Some("sdp.data-behind-dis-conn"), 1)] {
+            let mut once = Listening::start(&[&["serve"], what, &["--listen", "127.0.0.1:0", "--once"]].concat());
+            let deviate: Vec<&str> = deviation.into_iter().flat_map(|name| ["--deviate", name]).collect();
+            connect(&once.at, &deviate, octets(input));
+            assert_eq!(once.process.wait().unwrap().code(), Some(code), "{what:?} {deviation:?}");
+        }
+    }
+}
+
 /// As with any program in a pipe: no connection broke.
 #[test]
 fn who_reads_no_more_ends_it_well() {
