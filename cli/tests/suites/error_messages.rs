@@ -235,3 +235,98 @@ fn deviations_are_looked_up_by_word() {
     );
     assert_eq!(weft(&["deviations", "no-such-word"]).0, 2);
 }
+
+/// What a text of somebody else may do to a terminal: clear it, set its title, turn the direction of what follows.
+const HOSTILE: &str = "before\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}after";
+const SHOWN: &str = "before\\x1b[2J\\x1b]0;title\\x07\\u{202e}after";
+
+#[track_caller]
+fn is_harmless(text: &str) {
+    assert!(text.contains(SHOWN), "{text}");
+    let hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || c == '\u{202e}';
+    assert!(!text.contains(hidden), "{text:?}");
+}
+
+/// Changes a document of JSON.
+fn edit(file: &Path, change: impl Fn(&mut serde_json::Value)) {
+    let mut document = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    change(&mut document);
+    std::fs::write(file, serde_json::to_vec(&document).unwrap()).unwrap();
+}
+
+fn make_hostile(result: &mut serde_json::Value) {
+    for field in ["explanation", "actual"] {
+        result[field] = HOSTILE.into();
+    }
+}
+
+/// Reports and evidence come from other hosts, and who sent them wrote their texts.
+#[test]
+fn control_characters_of_other_reports_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let case = "mpa/7.1.1-key/wrong-octet[octet=3]";
+    let place = out.display().to_string();
+    let (code, text) =
+        weft(&["test", "builtin", case, "--deviate", "mpa.accepts-wrong-key", "--seed", "1", "--out", &place]);
+    assert_eq!(code, 1, "{text}");
+
+    let report = out.join("report.json");
+    let other = folder.path().join("other.json");
+    std::fs::copy(&report, &other).unwrap();
+    edit(&other, |report| {
+        report["run"]["target"]["name"] = HOSTILE.into();
+        make_hostile(&mut report["results"][0]);
+        report["results"][0]["verdict"] = "inconclusive".into();
+    });
+    for files in [[&report, &other], [&other, &report]] {
+        let [before, after] = files.map(|file| file.display().to_string());
+        let (_, text) = weft(&["diff", &before, &after]);
+        is_harmless(&text);
+    }
+
+    // Without its store, a folder has what the evidence says.
+    for name in ["results.sqlite", "results.sqlite-wal", "results.sqlite-shm", "report.json"] {
+        let _ = std::fs::remove_file(out.join(name));
+    }
+    edit(&out.join("cases/mpa/7.1.1-key/wrong-octet/octet=3/transcript.json"), make_hostile);
+    let (code, text) = weft(&["report", &place]);
+    assert_eq!(code, 1, "{text}");
+    is_harmless(&text);
+    for name in ["junit.xml", "report.tap", "summary.md", "report.html"] {
+        let text = std::fs::read_to_string(out.join(name)).unwrap();
+        assert!(text.contains("before") && !text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{name}");
+    }
+}
+
+/// An agent says what its device is called, and why something failed.
+#[test]
+fn control_characters_of_an_agent_are_shown() {
+    use std::io::{BufRead, BufReader, Write};
+    let agent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = agent.local_addr().unwrap();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = agent.accept() {
+            for line in BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok) {
+                let request: serde_json::Value = serde_json::from_str(&line).unwrap();
+                let hello = serde_json::json!({"hello": {"version": 1, "agent": HOSTILE}});
+                let mut answer = match request["do"].get("hello") {
+                    Some(_) => serde_json::json!({"done": hello}),
+                    None => serde_json::json!({"failed": {"what": HOSTILE}}),
+                };
+                answer["id"] = request["id"].clone();
+                let told = serde_json::json!({"at": 1, "answer": answer});
+                if stream.write_all(format!("{told}\n").as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    let (nobody, folder) = (std::net::TcpListener::bind("127.0.0.1:0").unwrap(), tempfile::tempdir().unwrap());
+    let address = nobody.local_addr().unwrap().to_string();
+    drop(nobody);
+    let file = target(folder.path(), &address, &format!("agent = \"{at}\"\ntime_scale = 0.1"));
+    let (code, text) = weft(&["target", "check", &file]);
+    assert_eq!(code, 3, "{text}");
+    is_harmless(&text);
+}
