@@ -17,6 +17,7 @@ mod log;
 mod mangle;
 mod rnic;
 mod runtime;
+mod secrets;
 mod signals;
 mod watch;
 

@@ -27,6 +27,7 @@ use crate::cmd::web;
 use crate::exit::{self, BadInput, say};
 use crate::input::refused;
 use crate::runtime;
+use crate::secrets::warn_if_readable;
 use crate::signals;
 
 /// The command line.
@@ -383,6 +384,10 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
     if no_commands && let Some((field, command)) = target.commands().first() {
         let why = format!("{name}: {field} runs a command, and --no-commands forbids that: {command}");
         return Err(BadInput(why).into());
+    }
+    if target.keeps_token() {
+        // It has just been read, so its mode can be; and what cannot be looked at is no reason not to run.
+        let _ = warn_if_readable(Path::new(name), "the agent's token");
     }
     Ok(target)
 }

@@ -3,7 +3,6 @@
 mod healthy;
 
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +12,7 @@ use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebError, WebOptions
 
 use crate::cmd::test::{load, make_folder, resolve};
 use crate::exit::{BadInput, note, say};
-use crate::{allocator, rnic, runtime, signals};
+use crate::{allocator, rnic, runtime, secrets, signals};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -162,17 +161,10 @@ fn files(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(files)
 }
 
-/// The bit of a file's mode that lets everybody read it (chmod(1)).
-const READ_BY_OTHERS: u32 = 0o004;
-
 fn tokens(file: &Path) -> Result<Tokens, BadInput> {
     let failed = |error: &dyn std::fmt::Display| BadInput(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
-    let mode = std::fs::metadata(file).map_err(|error| failed(&error))?.permissions().mode();
-    if mode & READ_BY_OTHERS != 0 {
-        let file = file.display();
-        note(&format!("{file}: every user of this machine can read the tokens; chmod 600 {file}"));
-    }
+    secrets::warn_if_readable(file, "the tokens").map_err(|error| failed(&error))?;
     Tokens::parse(&text).map_err(|error| failed(&error))
 }
 

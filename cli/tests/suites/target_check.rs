@@ -122,7 +122,7 @@ fn a_file_with_commands_is_refused_when_asked() {
     let touch = format!("[\"touch\", \"{}\"]", ran.display());
     let initiator = "name = \"t\"\nkind = \"tcp\"\nrole = \"initiator\"\nlisten = \"127.0.0.1:0\"\n";
     let responder = "name = \"t\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\n";
-    for (field, head) in [("start", initiator), ("agent", responder), ("restart", responder)] {
+    for (field, head) in [("start", initiator), ("agent", responder), ("restart", responder), ("crashed", responder)] {
         std::fs::write(&file, format!("{head}{field} = {touch}\n")).unwrap();
         for command in [&["target", "check", "--no-commands"][..], &["test", "--no-commands", "--out", "out"]] {
             let mut weft = Command::new(WEFT);
@@ -132,6 +132,30 @@ fn a_file_with_commands_is_refused_when_asked() {
             let why = format!("t.toml: {field} runs a command, and --no-commands forbids that: touch ");
             assert!(text.contains(&why), "{text}");
             assert!(!ran.exists());
+        }
+    }
+}
+
+#[test]
+fn an_agent_token_that_everybody_can_read_is_reported() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, nobody) = (tempfile::tempdir().unwrap(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let (path, address) = (folder.path().join("t.toml"), nobody.local_addr().unwrap().to_string());
+    drop(nobody);
+    let file = path.to_str().unwrap();
+    let head =
+        format!("name = \"t\"\nkind = \"tcp\"\naddress = \"{address}\"\nagent = \"{address}\"\ntime_scale = 0.1\n");
+    let warning = format!("weft: {file}: every user of this machine can read the agent's token; chmod 600 {file}\n");
+    let token = "agent_token = \"sixteen-letters-\"\n";
+    for (more, mode, warned) in [(token, 0o644, true), (token, 0o640, false), (token, 0o600, false), ("", 0o644, false)]
+    {
+        std::fs::write(&path, format!("{head}{more}")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        for command in [&["target", "check"][..], &["test", "--list"]] {
+            let mut weft = Command::new(WEFT);
+            let output = weft.args(command).arg(&path).env("WEFT_AGENT_TOKEN", "letters-sixteen-").output().unwrap();
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(text.contains(&warning), warned, "{more:?} {mode:o} {command:?}: {text}");
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct AgentAt {
     pub(crate) place: Option<SocketAddr>,
     /// What the agent was started with.
     pub(crate) token: Option<String>,
+    /// The token is in the target's file, not in the environment.
+    pub(crate) token_in_file: bool,
 }
 
 /// The way there.

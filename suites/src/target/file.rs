@@ -153,11 +153,12 @@ impl Target {
         let agent = match (agent, fields.agent_token) {
             (None, _) => None,
             (Some(way), Some(token)) => {
-                Some(AgentAt { way, place, token: Some(token).filter(|token| !token.is_empty()) })
+                let token = Some(token).filter(|token| !token.is_empty());
+                Some(AgentAt { way, place, token_in_file: token.is_some(), token })
             }
             (Some(way), None) => {
                 let token = EnvironmentToken::read().for_agent(&way).map_err(wrong)?;
-                Some(AgentAt { way, place, token })
+                Some(AgentAt { way, place, token, token_in_file: false })
             }
         };
         let enhanced = match &fields.startup.enhanced {

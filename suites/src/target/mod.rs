@@ -320,6 +320,12 @@ impl Target {
         Target { baseline, ..self }
     }
 
+    /// Does its file have the token of its agent?
+    #[must_use]
+    pub fn keeps_token(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.token_in_file)
+    }
+
     /// The commands that a run, or a check, of this target executes on this machine: the field of its
     /// file, and the command line.
     #[must_use]
