@@ -10,6 +10,8 @@ mod families;
 mod later;
 #[path = "shim/readiness.rs"]
 mod readiness;
+#[path = "shim/urgent.rs"]
+mod urgent;
 
 use std::env;
 use std::fs;
@@ -181,6 +183,7 @@ fn program() {
         "later" => later::connects(at),
         "bound" => later::connects_from("127.0.0.9:0".parse().unwrap(), at),
         "select" | "poll" | "epoll" => readiness::waits(&role, at),
+        "urgent" => urgent::reads(at),
         _ => panic!("{role}"),
     }
 }
