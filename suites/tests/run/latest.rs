@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sqlx::{AnyConnection, Connection, Executor};
 use weft_suites::model::{CaseKey, Event, ExitCode, RunReport, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Latest, Store};
 use weft_suites::target::Target;
-use weft_suites::{Filter, RunOptions};
+use weft_suites::{Filter, RunOptions, Schedule};
 
 const CASE: &str = "mpa/x/one";
 
@@ -27,20 +28,34 @@ fn suites(folder: &Path, fails: &str) -> Suites {
 struct Lab {
     folder: tempfile::TempDir,
     store: Store,
+    /// Of a store that is not in the folder.
+    url: Option<String>,
 }
 
 impl Lab {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
-        Lab { folder, store }
+        Lab { folder, store, url: None }
+    }
+
+    /// With a new database of this name on a server.
+    async fn on_server(url: &str, name: &'static str) -> Self {
+        sqlx::any::install_default_drivers();
+        let mut connection = AnyConnection::connect(url).await.unwrap();
+        connection.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
+        connection.close().await.unwrap();
+        let url = format!("{}/{name}", url.rsplit_once('/').unwrap().0);
+        let (folder, store) = (tempfile::tempdir().unwrap(), Store::connect(&url).await.unwrap());
+        Lab { folder, store, url: Some(url) }
     }
 
     async fn play(&self, target: Target, fails: &str, filter: Filter) -> RunReport {
         let suites = suites(&self.folder.path().join("suites"), fails);
         let out = self.folder.path().to_owned();
         let options = RunOptions { target, suites, filter, out, seed: Some(7), cancel: None };
-        weft_suites::run(options, Arc::new(|_: &Event| {})).await.unwrap()
+        let schedule = Schedule { store: self.url.clone(), ..Schedule::default() };
+        weft_suites::run_with(options, schedule, Arc::new(|_: &Event| {})).await.unwrap()
     }
 
     async fn latest(&self) -> Latest {
@@ -60,7 +75,10 @@ fn sum(latest: &Latest) -> (u64, u64, ExitCode) {
 
 #[tokio::test]
 async fn newest_complete_run_represents_its_target() {
-    let lab = Lab::new().await;
+    represents(&Lab::new().await).await;
+}
+
+async fn represents(lab: &Lab) {
     let one = Filter::of([key(1).to_string()]);
     let first = lab.play(Target::builtin(), "false", one.clone()).await;
     let latest = lab.latest().await;
@@ -79,7 +97,10 @@ async fn newest_complete_run_represents_its_target() {
 
 #[tokio::test]
 async fn rerun_replaces_its_cases_of_the_run_that_it_names() {
-    let lab = Lab::new().await;
+    replaces(&Lab::new().await).await;
+}
+
+async fn replaces(lab: &Lab) {
     let whole = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
     let rerun = |n: i64| Filter::everything().rerun(&whole.run.id, [key(n)]);
     let third = lab.play(Target::builtin(), "false", rerun(3)).await;
@@ -103,10 +124,32 @@ async fn rerun_replaces_its_cases_of_the_run_that_it_names() {
     assert_eq!((report.run.id, report.results.len(), Some(report.summary)), (whole.run.id, 4, latest.record.summary));
 }
 
+#[tokio::test]
+async fn postgresql_is_the_same() {
+    let Some(server) = crate::postgres::Server::start() else {
+        assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL wants a server, and there is none");
+        eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
+        return;
+    };
+    for name in ["represents", "replaces", "ordered"] {
+        let lab = Lab::on_server(&server.url, name).await;
+        match name {
+            "represents" => represents(&lab).await,
+            "replaces" => replaces(&lab).await,
+            _ => is_ordered(&lab).await,
+        }
+        assert!(!lab.folder.path().join(FILE_NAME).exists());
+        lab.store.close().await;
+    }
+}
+
 /// The clock of a host may be years ahead, and be corrected later.
 #[tokio::test]
 async fn runs_are_ordered_by_the_store_and_not_by_clocks() {
-    let lab = Lab::new().await;
+    is_ordered(&Lab::new().await).await;
+}
+
+async fn is_ordered(lab: &Lab) {
     let mut future = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
     future.run.id = "29990101T000000.000Z-0000".into();
     future.run.started_unix_ms = 32_472_144_000_000;
