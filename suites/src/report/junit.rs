@@ -4,10 +4,9 @@
 //! `inconclusive`, so that nobody takes it for a pass; not applicable and unimplemented cases are skipped, and so is what the baseline
 //! expects, as others do with expected failures. So its counts are those of all other reports.
 //!
-//! What makes a run fail beside its cases (seen on the way, stale) is the output of a suite of its own. If nothing else in the file
-//! fails, this suite has a test for each: a CI system that looks at this file alone must not take the run for a success.
+//! What makes a run fail beside its cases (seen on the way, stale) is the output of a suite of its own. If no case fails, a case that
+//! shows it is an error, too ([`beside`](mod@super::beside)).
 
-use std::fmt;
 use std::time::Duration;
 
 use weft_core::text::visible;
@@ -15,8 +14,9 @@ use weft_core::text::visible;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
+use super::beside::{Beside, beside, marks, message};
 use crate::clock;
-use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
+use crate::model::{CaseResult, RunReport, Verdict};
 
 /// The report as JUnit XML.
 ///
@@ -25,6 +25,8 @@ use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     let mut document = Report::new(format!("weft: {}", report.run.target.name));
     document.set_time(Duration::from_micros(report.summary.duration_us));
+    let beside = beside(report);
+    let marks = marks(report, &beside);
     for case in &report.cases {
         let mut suite = suite(report, &case.id);
         for (name, value) in [
@@ -36,20 +38,16 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
         ] {
             suite.add_property((name, value.as_str()));
         }
-        let results: Vec<&CaseResult> = report.results.iter().filter(|result| result.key.case == case.id).collect();
-        suite.set_time(Duration::from_micros(results.iter().map(|result| result.duration_us).sum()));
-        suite.add_test_cases(results.into_iter().map(|result| test(report, result)));
+        let results: Vec<(usize, &CaseResult)> =
+            report.results.iter().enumerate().filter(|(_, result)| result.key.case == case.id).collect();
+        suite.set_time(Duration::from_micros(results.iter().map(|(_, result)| result.duration_us).sum()));
+        suite.add_test_cases(results.into_iter().map(|(place, result)| test(report, result, marks.get(&place))));
         document.add_test_suite(suite);
     }
-    let beside = beside(report);
     if !beside.is_empty() {
         let mut suite = suite(report, "beside the cases");
-        if fails(report) {
-            let output: Vec<String> = beside.iter().map(Beside::to_string).collect();
-            suite.set_system_out(output.join("\n"));
-        } else {
-            suite.add_test_cases(beside.iter().map(Beside::test));
-        }
+        let output: Vec<String> = beside.iter().map(|one| format!("{}: {}", one.class, one.text)).collect();
+        suite.set_system_out(output.join("\n"));
         document.add_test_suite(suite);
     }
     let text = document.to_string().map_err(|error| ReportError::Make { format: "JUnit", error: error.to_string() })?;
@@ -65,51 +63,6 @@ fn suite(report: &RunReport, name: &str) -> TestSuite {
     suite
 }
 
-/// What makes the run fail, and no case of it.
-struct Beside<'a> {
-    class: &'static str,
-    name: &'a str,
-    message: &'a str,
-    text: String,
-}
-
-impl Beside<'_> {
-    fn test(&self) -> TestCase {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-        status.set_type(self.class).set_message(self.message).set_description(self.text.as_str());
-        let mut test = TestCase::new(self.name, status);
-        test.set_classname(self.class);
-        test.set_time(Duration::ZERO);
-        test
-    }
-}
-
-impl fmt::Display for Beside<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.class, self.message)?;
-        f.write_str(&self.text)
-    }
-}
-
-fn beside(report: &RunReport) -> Vec<Beside<'_>> {
-    let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
-        let row = id.row();
-        let cases: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
-        let text = format!("{} {} ({}): {}\nin: {}\n", row.id, row.level, row.role, row.summary, cases.join(" "));
-        let message = "The monitor saw it broken in cases that are about something else.";
-        Beside { class: "seen-on-the-way", name: row.id, message, text }
-    });
-    let stale = report.summary.stale.iter();
-    let stale = stale.map(|entry| Beside { class: "stale-baseline", name: entry, message: entry, text: String::new() });
-    broken.chain(stale).collect()
-}
-
-/// Does a case of the run count as a failure or an error?
-pub(super) fn fails(report: &RunReport) -> bool {
-    let unexpected = |result: &CaseResult| report.summary.expects(result).is_none();
-    report.results.iter().any(|result| result.verdict > Verdict::Pass && unexpected(result))
-}
-
 /// The schema of Jenkins' xUnit plugin counts the skipped in each suite, but has no place for their sum.
 fn without_skipped_sum(text: &str) -> String {
     let Some(start) = text.find("<testsuites ") else { return text.to_owned() };
@@ -118,8 +71,10 @@ fn without_skipped_sum(text: &str) -> String {
     format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
 }
 
-fn test(report: &RunReport, result: &CaseResult) -> TestCase {
+/// A test; `marks` is what it shows and is not about.
+fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&Beside>>) -> TestCase {
     let status = match result.verdict {
+        _ if let Some(marks) = marks => marked(marks),
         verdict
             if verdict > Verdict::Pass
                 && let Some(expected) = report.summary.expects(result) =>
@@ -145,6 +100,15 @@ fn test(report: &RunReport, result: &CaseResult) -> TestCase {
         test.set_system_out(format!("{}\nevidence: {}\n", result.explanation, files.join(" ")));
     }
     test
+}
+
+/// An error, because the case is no failure of the target.
+fn marked(marks: &[&Beside]) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    let text: Vec<&str> = marks.iter().map(|one| one.text.as_str()).collect();
+    let class = marks.first().map_or("", |one| one.class);
+    status.set_type(class).set_message(message(marks)).set_description(text.join("\n"));
+    status
 }
 
 fn failed(kind: NonSuccessKind, result: &CaseResult) -> TestCaseStatus {

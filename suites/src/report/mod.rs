@@ -3,6 +3,7 @@
 //! [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (octets with marks) are what the HTML report is made of; pages use
 //! them too. Nothing here judges.
 
+mod beside;
 mod broken;
 mod evidence;
 pub mod hex;

@@ -3,14 +3,14 @@
 //! It says version 13, which every reader takes, and has nothing that version 14 added; Perl's `prove` refuses a 14 in the first line.
 //!
 //! Not applicable and unimplemented cases are skipped; what the baseline expects is marked TODO, which TAP's readers do not count
-//! as a failure. What makes a run fail beside its cases (seen on the way, stale) is a comment, or a point each if no case fails, as in the
-//! [JUnit report](mod@super::junit).
+//! as a failure. What makes a run fail beside its cases (seen on the way, stale) is a comment. If no case fails, a case that shows it is
+//! not ok, too, as in the [JUnit report](mod@super::junit).
 
 use weft_core::text::visible;
 
-use super::junit::fails;
-use super::{ReportError, cases};
-use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
+use super::ReportError;
+use super::beside::{beside, marks, message};
+use crate::model::{CaseResult, RunReport, Verdict};
 
 /// The report as TAP.
 ///
@@ -18,9 +18,19 @@ use crate::model::{CaseResult, RunReport, Verdict, on_the_way};
 /// None that this model is known to have.
 pub fn tap(report: &RunReport) -> Result<String, ReportError> {
     let beside = beside(report);
-    let points = if fails(report) { 0 } else { beside.len() };
-    let mut text = format!("TAP version 13\n1..{}\n", report.results.len() + points);
-    for (number, result) in (1..).zip(&report.results) {
+    let marks = marks(report, &beside);
+    let mut text = format!("TAP version 13\n1..{}\n", report.results.len());
+    for (place, result) in report.results.iter().enumerate() {
+        let number = place + 1;
+        if let Some(marks) = marks.get(&place) {
+            text.push_str(&format!("not ok {number} - {}\n", line(&result.key.to_string())));
+            text.push_str(&format!(
+                "  ---\n  verdict: {}\n  message: {}\n  ...\n",
+                result.verdict,
+                quoted(&message(marks))
+            ));
+            continue;
+        }
         let expected = report.summary.expects(result);
         let ok = matches!(result.verdict, Verdict::Pass | Verdict::NotApplicable | Verdict::Unimplemented);
         let word = if ok { "ok" } else { "not ok" };
@@ -36,23 +46,13 @@ pub fn tap(report: &RunReport) -> Result<String, ReportError> {
             text.push_str(&block(result));
         }
     }
-    for (number, what) in (report.results.len() + 1..).zip(beside) {
-        let point = if points > 0 { format!("not ok {number} -") } else { "#".to_owned() };
-        text.push_str(&format!("{point} {}\n", line(&what)));
+    for one in &beside {
+        text.push_str(&format!("# {}\n", line(&one.line)));
     }
     if report.results.is_empty() {
         text.push_str("# nothing was run\n");
     }
     Ok(visible(&text).into_owned())
-}
-
-/// What makes the run fail, and no case of it.
-fn beside(report: &RunReport) -> Vec<String> {
-    let broken = on_the_way(&report.summary, &report.results).into_iter().map(|(id, results)| {
-        format!("seen on the way: {id} is broken in {}: {}", cases(results.len() as u64), id.row().summary)
-    });
-    let stale = report.summary.stale.iter().map(|entry| format!("stale entry of the baseline: {entry}"));
-    broken.chain(stale).collect()
 }
 
 fn block(result: &CaseResult) -> String {
