@@ -28,16 +28,57 @@ impl<T> Default for Memory<T> {
 impl<T: Clone> Memory<T> {
     /// Keeps this of an address. One too many is not kept.
     pub(super) fn keep(&self, address: SocketAddr, what: T) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, (since, _)| since.elapsed() < KEPT);
-        if known.len() < MOST {
-            known.insert(address, (Instant::now(), what));
-        }
+        self.keep_at(Instant::now(), address, what);
     }
 
     /// What is known of an address.
     pub(super) fn find(&self, address: SocketAddr) -> Option<T> {
+        self.find_at(Instant::now(), address)
+    }
+
+    fn keep_at(&self, now: Instant, address: SocketAddr, what: T) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, (since, _)| now.duration_since(*since) < KEPT);
+        if known.len() < MOST {
+            known.insert(address, (now, what));
+        }
+    }
+
+    fn find_at(&self, now: Instant, address: SocketAddr) -> Option<T> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&address).filter(|(since, _)| since.elapsed() < KEPT).map(|(_, what)| what.clone())
+        known.get(&address).filter(|(since, _)| now.duration_since(*since) < KEPT).map(|(_, what)| what.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: usize) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], u16::try_from(number).unwrap()))
+    }
+
+    #[test]
+    fn an_address_is_known_for_30_seconds_to_every_clone() {
+        let (memory, begun) = (Memory::default(), Instant::now());
+        memory.clone().keep_at(begun, address(1), "silent");
+        let find = |after| memory.find_at(begun + Duration::from_millis(after), address(1));
+        assert_eq!((find(0), find(29_999), find(30_000)), (Some("silent"), Some("silent"), None));
+        assert_eq!(memory.find_at(begun, address(2)), None);
+        // It was silent again.
+        memory.keep_at(begun + KEPT, address(1), "again");
+        assert_eq!(find(59_999), Some("again"));
+    }
+
+    #[test]
+    fn no_more_than_1024_addresses_are_kept() {
+        let (memory, begun) = (Memory::default(), Instant::now());
+        (0..1025).for_each(|number| memory.keep_at(begun, address(number), ()));
+        assert_eq!((memory.find_at(begun, address(1023)), memory.find_at(begun, address(1024))), (Some(()), None));
+        // Those that are too old make room.
+        let later = begun + KEPT;
+        memory.keep_at(later, address(1024), ());
+        assert_eq!(memory.find_at(later, address(1024)), Some(()));
+        assert_eq!(memory.0.lock().unwrap().len(), 1);
     }
 }

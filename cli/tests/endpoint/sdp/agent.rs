@@ -223,6 +223,52 @@ fn both_falls_back_to_plain_tcp() {
     assert!(shim.next().starts_with("failed not-available "));
 }
 
+/// A program that blocks, on its way to `at`; what the agent says when it is through.
+fn connected(socket: &Path, line: &str) -> String {
+    let mut shim = Conversation::begin(socket, line);
+    let first = shim.next();
+    let Some(at) = first.strip_prefix("at ") else { return first };
+    let program = TcpStream::connect(at).unwrap();
+    shim.say(&format!("from {}", program.local_addr().unwrap()));
+    shim.next()
+}
+
+/// To wait for a port mapper that does not answer takes seconds: one connection waits, and the next ones do not.
+#[test]
+fn a_silent_port_mapper_is_asked_for_one_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let mapper = UdpSocket::bind("127.0.0.1:0").unwrap();
+    mapper.set_nonblocking(true).unwrap();
+    let questions = || std::iter::from_fn(|| mapper.recv(&mut [0; 64]).ok()).count();
+    let (server, at) = server();
+    let line = format!("connect {at} pm {}", mapper.local_addr().unwrap());
+    assert_eq!(connected(&socket, &line), "done", "by plain TCP");
+    assert!(questions() > 0);
+    assert_eq!(connected(&socket, &line), "done", "by plain TCP");
+    let refused = connected(&socket, &format!("{line} sdp-only"));
+    assert!(refused.starts_with("failed ") && refused.contains("not reached by SDP"), "{refused}");
+    assert_eq!(questions(), 0);
+    server.set_nonblocking(true).unwrap();
+    assert_eq!(std::iter::from_fn(|| server.accept().ok()).count(), 2);
+}
+
+/// The same of an SDP port that takes connections and does not speak.
+#[test]
+fn a_silent_sdp_port_is_tried_for_one_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let (silent, at) = server();
+    let line = format!("connect {at} sdp {at}");
+    let why = connected(&socket, &line);
+    assert!(why.starts_with("failed "), "{why}");
+    assert_eq!(connected(&socket, &line), why);
+    silent.set_nonblocking(true).unwrap();
+    assert_eq!(std::iter::from_fn(|| silent.accept().ok()).count(), 1);
+}
+
 #[test]
 fn sdp_listens_at_a_port_that_the_port_mapper_tells() {
     let folder = tempfile::tempdir().unwrap();
