@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A small iWARP responder with an echo service, and with one basic fault on request.
+"""A small iWARP endpoint with an echo service, and with one basic fault on request.
 
 Written from RFC 5040, 5041 and 5044 alone, without code of weft: it shows which cases fail, and which rows they name, if an
 implementation gets one basic thing wrong. Each Send comes back in a Send. There is no memory that a peer may write or read.
+With --connect it is the Initiator of one connection: it sends a first Send, and then it echoes.
 """
 
 import argparse
@@ -18,18 +19,21 @@ FAULTS = {
     "msn": "its messages are numbered from 0",
     "crc": "the CRC does not cover ULPDU_Length, in both directions",
     "mo": "MO of received segments is ignored: their payload goes to the end of what is there",
+    "private-data": "PD_Length of a received start-up frame is taken to be little endian",
+    "mute": "it sends no FPDU",
     "crc-told-by-ddp": "a wrong CRC is answered by a Terminate with an error of DDP",
 }
 
 REQUEST_KEY, REPLY_KEY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
-MARKERS, CRC = 0x80, 0x40  # RFC 5044, section 7.1.1
+MARKERS, CRC, REJECT = 0x80, 0x40, 0x20  # RFC 5044, section 7.1.1
 LAST, TAGGED, DDP_VERSION = 0x40, 0x80, 1  # RFC 5041, section 4.1
 RDMAP_VERSION = 1 << 6  # RFC 5040, section 4.1
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, TERMINATE = 0, 1, 2, 3, 7
 SENDS = (3, 4, 5, 6)
 BUFFER = 1 << 20  # octets of a receive
 SEGMENT = 1408  # octets of payload in a segment: an FPDU fits any Ethernet
-PATIENCE = 10.0  # seconds for the Request
+PATIENCE = 10.0  # seconds for a start-up frame
+FIRST = b"first of all"  # what an Initiator begins with: the FPDU has no PAD
 
 TABLE = []
 for octet in range(256):
@@ -59,6 +63,7 @@ class Refused(Exception):
 
 class Connection:
     def __init__(self, sock, fault):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock, self.fault = sock, fault
         self.markers, self.position = False, 0
         self.sent = self.received = self.reads = 0
@@ -76,13 +81,30 @@ class Connection:
 
     # MPA
 
-    def start_up(self):
+    def frame(self, key):
+        """The flags of the peer's start-up frame."""
         self.sock.settimeout(PATIENCE)
         header = self.exactly(20)
-        flags, revision, length = struct.unpack(">BBH", header[16:])
-        if header[:16] != REQUEST_KEY or revision != 1 or length > 512:
+        form = "<BBH" if self.fault == "private-data" else ">BBH"
+        flags, revision, length = struct.unpack(form, header[16:])
+        if header[:16] != key or revision != 1 or length > 512:
             raise Over
         self.exactly(length)
+        self.markers = bool(flags & MARKERS)
+        return flags
+
+    def connect(self):
+        """Start-up as Initiator."""
+        self.sock.sendall(REQUEST_KEY + struct.pack(">BBH", CRC, 1, 0))
+        if self.frame(REPLY_KEY) & REJECT:
+            raise Over
+        self.sock.settimeout(None)
+        self.spoken_to = True
+        self.send(FIRST)
+
+    def accept(self):
+        """Start-up as Responder."""
+        self.frame(REQUEST_KEY)
         self.sock.settimeout(0.02)
         try:
             # Nothing may follow the Request before the Reply (section 7.1.2).
@@ -91,7 +113,6 @@ class Connection:
         except socket.timeout:
             pass
         self.sock.settimeout(None)
-        self.markers = bool(flags & MARKERS)
         self.sock.sendall(REPLY_KEY + struct.pack(">BBH", CRC, 1, 0))
 
     def pad(self, length):
@@ -115,6 +136,8 @@ class Connection:
         return rest[:length]
 
     def write(self, ulpdu):
+        if self.fault == "mute":
+            return
         body = struct.pack(self.length_format(), len(ulpdu)) + ulpdu + bytes(self.pad(len(ulpdu)))
         fpdu = bytearray()
         start = 0
@@ -215,9 +238,9 @@ class Connection:
         self.reads += 1
         self.write(struct.pack(">BBIQ", TAGGED | LAST | DDP_VERSION, RDMAP_VERSION | READ_RESPONSE, sink, to))
 
-    def serve(self):
+    def serve(self, start_up):
         try:
-            self.start_up()
+            start_up()
             while True:
                 self.take(self.read())
         except Refused as refused:
@@ -244,14 +267,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fault", choices=FAULTS, default="none", help="; ".join(f"{k}: {v}" for k, v in FAULTS.items()))
     parser.add_argument("--listen", default="127.0.0.1:0", metavar="ADDRESS:PORT")
+    parser.add_argument("--connect", metavar="ADDRESS:PORT", help="connect once, as Initiator, instead of listening")
     options = parser.parse_args()
+    if options.connect:
+        host, port = options.connect.rsplit(":", 1)
+        connection = Connection(socket.create_connection((host, int(port))), options.fault)
+        connection.serve(connection.connect)
+        return
     host, port = options.listen.rsplit(":", 1)
     with socket.create_server((host, int(port)), backlog=128) as server:
         print("%s:%d" % server.getsockname()[:2], flush=True)
         while True:
             sock, _ = server.accept()
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=Connection(sock, options.fault).serve, daemon=True).start()
+            connection = Connection(sock, options.fault)
+            threading.Thread(target=connection.serve, args=(connection.accept,), daemon=True).start()
 
 
 if __name__ == "__main__":

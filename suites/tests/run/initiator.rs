@@ -183,6 +183,33 @@ async fn a_person_is_asked_for_each_connection() {
     );
 }
 
+/// `interop/basic/responder.py` as an initiator with a basic fault; `None`: there is no Python here.
+async fn verdicts_of_faulty(fault: &str, words: &[&str]) -> Option<Vec<(String, Verdict, String)>> {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: no python3");
+        return None;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../interop/basic/responder.py");
+    let start =
+        format!("[\"python3\", \"{script}\", \"--connect\", \"{{address}}:{{port}}\", \"--fault\", \"{fault}\"]");
+    let lines = format!("start = {start}\nservice = \"echo\"\ncapabilities = [\"crc\"]\ntime_scale = 0.3");
+    Some(verdicts(by_command(&lines), words).await)
+}
+
+/// The control starts the initiator once more: a fault in its PAD is named by the basic case, and blamed on no other row.
+#[tokio::test]
+async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
+    let words = ["mpa/4-basic/pad[pad=1]", "ddp/4.1-control/last[first=4]", "mpa/7.1.2-reply/reserved[bits=1]"];
+    let Some(results) = verdicts_of_faulty("none", &words).await else { return };
+    assert!(results.iter().all(|result| result.1 == Verdict::Pass), "{results:?}");
+
+    let Some(results) = verdicts_of_faulty("pad", &words).await else { return };
+    let found: Vec<Verdict> = results.iter().map(|result| result.1).collect();
+    assert_eq!(found, [Verdict::Fail, Verdict::Inconclusive, Verdict::Pass], "{results:?}");
+    let told = &results[1].2;
+    assert!(told.contains("The control fails, too") && told.contains("mpa/4-basic/pad"), "{told}");
+}
+
 /// A control needs a start of its own. Nobody is asked for that; the report says that none was run.
 #[tokio::test]
 async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
