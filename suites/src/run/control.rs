@@ -51,7 +51,9 @@ impl Site {
         stage: &mut Stage,
     ) -> Result<String, RunError> {
         let lengths = stage.log.control.lengths.clone();
-        if !stage.log.has_failed() || lengths.is_empty() || !target.service.has_plain_exchange() {
+        let has_startup = stage.log.control.has_startup;
+        let has_fpdus = !lengths.is_empty() && target.service.has_plain_exchange();
+        if !stage.log.has_failed() || !(has_startup || has_fpdus) {
             return Ok(String::new());
         }
         let reached = self.live.link(target)?;
@@ -65,7 +67,8 @@ impl Site {
         let explanation = log.decision.as_ref().map_or("it has no verdict", |decision| &decision.explanation);
         Ok(match &log.control.outcome {
             Some(Ok(())) => {
-                stage.note_control("the same script with a plain exchange in place of the step that deviates works");
+                let legal = if has_startup { "a legal start-up" } else { "a plain exchange" };
+                stage.note_control(&format!("the same script with {legal} in place of the step that deviates works"));
                 String::new()
             }
             Some(Err(why)) => {
@@ -77,7 +80,7 @@ impl Site {
             }
             None => {
                 stage.note_control(&format!("not reached: {explanation}"));
-                " The control did not get as far as its plain exchange.".to_owned()
+                " The control did not get as far as the step that deviates.".to_owned()
             }
         })
     }

@@ -222,6 +222,7 @@ fn class(table: &str) -> String {
 fn lua_type(rust: &str) -> &'static str {
     match rust.rsplit("::").next().unwrap_or(rust) {
         "bool" => "boolean",
+        "Deviates" => "boolean|weft.Message",
         "f64" => "number",
         "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "integer",
         "Vec<usize>" => "integer[]",

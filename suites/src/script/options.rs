@@ -7,7 +7,8 @@ use weft_core::RequirementId;
 
 use super::fields::Fields;
 use super::location::here;
-use crate::stage::{Before, Close, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
+use super::message;
+use crate::stage::{Before, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
 use crate::target::Target;
 
 /// Seconds that a target has for a Reply, or for an FPDU.
@@ -38,6 +39,18 @@ impl FromLua for Ids {
                 Ok(Ids(ids))
             }
             one => String::from_lua(one, lua).map(|id| Ids(vec![id])),
+        }
+    }
+}
+
+/// `true` for a step with FPDUs, or the legal frame that stands for a start-up frame.
+pub(super) struct Deviates(Option<Deviation>);
+
+impl FromLua for Deviates {
+    fn from_lua(value: Value, _: &Lua) -> mlua::Result<Self> {
+        match value {
+            Value::Boolean(is_marked) => Ok(Deviates(is_marked.then_some(Deviation::Fpdus))),
+            legal => message::from_value(legal).map(|legal| Deviates(Some(Deviation::Startup(legal)))),
         }
     }
 }
@@ -193,8 +206,12 @@ impl Reader<'_> {
         Ok((expectation, expected, actual))
     }
 
-    /// Where a message of `len` octets is cut, and the pause between the pieces.
-    pub(super) fn send(&self, table: Option<Table>, len: usize) -> mlua::Result<(Vec<usize>, Duration, bool)> {
+    /// Where a message of `len` octets is cut, the pause between the pieces, and how the step deviates from a plain exchange.
+    pub(super) fn send(
+        &self,
+        table: Option<Table>,
+        len: usize,
+    ) -> mlua::Result<(Vec<usize>, Duration, Option<Deviation>)> {
         let mut fields = Fields::new(self.lua, "send", table);
         let mut cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
         if let Some(every) = fields.optional::<usize>("every")? {
@@ -204,7 +221,7 @@ impl Reader<'_> {
             cuts.extend((1..).map(|piece| piece * every).take_while(|cut| *cut < len));
         }
         let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
-        let deviates = fields.or("deviates", false)?;
+        let Deviates(deviates) = fields.or("deviates", Deviates(None))?;
         cuts.sort_unstable();
         cuts.dedup();
         if cuts.iter().any(|cut| *cut == 0 || *cut >= len) || cuts.len() >= MAX_PIECES {

@@ -16,6 +16,7 @@
 //! conn:send(conn:reply { crc = false })  -- the right Reply to it, fields as those of mpa.reply
 //! conn:send(message_or_octets, { cuts = { 3, 16 }, pause = 0.01 })
 //! conn:send(message, { deviates = true }) -- the step by which the case differs from a plain exchange: see stage/control.rs
+//! conn:send(request, { deviates = t:request() }) -- the same of a start-up frame, with the legal frame in its place
 //! local reply = conn:expect_reply { requirement = "MPA-...", within = 5, reject = false, revision = 1, crc = true }
 //! local fpdu = conn:expect_fpdu { opcode = 3, crc = true }
 //! conn:expect_octets { begins = "\0\0\0\0", keep = true }
@@ -227,8 +228,9 @@ impl UserData for Connection {
             async move {
                 let (message, cuts, pause, deviates) = read?;
                 let mut stage = stage.lock().await;
-                if deviates {
-                    stage.deviates(number, &message, at.as_ref()).await.map_err(mlua::Error::external)?;
+                if let Some(deviation) = deviates {
+                    let marked = stage.deviates(number, &message, &deviation, at.as_ref()).await;
+                    marked.map_err(mlua::Error::external)?;
                 }
                 let sent = match cuts.is_empty() {
                     true => stage.send(number, &message, at.as_ref()).await,

@@ -7,6 +7,9 @@
 //!
 //! With SDP the plain exchange is Data there and back, with a port mapper a right Request, and with an agent a Send each way on
 //! a connection of its own.
+//!
+//! A start-up frame is marked with the legal frame that takes its place in the control (`{ deviates = t:request() }`). The
+//! control sends that one, finishes start-up, does what the target's service is for once, and is over.
 
 use weft_core::wire::ddp::{Segment, queue};
 use weft_core::wire::mpa::Startup;
@@ -38,9 +41,20 @@ const MARKER: u64 = 4;
 /// What the tester calls the buffer that a plain exchange reads into.
 const SINK_STAG: u32 = 0x7765_6604;
 
+/// How a step of a script differs from a plain exchange.
+#[derive(Debug, Clone)]
+pub(crate) enum Deviation {
+    /// In FPDUs: plain exchanges take its place.
+    Fpdus,
+    /// In a start-up frame: this legal one takes its place.
+    Startup(Message),
+}
+
 /// The marked steps of a case, and what its control came to.
 #[derive(Debug, Default)]
 pub(crate) struct ControlLog {
+    /// A marked step sent a start-up frame.
+    pub(crate) has_startup: bool,
     /// Lengths of the ULPDUs that the marked steps sent, each once.
     pub(crate) lengths: Vec<u16>,
     /// Of a control: did the plain exchange work, and if not, why? `None`: it was not reached.
@@ -141,18 +155,28 @@ impl Stage {
         &mut self,
         number: u32,
         message: &Message,
+        deviation: &Deviation,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        if !self.is_control() {
-            let conn = self.conn(number, at)?;
-            let octets = match conn.place.has_markers() {
-                true => without_markers(conn.position, &message.octets),
-                false => message.octets.clone(),
-            };
-            self.log.control.note(&octets);
-            return Ok(());
+        if self.is_control() {
+            let Deviation::Startup(legal) = deviation else { return self.instead(number, at).await };
+            let expectation = Expectation::preparation(self.target.scaled(ANSWER_SECONDS), at);
+            let outcome = self.legal_start_up(number, legal, &expectation).await?;
+            let outcome = outcome.map_err(|why| format!("after a legal {}, {why}", legal.name));
+            return Err(self.control_is_over(outcome, at));
         }
-        self.instead(number, at).await
+        match deviation {
+            Deviation::Startup(_) => self.log.control.has_startup = true,
+            Deviation::Fpdus => {
+                let conn = self.conn(number, at)?;
+                let octets = match conn.place.has_markers() {
+                    true => without_markers(conn.position, &message.octets),
+                    false => message.octets.clone(),
+                };
+                self.log.control.note(&octets);
+            }
+        }
+        Ok(())
     }
 
     /// The same with an SDP message.
@@ -190,16 +214,19 @@ impl Stage {
             Service::PortMapper => self.plain_request(&expectation).await?,
             _ => self.plain_exchanges(number, &expectation).await?,
         };
+        Err(self.control_is_over(outcome, at))
+    }
+
+    fn control_is_over(&mut self, outcome: Result<(), String>, at: Option<&SourceLocation>) -> Stop {
         self.log.control.outcome = Some(outcome);
-        let explanation = "The control is over.".to_owned();
-        Err(self.decide(Decision {
+        self.decide(Decision {
             verdict: Verdict::Inconclusive,
             requirements: Vec::new(),
             expected: None,
             actual: None,
-            explanation,
+            explanation: "The control is over.".to_owned(),
             at: at.cloned(),
-        }))
+        })
     }
 
     /// A right Request to a port mapper for a service that it maps, and its answer.
@@ -223,6 +250,25 @@ impl Stage {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Start-up with this frame of the tester, and what the target's service is for, once.
+    async fn legal_start_up(
+        &mut self,
+        number: u32,
+        legal: &Message,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
+        if self.start.is_some() {
+            return match self.welcome(number, legal, expectation).await? {
+                Ok(opened) => self.serve(number, &opened, expectation).await,
+                Err(why) => Ok(Err(why)),
+            };
+        }
+        match self.start_up(number, legal, expectation).await? {
+            Ok(started) => self.work(number, &started, expectation).await,
+            Err(why) => Ok(Err(why)),
+        }
     }
 
     /// One message there and its answer back, with a ULPDU of about this length and of the same PAD.

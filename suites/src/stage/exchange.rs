@@ -127,7 +127,7 @@ impl Stage {
     }
 
     /// What the target's service is for, once.
-    async fn work(
+    pub(super) async fn work(
         &mut self,
         number: u32,
         started: &Started,
@@ -187,7 +187,7 @@ impl Stage {
     }
 
     /// Request and Reply, and in the peer-to-peer model the ready-to-receive message.
-    async fn start_up(
+    pub(super) async fn start_up(
         &mut self,
         number: u32,
         request: &Message,

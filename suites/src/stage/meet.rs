@@ -222,6 +222,16 @@ impl Stage {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
+        self.serve(number, &opened, expectation).await
+    }
+
+    /// What the service of a target that connected is for, once.
+    pub(super) async fn serve(
+        &mut self,
+        number: u32,
+        opened: &Opened,
+        expectation: &Expectation,
+    ) -> Result<Result<(), String>, Stop> {
         match (self.target.service, opened.buffer) {
             (Service::None, _) => Ok(Ok(())),
             (Service::Rping, Some(source)) => self.serve_rping(number, &opened.started, source, expectation).await,

@@ -33,6 +33,7 @@ use weft_peer::driver::{DatagramSocket, Link, LinkError, Received, TapeEvent, Te
 
 pub(crate) use agent::{CompletionFields, EventFields, PairOptions, event_name, parameters};
 pub(crate) use asked::{AskedFields, Ended};
+pub(crate) use control::Deviation;
 pub(crate) use exchange::Operation;
 pub(crate) use expect::{Before, Close, Expectation, ReplyFields};
 pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};

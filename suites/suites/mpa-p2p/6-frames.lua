@@ -95,7 +95,8 @@ case {
     t:good_exchange()
 
     local conn = t:connect()
-    conn:send(t:request { enhanced = true, revision = 2, crc = true }:flip(16, p.bits))
+    local legal = t:request { enhanced = true, revision = 2, crc = true }
+    conn:send(legal:flip(16, p.bits), { deviates = legal })
     conn:expect_reply { requirement = "P2P-6-5", reject = false, enhanced = true, overdue_fails = true }
     conn:close()
 

@@ -166,7 +166,7 @@ case {
 
   run = function(t)
     local conn = asked_as_peer(t)
-    conn:send(conn:reply { rtr_send = false, rtr_write = false, rtr_read = false })
+    conn:send(conn:reply { rtr_send = false, rtr_write = false, rtr_read = false }, { deviates = conn:reply() })
     conn:expect_terminate {
       requirement = "P2P-9.2-16", told = "P2P-8-5", error = "20 07", code = { "P2P-9.2-23", "P2P-8-3", "RDMAP-4.8-36" },
     }
@@ -207,7 +207,7 @@ case {
 
   run = function(t)
     local conn = asked_as_peer(t)
-    conn:send(conn:reply { ord = 0x3ffe })
+    conn:send(conn:reply { ord = 0x3ffe }, { deviates = conn:reply() })
     -- One that can hold so many Reads goes on, and is right: its first FPDU (length, DDP's octet, RDMAP's) is no Terminate then.
     local first = conn:expect_octets { requirement = "P2P-9.1-10", begins = "", keep = true }
     if #first >= 4 and first:byte(4) & 0x0f ~= 7 then

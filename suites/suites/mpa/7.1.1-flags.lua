@@ -15,7 +15,7 @@ case {
 
     local conn = t:connect()
     -- C=1, no markers, and the reserved bits; revision 1, where S of RFC 6581 is one of them.
-    conn:send(mpa.request { flags = 0x40 | p.bits, revision = 1 })
+    conn:send(mpa.request { flags = 0x40 | p.bits, revision = 1 }, { deviates = mpa.request { flags = 0x40, revision = 1 } })
     local reply = conn:expect_reply { requirement = "MPA-7.1.1-19", reject = false }
     t:check(reply.flags & 0x1f == 0, {
       requirement = "MPA-7.1.1-18",

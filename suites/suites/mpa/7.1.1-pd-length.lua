@@ -16,7 +16,7 @@ case {
 
     local conn = t:connect()
     local data = p.sent == "all" and ("x"):rep(p.length) or ""
-    conn:send(mpa.request { pd_length = p.length, private_data = data })
+    conn:send(mpa.request { pd_length = p.length, private_data = data }, { deviates = mpa.request { private_data = "12345678" } })
     conn:expect_close { requirement = MALFORMED }
 
     t:liveness()
@@ -36,7 +36,9 @@ case {
     t:good_exchange()
 
     local conn = t:connect()
-    conn:send(mpa.request { pd_length = p.length, private_data = ("x"):rep(p.length + p.more) })
+    conn:send(mpa.request { pd_length = p.length, private_data = ("x"):rep(p.length + p.more) }, {
+      deviates = mpa.request { private_data = ("x"):rep(p.length) },
+    })
     conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27", "MPA-7.1.2-4" } }
 
     t:liveness()
@@ -60,7 +62,9 @@ case {
         t:good_exchange()
 
         local conn = t:connect()
-        conn:send(mpa.request { pd_length = 8, private_data = ("x"):rep(8 - missing) })
+        conn:send(mpa.request { pd_length = 8, private_data = ("x"):rep(8 - missing) }, {
+          deviates = mpa.request { private_data = ("x"):rep(8) },
+        })
         if p.fin == "later" then
           t:pause(0.5)
         end
@@ -87,7 +91,8 @@ case {
     t:good_exchange()
 
     local conn = t:connect()
-    conn:send(mpa.request { private_data = "12345678" }:cut(p.octets))
+    local request = mpa.request { private_data = "12345678" }
+    conn:send(request:cut(p.octets), { deviates = request })
     conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true }
 
     t:liveness()

@@ -28,7 +28,7 @@ end
 --- nothing the second.
 local function send_in_a_burst(t, conn, message)
   local octets = message:octets()
-  conn:send(octets:sub(1, 8), { every = 4 })
+  conn:send(octets:sub(1, 8), { deviates = message, every = 4 })
   t:pause(0.05)
   conn:send(octets:sub(9))
 end
@@ -65,7 +65,7 @@ case {
       for _, every in ipairs { 1, 2, 7, 16, 19 } do
         for _, pause in ipairs { 0.01, 0.003, 0.001, 0.0003 } do
           accept(function(conn, reply)
-            conn:send(reply, { every = every, pause = pause })
+            conn:send(reply, { deviates = reply, every = every, pause = pause })
           end)
         end
       end
@@ -170,7 +170,9 @@ case {
 
   run = function(t, p)
     local conn, request = asked(t)
-    conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) })
+    conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) }, {
+      deviates = conn:reply { private_data = "12345678" },
+    })
     conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" }, after_terminate = enhanced(request) }
 
     t:liveness()
@@ -229,7 +231,7 @@ case {
 
   run = function(t, p)
     local conn = asked(t)
-    conn:send(conn:reply():flip(16, p.bits))
+    conn:send(conn:reply():flip(16, p.bits), { deviates = conn:reply() })
     conn:expect_fpdu { requirement = "MPA-7.1.1-19", overdue_fails = true }
     conn:close()
 

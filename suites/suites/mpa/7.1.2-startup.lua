@@ -60,7 +60,7 @@ case {
       ["pd-length"] = mpa.request { pd_length = 513, private_data = ("x"):rep(513) },
     })[p.wrong]
     local conn = t:connect()
-    conn:send(request)
+    conn:send(request, { deviates = mpa.request { private_data = p.wrong == "pd-length" and "12345678" or "" } })
     local seconds = conn:expect_close { requirement = { "MPA-7.1.2-4", "MPA-7.1.2-3", "MPA-8-4" } }
     -- Less than the start-up timers in use, so that a close by one of them is told apart.
     t:check(seconds < 3, {
@@ -163,7 +163,7 @@ case {
     for _ = 1, 4 do
       asks(function(conn, request)
         local octets = request:octets()
-        conn:send(octets:sub(1, 8), { every = 4 })
+        conn:send(octets:sub(1, 8), { deviates = request, every = 4 })
         t:pause(0.05)
         conn:send(octets:sub(9))
       end)
@@ -174,7 +174,7 @@ case {
       for attempt = 1, 24 do
         local pause = ({ 0.01, 0.003, 0.001, 0.0003 })[attempt % 4 + 1]
         asks(function(conn, request)
-          conn:send(request, { every = every, pause = pause })
+          conn:send(request, { deviates = request, every = every, pause = pause })
         end)
       end
     end

@@ -128,6 +128,26 @@ async fn an_offset_that_is_ignored_is_named() {
     is_named("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]).await;
 }
 
+/// It is told from a Request by nothing but its private data: no case without some fails, and none that is about something else.
+#[tokio::test]
+async fn a_private_data_length_in_the_other_order_is_named() {
+    let cases = [
+        "basic",
+        "mpa/7.1.1-pd-length/taken[length=512]",
+        "mpa/7.1.1-pd-length/too-long",
+        "mpa/7.1.1-pd-length/surplus",
+        "mpa/7.1.2-startup/malformed-at-once",
+        "mpa/7.1.2-startup/split-request",
+    ];
+    let Some(report) = report_of_cases("private-data", &cases).await else { return };
+    let failed: Vec<&str> = failed(&report).iter().map(|result| result.key.case.as_str()).collect();
+    assert_eq!(failed, ["mpa/7.1.1-pd-length/taken"]);
+    let split = report.results.iter().find(|result| result.key.case.ends_with("split-request")).unwrap();
+    assert_eq!(split.verdict, Verdict::Inconclusive);
+    let told = "In the control, after a legal MPA Request, it closed the connection where its Reply was due.";
+    assert!(split.explanation.contains(told), "{}", split.explanation);
+}
+
 /// An error of DDP shows that the ULPDU was handed on.
 #[tokio::test]
 async fn a_wrong_crc_that_ddp_reports_was_not_checked_in_time() {

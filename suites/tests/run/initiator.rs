@@ -210,6 +210,15 @@ async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     assert!(told.contains("The control fails, too") && told.contains("mpa/4-basic/pad"), "{told}");
 }
 
+/// A legal Reply takes the place of the one with reserved bits.
+#[tokio::test]
+async fn a_reply_that_deviates_has_a_control() {
+    let Some(results) = verdicts_of_faulty("mute", &["mpa/7.1.2-reply/reserved[bits=1]"]).await else { return };
+    let (_, verdict, told) = &results[0];
+    assert_eq!(*verdict, Verdict::Inconclusive, "{told}");
+    assert!(told.contains("In the control, after a legal MPA Reply, it "), "{told}");
+}
+
 /// A control needs a start of its own. Nobody is asked for that; the report says that none was run.
 #[tokio::test]
 async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
