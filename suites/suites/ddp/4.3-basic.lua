@@ -64,3 +64,82 @@ case {
     t:liveness()
   end,
 }
+
+--- What rping's client sends first: where its data is, and how many octets. The server reads them.
+local RPING = string.pack(">I8I4I4", 0x1000, 0x77656601, 64)
+
+case {
+  id = "ddp/4.3-basic/first-number-rping",
+  version = 1,
+  title = "rping's first Send has MSN 1, and so have the Read Request and the Send that answer it",
+  requirements = { "DDP-4.3-7" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "basic", "send", "read" },
+
+  run = function(t)
+    local conn = t:start_up()
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = RPING } })
+    local what, fpdu = conn:next { within = 3 }
+    if what == "fpdu" and fpdu.opcode == 7 then
+      local layer, code = fpdu.payload:byte(1, 2)
+      t:check(layer ~= 0x12 or code ~= 2 and code ~= 3, {
+        requirement = "DDP-4.3-7",
+        expected = "the Read Request behind a Send with MSN 1",
+        actual = ("Terminate %02x %02x, as for a wrong MSN"):format(layer or 0, code or 0),
+      })
+    end
+    local is_read = what == "fpdu" and fpdu.opcode == 1
+    t:check(is_read, { expected = "the Read Request", actual = what == "fpdu" and "another FPDU" or what or "nothing" })
+    local numbers = { fpdu.msn }
+    -- Sink STag and TO stand first in a Read Request.
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, payload = octets.counted(64) }:replace(2, fpdu.payload:sub(1, 12)) })
+    what, fpdu = conn:next { within = 3 }
+    local is_send = what == "fpdu" and fpdu.opcode == 3
+    t:check(is_send, { expected = "the go-ahead", actual = what == "fpdu" and "another FPDU" or what or "nothing" })
+    numbers[2] = fpdu.msn
+    t:check(numbers[1] == 1 and numbers[2] == 1, {
+      requirement = "DDP-4.3-7",
+      expected = "MSN 1 of the Read Request and of the Send",
+      actual = ("MSN %d and %d"):format(numbers[1] or -1, numbers[2] or -1),
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}
+
+case {
+  id = "ddp/4.3-basic/offset-rping",
+  version = 1,
+  title = "rping's first Send in two segments is taken: each segment goes where its MO says",
+  requirements = { "DDP-5.2-4" },
+  roles = { "responder" },
+  capabilities = { "rping" },
+  tags = { "basic", "send", "segment" },
+
+  run = function(t)
+    -- A Send of one segment is taken: what fails then is the second.
+    t:good_exchange()
+
+    local conn = t:start_up()
+    conn:send(
+      mpa.fpdu { ulpdu = rdmap.send { payload = RPING:sub(1, 8), last = false } } .. mpa.fpdu { ulpdu = rdmap.send { payload = RPING:sub(9), mo = 8 } }
+    )
+    local what, fpdu = conn:next { within = 3 }
+    t:check(what == "fpdu" and fpdu.opcode == 1, {
+      requirement = "DDP-5.2-4",
+      expected = "the Read Request",
+      actual = what == "fpdu" and "another FPDU" or what or "nothing, and the connection stays open",
+    })
+    -- Size, STag and TO of the source stand last in it.
+    t:check(fpdu.payload:sub(13) == string.pack(">I4I4I8", 64, 0x77656601, 0x1000), {
+      requirement = "DDP-5.2-4",
+      expected = "a Read of what the two segments said",
+      actual = "a Read of other octets",
+    })
+    conn:close()
+
+    t:liveness()
+  end,
+}

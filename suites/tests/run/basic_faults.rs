@@ -60,14 +60,17 @@ async fn report_of(fault: &str) -> Option<RunReport> {
 }
 
 async fn report_of_cases(fault: &str, cases: &[&str]) -> Option<RunReport> {
+    report_with(fault, "service = \"echo\"\ncapabilities = [\"crc\"]", cases, Tier::Smoke).await
+}
+
+/// `lines` are the rest of the target's file.
+async fn report_with(fault: &str, lines: &str, cases: &[&str], tier: Tier) -> Option<RunReport> {
     let responder = Responder::start(fault)?;
-    let text = format!(
-        "name = \"basic\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ntime_scale = 0.1\ncapabilities = [\"crc\"]\n",
-        responder.address
-    );
+    let text =
+        format!("name = \"basic\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.1\n{lines}\n", responder.address);
     let target = Target::from_toml("basic.toml", &text).unwrap();
     let out = tempfile::tempdir().unwrap();
-    let filter = Filter::of(cases.iter().copied()).tier(Tier::Smoke);
+    let filter = Filter::of(cases.iter().copied()).tier(tier);
     Some(run(target, Suites::embedded().unwrap(), filter, out.path()).await.0)
 }
 
@@ -146,6 +149,28 @@ async fn a_private_data_length_in_the_other_order_is_named() {
     assert_eq!(split.verdict, Verdict::Inconclusive);
     let told = "In the control, after a legal MPA Request, it closed the connection where its Reply was due.";
     assert!(split.explanation.contains(told), "{}", split.explanation);
+}
+
+/// No capability and no service is needed for some of the basic cases.
+#[tokio::test]
+async fn basic_cases_need_no_capability() {
+    for (fault, lines, named) in [
+        ("pad", "service = \"echo\"", "mpa/4-basic/pad"),
+        ("length", "service = \"echo\"", "mpa/4-basic/length"),
+        ("msn", "service = \"echo\"", "ddp/4.3-basic/first-number"),
+        ("crc", "service = \"echo\"", "mpa/4-basic/crc"),
+        ("crc", "service = \"none\"", "mpa/4-basic/first-fpdu"),
+    ] {
+        let Some(report) = report_with(fault, lines, &["basic"], Tier::Smoke).await else { return };
+        let failed = failed(&report);
+        assert!(failed.iter().any(|result| result.key.case == named), "{fault}, {lines}: {:?}", report.summary);
+    }
+    for lines in ["service = \"echo\"", "service = \"none\""] {
+        let Some(report) = report_with("none", lines, &["basic"], Tier::Smoke).await else { return };
+        let passed = report.results.iter().filter(|result| result.verdict == Verdict::Pass).count();
+        assert!(passed > 0, "{lines}: {:?}", report.summary);
+        assert!(report.results.iter().all(|result| result.verdict <= Verdict::Pass), "{lines}: {:?}", report.summary);
+    }
 }
 
 /// An error of DDP shows that the ULPDU was handed on.
