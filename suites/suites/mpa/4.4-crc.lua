@@ -233,3 +233,34 @@ case {
     t:liveness()
   end,
 }
+
+case {
+  id = "mpa/4.4-crc/bad-read",
+  version = 1,
+  title = "A Read Request with a wrong CRC is not answered, and ends the connection, whatever service there is",
+  requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
+  roles = { "responder" },
+  capabilities = { "crc" },
+  tags = { "fpdu", "crc", "read" },
+
+  run = function(t)
+    t:good_exchange()
+
+    -- A Read of no octets needs no buffer. Some targets refuse it where nobody has agreed on Reads.
+    local request = mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } }
+    local first = t:start_up { crc = true }
+    first:send(request)
+    local what, fpdu = first:next { within = 5 }
+    first:reset()
+    if what ~= "fpdu" or fpdu.opcode ~= 2 then
+      t:unimplemented("The target does not answer a Read of no octets as the first message.")
+    end
+
+    local conn = t:start_up { crc = true }
+    conn:send(request:flip(47), { deviates = true })
+    -- That no Terminate may come here is for another case.
+    expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
+
+    t:liveness()
+  end,
+}

@@ -3,12 +3,18 @@
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_core::requirement;
 use weft_suites::Filter;
-use weft_suites::model::{Event, ExitCode, MarkKind, RunReport, Step, StepKind, Verdict};
+use weft_suites::model::{CaseResult, Event, ExitCode, MarkKind, RunReport, Step, StepKind, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::target::Target;
 
 fn verdicts(report: &RunReport) -> Vec<(String, Verdict)> {
     report.results.iter().map(|result| (result.key.to_string(), result.verdict)).collect()
+}
+
+/// The result of one case.
+async fn result_of(target: Target, case: &str) -> CaseResult {
+    let out = tempfile::tempdir().unwrap();
+    run(target, Suites::embedded().unwrap(), Filter::of([case]), out.path()).await.0.results.remove(0)
 }
 
 fn assert_all(report: &RunReport, verdict: Verdict) {
@@ -272,7 +278,7 @@ async fn a_breach_of_the_proposal_alone_fails_nothing() {
     assert_eq!((report.summary.failing.len(), report.summary.counts.fail), (0, 0));
 }
 
-/// With the target file of the README, and a service that is known, a firmware that does not check CRCs is found.
+/// With the target file of the README as it is printed, a firmware that does not check CRCs is found.
 #[tokio::test]
 async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
@@ -286,9 +292,7 @@ async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
     let server = weft_peer::driver::serve::Server::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
     let (address, stop) = (server.local_addr(), server.stop_handle());
     let serving = tokio::spawn(server.run());
-    let text = format!("name = \"nic-17\"{block}")
-        .replace("192.0.2.17:7174", &address.to_string())
-        .replace("service = \"none\"", "service = \"echo\"");
+    let text = format!("name = \"nic-17\"{block}").replace("192.0.2.17:7174", &address.to_string());
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of(["mpa/4.4-crc/bad-first", "mpa/4.4-crc/bad-later"]);
     let target = Target::from_toml("nic-17.toml", &text).unwrap();
@@ -296,4 +300,15 @@ async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
     stop.stop();
     serving.await.unwrap();
     assert_eq!(report.summary.counts.fail, 8, "{:?}", report.summary);
+}
+
+/// A Read of no octets shows it where no service runs.
+#[tokio::test]
+async fn unchecked_crcs_are_found_without_a_service() {
+    let case = "mpa/4.4-crc/bad-read";
+    let good = result_of(Target::builtin(), case).await;
+    assert_eq!(good.verdict, Verdict::Pass, "{}", good.explanation);
+    let bad = result_of(Target::builtin().with_deviations(["mpa.accepts-bad-crc"]).unwrap(), case).await;
+    assert_eq!(bad.verdict, Verdict::Fail, "{}", bad.explanation);
+    assert!(bad.failing().any(|row| row == requirement!("MPA-4.4-19")), "{}", bad.explanation);
 }
