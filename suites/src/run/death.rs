@@ -45,7 +45,10 @@ impl Site {
         let reached = self.live.link(target)?;
         if !matches!(reached.start, Some(Start::Person { .. })) {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
-            let mut look = Stage::new(target.clone(), reached, key.clone(), quiet);
+            // A service that did not work before the stimulus did not die of it: such a case showed start-up alone.
+            let service = if stage.log.has_worked { target.service } else { target.service.of_startup() };
+            let seen = Arc::new(Target { service, ..Target::clone(target) });
+            let mut look = Stage::new(seen, reached, key.clone(), quiet);
             let alive = look.good_exchange(Vec::new(), None).await.is_ok();
             look.leave().await;
             if alive {

@@ -164,7 +164,7 @@ impl Stage {
         };
         if let Ok(operation) = &begun {
             self.conn(number, expectation.at.as_ref())?.place.buffer = operation.buffer;
-            self.log.answered();
+            self.log.operates();
             // siw loses what arrives right behind its first echo, too: about one time in twenty.
             let settled = self.link.now() + self.target.settle;
             self.link.pause(settled).await;

@@ -30,6 +30,8 @@ pub(crate) struct Log {
     pub(super) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
+    /// A good exchange, or the first exchange of the target's service, came before the stimulus.
+    pub(crate) has_worked: bool,
     stimulated: bool,
     expected: bool,
     /// A good exchange behind the stimulus did not work.
@@ -101,6 +103,12 @@ impl Log {
         self.alive_before = true;
     }
 
+    /// The target's service has done its first exchange.
+    pub(super) fn operates(&mut self) {
+        self.answered();
+        self.has_worked = true;
+    }
+
     /// A good exchange did not come about.
     pub(super) fn dead(&mut self) {
         self.is_dead = self.alive_before && (self.stimulated || self.expected);
@@ -147,6 +155,7 @@ impl Log {
     /// A good exchange came about.
     pub(super) fn alive(&mut self) {
         self.alive_before |= !self.stimulated;
+        self.has_worked |= !self.stimulated;
         self.alive_after |= self.stimulated || self.expected;
     }
 }

@@ -62,6 +62,11 @@ impl Service {
         matches!(self, Agent | Echo | PortMapper | Rping | SdpConnect | SdpDrive | SdpEcho)
     }
 
+    /// What a good exchange is for that ends behind start-up, where that can be.
+    pub(crate) fn of_startup(self) -> Self {
+        if self.has_plain_exchange() { Service::None } else { self }
+    }
+
     /// Does it accept SDP connections?
     #[must_use]
     pub fn accepts_sdp(self) -> bool {

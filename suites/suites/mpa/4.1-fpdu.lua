@@ -2,7 +2,7 @@
 
 case {
   id = "mpa/4.1-fpdu/echo",
-  version = 1,
+  version = 2,
   title = "FPDUs of the target have their length, PAD and CRC right, and no markers where M=0 was sent",
   requirements = {
     "MPA-4.1-1", "MPA-4.1-2", "MPA-4.1-3", "MPA-4.1-5", "MPA-4.1-6", "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-18",
@@ -17,15 +17,14 @@ case {
     local conn = t:start_up { crc = true }
     local payload = ("w"):rep(p.payload)
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload } })
+    -- That an echo comes is for the basic cases.
     local fpdu = conn:expect_fpdu {
-      requirement = "MPA-4.1-1",
       shows = {
-        "MPA-4.1-2", "MPA-4.1-3", "MPA-4.1-5", "MPA-4.1-6", "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-18",
+        "MPA-4.1-1", "MPA-4.1-2", "MPA-4.1-3", "MPA-4.1-5", "MPA-4.1-6", "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-18",
         "MPA-7.1.1-8", "MPA-7.1.2-21", "MPA-3-14",
       },
       opcode = 3,
       payload = payload,
-      overdue_fails = true,
     }
     t:check(fpdu.crc_is_right, {
       requirement = { "MPA-7.1.1-12", "MPA-4.4-1" },

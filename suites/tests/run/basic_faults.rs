@@ -12,17 +12,23 @@ use weft_suites::model::{CaseResult, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::target::Target;
 
+/// All that may apply to the responder.
+const ALL: [&str; 4] = ["mpa", "mpa-p2p", "ddp", "rdmap"];
+
 /// Cases that rest on what is at fault in one of the responders.
-const CASES: [&str; 10] = [
+const CASES: [&str; 13] = [
     "basic",
     "ddp/4.1-control/last",
     "ddp/5.2-segmentation/echo",
     "ddp/5.2-segmentation/empty",
     "ddp/5.2-segmentation/numbers",
     "ddp/7.1-untagged/mo",
+    "mpa/4.1-fpdu/echo",
     "mpa/4.1-fpdu/joined",
     "mpa/4.1-fpdu/pad",
+    "mpa/7.1.1-flags/accepts",
     "mpa/7.1.2-startup/first-fpdu-at-once",
+    "mpa/7.1.2-startup/waits-for-first-fpdu",
     "rdmap/6.1-mode/only-messages",
 ];
 
@@ -78,10 +84,34 @@ fn failed(report: &RunReport) -> Vec<&CaseResult> {
     report.results.iter().filter(|result| result.verdict >= Verdict::Fail).collect()
 }
 
+/// A fault, the case that names it, and the rows that it breaks.
+type Fault = (&'static str, &'static str, &'static [&'static str]);
+
+const PAD: Fault = ("pad", "mpa/4-basic/pad", &["MPA-4.1-5"]);
+const LENGTH: Fault = ("length", "mpa/4-basic/length", &["MPA-4.1-1", "MPA-5.2-1"]);
+const MSN: Fault = ("msn", "ddp/4.3-basic/first-number", &["DDP-4.3-7"]);
+const CRC: Fault = ("crc", "mpa/4-basic/crc", &["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19"]);
+/// Within a message its segments come in order, so it shows only where an MO is wrong.
+const MO: Fault = ("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]);
+
 /// The fault is named by the case, no other row fails than these, and what rests on it names the case.
-async fn is_named(fault: &str, case: &str, rows: &[&str]) {
-    let Some(report) = report_of(fault).await else { return };
-    let failed = failed(&report);
+async fn is_named(fault: Fault) {
+    if let Some(report) = report_of(fault.0).await {
+        blames_no_other(&report, fault);
+    }
+}
+
+/// The same with every variant of the ordinary run.
+async fn is_named_by_all(fault: Fault) {
+    let lines = "service = \"echo\"\ncapabilities = [\"crc\"]";
+    if let Some(report) = report_with(fault.0, lines, &ALL, Tier::Default).await {
+        assert!(report.results.len() > 1000, "{} results", report.results.len());
+        blames_no_other(&report, fault);
+    }
+}
+
+fn blames_no_other(report: &RunReport, (fault, case, rows): Fault) {
+    let failed = failed(report);
     assert!(failed.iter().any(|result| result.key.case == case), "{fault}: {:?}", report.summary);
     let broken: BTreeSet<&str> = report.summary.failing.iter().map(|row| row.as_str()).collect();
     let innocent: Vec<_> = broken.iter().filter(|row| !rows.contains(row)).collect();
@@ -106,29 +136,57 @@ async fn the_responder_without_a_fault_passes() {
 
 #[tokio::test]
 async fn an_exchanged_pad_is_named() {
-    is_named("pad", "mpa/4-basic/pad", &["MPA-4.1-5"]).await;
+    is_named(PAD).await;
 }
 
 #[tokio::test]
 async fn a_length_in_the_other_order_is_named() {
-    is_named("length", "mpa/4-basic/length", &["MPA-4.1-1", "MPA-5.2-1"]).await;
+    is_named(LENGTH).await;
 }
 
 #[tokio::test]
 async fn numbers_from_0_are_named() {
-    is_named("msn", "ddp/4.3-basic/first-number", &["DDP-4.3-7"]).await;
+    is_named(MSN).await;
 }
 
 #[tokio::test]
 async fn a_crc_over_too_little_is_named() {
-    let rows = ["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19"];
-    is_named("crc", "mpa/4-basic/crc", &rows).await;
+    is_named(CRC).await;
 }
 
-/// Within a message its segments come in order, so it shows only where an MO is wrong.
 #[tokio::test]
 async fn an_offset_that_is_ignored_is_named() {
-    is_named("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]).await;
+    is_named(MO).await;
+}
+
+#[tokio::test]
+#[ignore = "minutes; .ci/checks/basic-faults runs it"]
+async fn every_case_blames_an_exchanged_pad_alone() {
+    is_named_by_all(PAD).await;
+}
+
+#[tokio::test]
+#[ignore = "minutes; .ci/checks/basic-faults runs it"]
+async fn every_case_blames_a_length_in_the_other_order_alone() {
+    is_named_by_all(LENGTH).await;
+}
+
+#[tokio::test]
+#[ignore = "minutes; .ci/checks/basic-faults runs it"]
+async fn every_case_blames_numbers_from_0_alone() {
+    is_named_by_all(MSN).await;
+}
+
+#[tokio::test]
+#[ignore = "minutes; .ci/checks/basic-faults runs it"]
+async fn every_case_blames_a_crc_over_too_little_alone() {
+    is_named_by_all(CRC).await;
+}
+
+#[tokio::test]
+#[ignore = "minutes; .ci/checks/basic-faults runs it"]
+async fn every_case_blames_an_offset_that_is_ignored_alone() {
+    is_named_by_all(MO).await;
 }
 
 /// It is told from a Request by nothing but its private data: no case without some fails, and none that is about something else.
