@@ -6,6 +6,7 @@ mod arrows;
 mod counts_agree;
 mod error_messages;
 mod guide;
+mod interrupted;
 mod packaging;
 mod prose;
 mod siw_image;

@@ -7,9 +7,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
 /// A weft that listens.
-struct Server {
+pub(crate) struct Server {
     process: Child,
-    address: String,
+    pub(crate) address: String,
     // Its pipe stays open.
     _lines: BufReader<ChildStdout>,
 }
@@ -21,7 +21,7 @@ impl Drop for Server {
     }
 }
 
-fn server(arguments: &[&str]) -> Server {
+pub(crate) fn server(arguments: &[&str]) -> Server {
     let mut process = Command::new(WEFT)
         .args(arguments)
         .args(["--listen", "127.0.0.1:0", "--quiet"])

@@ -221,13 +221,13 @@ impl Site {
         let began = Instant::now();
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
         let mut stage = stage.lock_owned().await;
-        if let Some(standstill) = self.standstill.as_ref().filter(|_| stage.log.has_failed()) {
+        let stood_still = self.standstill.as_ref().and_then(|standstill| standstill.since(began));
+        if self.standstill.is_some() && (stage.log.has_failed() || stood_still.is_some()) {
             let state = TargetState { address: stage.target_address(), has_ended: stage.has_target_ended() };
-            if let Some(why) = excuse::excuse(target, &stage.log, state, standstill.since(began)).await {
+            if let Some(why) = excuse::excuse(target, &stage.log, state, stood_still).await {
                 stage.log.excuse(&why);
             }
         }
-        let stood_still = self.standstill.as_ref().and_then(|standstill| standstill.since(began));
         if !stage.is_control() && stood_still.is_none() {
             self.judge_death(&case.info, key, target, &mut stage, fault.is_some()).await?;
         }

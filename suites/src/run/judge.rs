@@ -31,15 +31,15 @@ pub(super) fn judge(
     [lost, unseen]: [u64; 2],
 ) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
-    // Then the basic cases are about what the target does wrong.
-    let fails_control = matches!(log.control.outcome, Some(Err(_)));
+    // Then the basic cases are about what the target does wrong, or it is the tester's own doing.
+    let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
     // Of a case's own requirement advice counts, too: its level stands beside its verdict.
     let own = |seen: &Seen| seen.severity == Severity::Warning && case.requirements.contains(&seen.requirement);
     let broken = |seen: &&Seen| seen.by_target && (seen.severity == Severity::Error || own(seen));
     for seen in seen.iter().filter(broken) {
         match judgement.requirements.iter_mut().find(|judged| judged.requirement == seen.requirement) {
             // The case's own requirement: the octets outweigh what the script made of them.
-            Some(judged) if !judged.seen_on_the_way && !fails_control => {
+            Some(judged) if !judged.seen_on_the_way && !is_excused => {
                 judged.verdict = judged.verdict.max(Verdict::Fail);
                 if judgement.verdict < Verdict::Fail {
                     judgement.verdict = Verdict::Fail;

@@ -32,6 +32,8 @@ pub(crate) struct Log {
     pub(crate) control: ControlLog,
     /// A good exchange, or the first exchange of the target's service, came before the stimulus.
     pub(crate) has_worked: bool,
+    /// What went wrong says nothing about the target.
+    pub(crate) is_excused: bool,
     stimulated: bool,
     expected: bool,
     /// A good exchange behind the stimulus did not work.
@@ -77,8 +79,10 @@ impl Log {
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
     }
 
-    /// A failure becomes inconclusive, for this reason.
+    /// A failure becomes inconclusive, for this reason. What the monitor sees of the case's rows fails it no more, either.
     pub(crate) fn excuse(&mut self, why: &str) {
+        let is_open = |decision: &Decision| matches!(decision.verdict, Verdict::Fail | Verdict::Inconclusive);
+        self.is_excused |= self.decision.as_ref().is_some_and(is_open);
         if let Some(decision) = self.decision.as_mut().filter(|decision| decision.verdict == Verdict::Fail) {
             decision.verdict = Verdict::Inconclusive;
             decision.requirements.clear();

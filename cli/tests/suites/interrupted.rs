@@ -1,0 +1,164 @@
+//! The tester stands still, or its link to the target is lost, in the middle of a case: the case is inconclusive. The same end of
+//! a connection without either is a failure.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::env;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use crate::target_check::{Server, server};
+
+/// Longer than the 2 s that count as a standstill (`suites/src/run/standstill.rs`).
+const STANDSTILL: Duration = Duration::from_millis(2500);
+/// Set in the network namespace.
+const INSIDE: &str = "WEFT_LOST_LINK";
+/// The target's address there.
+const ADDRESS: &str = "10.77.0.1";
+
+/// A case, and the connection and the piece of the tester's octets at which it is interrupted.
+struct Interrupted {
+    case: &'static str,
+    connection: usize,
+    piece: usize,
+}
+
+/// The good exchange is the first connection; the Request in pieces is the second.
+const SPLIT_REQUEST: Interrupted = Interrupted { case: "mpa/7.1.2-startup/split-request", connection: 1, piece: 1 };
+/// A Request, a Send that comes back, and the first of two segments.
+const LAST: Interrupted = Interrupted { case: "ddp/4.1-control/last[first=4]", connection: 0, piece: 3 };
+
+/// `weft serve`, reached through a relay.
+struct Relay {
+    _server: Server,
+    address: String,
+    /// The process of the tester.
+    tester: Arc<OnceLock<u32>>,
+}
+
+impl Relay {
+    /// Calls `interrupt` at the place of the case with the tester's process and its connection, and passes nothing on from there.
+    fn start(ip: &str, at: &Interrupted, interrupt: impl Fn(u32, &TcpStream) + Send + 'static) -> Self {
+        let server = server(&["serve"]);
+        let listener = TcpListener::bind((ip, 0)).unwrap();
+        let (address, target) = (listener.local_addr().unwrap().to_string(), server.address.clone());
+        let (at, tester) = ((at.connection, at.piece), Arc::new(OnceLock::new()));
+        let pid = tester.clone();
+        thread::spawn(move || {
+            // Open until the end of the test.
+            let mut kept = Vec::new();
+            for (number, stream) in listener.incoming().enumerate() {
+                let (mut stream, mut target) = (stream.unwrap(), TcpStream::connect(&target).unwrap());
+                let (mut from, mut to) = (target.try_clone().unwrap(), stream.try_clone().unwrap());
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+                let (mut piece, mut count) = ([0; 4096], 0);
+                while let Ok(len @ 1..) = stream.read(&mut piece) {
+                    count += 1;
+                    if (number, count) == at {
+                        interrupt(*pid.wait(), &stream);
+                        break;
+                    }
+                    target.write_all(&piece[..len]).unwrap();
+                }
+                match (number, count) == at {
+                    true => kept.push((stream, target)),
+                    false => drop(target.shutdown(Shutdown::Write)),
+                }
+            }
+        });
+        Relay { _server: server, address, tester }
+    }
+
+    /// The verdict of the case, and its explanation.
+    fn verdict(&self, case: &str) -> (String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, out) = (folder.path().join("nic.toml"), folder.path().join("out"));
+        let text = format!(
+            "name = \"nic\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ntime_scale = 0.3\n",
+            self.address
+        );
+        fs::write(&file, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.env_remove("WEFT_STORE").arg("test").arg(file).arg("--out").arg(&out).arg(case).stdout(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        self.tester.set(process.id()).unwrap();
+        process.wait().unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
+        let word = |name: &str| report["results"][0][name].as_str().unwrap().to_owned();
+        (word("verdict"), word("explanation"))
+    }
+}
+
+fn signal(name: &str, process: u32) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
+}
+
+/// The target's own timer ends the connection while the tester stands still.
+#[test]
+fn a_standstill_of_the_tester_is_no_failure() {
+    for case in [SPLIT_REQUEST, LAST] {
+        let relay = Relay::start("127.0.0.1", &case, |tester, stream| {
+            signal("-STOP", tester);
+            thread::sleep(STANDSTILL);
+            stream.shutdown(Shutdown::Both).unwrap();
+            signal("-CONT", tester);
+        });
+        let (verdict, explanation) = relay.verdict(case.case);
+        assert_eq!(verdict, "inconclusive", "{}: {explanation}", case.case);
+        assert!(explanation.contains("The tester stood still for 2 s"), "{explanation}");
+
+        let relay = Relay::start("127.0.0.1", &case, |_, stream| stream.shutdown(Shutdown::Both).unwrap());
+        let (verdict, explanation) = relay.verdict(case.case);
+        assert_eq!(verdict, "fail", "{}: {explanation}", case.case);
+    }
+}
+
+/// The address of the target's host is taken away, so that this machine has no way to it any more.
+#[test]
+fn a_lost_link_is_no_failure() {
+    if env::var_os(INSIDE).is_none() {
+        return in_a_network_namespace("interrupted::a_lost_link_is_no_failure");
+    }
+    // The last segment: behind it silence is a failure.
+    for case in [SPLIT_REQUEST, Interrupted { piece: 4, ..LAST }] {
+        let relay = Relay::start(ADDRESS, &case, |_, _| {});
+        let (verdict, explanation) = relay.verdict(case.case);
+        assert_eq!(verdict, "fail", "{}: {explanation}", case.case);
+
+        let relay = Relay::start(ADDRESS, &case, |_, _| address("del"));
+        let (verdict, explanation) = relay.verdict(case.case);
+        assert_eq!(verdict, "inconclusive", "{}: {explanation}", case.case);
+        assert!(explanation.contains("The host 10.77.0.1 does not answer"), "{explanation}");
+        address("add");
+    }
+}
+
+fn address(change: &str) {
+    let command = ["addr", change, &format!("{ADDRESS}/32"), "dev", "lo"];
+    assert!(Command::new("ip").args(command).status().unwrap().success());
+}
+
+/// Runs this test again where it may change addresses.
+fn in_a_network_namespace(test: &str) {
+    const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
+    let can = Command::new("unshare").args(UNSHARE).args(["ip", "link", "set", "lo", "up"]).output();
+    if !can.is_ok_and(|can| can.status.success()) {
+        println!("skipped: no network namespace for this user, or no iproute2");
+        return;
+    }
+    let line =
+        format!("ip link set lo up && ip addr add {ADDRESS}/32 dev lo && exec \"$0\" --exact {test} --nocapture");
+    let mut command = Command::new("unshare");
+    command.args(UNSHARE).args(["sh", "-c", &line]).arg(env::current_exe().unwrap()).env(INSIDE, "1");
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+}
