@@ -408,7 +408,7 @@
 ---@field cuts? integer[]
 ---@field every? integer
 ---@field pause? number
----@field deviates? boolean
+---@field deviates? boolean|weft.Message
 
 ---@class weft.fields.expect_request
 ---@field requirement? string|(string|string[])[]
