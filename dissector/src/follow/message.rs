@@ -67,6 +67,8 @@ struct Open {
     segments: u32,
     /// May its first segments be among the octets that are missing?
     partial: bool,
+    /// The numbers of its first and of its latest segment in the direction.
+    numbers: (u64, u64),
     jump: Option<Jump>,
 }
 
@@ -85,6 +87,24 @@ struct Done {
     at: At,
     msn: u32,
     last_mo: u32,
+    stag: u32,
+    /// Its lowest MO or TO.
+    low: u64,
+}
+
+/// A message that no segment has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unended {
+    /// What it is.
+    pub opcode: Opcode,
+    /// The frame of its latest segment.
+    pub frame: u64,
+    /// Where DDP's control octet of that segment is.
+    pub control: Located,
+    /// Did its sender begin and end another message behind that segment?
+    pub passed: bool,
+    /// The control octet of a segment with L=1 that came before, if the message ends just where that one begins.
+    pub early_last: Option<Located>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,6 +128,10 @@ pub(crate) struct Messages {
     whole: bool,
     /// By QN, then Writes and Read Responses.
     channels: [Channel; 6],
+    /// Segments so far.
+    count: u64,
+    /// The number of the first segment of the message that began last among those that ended.
+    ended: u64,
 }
 
 const QN: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 10;
@@ -137,6 +161,22 @@ impl Messages {
         self.channels.iter().filter_map(|channel| channel.open).map(|open| (open.opcode, open.latest.frame)).next()
     }
 
+    /// A message that was begun and has no end, all of whose segments are known.
+    pub(crate) fn unended(&self) -> Option<Unended> {
+        self.channels.iter().find_map(|channel| {
+            let open = channel.open.filter(|open| !open.partial)?;
+            let end = open.base.wrapping_add(open.high.cast_unsigned());
+            let goes_before = |done: &Done| open.sum > 0 && done.stag == open.stag && done.low == end;
+            Some(Unended {
+                opcode: open.opcode,
+                frame: open.latest.frame,
+                control: open.latest.control(),
+                passed: self.ended > open.numbers.1,
+                early_last: channel.done.filter(goes_before).map(|done| done.at.control()),
+            })
+        })
+    }
+
     /// Takes a segment in. `sink` is where the next Read Response to this direction's peer belongs.
     pub(crate) fn segment(
         &mut self,
@@ -145,6 +185,7 @@ impl Messages {
         sink: Option<(u32, u64)>,
         remarks: &mut Vec<Remark>,
     ) -> Place {
+        self.count += 1;
         match view.segment {
             Segment::Untagged(header, _) => self.untagged(at, header, view, remarks),
             Segment::Tagged(header, _) => self.tagged(at, header, view, sink, remarks),
@@ -155,7 +196,7 @@ impl Messages {
         let opcode = view.opcode();
         let (qn, msn, mo) = (header.qn.get(), header.msn.get(), header.mo.get());
         let Some(queue) = queue_of(opcode) else { return Place::default() };
-        let whole = self.whole;
+        let (whole, number) = (self.whole, self.count);
         let channel = &mut self.channels[queue as usize];
         let goes_on = |open: &Open| mo != 0 && i64::from(mo) == open.next;
         if qn != queue {
@@ -178,7 +219,7 @@ impl Messages {
                     remarks.push(at.earlier(What::NotLast(open.opcode), open.latest.control()));
                 } else if let Some(done) = channel.done
                     && done.msn == msn
-                    && mo != 0
+                    && (mo != 0 || done.low > 0 && u64::from(view.payload_len) <= done.low)
                 {
                     let again = view.last();
                     remarks
@@ -187,16 +228,19 @@ impl Messages {
                 }
                 channel.expect(at, opcode, queue, msn, whole, remarks);
                 let partial = mo != 0 && !(whole || channel.in_step);
-                channel.open = Some(Open { partial, ..Open::new(at, view, msn, 0, 0, i64::from(mo)) });
+                let numbers = (number, number);
+                channel.open = Some(Open { partial, numbers, ..Open::new(at, view, msn, 0, 0, i64::from(mo)) });
                 place.first = !partial;
             }
         }
         let ulp = (view.header[1], header.ulp_word.get());
         if let Some(open) = &mut channel.open {
             open.add(at, view, i64::from(mo), ulp, remarks);
+            open.numbers.1 = number;
             if view.last() {
                 place.ended = open.end(at, false, remarks);
-                channel.done = Some(Done { at, msn, last_mo: mo });
+                self.ended = self.ended.max(open.numbers.0);
+                channel.done = Some(Done { at, msn, last_mo: mo, stag: 0, low: open.low.cast_unsigned() });
                 channel.in_step = true;
                 channel.open = None;
             }
@@ -225,7 +269,7 @@ impl Messages {
         {
             own = other;
         }
-        let whole = self.whole;
+        let (whole, number) = (self.whole, self.count);
         let channel = &mut self.channels[own];
         let mut place = Place::default();
         match channel.open {
@@ -239,15 +283,20 @@ impl Messages {
                     remarks.push(at.earlier(What::NotLast(open.opcode), open.latest.control()));
                 }
                 let partial = !(whole || channel.in_step);
-                channel.open = Some(Open { partial, ..Open::new(at, view, 0, stag, to, 0) });
+                let numbers = (number, number);
+                channel.open = Some(Open { partial, numbers, ..Open::new(at, view, 0, stag, to, 0) });
                 place.first = !partial;
             }
         }
         if let Some(open) = &mut channel.open {
             let offset = open.offset_of(to);
             open.add(at, view, offset, (view.header[1], 0), remarks);
+            open.numbers.1 = number;
             if view.last() {
                 place.ended = open.end(at, true, remarks);
+                self.ended = self.ended.max(open.numbers.0);
+                let low = open.base.wrapping_add(open.low.cast_unsigned());
+                channel.done = Some(Done { at, msn: 0, last_mo: 0, stag: open.stag, low });
                 channel.in_step = true;
                 channel.open = None;
             }
@@ -310,6 +359,7 @@ impl Open {
             tally: 0,
             segments: 0,
             partial: false,
+            numbers: (0, 0),
             jump: None,
         }
     }
@@ -369,7 +419,8 @@ impl Open {
             remark(What::Order { tagged, expected: 0, found: absolute(self.first) }, self.at.header, false);
         }
         if self.sum == 0 && self.segments > 1 {
-            remark(What::EmptySegments(self.segments), at.header, true);
+            let header = ULPDU_AT..ULPDU_AT + if tagged { RawTagged::LEN } else { RawUntagged::LEN };
+            remarks.push(at.remark(What::EmptySegments(self.segments), header));
         }
         Some(Ended { len: self.sum, segments: self.segments, frame: self.at.frame, time: self.at.time })
     }

@@ -24,6 +24,7 @@ pub(super) static RULES: &[&Rule] = &[
     &message::RESPONSE,
     &stream::STRAY,
     &stream::TEARDOWN,
+    &stream::UNENDED,
     &stream::ERRORS,
     &terminate::REPORT,
     &terminate::STAG,

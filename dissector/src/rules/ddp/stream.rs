@@ -1,6 +1,7 @@
 //! How a DDP stream begins, ends, and meets errors.
 
 use weft_core::requirement;
+use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::Books;
 use crate::rules::{Findings, Judge, Rule};
@@ -13,6 +14,9 @@ pub(super) static TEARDOWN: Rule = Rule {
     requirements: &[requirement!("DDP-6.2.1-1"), requirement!("DDP-6.2.1-6"), requirement!("DDP-6.2.1-8")],
     judge: Judge::End(teardown),
 };
+
+pub(super) static UNENDED: Rule =
+    Rule { requirements: &[requirement!("DDP-4.1-4"), requirement!("DDP-4.1-6")], judge: Judge::End(unended) };
 
 pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")], judge: Judge::End(errors) };
 
@@ -31,6 +35,31 @@ fn stray(books: &Books, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     findings.in_frame(requirement!("DDP-6.1-2"), direction, octets, "FPDUs from the first one on", found.clone());
     let expected = "nothing but RDMA messages once the stream is in RDMA mode";
     findings.in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
+}
+
+/// A message without L=1 before a graceful close of the own half. Who began and ended another message behind it did not cut it off by
+/// that close. If a segment with L=1 stands before it, for the octets right behind its own, that one came too early.
+fn unended(books: &Books, findings: &mut Findings<'_>) {
+    let (connection, traffic) = (&books.connection, &books.traffic);
+    if traffic.sides.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
+        return;
+    }
+    for direction in 0..2 {
+        let side = &traffic.sides[direction];
+        let (Some(fin), Some(message)) = (connection.fin[direction], side.messages.unended()) else { continue };
+        if side.lost || message.frame > fin {
+            continue;
+        }
+        let opcode = message.opcode;
+        if let Some(last) = message.early_last.filter(|_| message.passed || opcode == Opcode::READ_RESPONSE) {
+            let expected = "the segment with L=1 behind all others of its message";
+            let found = format!("a segment with L=0 of the {opcode} behind it, for the octets before its own");
+            findings.in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
+        } else if message.passed && books.mpa.tcp[direction].had_fin(fin, &books.mpa.tcp[1 - direction]) != Some(true) {
+            let found = format!("L=0 in the last segment ({opcode}), then another message and FIN in frame {fin}");
+            findings.in_frame(requirement!("DDP-4.1-4"), direction, message.control, "L=1 in the last segment", found);
+        }
+    }
 }
 
 fn teardown(books: &Books, findings: &mut Findings<'_>) {
@@ -187,6 +216,54 @@ mod tests {
         };
         proves(requirement!("DDP-6.2.1-8"), &ends(true), &ends(false));
         proves(requirement!("DDP-6.2.1-8"), &ends(true), &given_up);
+    }
+
+    const WRITE_ON: &str = "8140 11223344 0000000000001000 2a2a2a2a";
+    const WRITE_LAST: &str = "c140 11223344 0000000000001004 2b2b2b2b";
+
+    /// Whoever sends another message behind a Write and then closes has not cut the Write off.
+    #[test]
+    fn a_message_is_ended_before_the_close() {
+        let closed = |ulpdus: &[&str], first: usize| {
+            let said: Vec<(usize, &str)> = ulpdus.iter().map(|ulpdu| (0, *ulpdu)).collect();
+            then(&said, |wire| {
+                wire.fin(first);
+                wire.fin(1 - first);
+            })
+        };
+        let id = requirement!("DDP-4.1-4");
+        proves(id, &closed(&[WRITE_ON, SEND], 0), &closed(&[WRITE_ON, SEND, WRITE_LAST], 0));
+        proves(id, &closed(&[WRITE_ON, SEND], 0), &closed(&[SEND, WRITE_ON], 0));
+        proves(id, &closed(&[WRITE_ON, SEND], 0), &closed(&[WRITE_ON, SEND], 1));
+    }
+
+    #[test]
+    fn the_last_segment_comes_last() {
+        let closed = |ulpdus: &[&str]| {
+            let said: Vec<(usize, &str)> = ulpdus.iter().map(|ulpdu| (0, *ulpdu)).collect();
+            then(&said, |wire| {
+                wire.fin(0);
+                wire.fin(1);
+            })
+        };
+        let id = requirement!("DDP-4.1-6");
+        proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_ON, WRITE_LAST, SEND]));
+        // The Write that begins may go on behind the other one; its sender closed in the middle of it.
+        proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_LAST, WRITE_ON]));
+        let response = |last_first: bool| {
+            let mut parts = ["8142 00000100 0000000000001000 0102", "c142 00000100 0000000000001002 0304"];
+            if last_first {
+                parts.reverse();
+            }
+            then(&[(0, READ), (1, parts[0]), (1, parts[1])], |wire| {
+                wire.fin(0);
+                wire.fin(1);
+            })
+        };
+        proves(id, &response(true), &response(false));
+        let unasked =
+            response(true).findings().iter().any(|finding| finding.requirement == requirement!("RDMAP-1.2-1"));
+        assert!(!unasked, "the segment with L=0 is no second Response");
     }
 
     #[test]

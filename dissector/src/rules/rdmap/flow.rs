@@ -30,6 +30,8 @@ fn answered(books: &Books, findings: &mut Findings<'_>) {
         let (responder, operations) = (1 - requester, &traffic.sides[requester].operations);
         if let Some((header, opcode)) = operations.unsolicited()
             && opcode == Opcode::READ_RESPONSE
+            // The segment with L=1 of the Response came before it (DDP-4.1-6).
+            && traffic.sides[responder].messages.unended().is_none_or(|message| message.early_last.is_none())
         {
             let expected = "one Read Response for each Read Request";
             for id in [requirement!("RDMAP-1.2-1"), requirement!("RDMAP-5.2-1")] {
