@@ -97,6 +97,11 @@ impl Acts {
         Done { write: of(true), read: of(false), stray }
     }
 
+    /// The first act for which `is_it` says so.
+    pub(super) fn find(&self, is_it: impl Fn(&Act) -> bool) -> Option<Act> {
+        self.0.iter().copied().find(is_it)
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

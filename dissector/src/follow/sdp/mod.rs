@@ -257,6 +257,18 @@ impl Books {
         }
     }
 
+    /// The first RDMA Write of `direction` behind its last message, to a SinkAvail that its own SinkCancelAck had ended. No later
+    /// advertisement names the STag: not one that it knew, nor one of which nobody knows whether it did.
+    pub(crate) fn write_behind_cancel_ack(&self, direction: usize) -> Option<Act> {
+        let (end, peer) = (&self.ends[direction], &self.ends[1 - direction]);
+        let is_open = |stag: u32| {
+            let usable = end.source.usable.iter().map(|advert| advert.stag);
+            usable.chain(peer.sink.adverts.open().iter().map(|advert| advert.stag)).any(|open| open == stag)
+        };
+        let is_canceled = |stag: u32| end.source.gone.of(stag) == Some(Why::Revoked) && !is_open(stag);
+        end.acts.find(|act| self.certain && act.write && is_canceled(act.stag))
+    }
+
     /// Messages are missing.
     fn lose(&mut self) {
         self.certain = false;

@@ -124,6 +124,7 @@ pub(super) static RULES: &[&Rule] = &[
     &rd_compl::UNASKED,
     &rdma::ALLOWED,
     &rdma::CANCELED,
+    &rdma::AT_THE_END,
     &rdma::IN_MODE,
     &sizes::ANSWER,
     &sizes::LIMIT,

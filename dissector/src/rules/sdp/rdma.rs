@@ -60,6 +60,23 @@ pub(super) static CANCELED: Rule = Rule {
     judge: Judge::Sdp(canceled),
 };
 
+pub(super) static AT_THE_END: Rule =
+    Rule { requirements: &[requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")], judge: Judge::End(at_the_end) };
+
+/// What an end wrote before it sent another message is judged with that message. Where none came, its own SinkCancelAck tells
+/// that it knew of the SinkAvailCancel.
+fn at_the_end(books: &Books, findings: &mut Findings<'_>) {
+    let Some(sdp) = books.context().sdp.as_deref().filter(|sdp| sdp.whole) else { return };
+    for direction in 0..2 {
+        let Some(write) = sdp.write_behind_cancel_ack(direction) else { continue };
+        let found = format!("one to STag {:#010x}, and the SinkAvail was canceled", write.stag);
+        let expected = "no RDMA Write behind the own SinkCancelAck";
+        for id in [requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")] {
+            findings.in_frame(id, direction, write.place, expected, found.clone());
+        }
+    }
+}
+
 fn in_mode(_: &Books, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if !before.certain {
@@ -262,6 +279,29 @@ mod tests {
         ] {
             proves_each_way(id, writes(ends, true), writes(ends, false));
         }
+    }
+
+    /// No message of the writer follows; its SinkCancelAck told what it knew.
+    #[test]
+    fn a_write_behind_the_own_cancel_ack_is_the_last_thing() {
+        let writes = |acknowledged: bool| {
+            move |talk: &mut Talk, way: usize| {
+                pipelined(talk, way);
+                sink_avail(talk, 1 - way, 9000, 0, 0);
+                talk.say(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                talk.hears(way);
+                if acknowledged {
+                    talk.say(way, Mid::SINK_CANCEL_ACK, "", 0);
+                }
+                talk.write(way, STAG, VA, 50);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.5-2"), writes(true), writes(false));
+        let again = |talk: &mut Talk, way: usize| {
+            writes(true)(talk, way);
+            sink_avail(talk, 1 - way, 9000, 0, 0);
+        };
+        proves_each_way(requirement!("SDP-9.5.5-2"), writes(true), again);
     }
 
     #[test]

@@ -71,6 +71,13 @@ fn order(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings
         let expected = "a HelloAck of the Accepting Peer alone";
         let found = "one of the Connecting Peer".to_owned();
         findings.at(requirement!("SDP-6.1.1-3"), unit, range, expected, found);
+    } else if mid == Mid::HELLO_ACK
+        && books.closing.hello_ack.is_some_and(|first| first < unit.frame)
+        && sent.follows
+        && !sent.is_first()
+    {
+        let expected = "one HelloAck, as the first message of the Accepting Peer";
+        findings.at(requirement!("SDP-6.2-1"), unit, range, expected, "another one".to_owned());
     } else if !from_connecting && books.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
         let ids = [
             requirement!("SDP-6.2-1"),
@@ -239,6 +246,13 @@ mod tests {
                 talk.say(0, Mid::SEND_SM, "", 0);
             },
         );
+    }
+
+    #[test]
+    fn there_is_one_hello_ack() {
+        let again = |talk: &mut Talk| talk.say_octets(5, 1, &hello_ack());
+        let data = |talk: &mut Talk| talk.say(1, Mid::DATA, "", 0);
+        proves(requirement!("SDP-6.2-1"), again, data);
     }
 
     #[test]
