@@ -61,7 +61,7 @@ fn fits_segment(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     }
     if length > room.without_markers && room.without_markers < MAX_ULPDU {
         // Too long even if no room is set aside for markers: MULPDU was not reckoned at all.
-        let expected = expected(room.without_markers);
+        let expected = expected(room.mulpdu);
         findings.manner().at(requirement!("MPA-4.5-1"), unit, 0..2, &expected, found());
         findings.at(requirement!("MPA-3-2"), unit, 0..2, &expected, found());
         findings.at(requirement!("MPA-5.1-1"), unit, 0..2, &expected, found());
