@@ -359,6 +359,18 @@ impl Unit<'_> {
         }
     }
 
+    /// Where the ports of the UDP header in front of a datagram are: source, then destination. Only its frame if that is not known.
+    pub(crate) fn udp_ports(&self) -> Located {
+        let Origin::Frame { frame, offset: Some(offset), .. } = self.origin else {
+            return Located { frame: self.frame, ..Located::default() };
+        };
+        offset.checked_sub(8).map_or(Located { frame, ..Located::default() }, |at| Located {
+            frame,
+            offset: Some(at),
+            len: 4,
+        })
+    }
+
     /// Octets of the unit's part: of an FPDU `ULPDU_Length` and ULPDU; 0 where a unit has no part.
     #[must_use]
     pub fn octets_len(&self) -> usize {

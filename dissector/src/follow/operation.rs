@@ -388,7 +388,8 @@ impl Operations {
         if wrong && is_judged {
             let what =
                 What::ResponseLength { expected: read.rdmardsz, found: request.answered, segments: request.segments };
-            remarks.push(at.remark(what, 0..ULPDU_AT));
+            // The length, and the bit that says that it is all.
+            remarks.push(at.remark(what, 0..ULPDU_AT + 1));
         }
         self.current = None;
         self.complete(index, at)

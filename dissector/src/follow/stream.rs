@@ -140,8 +140,8 @@ pub(crate) struct Stream {
     pub spilled_frame: Option<u64>,
     /// Of `torn` and `spilled`, those cut where no window and no full segment was the cause.
     pub cut_by_choice: u64,
-    /// The last FPDU, where it is not all there though every octet before the end of the data is: its frame.
-    pub cut_short: Option<u64>,
+    /// The last FPDU, where it is not all there though every octet before the end of the data is: where it is.
+    pub cut_short: Option<Located>,
     /// The first Terminate.
     pub terminate: Option<Ending>,
     /// The first FPDU behind it.
@@ -223,7 +223,7 @@ impl Stream {
         }
         if unit.incomplete {
             self.broken = true;
-            self.cut_short = Some(unit.frame).filter(|_| unit.ends_with_data());
+            self.cut_short = unit.ends_with_data().then(|| unit.locate_first(0..unit.octets_len()));
         } else {
             self.cut_short = None;
         }

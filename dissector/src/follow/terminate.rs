@@ -9,8 +9,8 @@ use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{HeaderControl, Opcode, RawTerminate, RawTerminateParts, TerminateError};
 use zerocopy::FromBytes;
 
-use crate::rules::SegmentView;
-use crate::unit::Unit;
+use crate::rules::{SegmentView, ULPDU_AT};
+use crate::unit::{Located, Unit};
 
 /// Headers that are kept for each direction.
 const MOST: usize = 256;
@@ -130,6 +130,8 @@ pub(crate) struct TerminateSeen {
     pub target: Target,
     /// The opcode in the copied header.
     pub opcode: Option<Opcode>,
+    /// Where the copied header is.
+    pub copied: Located,
 }
 
 impl TerminateSeen {
@@ -155,6 +157,8 @@ impl TerminateSeen {
             ),
         };
         let opcode = copied.map(|header| Opcode(header[1] & 0xf));
+        let start = ULPDU_AT + view.header_len + RawTerminate::LEN + 2;
+        let copied = unit.locate_first(start..start + copied.map_or(0, <[u8]>::len));
         let numbers = *view.header.get(10..)?.first_chunk()?;
         Some(TerminateSeen {
             frame: unit.frame,
@@ -164,6 +168,7 @@ impl TerminateSeen {
             segment_length,
             target,
             opcode,
+            copied,
         })
     }
 

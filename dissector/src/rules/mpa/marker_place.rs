@@ -39,6 +39,18 @@ pub(super) static NOT_ASKED_FOR: Rule = Rule {
     judge: Judge::Other(not_asked_for),
 };
 
+/// The octets that are where the first marker was due in an FPDU without any; its length, if that is not known.
+fn due_in(books: &Books, fpdu: &Fpdu<'_>, direction: usize) -> std::ops::Range<usize> {
+    let (start, end) = (fpdu.layout.start, fpdu.layout.end);
+    let Some(own) = books.connection.startup[direction] else { return 0..2 };
+    let ahead = own.end.wrapping_sub(start) % INTERVAL;
+    if start + ahead >= end {
+        return 0..2;
+    }
+    let at = usize::try_from(ahead).unwrap_or_default();
+    at..at + 4
+}
+
 /// Misplaced markers are told for each FPDU; what follows from them once.
 fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.marker_status != MarkerStatus::Misplaced {
@@ -62,7 +74,8 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
     }
     let expected = "a marker at every multiple of 512 octets behind the start-up frame";
     let Some(phase) = fpdu.layout.phase() else {
-        findings.at(requirement!("MPA-4.3-4"), unit, 0..2, expected, "no markers in this FPDU".to_owned());
+        let due = due_in(books, fpdu, direction);
+        findings.at(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU".to_owned());
         // A sender that has sent markers makes them; here it missed some, as those that do not count their CRC fields do.
         if stream.unmarked > 1
             || stream.marked
@@ -71,20 +84,32 @@ fn where_due(books: &Books, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Fin
             return;
         }
         let none = || "an FPDU without its markers".to_owned();
-        findings.at(requirement!("MPA-4.3-3"), unit, 0..2, "markers, as the peer sent M=1", none());
-        findings.at(requirement!("MPA-7.1.1-9"), unit, 0..2, "markers as in section 4.3, as the peer sent M=1", none());
+        findings.at(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, as the peer sent M=1", none());
+        findings.at(
+            requirement!("MPA-7.1.1-9"),
+            unit,
+            due.clone(),
+            "markers as in section 4.3, as the peer sent M=1",
+            none(),
+        );
         if let Some(pair) = pair {
             let (id, what) = if pair.initiator == direction {
                 (requirement!("MPA-7.1.1-7"), "markers, as the Reply has M=1")
             } else {
                 (requirement!("MPA-7.1.1-6"), "markers, as the Request has M=1")
             };
-            findings.at(id, unit, 0..2, what, none());
+            findings.at(id, unit, due.clone(), what, none());
         }
         if first_fpdu {
             let first = "00 00 00 00, then ULPDU_Length";
-            findings.at(requirement!("MPA-4.3-10"), unit, 0..2, "the first marker before the first FPDU", none());
-            findings.at(requirement!("MPA-7.1.2-21"), unit, 0..2, first, none());
+            findings.at(
+                requirement!("MPA-4.3-10"),
+                unit,
+                due.clone(),
+                "the first marker before the first FPDU",
+                none(),
+            );
+            findings.at(requirement!("MPA-7.1.2-21"), unit, due.clone(), first, none());
         }
         informative(books, unit, direction, findings);
         return;

@@ -66,18 +66,18 @@ fn whole_fpdus(books: &Books, findings: &mut Findings<'_>) {
 /// The last octets before a FIN are the end of an FPDU.
 fn half_ends_whole(books: &Books, findings: &mut Findings<'_>) {
     for (direction, stream) in books.mpa.streams.iter().enumerate() {
-        let (Some(frame), Some(fin)) = (stream.cut_short, books.connection.fin[direction]) else { continue };
-        if books.mpa.tcp[direction].missed {
+        let (Some(octets), Some(fin)) = (stream.cut_short, books.connection.fin[direction]) else { continue };
+        if books.mpa.tcp[direction].lacks_its_end() {
             continue;
         }
         let found = || format!("an FPDU that ends before its last octet, then FIN in frame {fin}");
         let expected = "a FIN behind the last octet of an FPDU";
-        findings.in_frame(requirement!("MPA-4.1-1"), direction, frame, "whole FPDUs up to the end", found());
-        findings.manner().in_frame(requirement!("MPA-7.2-1"), direction, frame, expected, found());
+        findings.in_frame(requirement!("MPA-4.1-1"), direction, octets, "whole FPDUs up to the end", found());
+        findings.manner().in_frame(requirement!("MPA-7.2-1"), direction, octets, expected, found());
         findings.note().in_frame(
             requirement!("MPA-A.1-3"),
             direction,
-            frame,
+            octets,
             "all of each ULPDU that was begun",
             found(),
         );

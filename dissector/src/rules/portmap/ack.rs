@@ -38,7 +38,13 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let client = transaction.request.src;
     if !transaction.ways.iter().any(|(src, _)| *src == seen.src) {
         let expected = format!("from {client}, where the PMReq came from");
-        findings.in_frame(requirement!("PM-7.4-45"), direction, seen.frame, &expected, format!("from {}", seen.src));
+        findings.in_frame(
+            requirement!("PM-7.4-45"),
+            direction,
+            unit.udp_ports(),
+            &expected,
+            format!("from {}", seen.src),
+        );
     }
     if !transaction.is_whole() {
         return;
@@ -48,7 +54,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let asked = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, asked].contains(&seen.raw.ap_port)) {
             let found = "a PMAck".to_owned();
-            findings.in_frame(requirement!("PM-7.4-65"), direction, seen.frame, "nothing behind a PMDeny", found);
+            findings.at(requirement!("PM-7.4-65"), unit, 0..1, "nothing behind a PMDeny", found);
         }
         return;
     }
@@ -59,7 +65,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             transaction.accepts.iter().map(|accept| format!("from {} to {}", accept.dst, accept.src)).collect();
         let expected = format!("{}, back where its PMAccept came from", ways.join(" or "));
         let found = format!("from {} to {}", seen.src, seen.dst);
-        findings.in_frame(requirement!("PM-7.4-31"), direction, seen.frame, &expected, found);
+        findings.in_frame(requirement!("PM-7.4-31"), direction, unit.udp_ports(), &expected, found);
     }
     let mut differs = |ids: &[RequirementId], range, name: &str, found: String| {
         let expected = format!("{name} of the PMAccept");

@@ -109,7 +109,7 @@ fn reflects<'a>(
         findings.in_frame(
             rows.ends,
             usize::from(unit.direction),
-            seen.frame,
+            unit.udp_ports(),
             &expected,
             format!("from {} to {}", seen.src, seen.dst),
         );

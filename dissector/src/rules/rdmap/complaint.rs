@@ -70,7 +70,7 @@ fn made_up(books: &Books, findings: &mut Findings<'_>) {
         if other.messages.is_whole() && seen.is_made_up(&other.log) {
             let expected = "the header of a segment that was sent";
             let found = "a header that no segment had".to_owned();
-            findings.in_frame(requirement!("RDMAP-4.8-10"), direction, seen.frame, expected, found);
+            findings.in_frame(requirement!("RDMAP-4.8-10"), direction, seen.copied, expected, found);
         }
     }
 }

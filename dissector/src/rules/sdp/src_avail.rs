@@ -88,9 +88,10 @@ fn in_mode(_: &Books, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findin
                 requirement!("SDP-11.3-7"),
                 requirement!("SDP-12-17"),
             ];
-            tell(&ids, expected, &found);
+            let octets = view.size() - payload..view.size();
+            findings.each(&ids, unit, octets.clone(), expected, &found);
             if before.changes.left == Some(Mode::Combined) {
-                tell(&[requirement!("SDP-12-15")], expected, &found);
+                findings.each(&[requirement!("SDP-12-15")], unit, octets, expected, &found);
             }
         }
         Mode::Pipelined => {}
