@@ -44,7 +44,7 @@ pub(crate) struct TcpFacts {
     pub may_fragment: Option<u64>,
     /// The first frame that carries octets behind its FIN.
     pub behind_fin: Option<u64>,
-    /// The latest frame with octets.
+    /// The latest frame with octets that the capture did not have before.
     pub latest_octets: Option<u64>,
     /// The first retransmission that begins or ends where no segment did.
     pub resegmented: Option<u64>,
@@ -93,14 +93,17 @@ impl TcpFacts {
         }
         self.acked_before = None;
         if segment.syn {
-            self.missed |= self.next.is_some_and(|next| before(start, next));
+            // A SYN that comes again says nothing; one behind its octets says that the capture is out of order.
+            self.missed |= self.isn != Some(segment.seq) && self.next.is_some_and(|next| before(start, next));
             self.next = Some(self.next.filter(|next| before(start, *next)).unwrap_or(start));
             self.isn = Some(segment.seq);
         }
         self.cut |= segment.octets.len() < segment.wire_len as usize;
         self.missed |= self.sent_up_to().is_some_and(|sent| before(sent, start)) && !segment.rst;
         if segment.wire_len > 0 && !segment.rst {
-            self.latest_octets = Some(segment.frame);
+            if self.next.is_none_or(|next| before(next, end)) {
+                self.latest_octets = Some(segment.frame);
+            }
             if segment.may_fragment {
                 self.may_fragment.get_or_insert(segment.frame);
             }
