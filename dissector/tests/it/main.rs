@@ -13,4 +13,5 @@ mod osc;
 mod portmap;
 mod sdp_port;
 mod sources;
+mod streams;
 mod tunnels;

@@ -18,11 +18,10 @@ use std::path::{Path, PathBuf};
 
 use weft_core::requirement::Severity;
 
-use weft_dissector::source::{Capture, Frame};
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::{Finding, Sink};
 
-use crate::habits::{CapturedFrame, Dice, Frames, HABITS, Habit};
+use crate::habits::{CapturedFrame, Dice, Frames, HABITS, Habit, dissect, read};
 
 /// Compositions of two or three habits, in the ordinary test and in the long one.
 const COMPOSITIONS: [usize; 2] = [300, 1500];
@@ -48,14 +47,8 @@ impl Sink for Alarms {
 }
 
 fn alarms(frames: &[CapturedFrame]) -> BTreeMap<String, u64> {
-    let (mut dissector, mut alarms) = (Dissector::default(), Alarms::default());
-    for (frame, number) in frames.iter().zip(1..) {
-        let CapturedFrame { time, interface, link_type, octets, wire_len } = frame;
-        let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
-        let frame = Frame { number, time, interface, link_type, octets, wire_len };
-        dissector.frame(&frame, &mut alarms);
-    }
-    dissector.finish(&mut alarms);
+    let mut alarms = Alarms::default();
+    dissect(frames, &mut alarms);
     alarms.0
 }
 
@@ -79,15 +72,6 @@ impl Whole {
         let found: Vec<String> = found.map(|(id, frame)| format!("{id} in frame {frame}")).collect();
         (!found.is_empty()).then(|| format!("{}, {how}: {}", self.name, found.join(", ")))
     }
-}
-
-fn read(path: &Path) -> Frames {
-    let mut capture = Capture::open(path).unwrap();
-    let mut frames = Vec::new();
-    while let Some(Frame { time, interface, link_type, octets, wire_len, .. }) = capture.next_frame() {
-        frames.push(CapturedFrame { time, interface, link_type, octets: octets.to_vec(), wire_len });
-    }
-    frames
 }
 
 fn folder() -> PathBuf {

@@ -20,6 +20,11 @@ mod taps;
 
 pub(crate) use dice::Dice;
 
+use std::path::Path;
+
+use weft_dissector::source::{Capture, Frame};
+use weft_dissector::{Dissector, Sink};
+
 /// One captured frame, of which a habit may change everything.
 #[derive(Debug, Clone)]
 pub(crate) struct CapturedFrame {
@@ -41,81 +46,148 @@ impl CapturedFrame {
 
 pub(crate) type Frames = Vec<CapturedFrame>;
 
+/// The frames of a capture file.
+pub(crate) fn read(path: &Path) -> Frames {
+    let mut capture = Capture::open(path).unwrap();
+    let mut frames = Vec::new();
+    while let Some(Frame { time, interface, link_type, octets, wire_len, .. }) = capture.next_frame() {
+        frames.push(CapturedFrame { time, interface, link_type, octets: octets.to_vec(), wire_len });
+    }
+    frames
+}
+
+/// Sends all frames through a new dissector, numbered from 1.
+pub(crate) fn dissect<'f>(frames: impl IntoIterator<Item = &'f CapturedFrame>, sink: &mut dyn Sink) {
+    let mut dissector = Dissector::default();
+    for (frame, number) in frames.into_iter().zip(1..) {
+        let CapturedFrame { time, interface, link_type, octets, wire_len } = frame;
+        let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
+        dissector.frame(&Frame { number, time, interface, link_type, octets, wire_len }, sink);
+    }
+    dissector.finish(sink);
+}
+
+/// What a habit does to what the ends have sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// All of it is in the capture, in its order.
+    Keeps,
+    /// Frames or parts of them are missing or changed.
+    Loses,
+    /// Frames may be taken for others, or come when nobody waits for them any more.
+    Confuses,
+    /// Frames are in another order.
+    Reorders,
+    /// A frame has octets that were not captured by then: the capture may lack frames, or have them in another order.
+    Puzzles,
+}
+
 /// One habit.
 pub(crate) struct Habit {
     pub(crate) name: &'static str,
+    pub(crate) effect: Effect,
     /// Changes the frames; what it leaves to chance comes from the dice.
     pub(crate) change: fn(&mut Frames, &mut Dice),
 }
 
 const fn habit(name: &'static str, change: fn(&mut Frames, &mut Dice)) -> Habit {
-    Habit { name, change }
+    Habit { name, effect: Effect::Keeps, change }
+}
+
+const fn lossy(name: &'static str, change: fn(&mut Frames, &mut Dice)) -> Habit {
+    Habit { name, effect: Effect::Loses, change }
+}
+
+const fn unordered(name: &'static str, change: fn(&mut Frames, &mut Dice)) -> Habit {
+    Habit { name, effect: Effect::Reorders, change }
+}
+
+/// What an end has sent in a frame, whatever is around the IP packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// The end: address and port, only the address where there is no TCP, nothing where there is no IPv4.
+    pub(crate) from: Vec<u8>,
+    /// Sequence number, acknowledgement and flags, where the frame has TCP.
+    pub(crate) header: Option<(u32, u32, u8)>,
+    /// The payload of TCP, or all.
+    octets: Vec<u8>,
+}
+
+/// What was sent in `frame`.
+pub(crate) fn sent(frame: &CapturedFrame) -> Sent {
+    if let Some(tcp) = packet::tcp_at(frame).filter(|tcp| tcp.end <= frame.octets.len()) {
+        let header = (tcp.seq(frame), tcp.ack(frame), tcp.flags(frame));
+        let octets = frame.octets[tcp.payload..tcp.end].to_vec();
+        return Sent { from: tcp.ends(frame).0.to_vec(), header: Some(header), octets };
+    }
+    let address = packet::ipv4_at(frame).and_then(|ip| frame.octets.get(ip + 12..ip + 16));
+    Sent { from: address.unwrap_or_default().to_vec(), header: None, octets: frame.octets.clone() }
 }
 
 /// Every habit.
 pub(crate) const HABITS: &[Habit] = &[
-    habit("ended after any frame", cut::end_anywhere),
-    habit("ended within the first frames", cut::end_early),
-    habit("ended before the last frame", cut::end_before_last),
-    habit("begun at any frame", cut::begin_anywhere),
-    habit("begun after the SYN", cut::begin_after::<1>),
-    habit("begun after the SYN-ACK", cut::begin_after::<2>),
-    habit("begun after the handshake", cut::begin_after::<3>),
-    habit("begun after the Request", cut::begin_after::<4>),
-    habit("begun after the Reply", cut::begin_after::<6>),
-    habit("begun and ended anywhere", cut::middle),
-    habit("a hole in the middle", cut::hole),
-    habit("54 octets of each frame", snap::to::<54>),
-    habit("64 octets of each frame", snap::to::<64>),
-    habit("68 octets of each frame", snap::to::<68>),
-    habit("80 octets of each frame", snap::to::<80>),
-    habit("96 octets of each frame", snap::to::<96>),
-    habit("128 octets of each frame", snap::to::<128>),
-    habit("200 octets of each frame", snap::to::<200>),
-    habit("256 octets of each frame", snap::to::<256>),
-    habit("512 octets of each frame", snap::to::<512>),
-    habit("1500 octets of each frame", snap::to::<1500>),
-    habit("any number of octets of each frame", snap::anywhere),
-    habit("the first direction alone", sides::only::<0>),
-    habit("the second direction alone", sides::only::<1>),
-    habit("the first direction from any frame on", sides::until::<1>),
-    habit("the second direction from any frame on", sides::until::<0>),
-    habit("the first direction ends early", sides::from::<1>),
-    habit("the second direction ends early", sides::from::<0>),
-    habit("one frame lost", loss::one),
-    habit("one frame of the start-up lost", loss::one_early),
-    habit("one frame in 100 lost", loss::one_in::<100>),
-    habit("one frame in 20 lost", loss::one_in::<20>),
-    habit("one frame in 5 lost", loss::one_in::<5>),
-    habit("5 frames in a row lost", loss::burst::<5>),
-    habit("30 frames in a row lost", loss::burst::<30>),
-    habit("the SYN lost", loss::syn),
-    habit("the SYN-ACK lost", loss::syn_ack),
-    habit("both SYNs lost", loss::both_syns),
-    habit("every FIN and RST lost", loss::ends),
-    habit("bare acknowledgements lost", loss::bare_acks),
-    habit("one frame with payload lost in each direction", loss::one_each_way),
-    habit("a pair of neighbours swapped", order::swap_one),
-    habit("many neighbours swapped", order::swap_many),
-    habit("a frame comes 3 frames late", order::late::<3>),
-    habit("a frame comes 20 frames late", order::late::<20>),
-    habit("a frame comes 8 frames early", order::early::<8>),
-    habit("the SYN-ACK before the SYN", order::syns),
-    habit("blocks of 4 frames reversed", order::reversed),
+    lossy("ended after any frame", cut::end_anywhere),
+    lossy("ended within the first frames", cut::end_early),
+    lossy("ended before the last frame", cut::end_before_last),
+    lossy("begun at any frame", cut::begin_anywhere),
+    lossy("begun after the SYN", cut::begin_after::<1>),
+    lossy("begun after the SYN-ACK", cut::begin_after::<2>),
+    lossy("begun after the handshake", cut::begin_after::<3>),
+    lossy("begun after the Request", cut::begin_after::<4>),
+    lossy("begun after the Reply", cut::begin_after::<6>),
+    lossy("begun and ended anywhere", cut::middle),
+    lossy("a hole in the middle", cut::hole),
+    lossy("54 octets of each frame", snap::to::<54>),
+    lossy("64 octets of each frame", snap::to::<64>),
+    lossy("68 octets of each frame", snap::to::<68>),
+    lossy("80 octets of each frame", snap::to::<80>),
+    lossy("96 octets of each frame", snap::to::<96>),
+    lossy("128 octets of each frame", snap::to::<128>),
+    lossy("200 octets of each frame", snap::to::<200>),
+    lossy("256 octets of each frame", snap::to::<256>),
+    lossy("512 octets of each frame", snap::to::<512>),
+    lossy("1500 octets of each frame", snap::to::<1500>),
+    lossy("any number of octets of each frame", snap::anywhere),
+    lossy("the first direction alone", sides::only::<0>),
+    lossy("the second direction alone", sides::only::<1>),
+    lossy("the first direction from any frame on", sides::until::<1>),
+    lossy("the second direction from any frame on", sides::until::<0>),
+    lossy("the first direction ends early", sides::from::<1>),
+    lossy("the second direction ends early", sides::from::<0>),
+    lossy("one frame lost", loss::one),
+    lossy("one frame of the start-up lost", loss::one_early),
+    lossy("one frame in 100 lost", loss::one_in::<100>),
+    lossy("one frame in 20 lost", loss::one_in::<20>),
+    lossy("one frame in 5 lost", loss::one_in::<5>),
+    lossy("5 frames in a row lost", loss::burst::<5>),
+    lossy("30 frames in a row lost", loss::burst::<30>),
+    lossy("the SYN lost", loss::syn),
+    lossy("the SYN-ACK lost", loss::syn_ack),
+    lossy("both SYNs lost", loss::both_syns),
+    lossy("every FIN and RST lost", loss::ends),
+    lossy("bare acknowledgements lost", loss::bare_acks),
+    lossy("one frame with payload lost in each direction", loss::one_each_way),
+    unordered("a pair of neighbours swapped", order::swap_one),
+    unordered("many neighbours swapped", order::swap_many),
+    unordered("a frame comes 3 frames late", order::late::<3>),
+    unordered("a frame comes 20 frames late", order::late::<20>),
+    unordered("a frame comes 8 frames early", order::early::<8>),
+    unordered("the SYN-ACK before the SYN", order::syns),
+    unordered("blocks of 4 frames reversed", order::reversed),
     habit("one frame twice", again::one),
     habit("every frame twice", again::every),
     habit("every frame twice, once late", again::every_late),
-    habit("a retransmission captured for the original", again::retransmitted),
-    habit("a keep-alive before its octet", again::keep_alive_early),
-    habit("two taps, 0.1 ms apart", taps::skewed::<100_000>),
-    habit("two taps, 1 ms apart", taps::skewed::<1_000_000>),
-    habit("two taps, 10 ms apart", taps::skewed::<10_000_000>),
-    habit("two taps, 1 s apart", taps::skewed::<1_000_000_000>),
-    habit("two taps, the other late by 5 ms", taps::other_skewed::<5_000_000>),
-    habit("one file a direction, appended", taps::appended::<0>),
-    habit("one file a direction, appended the other way round", taps::appended::<1>),
+    unordered("a retransmission captured for the original", again::retransmitted),
+    Habit { name: "a keep-alive before its octet", effect: Effect::Puzzles, change: again::keep_alive_early },
+    unordered("two taps, 0.1 ms apart", taps::skewed::<100_000>),
+    unordered("two taps, 1 ms apart", taps::skewed::<1_000_000>),
+    unordered("two taps, 10 ms apart", taps::skewed::<10_000_000>),
+    unordered("two taps, 1 s apart", taps::skewed::<1_000_000_000>),
+    unordered("two taps, the other late by 5 ms", taps::other_skewed::<5_000_000>),
+    unordered("one file a direction, appended", taps::appended::<0>),
+    unordered("one file a direction, appended the other way round", taps::appended::<1>),
     habit("the ports used again", taps::ports_again),
-    habit("the ports used again, SYNs lost", taps::ports_again_without_syns),
+    Habit { name: "the ports used again, SYNs lost", effect: Effect::Confuses, change: taps::ports_again_without_syns },
     habit("a VLAN", link::vlan),
     habit("two VLANs", link::two_vlans),
     habit("a VLAN for each direction", link::vlan_each_way),
@@ -127,9 +199,13 @@ pub(crate) const HABITS: &[Habit] = &[
     habit("the FCS captured", link::fcs),
     habit("IPv4 fragments", fragments::in_two),
     habit("IPv4 fragments, the last one first", fragments::reversed),
-    habit("IPv4 fragments, one in 10 lost", fragments::some_lost),
-    habit("one identification for all fragments", fragments::same_identification),
+    lossy("IPv4 fragments, one in 10 lost", fragments::some_lost),
+    Habit {
+        name: "one identification for all fragments",
+        effect: Effect::Confuses,
+        change: fragments::same_identification,
+    },
     habit("receive offload", offload::merged),
-    habit("CRC off, the fields zero", crc::zero),
-    habit("CRC off, the fields anything", crc::anything),
+    lossy("CRC off, the fields zero", crc::zero),
+    lossy("CRC off, the fields anything", crc::anything),
 ];
