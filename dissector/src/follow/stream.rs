@@ -210,7 +210,7 @@ impl Stream {
             self.behind_terminate.get_or_insert(unit.frame);
         }
         match fpdu.crc_status {
-            CrcStatus::Bad => self.bad_crcs += 1,
+            CrcStatus::Bad => self.bad_crcs += u32::from(!unit.incomplete),
             CrcStatus::Absent => self.no_field += 1,
             _ => {}
         }

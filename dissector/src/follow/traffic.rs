@@ -193,7 +193,9 @@ impl Traffic {
         }
         let Some(view) = view else {
             if fpdu.crc_status == CrcStatus::Bad {
-                side.bad_crc.get_or_insert(fault(u64::MAX));
+                if !unit.incomplete {
+                    side.bad_crc.get_or_insert(fault(u64::MAX));
+                }
             } else if is_trusted(fpdu) && !unit.incomplete {
                 // Too short for a header.
                 if side.messages.unfinished().is_some() {

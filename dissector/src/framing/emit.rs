@@ -164,7 +164,9 @@ impl Reader {
             crc_status,
         };
         let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), Arrived::frame);
-        out.unit(half, layout.start, frame, whole.is_none(), Kind::Fpdu(fpdu));
+        // The receiver got other octets than these damaged ones; the capture lacks them.
+        let is_damaged = crc_status == CrcStatus::Bad && half.is_damaged(layout.start, stop);
+        out.unit(half, layout.start, frame, whole.is_none() || is_damaged, Kind::Fpdu(fpdu));
         if self.sdp.is_some() || self.as_sdp {
             let order = self.sdp.map(|hello| hello.order);
             self.collector.segment(half, &fpdu, order, layout.start, frame, out);

@@ -15,7 +15,8 @@
 //!
 //! A segment whose checksum is wrong was damaged on its way, and its receiver drops it: if other segments of the direction have right
 //! checksums, its octets are **doubted**. They wait, even without a hole, and give way to those of another segment. They count if
-//! the receiver acknowledges them, or when a hole in their place would be given up.
+//! the receiver acknowledges them, or when a hole in their place would be given up. If the CRC of an FPDU shows that they are wrong, the
+//! receiver got other octets, which the capture lacks.
 //!
 //! What lies before `settled` cannot change any more; octets behind it wait for a hole to be filled. The hole counts as lost
 //! when more than [`PATIENCE`] waits behind it, or at the end of the capture. Questions are answered for settled octets; what
@@ -177,7 +178,7 @@ impl Half {
         note(&mut self.starts, position, self.consumed);
         note(&mut self.ends, end, self.consumed);
         let Segment { frame, time, offset, .. } = *segment;
-        let source = Source { position, frame, time, offset, is_probe, is_doubted: false };
+        let source = Source { position, frame, time, offset, is_probe, is_damaged: false, is_doubted: false };
         Some(Arrived::new(segment.octets, source))
     }
 
@@ -191,7 +192,7 @@ impl Half {
             let checksum = Checksum::of(segment);
             self.has_right_checksum |= checksum == Checksum::Right;
             let is_doubted = checksum == Checksum::Wrong && self.has_right_checksum;
-            let source = Source { is_doubted, ..source };
+            let source = Source { is_damaged: is_doubted, is_doubted, ..source };
             if source.position == self.settled && self.waiting.is_empty() && !is_doubted {
                 self.settle_octets(source, Octets::Borrowed(octets));
                 self.buffered += octets.len();

@@ -17,6 +17,8 @@ pub(super) struct Source {
     /// Is it a segment of one octet, which may be the invented octet of a keep-alive (RFC 1122 section 4.2.3.6)?
     pub(super) is_probe: bool,
     /// Is its checksum wrong, though others of the direction are right?
+    pub(super) is_damaged: bool,
+    /// Does it wait for other octets therefore?
     pub(super) is_doubted: bool,
 }
 
@@ -122,6 +124,11 @@ impl Run {
         }
         let frames = self.sources_of(start, end).filter(|(_, until)| *until > start);
         frames.map(|(source, _)| (source.frame, source.time)).max().unwrap_or_default()
+    }
+
+    /// Are octets of `start..end` from a segment whose checksum is wrong?
+    pub(super) fn is_damaged(&self, start: u64, end: u64) -> bool {
+        self.sources_of(start, end).any(|(source, until)| source.is_damaged && until > start)
     }
 
     /// Where its octets of `start..end` are in the capture.

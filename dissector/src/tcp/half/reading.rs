@@ -84,6 +84,14 @@ impl Half {
         runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
     }
 
+    /// Are captured octets of `start..end` from a segment whose checksum is wrong, though others
+    /// are right?
+    #[must_use]
+    pub(crate) fn is_damaged(&self, start: u64, end: u64) -> bool {
+        let runs = self.runs.range(self.first_run_behind(start)..).take_while(|run| run.start < end);
+        runs.into_iter().any(|run| run.is_damaged(start, end))
+    }
+
     /// Where the captured octets of `start..end` are in the capture, in stream order.
     pub(crate) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
         let runs = self.runs.range(self.first_run_behind(start)..).take_while(move |run| run.start < end);
