@@ -19,6 +19,7 @@ use crate::joined::Joined;
 use crate::link::{Unread, UnreadCounts};
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
+use crate::repair::Repairs;
 use crate::rules::{Findings, PendingFindings, PmView, SegmentView, Uncertain, judge_datagram, judge_end, judge_unit};
 use crate::source::Frame;
 use crate::unit::{Ends, Kind, Origin, Unit};
@@ -28,8 +29,9 @@ pub trait Sink {
     /// A unit. Units of one direction come in stream order.
     fn unit(&mut self, unit: &Unit<'_>);
 
-    /// A finding; it comes behind the unit that shows it, or at the end of the connection. One about a datagram may come seconds
-    /// later, when no other one explains it. [`Dissector::units_only`] has none.
+    /// A finding. It comes after the unit that shows it, or at the end of the connection. One about
+    /// a bad CRC comes when the receiver has acknowledged the unit. One about a datagram may come
+    /// seconds later, when no other datagram explains it. [`Dissector::units_only`] has none.
     fn finding(&mut self, finding: &Finding) {
         let _ = finding;
     }
@@ -69,16 +71,21 @@ pub(crate) struct Watch {
     books: follow::Books,
     /// Kept empty between units; here so that its memory is.
     found: Vec<Finding>,
+    /// Findings about FPDUs that may come again.
+    repairs: Repairs,
 }
 
 impl Watch {
     /// Notes what a segment's flags tell.
     pub(crate) fn segment(&mut self, direction: usize, segment: &Segment<'_>) {
+        self.repairs.segment(&mut self.books, direction, segment, &mut self.found);
         self.books.segment(direction, segment);
     }
 
     /// Hands a unit on, and what its rules find.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
+        // Findings of which the last segments showed what they are worth.
+        self.hand_out(sink);
         let view = SegmentView::of(unit);
         if matches!(unit.kind, Kind::Startup(..)) && self.books.are_of_rejected() {
             self.books.restart();
@@ -97,12 +104,17 @@ impl Watch {
             self.books.facts().iter().for_each(|fact| sink.fact(stream, fact));
         }
         judge_unit(&self.books, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
+        let (direction, frame) = (usize::from(unit.direction), unit.frame);
+        if self.repairs.hold(&self.books, unit, &mut self.found) {
+            self.books.traffic.repair(direction, frame, None);
+        }
         self.hand_out(sink);
     }
 
     /// The connection ends.
     pub(crate) fn end(&mut self, stream: u32, sink: &mut dyn Sink) {
         self.books.finish();
+        self.repairs.finish(&mut self.found);
         judge_end(&self.books, &mut Findings::new(Some(stream), &mut self.found));
         self.hand_out(sink);
         self.books.last_facts().for_each(|fact| sink.fact(stream, &fact));
@@ -133,7 +145,7 @@ impl Watch {
 
     /// Octets of memory that grow with what the connection does.
     pub(crate) fn memory(&self) -> usize {
-        self.books.memory()
+        self.books.memory() + self.repairs.memory()
     }
 
     fn hand_out(&mut self, sink: &mut dyn Sink) {

@@ -48,6 +48,7 @@ pub mod output;
 mod packet;
 pub mod part;
 mod path;
+mod repair;
 pub mod rules;
 pub mod source;
 pub mod stats;

@@ -349,6 +349,14 @@ impl Unit<'_> {
         }
     }
 
+    /// TCP sequence number of its first octet.
+    pub(crate) fn sequence_number(&self) -> Option<u32> {
+        match self.origin {
+            Origin::Stream(origin) => origin.half.sequence_number(origin.start),
+            Origin::Frame { .. } => None,
+        }
+    }
+
     /// Does its first octet begin a TCP segment, and where does the segment end that holds it?
     pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
         match self.origin {

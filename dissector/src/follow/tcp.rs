@@ -75,7 +75,7 @@ pub(crate) struct TcpFacts {
 }
 
 /// Is `a` before `b`?
-pub(super) fn before(a: u32, b: u32) -> bool {
+pub(crate) fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
@@ -143,6 +143,20 @@ impl TcpFacts {
                 self.acked = Some(ack);
             }
         }
+    }
+
+    /// Does `segment`, which is not noted yet, repeat octets that the peer has not acknowledged?
+    pub(crate) fn repeats_unacknowledged(&self, segment: &Segment<'_>) -> bool {
+        let end = segment.seq.wrapping_add(segment.wire_len);
+        segment.wire_len > 1
+            && !segment.syn
+            && self.next.is_some_and(|next| before(segment.seq, next))
+            && self.heard.is_none_or(|heard| before(heard, end))
+    }
+
+    /// What the peer acknowledged last.
+    pub(crate) fn acknowledged_up_to(&self) -> Option<u32> {
+        self.heard
     }
 
     /// Do the FIN or what the peer acknowledged lie behind the last octet that was captured?

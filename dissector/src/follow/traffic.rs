@@ -172,6 +172,15 @@ impl Traffic {
         }
     }
 
+    /// The FPDU of `direction` with a bad CRC in `frame` came again with a right one; `next` is the
+    /// next one that has a bad CRC.
+    pub(crate) fn repair(&mut self, direction: usize, frame: u64, next: Option<Fault>) {
+        let bad_crc = &mut self.sides[direction].bad_crc;
+        if bad_crc.is_some_and(|bad| bad.frame == frame) {
+            *bad_crc = next;
+        }
+    }
+
     /// Octets of `direction` are missing, or not to be believed.
     pub(super) fn lose(&mut self, direction: usize) {
         let side = &mut self.sides[direction];

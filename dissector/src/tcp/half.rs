@@ -345,6 +345,13 @@ impl Half {
         self.end
     }
 
+    /// Sequence number at `position`.
+    #[must_use]
+    pub(crate) fn sequence_number(&self, position: u64) -> Option<u32> {
+        let base = self.base?;
+        Some(base.wrapping_add(position.wrapping_sub(ORIGIN) as u32))
+    }
+
     /// Sequence number behind the highest octet known to exist.
     #[must_use]
     pub(crate) fn end_seq(&self) -> Option<u32> {

@@ -1,0 +1,231 @@
+//! FPDUs with a bad CRC that their sender repeats with a good one before the receiver acknowledges
+//! them.
+//!
+//! They were damaged in the network although the TCP checksum is right. An MPA that sees the segments
+//! of TCP may drop such a segment silently, and TCP sends it again (RFC 5044 section 8).
+//!
+//! An FPDU with a bad CRC is often read only when the next one is there, so repetitions are kept. If
+//! there is none yet, the findings wait until one comes, until the receiver acknowledges the octets,
+//! or until the connection ends.
+//!
+//! **Memory**: the octets of [`MOST`] FPDUs and of [`MOST_AGAIN`] segments of a connection.
+
+use std::collections::VecDeque;
+
+use weft_core::crc::{self, CRC_LEN};
+use weft_core::requirement::Severity;
+
+use crate::finding::Finding;
+use crate::follow::tcp::before;
+use crate::follow::{Books, Fault};
+use crate::ip::Segment;
+use crate::tcp::Checksum;
+use crate::unit::{CrcStatus, Kind, Unit};
+
+/// FPDUs that wait at a time. Findings about more of them do not wait.
+const MOST: usize = 8;
+/// Segments that are kept because they repeat octets.
+const MOST_AGAIN: usize = 16;
+
+/// A segment that repeats octets which were not acknowledged.
+#[derive(Debug)]
+struct Again {
+    direction: usize,
+    frame: u64,
+    /// Sequence number of its first octet.
+    start: u32,
+    octets: Vec<u8>,
+}
+
+/// An FPDU that waits.
+#[derive(Debug)]
+struct Doubtful {
+    direction: usize,
+    frame: u64,
+    /// Sequence number of its first octet.
+    start: u32,
+    /// Stream position after its last octet.
+    end: u64,
+    octets: Vec<u8>,
+    findings: Vec<Finding>,
+}
+
+impl Doubtful {
+    /// Is it acknowledged by `ack`?
+    fn is_acknowledged(&self, ack: u32) -> bool {
+        !before(ack, self.start.wrapping_add(self.octets.len() as u32))
+    }
+
+    /// Replaces its octets by those of a later segment; returns whether that repairs it.
+    fn overlay(&mut self, again: &Again) -> bool {
+        let offset = i64::from(again.start.wrapping_sub(self.start).cast_signed());
+        let (from, to) = (offset.max(0), (offset + again.octets.len() as i64).min(self.octets.len() as i64));
+        if again.direction != self.direction || again.frame <= self.frame || from >= to {
+            return false;
+        }
+        let own = &mut self.octets[from as usize..to as usize];
+        let other = &again.octets[(from - offset) as usize..(to - offset) as usize];
+        if own == other {
+            return false;
+        }
+        own.copy_from_slice(other);
+        self.octets
+            .split_last_chunk::<CRC_LEN>()
+            .is_some_and(|(covered, field)| crc::crc32c(covered) == crc::from_octets(*field))
+    }
+
+    /// Its findings as notes: the segment in `frame` repaired it.
+    fn into_notes(mut self, frame: u64) -> Vec<Finding> {
+        let why = format!("; damaged in the network: frame {frame} repeats the FPDU with a right CRC");
+        for finding in &mut self.findings {
+            finding.severity = Severity::Note;
+            finding.found.push_str(&why);
+        }
+        self.findings
+    }
+}
+
+/// The FPDUs of a connection that wait, in the order of their units, and what may repair others.
+#[derive(Debug, Default)]
+pub(crate) struct Repairs {
+    waiting: VecDeque<Doubtful>,
+    again: VecDeque<Again>,
+}
+
+impl Repairs {
+    /// Octets of memory in use.
+    pub(crate) fn memory(&self) -> usize {
+        let waiting = self.waiting.iter().map(|doubtful| size_of::<Doubtful>() + doubtful.octets.capacity());
+        let again = self.again.iter().map(|again| size_of::<Again>() + again.octets.capacity());
+        waiting.chain(again).sum()
+    }
+
+    /// Keeps the findings about `unit`, if it is an FPDU that may come again. Returns whether it has
+    /// come again; the findings are notes then.
+    pub(crate) fn hold(&mut self, books: &Books, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
+        let Kind::Fpdu(fpdu) = &unit.kind else { return false };
+        if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {
+            return false;
+        }
+        let (layout, direction) = (&fpdu.layout, usize::from(unit.direction));
+        let (Some(octets), Some(start)) = (unit.stream_octets(layout.start, layout.end), unit.sequence_number()) else {
+            return false;
+        };
+        let (octets, findings) = (octets.to_vec(), std::mem::take(found));
+        let mut doubtful = Doubtful { direction, frame: unit.frame, start, end: layout.end, octets, findings };
+        if let Some(again) = self.again.iter().find(|again| doubtful.overlay(again)) {
+            *found = doubtful.into_notes(again.frame);
+            return true;
+        }
+        let acknowledged = books.mpa.tcp[direction].acknowledged_up_to();
+        if self.waiting.len() >= MOST || acknowledged.is_some_and(|ack| doubtful.is_acknowledged(ack)) {
+            *found = doubtful.findings;
+        } else {
+            self.waiting.push_back(doubtful);
+        }
+        false
+    }
+
+    /// A segment of `direction`, which `books` do not know yet, may repair FPDUs of this direction,
+    /// and acknowledge those of the other one. Their findings are added to `found`.
+    pub(crate) fn segment(
+        &mut self,
+        books: &mut Books,
+        direction: usize,
+        segment: &Segment<'_>,
+        found: &mut Vec<Finding>,
+    ) {
+        if segment.rst {
+            return;
+        }
+        if books.mpa.tcp[direction].repeats_unacknowledged(segment) && Checksum::of(segment) != Checksum::Wrong {
+            let Segment { frame, seq: start, octets, .. } = *segment;
+            let again = Again { direction, frame, start, octets: octets.to_vec() };
+            while let Some(at) = self.waiting.iter_mut().position(|doubtful| doubtful.overlay(&again)) {
+                let Some(doubtful) = self.waiting.remove(at) else { break };
+                let next = self.waiting.iter().find(|other| other.direction == direction);
+                let next = next.map(|it| Fault { frame: it.frame, number: u64::MAX, end: it.end });
+                books.traffic.repair(direction, doubtful.frame, next);
+                found.append(&mut doubtful.into_notes(frame));
+            }
+            if self.again.len() >= MOST_AGAIN {
+                self.again.pop_front();
+            }
+            self.again.push_back(again);
+        }
+        let is_over = |it: &Doubtful| it.direction != direction && segment.ack_flag && it.is_acknowledged(segment.ack);
+        while let Some(at) = self.waiting.iter().position(is_over) {
+            let Some(mut doubtful) = self.waiting.remove(at) else { break };
+            found.append(&mut doubtful.findings);
+        }
+    }
+
+    /// The connection ends: nothing waits any longer.
+    pub(crate) fn finish(&mut self, found: &mut Vec<Finding>) {
+        self.waiting.drain(..).for_each(|mut doubtful| found.append(&mut doubtful.findings));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement;
+
+    use crate::testing::{Wire, fpdu, send_of};
+
+    /// The second FPDU has a bad CRC; `then` happens, an FPDU of the other end acknowledges all,
+    /// and both close.
+    fn damaged(then: impl FnOnce(&mut Wire, &[u8], &[u8])) -> Wire {
+        let mut wire = Wire::started();
+        (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(1, 30))));
+        let good = fpdu(&send_of(2, 30));
+        let mut bad = good.clone();
+        bad[24] ^= 1;
+        wire.send(0, &bad);
+        then(&mut wire, &good, &bad);
+        wire.send(1, &fpdu(&send_of(2, 30)));
+        (0..2).for_each(|direction| wire.fin(direction));
+        wire
+    }
+
+    #[test]
+    fn a_retransmission_that_repairs_an_unacknowledged_fpdu_makes_a_note() {
+        let whole = damaged(|wire, good, _| wire.send_again(0, 36, good));
+        let in_two = damaged(|wire, good, _| {
+            wire.send_again(0, 36, &good[..20]);
+            wire.send_again(0, 16, &good[20..]);
+        });
+        for wire in [whole, in_two] {
+            assert_eq!(wire.errors(), []);
+            let found = wire.findings();
+            let note = found.iter().find(|finding| finding.requirement == requirement!("MPA-4.1-6"));
+            let note = note.map(|finding| (finding.frame, finding.found.contains("repeats the FPDU with a right CRC")));
+            assert_eq!(note, Some((7, true)), "{found:#?}");
+        }
+    }
+
+    /// The FPDU after it is there before it is repeated.
+    #[test]
+    fn a_repetition_may_come_after_other_octets() {
+        let wire = damaged(|wire, good, _| {
+            wire.send(0, &fpdu(&send_of(3, 30)));
+            wire.send_again(0, 72, good);
+        });
+        assert_eq!(wire.errors(), []);
+    }
+
+    #[test]
+    fn a_bad_crc_that_is_acknowledged_or_repeated_is_an_error() {
+        let acknowledged = damaged(|wire, good, _| {
+            wire.send(1, &[]);
+            wire.send_again(0, 36, good);
+        });
+        let as_bad = damaged(|wire, _, bad| wire.send_again(0, 36, bad));
+        let once = damaged(|_, _, _| {});
+        for wire in [acknowledged, as_bad, once] {
+            let ids: Vec<_> = wire.errors().iter().map(|finding| finding.requirement).collect();
+            for id in [requirement!("MPA-4.1-6"), requirement!("DDP-7-1"), requirement!("RDMAP-6.2.1-1")] {
+                assert!(ids.contains(&id), "{id}: {ids:?}");
+            }
+        }
+    }
+}
