@@ -187,7 +187,9 @@ fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut 
             if bits.m() && !bits.d() {
                 findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 beside M=1", found.clone());
             }
-            if error_type == 2 && (bits.r() || bits.m() != bits.d()) {
+            // Length or header without the other: Figure 10 says "if possible", and when its bits
+            // are set is a SHOULD.
+            if error_type == 2 && bits.r() {
                 let expected = "length and DDP header (M=1, D=1) and no RDMA header with a Remote Operation error";
                 findings.at(requirement!("RDMAP-4.8-15"), unit, at, expected, found);
             }
@@ -215,6 +217,7 @@ fn figure_10(_: &Books, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut 
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
+    use weft_core::requirement::Severity;
 
     use crate::testing::{Wire, exchange, proves};
 
@@ -286,6 +289,10 @@ mod tests {
         let operation = about_read(&format!("02ffc000 002e {READ_HEADER}"));
         let with_read = about_read(&format!("02ffe000 002e {READ_HEADER} {READ_BODY}"));
         proves(requirement!("RDMAP-4.8-15"), &with_read, &operation);
+        // The header without the length: a SHOULD alone.
+        let without_length = about_read(&format!("02ff4000 0000 {READ_HEADER}"));
+        let found: Vec<_> = without_length.errors().iter().map(|it| (it.requirement, it.severity)).collect();
+        assert_eq!(found, [(requirement!("RDMAP-4.8-39"), Severity::Warning)]);
         let read_at_ddp = about_read(&format!("1202c000 002e {READ_HEADER}"));
         let too_much = about_read(&format!("1202e000 002e {READ_HEADER} {READ_BODY}"));
         proves(requirement!("RDMAP-4.8-16"), &too_much, &read_at_ddp);
